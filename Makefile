@@ -1,0 +1,50 @@
+# Two commands matter: `make demo` and `make test`. Each sets up .venv by itself and can be run again.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check test-slow bench clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+install: $(STAMP) ## make .venv with hyplearn (editable) and its development tools
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "hyplearn needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "==> Making the virtual environment $(VENV) and installing hyplearn (a minute or two, once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: install ## classify the mammals of WordNet, print a table, draw the disk
+	@echo "==> Classifying the mammals of WordNet in the Poincaré disk"
+	@$(BIN)/python examples/mammals.py
+
+check: install ## linters, types, layers
+	@echo "==> ruff: style and errors"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "==> mypy: types"
+	@$(BIN)/mypy
+	@echo "==> import-linter: imports point down"
+	@$(BIN)/lint-imports
+
+test: check ## everything: linters, types, layers, unit tests, doctests
+	@echo "==> pytest: unit tests and doctests"
+	@$(BIN)/python -m pytest -m "not slow" --cov --cov-report=term $(ARGS)
+
+test-slow: install ## the tests marked slow
+	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+bench: install ## speed beside rivals, as ratios in one run
+	@for f in benchmarks/bench_*.py; do echo "==> $$f"; $(BIN)/python $$f || exit 1; done
+
+clean: ## remove .venv and everything generated
+	rm -rf $(VENV) out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,9 @@
+"""hyplearn: linear classification in hyperbolic space.
+
+scikit-learn estimators whose decision boundaries are geodesic hyperplanes of the Poincaré ball.
+"""
+
+from hyplearn.estimators import ExpMap, TangentSpace
+
+__version__ = "0.1.0"
+__all__ = ["ExpMap", "TangentSpace"]

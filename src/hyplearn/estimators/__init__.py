@@ -1,0 +1,5 @@
+"""The scikit-learn face of hyplearn."""
+
+from hyplearn.estimators.transformers import ExpMap, TangentSpace
+
+__all__ = ["ExpMap", "TangentSpace"]

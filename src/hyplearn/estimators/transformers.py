@@ -1,0 +1,168 @@
+"""Transformers between the ball and R^d, for use in scikit-learn pipelines."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from hyplearn.estimators.validation import absolute_curvature, ball_rows
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import norms
+from hyplearn.reference import Reference, reference_point
+from hyplearn.tangent import frame_coordinates, from_frame
+
+
+class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What the transformers share: as many columns out as in, float32 kept."""
+
+    n_features_in_: int
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_features_in_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class TangentSpace(_BallTransformer):
+    r"""Ball to R^d: coordinates in an orthonormal frame of the tangent space at a learned reference point.
+
+    A point x becomes :math:`\sigma_p \log_p(x)`, whose length is the hyperbolic distance of x to p. A linear
+    classifier without intercept on these coordinates has a geodesic hyperplane through p as its boundary.
+
+    Parameters
+    ----------
+    reference : {"mean", "means", "origin"} or array-like of shape (n_features,), default="mean"
+        The reference point p: the Fréchet mean of all points, the Fréchet mean of the class means (needs y), the
+        centre of the ball, or the point itself.
+    curvature : float, default=-1.0
+        Sectional curvature of the space the points were embedded in; the ball has radius ``1/sqrt(-curvature)``.
+    outside : {"raise", "project"}, default="raise"
+        What to do with points on or outside the rim: an error that names them, or move them onto the largest
+        representable radius and warn.
+
+    Attributes
+    ----------
+    reference_ : ndarray of shape (n_features,)
+        The reference point.
+    n_features_in_ : int
+        Number of coordinates.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the coordinates, where X has them.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from hyplearn import TangentSpace
+    >>> from hyplearn.datasets import make_ball_classification
+    >>> X, y, p, w = make_ball_classification(500, 2, margin=0.1, random_state=0)
+    >>> model = make_pipeline(TangentSpace(reference=p), LogisticRegression(fit_intercept=False))
+    >>> print(model.fit(X, y).score(X, y))
+    1.0
+    """
+
+    def __init__(self, reference: Reference = "mean", *, curvature: float = -1.0, outside: str = "raise") -> None:
+        self.reference = reference
+        self.curvature = curvature
+        self.outside = outside
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the reference point.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points of the ball.
+        y : array-like of shape (n_samples,), optional
+            Labels, for the strategies that need them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the points in the reference point.
+        """
+        X = ball_rows(self, X, reset=True)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        labels = None if y is None else np.asarray(y)
+        self.reference_ = reference_point(self.reference, X, labels, weights, absolute_curvature(self.curvature))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Frame coordinates of the points at the reference point."""
+        check_is_fitted(self)
+        X = ball_rows(self, X, reset=False)
+        return frame_coordinates(X, self.reference_, c=absolute_curvature(self.curvature))
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Points of the ball with the given frame coordinates."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        return from_frame(X, self.reference_.astype(X.dtype), c=absolute_curvature(self.curvature))
+
+
+class ExpMap(_BallTransformer):
+    r"""R^d to ball: the exponential map at the centre, for features that have no place in the ball yet.
+
+    A row v becomes the point at hyperbolic distance :math:`\|v\|` from the centre, in the direction of v.
+
+    Parameters
+    ----------
+    curvature : float, default=-1.0
+        Sectional curvature of the ball; its radius is ``1/sqrt(-curvature)``.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of coordinates.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the coordinates, where X has them.
+
+    Notes
+    -----
+    Float64 ends at hyperbolic distance 37 (float32 at 17) from the centre of the ball of curvature -1. Longer rows
+    come to lie on the largest representable radius, with a warning that counts them: scale the features first.
+
+    Examples
+    --------
+    >>> from hyplearn import ExpMap
+    >>> ExpMap().fit_transform([[1.0, 0.0], [0.0, -2.0]])
+    array([[ 0.46,  0.  ],
+           [ 0.  , -0.76]])
+    """
+
+    def __init__(self, *, curvature: float = -1.0) -> None:
+        self.curvature = curvature
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the curvature and remember the number of features."""
+        absolute_curvature(self.curvature)
+        validate_data(self, X, reset=True, dtype=(np.float64, np.float32))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Points of the ball at the given distances and directions from the centre."""
+        check_is_fitted(self)
+        c = absolute_curvature(self.curvature)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32), order="C")
+        # 1 - tanh(ρ/2) = 2 / (1 + e^ρ) falls below half the spacing of floats under 1.
+        longest = np.log(4 / np.finfo(X.dtype).eps) / np.sqrt(c)
+        too_long = norms(X) > longest
+        if too_long.any():
+            warnings.warn(
+                f"{np.count_nonzero(too_long)} of {len(X)} rows are longer than {longest:.3g}, the hyperbolic radius "
+                f"at which {X.dtype} ends. They were placed on the largest representable radius.\n"
+                "Scale the features first.",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        return from_frame(X, np.zeros(X.shape[1], dtype=X.dtype), c=c)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Distances and directions of the points from the centre."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        return frame_coordinates(X, np.zeros(X.shape[1]), c=absolute_curvature(self.curvature))

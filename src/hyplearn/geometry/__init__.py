@@ -1,0 +1,62 @@
+"""The Poincaré ball and its neighbours, as pure functions on arrays.
+
+Rows are points, the base point comes last, and every function takes ``c``, the absolute curvature.
+"""
+
+from hyplearn.geometry.ball import (
+    conformal_factor,
+    distance,
+    exp_map,
+    gap,
+    geodesic,
+    log_map,
+    midpoint,
+    mobius_add,
+    mobius_scale,
+    pairwise_distance,
+    project,
+    ray,
+    transport,
+)
+from hyplearn.geometry.hyperplane import hyperplane_points, project_onto, side, signed_distance
+from hyplearn.geometry.isometry import rotate, translate
+from hyplearn.geometry.mean import frechet_mean
+from hyplearn.geometry.models import (
+    ball_to_hyperboloid,
+    ball_to_klein,
+    hyperboloid_to_ball,
+    hyperboloid_to_klein,
+    klein_to_ball,
+    klein_to_hyperboloid,
+    minkowski,
+)
+
+__all__ = [
+    "ball_to_hyperboloid",
+    "ball_to_klein",
+    "conformal_factor",
+    "distance",
+    "exp_map",
+    "frechet_mean",
+    "gap",
+    "geodesic",
+    "hyperboloid_to_ball",
+    "hyperboloid_to_klein",
+    "hyperplane_points",
+    "klein_to_ball",
+    "klein_to_hyperboloid",
+    "log_map",
+    "midpoint",
+    "minkowski",
+    "mobius_add",
+    "mobius_scale",
+    "pairwise_distance",
+    "project",
+    "project_onto",
+    "ray",
+    "rotate",
+    "side",
+    "signed_distance",
+    "translate",
+    "transport",
+]

@@ -1,0 +1,134 @@
+"""Geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}: sides, distances, projections, points to draw."""
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array, Points
+from hyplearn.geometry.ball import gap, mobius_add, z_vector
+from hyplearn.geometry.border import border
+
+
+def _check_normal(w: Array) -> None:
+    if not np.all(np.any(w != 0, axis=-1)):
+        raise ValueError("w must not be zero: a hyperplane needs a normal vector.\nPass a nonzero w.")
+
+
+def _height(x: Array, w: Array, p: Array, c: float) -> Array:
+    """``√c ⟨z, w⟩ / ‖w‖``, the hyperbolic sine of ``√c`` times the signed distance."""
+    _check_normal(w)
+    normal = w / np.max(np.abs(w), axis=-1, keepdims=True)
+    normal = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+    return np.sqrt(c) * np.sum(z_vector(x, p, c) * normal, axis=-1)
+
+
+@border("x", "w", "p")
+def side(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
+    r"""Side of the hyperplane H(w, p) on which x lies: 1, -1, or 0 on it.
+
+    .. math:: \operatorname{sign} \Bigl\langle s - \tfrac{c \|s\|^2}{1 - c\|p\|^2}\, p, \; w \Bigr\rangle,
+              \qquad s = x - p
+
+    Examples
+    --------
+    >>> from hyplearn.geometry import side
+    >>> side([[0.5, 0.0], [-0.5, 0.3], [0.0, 0.2]], [1.0, 0.0], [0.0, 0.0])
+    array([ 1., -1.,  0.])
+    """
+    return np.sign(_height(x, w, p, c))
+
+
+@border("x", "w", "p")
+def signed_distance(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
+    r"""Hyperbolic distance of x to the hyperplane H(w, p), positive on the side to which w points.
+
+    .. math:: d(x, H) = \tfrac{1}{\sqrt c} \operatorname{arsinh} \frac{\sqrt c \, \langle z, w \rangle}{\|w\|}
+
+    with the scaled tangent vector z of x at p; this is both closed forms of the paper, without their quotients.
+
+    Examples
+    --------
+    >>> from hyplearn.geometry import signed_distance
+    >>> print(signed_distance([[0.6, 0.0], [-0.6, 0.3]], [1.0, 0.0], [0.0, 0.0]))
+    [ 1.38629436 -1.52211093]
+    """
+    return np.arcsinh(_height(x, w, p, c)) / np.sqrt(c)
+
+
+@border("x", "w", "p", into_ball=True)
+def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
+    r"""Point of the hyperplane H(w, p) nearest to x.
+
+    .. math:: p \oplus \frac{z_\perp}{\sqrt{1 + c \|z\|^2} + \sqrt{1 + c \langle z, n \rangle^2}},
+              \qquad z_\perp = z - \langle z, n \rangle n, \quad n = w / \|w\|
+
+    the orthogonal projection on the hyperboloid, seen from p.
+    """
+    height = _height(x, w, p, c)[..., None]
+    normal = w / np.linalg.norm(w, axis=-1, keepdims=True)
+    z = z_vector(x, p, c)
+    flat = z - height / np.sqrt(c) * normal
+    # √(1 + c‖z‖²) from the flat part and the height: the sum of positive squares keeps its digits.
+    square = c * np.sum(flat**2, axis=-1, keepdims=True) + height**2
+    return mobius_add(p, flat / (np.sqrt(1 + square) + np.sqrt(1 + height**2)), c=c)
+
+
+@border("w", "p", "u", into_ball=True)
+def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int = 201, c: float = 1.0) -> Array:
+    r"""Points along H(w, p) from rim to rim, evenly spaced to the eye, for drawing.
+
+    Parameters
+    ----------
+    w, p : array-like of shape (d,)
+        Normal vector and reference point of the hyperplane.
+    u : array-like of shape (d,), optional
+        Direction in which to walk through p within the hyperplane; its component along w is ignored. Not needed in
+        the disk, where the hyperplane is a curve.
+    n_points : int
+        Number of points.
+    c : float
+        Absolute curvature.
+
+    Notes
+    -----
+    With e₊ and e₋ the two ends of the geodesic on the rim, the chord between them is its image in the Klein ball,
+    and ``k = (e₊ + e₋)/2 + cos θ (e₊ - e₋)/2`` is the ball's point ``k / (1 + sin θ ‖e₊ - e₋‖/2)`` (c = 1). The walk
+    stops a ten-thousandth short of the ends, inside the open ball.
+
+    Examples
+    --------
+    >>> from hyplearn.geometry import hyperplane_points
+    >>> hyperplane_points([0.0, 1.0], [0.0, 0.0], n_points=3)
+    array([[-1.,  0.],
+           [ 0.,  0.],
+           [ 1.,  0.]])
+    """
+    if w.ndim != 1 or p.ndim != 1:
+        raise ValueError(
+            f"w and p must describe one hyperplane; got shapes {w.shape} and {p.shape}.\nCall once for each."
+        )
+    direction = _within(w, u)
+    room = gap(p, c=c)
+    ends = []
+    for sign in (-1, 1):
+        t = p + sign * direction / np.sqrt(c)
+        # p ⊕ y for y on the rim, where the gap of y is 0.
+        ends.append(p + room / c * t / (t @ t))
+    centre, half_chord = (ends[1] + ends[0]) / 2, (ends[1] - ends[0]) / 2
+    theta = np.linspace(np.pi - 1e-4, 1e-4, n_points)[:, None]
+    klein = centre + np.cos(theta) * half_chord
+    return klein / (1 + np.sin(theta) * np.sqrt(c) * np.linalg.norm(half_chord))
+
+
+def _within(w: Array, u: Array | None) -> Array:
+    """Unit vector along the hyperplane: the part of u orthogonal to w, in the disk w turned by a right angle."""
+    _check_normal(w)
+    normal = w / np.linalg.norm(w)
+    if u is None:
+        if w.size != 2:
+            raise ValueError(
+                f"In dimension {w.size} a hyperplane is not a curve.\nPass u, the direction in which to walk along it."
+            )
+        return np.array([normal[1], -normal[0]])
+    flat = u - (u @ normal) * normal
+    if not np.any(flat):
+        raise ValueError("u must not be parallel to w: it is the direction in which to walk along the hyperplane.")
+    return flat / np.linalg.norm(flat)

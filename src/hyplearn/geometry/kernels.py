@@ -1,0 +1,188 @@
+"""Row kernels: single passes over points, with sums of squares that keep all their digits.
+
+Near the rim ``1 - c‖x‖²`` is the small difference of two large numbers: with a plain dot product a point at gap
+1e-8 knows its gap to 8 digits only, and with it every distance, logarithm and feature. Here squares and sums are
+taken with their rounding errors (the "Dot2" of Ogita, Rump and Oishi, 2005), as if in twice the precision.
+
+Sums run in four lanes: additions then need not wait for one another, and rounding errors stay four times smaller.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+from hyplearn.geometry.arrays import Array
+
+# Squares below this may have lost digits to underflow; a norm is then taken again on scaled entries.
+SMALLEST_SAFE_SQUARE = 1e-280
+
+
+@intrinsic
+def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c`` with one rounding; ``fma(a, b, -(a * b))`` is the rounding error of the product."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@njit(cache=True, error_model="numpy")
+def add(total, error, a):  # type: ignore[no-untyped-def]
+    """Add ``a`` to the unevaluated sum ``total + error``."""
+    new = total + a
+    arrived = new - total
+    return new, error + ((total - (new - arrived)) + (a - arrived))
+
+
+@njit(cache=True, error_model="numpy")
+def add_square(total, error, a):  # type: ignore[no-untyped-def]
+    """Add ``a²`` to the unevaluated sum ``total + error``."""
+    square = a * a
+    return add(total, error + fma(a, a, -square), square)
+
+
+@njit(cache=True, error_model="numpy")
+def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
+    """``1 - c‖x‖²`` to the last digit, and ``‖x - p‖²``, for row i of X."""
+    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+    e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    d = len(p)
+    whole = d - d % 4
+    for j in range(0, whole, 4):
+        a0, a1, a2, a3 = np.float64(X[i, j]), np.float64(X[i, j + 1]), np.float64(X[i, j + 2]), np.float64(X[i, j + 3])
+        t0, e0 = add_square(t0, e0, a0)
+        t1, e1 = add_square(t1, e1, a1)
+        t2, e2 = add_square(t2, e2, a2)
+        t3, e3 = add_square(t3, e3, a3)
+        s0 += (a0 - p[j]) ** 2
+        s1 += (a1 - p[j + 1]) ** 2
+        s2 += (a2 - p[j + 2]) ** 2
+        s3 += (a3 - p[j + 3]) ** 2
+    for j in range(whole, d):
+        a0 = np.float64(X[i, j])
+        t0, e0 = add_square(t0, e0, a0)
+        s0 += (a0 - p[j]) ** 2
+    if whole:
+        e0 = (e0 + e1) + (e2 + e3)
+        t0, e0 = add(t0, e0, t1)
+        t2, e0 = add(t2, e0, t3)
+        t0, e0 = add(t0, e0, t2)
+        s0 = (s0 + s1) + (s2 + s3)
+    scaled = c * t0
+    return (1.0 - scaled) - (fma(c, t0, -scaled) + c * e0), s0
+
+
+@njit(cache=True, error_model="numpy")
+def shrink(u2):  # type: ignore[no-untyped-def]
+    """``ρ / sinh ρ`` with ``u2 = sinh²(ρ/2)``: what turns the length sinh ρ of z into the distance ρ; 1 at ρ = 0.
+
+    With ``t = 2 u2 = cosh ρ - 1`` and ``sinh ρ = √(t (t + 2))``, ρ is ``log(1 + x)`` at ``x = t + sinh ρ``, taken with
+    Kahan's correction for the rounding of 1 + x: as exact as libm's functions at a fourth of their cost.
+    """
+    t = max(2.0 * u2, 1e-300)  # positive at ρ = 0 too, where the quotient below is then exactly 1
+    sinh = math.sqrt(t * (t + 2.0))
+    x = t + sinh
+    w = 1.0 + x
+    return (math.log(w) + (x - (w - 1.0)) / w) / sinh
+
+
+def unrolled(p: Array) -> Array | tuple[float, ...]:
+    """A point as the kernels like it: a tuple in few dimensions, so that the compiler knows how many they are.
+
+    With the loops over coordinates gone it works on several rows at once; in the disk that is three times as fast.
+    """
+    return tuple(p.tolist()) if len(p) <= 4 else p
+
+
+def gaps(X: Array, c: float) -> Array:
+    """``1 - c‖x‖²`` of every row of X."""
+    return offsets(X, np.zeros(X.shape[1]), c)[0]
+
+
+def offsets(X: Array, p: Array, c: float) -> tuple[Array, Array]:
+    """``1 - c‖x‖²`` and ``‖x - p‖²`` of every row of X, in one pass."""
+    rooms, squares = np.empty(len(X)), np.empty(len(X))
+    _offsets(X, unrolled(p), c, rooms, squares)
+    return rooms, squares
+
+
+@njit(cache=True, error_model="numpy")
+def _offsets(X, p, c, rooms, squares):  # type: ignore[no-untyped-def]
+    for i in range(X.shape[0]):
+        rooms[i], squares[i] = gap_and_square(X, i, p, c)
+
+
+@njit(cache=True, error_model="numpy")
+def norm_of_difference(X, i, Y, k):  # type: ignore[no-untyped-def]
+    """``‖x - y‖`` of row i of X and row k of Y, neither underflowing nor overflowing."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    d = X.shape[1]
+    whole = d - d % 4
+    for j in range(0, whole, 4):
+        s0 += (X[i, j] - Y[k, j]) ** 2
+        s1 += (X[i, j + 1] - Y[k, j + 1]) ** 2
+        s2 += (X[i, j + 2] - Y[k, j + 2]) ** 2
+        s3 += (X[i, j + 3] - Y[k, j + 3]) ** 2
+    for j in range(whole, d):
+        s0 += (X[i, j] - Y[k, j]) ** 2
+    square = (s0 + s1) + (s2 + s3)
+    if SMALLEST_SAFE_SQUARE < square < np.inf:
+        return math.sqrt(square)
+    return _scaled_norm(X[i] - Y[k])
+
+
+@njit(cache=True, error_model="numpy")
+def _scaled_norm(s):  # type: ignore[no-untyped-def]
+    """``m ‖s / m‖`` with m the largest entry."""
+    largest = np.max(np.abs(s))
+    if largest == 0.0 or largest == np.inf:
+        return largest
+    total = 0.0
+    for j in range(s.size):
+        total += (s[j] / largest) ** 2
+    return largest * math.sqrt(total)
+
+
+@njit(cache=True, error_model="numpy")
+def norms(X):  # type: ignore[no-untyped-def]
+    """``‖x‖`` of every row of X."""
+    out = np.empty(X.shape[0])
+    zero = np.zeros((1, X.shape[1]))
+    for i in range(X.shape[0]):
+        out[i] = norm_of_difference(X, i, zero, 0)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def half_sinh_pairs(X, Y, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
+    """``sinh(√c d(x, y) / 2)`` of every row x of X and every row y of Y."""
+    for i in range(X.shape[0]):
+        for k in range(Y.shape[0]):
+            out[i, k] = math.sqrt(c) * norm_of_difference(X, i, Y, k) / math.sqrt(gap_x[i] * gap_y[k])
+
+
+@njit(cache=True, error_model="numpy")
+def centred_dot(X, w, p):  # type: ignore[no-untyped-def]
+    """``⟨x - p, w⟩`` of every row of X; the difference is taken first, so close points keep their digits."""
+    out = np.empty(X.shape[0])
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += (X[i, j] - p[j]) * w[j]
+        out[i] = total
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
+    """``Σ q_i (x_i - p)`` over the rows of X."""
+    out = np.zeros(X.shape[1])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[j] += q[i] * (X[i, j] - p[j])
+    return out

@@ -1,0 +1,104 @@
+"""Three models of one space: the Poincaré ball, the hyperboloid and the Klein ball.
+
+The hyperboloid is ``{X : [X, X] = -1, X⁰ > 0}`` with the Minkowski product ``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``, whatever the
+curvature; X⁰ is the first coordinate. The Klein ball has the Poincaré ball's radius ``1/√c``; its geodesics are
+straight. Float64 ends at hyperbolic radius 37 in the Poincaré ball but at 19 in the two others: come back to the
+ball only with what they can hold.
+"""
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array, Points
+from hyplearn.geometry.ball import gap
+from hyplearn.geometry.border import border
+
+
+@border("X", "Y")
+def minkowski(X: Points, Y: Points, *, c: float = 1.0) -> Array:
+    r"""Minkowski product of hyperboloid coordinates.
+
+    .. math:: [X, Y] = -X^0 Y^0 + \sum_{i \ge 1} X^i Y^i
+    """
+    return np.sum(X[..., 1:] * Y[..., 1:], axis=-1) - X[..., 0] * Y[..., 0]
+
+
+@border("x")
+def ball_to_hyperboloid(x: Points, *, c: float = 1.0) -> Array:
+    r"""Hyperboloid coordinates of points of the ball.
+
+    .. math:: X^0 = \frac{1 + c\|x\|^2}{1 - c\|x\|^2}, \qquad X = \frac{2 \sqrt c \, x}{1 - c\|x\|^2}
+
+    The paper prints the map to the hemisphere by mistake.
+
+    Examples
+    --------
+    >>> from hyplearn.geometry import ball_to_hyperboloid
+    >>> ball_to_hyperboloid([0.5, 0.0])
+    array([1.67, 1.33, 0.  ])
+    """
+    room = gap(x, c=c)[..., None]
+    return np.concatenate([(2 - room) / room, 2 * np.sqrt(c) * x / room], axis=-1)
+
+
+@border("X", into_ball=True)
+def hyperboloid_to_ball(X: Points, *, c: float = 1.0) -> Array:
+    r"""Points of the ball with the given hyperboloid coordinates.
+
+    .. math:: x = \frac{X}{\sqrt c \, (1 + X^0)}
+    """
+    _check_on_hyperboloid(X)
+    return X[..., 1:] / (np.sqrt(c) * (1 + X[..., :1]))
+
+
+@border("x", into_ball=True)
+def ball_to_klein(x: Points, *, c: float = 1.0) -> Array:
+    r"""Klein coordinates of points of the ball.
+
+    .. math:: k = \frac{2x}{1 + c\|x\|^2}
+    """
+    return 2 * x / (2 - gap(x, c=c)[..., None])
+
+
+@border("k", into_ball=True)
+def klein_to_ball(k: Points, *, c: float = 1.0) -> Array:
+    r"""Points of the ball with the given Klein coordinates.
+
+    .. math:: x = \frac{k}{1 + \sqrt{1 - c\|k\|^2}}
+    """
+    return k / (1 + np.sqrt(gap(k, c=c)[..., None]))
+
+
+@border("k")
+def klein_to_hyperboloid(k: Points, *, c: float = 1.0) -> Array:
+    r"""Hyperboloid coordinates of Klein points.
+
+    .. math:: X^0 = \frac{1}{\sqrt{1 - c\|k\|^2}}, \qquad X = \sqrt c \, X^0 k
+    """
+    time = 1 / np.sqrt(gap(k, c=c)[..., None])
+    return np.concatenate([time, np.sqrt(c) * time * k], axis=-1)
+
+
+@border("X", into_ball=True)
+def hyperboloid_to_klein(X: Points, *, c: float = 1.0) -> Array:
+    r"""Klein coordinates of hyperboloid points.
+
+    .. math:: k = \frac{X}{\sqrt c \, X^0}
+    """
+    _check_on_hyperboloid(X)
+    return X[..., 1:] / (np.sqrt(c) * X[..., :1])
+
+
+def _check_on_hyperboloid(X: Array) -> None:
+    """Coordinates off the sheet by more than their own rounding are somebody else's coordinates."""
+    if X.shape[-1] < 2:
+        raise ValueError(f"Hyperboloid coordinates need at least 2 entries; got {X.shape[-1]}.\nX⁰ comes first.")
+    # Compared as X⁰ = √(1 + ‖X‖²), which stays meaningful where [X, X] = -1 drowns in the rounding of large squares.
+    time, due = np.ravel(X[..., 0]), np.ravel(np.hypot(1, np.linalg.norm(X[..., 1:], axis=-1)))
+    off = np.abs(time - due) / due
+    if np.any(off > 1e-5):
+        row = int(np.argmax(off))
+        raise ValueError(
+            f"{np.count_nonzero(off > 1e-5)} of {off.size} rows do not lie on the hyperboloid [X, X] = -1, X⁰ > 0; "
+            f"the worst is row {row} with X⁰ = {time[row]:.6g} where {due[row]:.6g} is due.\n"
+            "The first coordinate is X⁰; divide by the radius if your hyperboloid has another one."
+        )

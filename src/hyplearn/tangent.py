@@ -1,0 +1,176 @@
+"""The one bridge from the ball to R^d: what linear classifiers see of points, from a reference point p.
+
+Two feature maps, both without a 0/0 at p and both exact up to the rim (s = x - p, g the gap 1 - c‖·‖²):
+
+- z rows, of length ``sinh(√c d) / √c``: ``z = (2 / g_x) (s - (c‖s‖² / g_p) p)``;
+- frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d``, the tangent vector in an
+  orthonormal frame at p, unchanged when points and p move together.
+
+Each row is ``along · (x - p) + base · p``: two numbers beside X replace a second matrix of the size of X.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit
+
+from hyplearn.geometry import exp_map, gap
+from hyplearn.geometry.arrays import Array, Points
+from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
+from hyplearn.geometry.kernels import centred_dot, centred_sum, gap_and_square, shrink, unrolled
+
+Features = Literal["frame", "z"]
+# Rows per stage of the kernels: few enough to stay in the cache, many enough to overlap their square roots.
+CHUNK = 256
+
+
+def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
+    r"""Coordinates of points in an orthonormal frame at p.
+
+    .. math:: \sigma_p \log_p(x), \qquad \|\sigma_p \log_p(x)\| = d(x, p)
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Points of the ball, float32 or float64.
+    p : array-like of shape (d,)
+        Reference point.
+    c : float
+        Absolute curvature.
+
+    Returns
+    -------
+    ndarray of shape (n, d), of the dtype of X
+
+    Examples
+    --------
+    >>> from hyplearn.tangent import frame_coordinates
+    >>> frame_coordinates([[0.6, 0.0], [0.1, 0.2]], [0.1, 0.2])
+    array([[ 1.13, -0.63],
+           [ 0.  ,  0.  ]])
+    """
+    return _explicit(X, p, "frame", c)
+
+
+def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
+    r"""Scaled tangent vectors, the rows of the perceptrons and of the exact-margin SVM.
+
+    .. math:: z = \eta \log_p(x) = \frac{2}{1 - c\|x\|^2} \Bigl(s - \frac{c \|s\|^2}{1 - c\|p\|^2}\, p\Bigr),
+              \qquad s = x - p
+
+    A hyperplane through p with normal w lies at distance ``arsinh(√c |⟨z, w⟩| / ‖w‖) / √c``. Parameters and result
+    are those of :func:`frame_coordinates`.
+    """
+    return _explicit(X, p, "z", c)
+
+
+@border("v", "p", into_ball=True)
+def from_frame(v: Points, p: Points, *, c: float = 1.0) -> Array:
+    """Points with the given frame coordinates at p: the inverse of :func:`frame_coordinates`."""
+    return exp_map(gap(p, c=c)[..., None] / 2 * v, p, c=c)
+
+
+def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
+    r"""Weight of each point in the paper's perceptron, the ratio of z to the logarithm.
+
+    .. math:: \eta = \sigma_p \frac{\sinh(\sqrt c\, d)}{\sqrt c\, d}, \qquad d = d(x, p)
+
+    It tends to σ_p at x = p (the paper prints 0).
+    """
+    X, p, c = _checked(X, p, c)
+    frame, z = implicit_rows(X, p, features="frame", c=c), implicit_rows(X, p, features="z", c=c)
+    return (2 / gap(p, c=c) * z.along / frame.along).astype(X.dtype)
+
+
+def implicit_rows(X: Points, p: Points, *, features: Features = "frame", c: float = 1.0) -> "TangentRows":
+    """Rows of frame coordinates or z features as two numbers per row beside X; nothing of the size of X is made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyplearn.tangent import frame_coordinates, implicit_rows
+    >>> X, p, w = np.array([[0.6, 0.0], [0.1, -0.3]]), np.array([0.1, 0.2]), np.array([1.0, 2.0])
+    >>> rows = implicit_rows(X, p)
+    >>> print(rows @ w, frame_coordinates(X, p) @ w)
+    [-0.12638812 -2.11626993] [-0.12638812 -2.11626993]
+    """
+    X, p, c = _checked(X, p, c)
+    along, base, rooms = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
+    _coefficients(X, unrolled(p), float(gap(p, c=c)), c, features == "z", along, base, rooms)
+    check_inside(X, rooms, c)
+    return TangentRows(X, p, along, base)
+
+
+@dataclass(frozen=True)
+class TangentRows:
+    """A matrix whose row i is ``along_i (x_i - p) + base_i p``, kept as X, p and two numbers per row.
+
+    Supports ``rows @ w``, ``rows.transposed_dot(q)`` and ``rows[i:j]`` (explicit rows).
+    """
+
+    X: Array
+    p: Array
+    along: Array
+    base: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.X.shape
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __matmul__(self, w: Array) -> Array:
+        return self.along * centred_dot(self.X, w, self.p) + self.base * (self.p @ w)
+
+    def transposed_dot(self, q: Array) -> Array:
+        """``Σ q_i row_i``, the product of the transposed matrix with q."""
+        return centred_sum(self.X, q * self.along, self.p) + (q @ self.base) * self.p
+
+    def __getitem__(self, index: slice | Array) -> Array:
+        """Explicit rows, as float64."""
+        along, base = self.along[index], self.base[index]
+        return along[..., None] * (self.X[index] - self.p) + base[..., None] * self.p
+
+
+def _checked(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
+    """Contiguous rows of float32 or float64, a float64 reference point of the same width, a positive c."""
+    X, p = as_rows(X, "X"), as_vectors(p, "p")
+    if p.shape != X.shape[1:]:
+        raise ValueError(f"p must be one point of dimension {X.shape[1]}, like the rows of X; got shape {p.shape}.")
+    return X, p, check_c(c)
+
+
+def _explicit(X: Points, p: Points, features: Features, c: float) -> Array:
+    X, p, c = _checked(X, p, c)
+    out, rooms = np.empty_like(X), np.empty(len(X))
+    _rows(X, unrolled(p), float(gap(p, c=c)), c, features == "z", out, rooms)
+    check_inside(X, rooms, c)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def _coefficients(X, p, room, c, z, along, base, rooms):  # type: ignore[no-untyped-def]
+    """Two numbers per row; ``rooms`` receives the gaps, so that the caller can refuse points outside the ball."""
+    for i in range(X.shape[0]):
+        rooms[i], base[i] = gap_and_square(X, i, p, c)
+    for i in range(X.shape[0]):
+        bend = base[i] * c / room
+        along[i] = 2.0 / rooms[i]
+        if not z:
+            along[i] *= shrink(bend / rooms[i])
+        base[i] = -along[i] * bend
+
+
+@njit(cache=True, error_model="numpy")
+def _rows(X, p, room, c, z, out, rooms):  # type: ignore[no-untyped-def]
+    """The explicit rows, chunk by chunk."""
+    along, base = np.empty(CHUNK), np.empty(CHUNK)
+    for start in range(0, X.shape[0], CHUNK):
+        stop = min(start + CHUNK, X.shape[0])
+        _coefficients(X[start:stop], p, room, c, z, along, base, rooms[start:stop])
+        for i in range(start, stop):
+            for j in range(len(p)):
+                out[i, j] = along[i - start] * (X[i, j] - p[j]) + base[i - start] * p[j]

@@ -1,0 +1,234 @@
+"""The accuracy contract: every operation against the paper's formulas in mpmath, from the centre to the rim."""
+
+import numpy as np
+import pytest
+from mpmath import mpf
+
+import exact
+from balls import CURVATURES, at_gap
+from hyplearn import geometry, tangent
+
+EPS = np.finfo(float).eps
+GAPS = (1e-1, 1e-2, 1e-4, 1e-8, 1e-12, 1e-15)
+
+
+def pairs(d, c, seed=0):
+    """Pairs (x, p): every gap of x with a p anywhere, then pairs as close as 1e-15; fewer where truth is slow."""
+    rng = np.random.default_rng(seed)
+    few = d > 100
+    for gap in GAPS:
+        for gap_p in (rng.choice(GAPS),) if few else (1.0, 0.5, rng.choice(GAPS)):
+            yield at_gap(rng, d, gap, c), at_gap(rng, d, gap_p, c)
+    for apart in 10.0 ** np.arange(-15, -1, 5 if few else 2):
+        p = at_gap(rng, d, rng.choice([0.9, 0.1, 1e-2]), c)
+        yield p + apart * at_gap(rng, d, 0, c), p
+
+
+def worst(operation, truth, d, c, check=exact.relative_error):
+    """Largest relative error of ``operation(x, p)`` over the pairs."""
+    exact_c = mpf(c)
+    return max(check(operation(x, p), truth(exact.vector(x), exact.vector(p), exact_c)) for x, p in pairs(d, c))
+
+
+dimensions = pytest.mark.parametrize("d", [2, 10, 1000])
+curvatures = pytest.mark.parametrize("c", CURVATURES)
+
+
+@dimensions
+@curvatures
+@pytest.mark.parametrize("name", ["distance", "log_map"])
+def test_distance_and_logarithm_are_exact_up_to_the_rim(name, d, c):
+    operation, truth = getattr(geometry, name), getattr(exact, name)
+    assert worst(lambda x, p: operation(x, p, c=c), truth, d, c) <= 4 * EPS
+
+
+@dimensions
+@curvatures
+def test_tangent_features_are_exact_up_to_the_rim(d, c):
+    frame = worst(lambda x, p: tangent.frame_coordinates(x[None], p, c=c), exact.frame, d, c, row_error)
+    z = worst(lambda x, p: tangent.z_features(x[None], p, c=c), exact.z, d, c, row_error)
+    assert frame <= 4 * EPS
+    assert z <= 4 * EPS
+
+
+def row_error(computed, truth):
+    return exact.relative_error(computed[0], truth)
+
+
+@dimensions
+@curvatures
+def test_eta_is_exact_up_to_the_rim(d, c):
+    assert worst(lambda x, p: tangent.eta(x[None], p, c=c)[0], exact.eta, d, c) <= 40 * EPS
+
+
+@dimensions
+@curvatures
+def test_implicit_rows_are_exact_up_to_the_rim(d, c):
+    error = worst(lambda x, p: tangent.implicit_rows(x[None], p, c=c)[:], exact.frame, d, c, row_error)
+    assert error <= 4 * EPS
+
+
+@dimensions
+@curvatures
+def test_gap_is_exact_up_to_the_rim(d, c):
+    assert worst(lambda x, p: geometry.gap(x, c=c), lambda x, p, k: exact.gap(x, k), d, c) <= 2 * EPS
+    factor = worst(lambda x, p: geometry.conformal_factor(x, c=c), lambda x, p, k: exact.conformal_factor(x, k), d, c)
+    assert factor <= 2 * EPS
+
+
+@dimensions
+@curvatures
+def test_mobius_operations_are_exact_up_to_the_rim(d, c):
+    added = worst(lambda x, p: geometry.mobius_add(x, p, c=c), exact.mobius_add, d, c)
+    subtracted = worst(
+        lambda x, p: geometry.mobius_add(-p, x, c=c), lambda x, p, k: exact.mobius_add(exact.minus(p), x, k), d, c
+    )
+    assert added <= 4 * EPS
+    assert subtracted <= 4 * EPS
+    for r in (-2.0, 0.1, 1.0, 3.0):
+        scaled = worst(
+            lambda x, p, r=r: geometry.mobius_scale(r, x, c=c),
+            lambda x, p, k, r=r: exact.mobius_scale(mpf(r), x, k),
+            d,
+            c,
+        )
+        assert scaled <= 4 * EPS
+
+
+@dimensions
+@curvatures
+def test_geodesics_are_exact_between_their_ends(d, c):
+    for t in (0.25, 0.5, 0.9):
+        computed = [geometry.geodesic(x, p, t, c=c) for x, p in pairs(d, c)]
+        truth = [exact.geodesic(exact.vector(x), exact.vector(p), mpf(t), mpf(c)) for x, p in pairs(d, c)]
+        # Ends on opposite sides cancel; the error is measured against the ends, which is what the point is made of.
+        errors = [
+            float(exact.norm(exact.add(exact.vector(a), exact.minus(b)))) * np.sqrt(c)
+            for a, b in zip(computed, truth, strict=True)
+        ]
+        assert max(errors) <= 6 * EPS
+
+
+@dimensions
+@curvatures
+def test_transport_is_exact_up_to_the_rim(d, c):
+    v = np.random.default_rng(5).standard_normal(d)
+    error = worst(
+        lambda x, p: geometry.transport(v, x, p, c=c), lambda x, p, k: exact.transport(exact.vector(v), x, p, k), d, c
+    )
+    assert error <= 12 * EPS
+
+
+@dimensions
+@curvatures
+def test_signed_distance_is_exact_up_to_the_rim(d, c):
+    rng = np.random.default_rng(3)
+    for x, p in pairs(d, c):
+        w = rng.standard_normal(d)
+        computed = geometry.signed_distance(x, w, p, c=c)
+        X, W, P = exact.vector(x), exact.vector(w), exact.vector(p)
+        truth = exact.signed_distance(X, W, P, mpf(c))
+        # The product ⟨z, w⟩ cancels by the cosine of its angle, and only by that.
+        cosine = abs(exact.dot(exact.z(X, P, mpf(c)), W)) / (exact.norm(exact.z(X, P, mpf(c))) * exact.norm(W))
+        assert exact.relative_error(computed, truth) <= 4 * EPS * max(1, np.sqrt(d) / 4 / float(cosine))
+
+
+@dimensions
+@curvatures
+def test_exponential_map_is_exact_for_its_input(d, c):
+    """Near the rim a velocity's last digit moves the arrival: the error is held to that of the rounded input."""
+    rng = np.random.default_rng(4)
+    for _, p in pairs(d, c):
+        for length in (1e-8, 0.1, 1.0, 10.0):
+            v = at_gap(rng, d, 0, 1.0) * length * float(geometry.gap(p, c=c)) / np.sqrt(c)
+            truth = exact.exp_map(exact.vector(v), exact.vector(p), mpf(c))
+            turned = v + EPS * np.linalg.norm(v) * at_gap(rng, d, 0, 1.0)
+            moved = exact.relative_error(truth_of(turned, p, c), truth)
+            assert exact.relative_error(geometry.exp_map(v, p, c=c), truth) <= 4 * EPS + 4 * moved
+
+
+def truth_of(v, p, c):
+    return [float(a) for a in exact.exp_map(exact.vector(v), exact.vector(p), mpf(c))]
+
+
+@dimensions
+@curvatures
+def test_models_are_exact_where_they_can_hold_the_point(d, c):
+    def hyperboloid(x, p, k):
+        room = exact.gap(x, k)
+        return [(2 - room) / room, *exact.scale(2 * mpf(k) ** 0.5 / room, x)]
+
+    def klein(x, p, k):
+        return exact.scale(2 / (2 - exact.gap(x, k)), x)
+
+    assert worst(lambda x, p: geometry.ball_to_hyperboloid(x, c=c), hyperboloid, d, c) <= 4 * EPS
+    assert worst(lambda x, p: geometry.ball_to_klein(x, c=c), klein, d, c) <= 4 * EPS
+
+
+@curvatures
+def test_close_points_keep_a_distance(c):
+    for apart in (1e-300, 1e-200, 1e-15):
+        assert geometry.distance([0.0, 0.0], [apart, 0.0], c=c) == pytest.approx(2 * apart, rel=4 * EPS)
+
+
+@dimensions
+@curvatures
+def test_nothing_is_nan_or_infinite_inside_the_ball(d, c):
+    rng = np.random.default_rng(6)
+    rim = geometry.project(np.array([at_gap(rng, d, 0, c) * 2 for _ in range(20)]), c=c)
+    inner = np.array([at_gap(rng, d, g, c) for g in rng.uniform(0, 1, 20)])
+    X, Y = np.concatenate([rim, inner, rim, inner]), np.concatenate([rim[::-1], inner[::-1], inner, rim])
+    v = rng.standard_normal(X.shape)
+    results = [
+        geometry.distance(X, Y, c=c),
+        geometry.mobius_add(X, Y, c=c),
+        geometry.mobius_scale(1e6, X, c=c),
+        geometry.log_map(X, Y, c=c),
+        geometry.exp_map(v, X, c=c),
+        geometry.exp_map(1e6 * v, X, c=c),
+        geometry.transport(v, X, Y, c=c),
+        geometry.geodesic(X, Y, 0.3, c=c),
+        geometry.geodesic(X, Y, 40.0, c=c),
+        geometry.midpoint(X, Y, c=c),
+        geometry.signed_distance(X, v, Y, c=c),
+        geometry.project_onto(X, v, Y, c=c),
+        geometry.ball_to_hyperboloid(X, c=c),
+        geometry.ball_to_klein(X, c=c),
+        tangent.frame_coordinates(X, X[0], c=c),
+        tangent.z_features(X, X[0], c=c),
+        tangent.eta(X, X[0], c=c),
+    ]
+    assert all(np.isfinite(r).all() for r in results)
+
+
+@pytest.mark.parametrize("c", CURVATURES)
+def test_points_stay_inside_the_ball(c):
+    rng = np.random.default_rng(7)
+    for dtype in (np.float32, np.float64):
+        X = geometry.project(rng.standard_normal((50, 3)).astype(dtype) * 9, c=c)
+        for points in (
+            X,
+            geometry.mobius_add(X, X[::-1], c=c),
+            geometry.exp_map(X * 1e3, X, c=c),
+            geometry.mobius_scale(50, X, c=c),
+            geometry.geodesic(X, X[::-1], 0.5, c=c),
+        ):
+            assert points.dtype == dtype
+            assert (geometry.gap(points.astype(float), c=c) > 0).all()
+
+
+@curvatures
+def test_float32_gives_the_rounded_float64_result(c):
+    rng = np.random.default_rng(8)
+    x, p, v = (np.array([at_gap(rng, 3, g, c) for g in (0.9, 0.5, 1e-3, 1e-6)], dtype=np.float32) for _ in range(3))
+    for f in (geometry.distance, geometry.log_map, geometry.mobius_add, geometry.midpoint):
+        assert f(x, p, c=c).dtype == np.float32
+        rounded = f(x.astype(float), p.astype(float), c=c).astype(np.float32)
+        # A point that float32 rounds onto the rim is the one exception: it stays inside.
+        due = geometry.project(rounded, c=c) if f in (geometry.mobius_add, geometry.midpoint) else rounded
+        assert np.array_equal(f(x, p, c=c), due)
+    for f in (tangent.frame_coordinates, tangent.z_features):
+        rows = f(x, p[0], c=c)
+        assert rows.dtype == np.float32
+        assert np.array_equal(rows, f(x.astype(float), p[0].astype(float), c=c).astype(np.float32))
+    assert geometry.exp_map(v, x, c=c).dtype == np.float32

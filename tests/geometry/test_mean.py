@@ -1,0 +1,90 @@
+"""The Fréchet mean."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balls import CURVATURES, at_gap, cloud
+from hyplearn.datasets import load_mammals
+from hyplearn.geometry import conformal_factor, distance, frechet_mean, log_map, midpoint, rotate, translate
+
+
+def gradient(X, m, weights=None, c=1.0):
+    """Length of the gradient at m, for c = 1: a bound on the distance to the mean."""
+    weights = np.ones(len(X)) if weights is None else weights
+    step = conformal_factor(m, c=c) * np.average(log_map(X, m, c=c), axis=0, weights=weights)
+    return np.sqrt(c) * np.linalg.norm(step)
+
+
+@pytest.mark.parametrize("c", CURVATURES)
+@pytest.mark.parametrize(
+    ("n", "d", "smallest_gap"), [(2, 2, 0.1), (50, 3, 1e-3), (300, 2, 1e-12), (40, 100, 0.01), (1, 5, 0.1)]
+)
+def test_gradient_vanishes_at_the_mean(n, d, smallest_gap, c):
+    rng = np.random.default_rng(0)
+    X = np.array([at_gap(rng, d, g, c) for g in np.geomspace(smallest_gap, 0.9, n)])
+    weights = rng.uniform(0, 2, n)
+    assert gradient(X, frechet_mean(X, weights, c=c), weights, c) < 1e-11
+
+
+def test_mean_of_two_points_is_their_midpoint():
+    x, y = np.array([0.9, 0.1]), np.array([-0.3, 0.6])
+    assert distance(frechet_mean([x, y]), midpoint(x, y)) < 1e-11
+
+
+def test_mean_beats_every_neighbour():
+    X = cloud(np.random.default_rng(1), 30, 2, 1.0, smallest_gap=0.01)
+    m = frechet_mean(X)
+    cost = np.sum(distance(X, m) ** 2)
+    for angle in np.linspace(0, 2 * np.pi, 12):
+        assert np.sum(distance(X, m + 1e-4 * np.array([np.cos(angle), np.sin(angle)])) ** 2) > cost
+
+
+@given(st.integers(0, 10**6))
+def test_mean_moves_with_the_points(seed):
+    rng = np.random.default_rng(seed)
+    X, a = cloud(rng, 12, 3, 1.0, smallest_gap=0.05), at_gap(rng, 3, 0.3, 1.0)
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    assert distance(frechet_mean(translate(X, a)), translate(frechet_mean(X), a)) < 1e-9
+    assert distance(frechet_mean(rotate(X, turn)), rotate(frechet_mean(X), turn)) < 1e-9
+
+
+def test_weight_k_counts_a_row_k_times():
+    X = cloud(np.random.default_rng(2), 5, 2, 1.0)
+    copies = np.repeat(X, [3, 0, 1, 2, 1], axis=0)
+    assert distance(frechet_mean(X, [3, 0, 1, 2, 1]), frechet_mean(copies)) < 1e-11
+
+
+def test_mean_of_a_spread_out_tree_is_reached():
+    """A unit-step gradient iteration runs away here: radii reach 8.2, and curvature grows with them."""
+    X = load_mammals().data
+    assert gradient(X, frechet_mean(X)) < 1e-11
+
+
+def test_mean_of_points_at_the_rim_is_as_good_as_floats_allow():
+    X = np.array([[1 - 1e-15, 1e-9], [1 - 1e-15, -1e-9], [1 - 1e-15, 0.0]])
+    m = frechet_mean(X)
+    assert np.abs(m[1]) < 1e-9
+    assert m[0] > 1 - 1e-6
+
+
+def test_identical_points_are_their_own_mean():
+    assert np.allclose(frechet_mean(np.tile([0.3, -0.8], (7, 1))), [0.3, -0.8], rtol=1e-15)
+
+
+@pytest.mark.parametrize("weights", [[1, -1, 1], [0, 0, 0], [1, 1]])
+def test_bad_weights_are_refused(weights):
+    with pytest.raises(ValueError, match="weights must be 3 non-negative numbers"):
+        frechet_mean(np.zeros((3, 2)), weights)
+
+
+def test_a_mean_not_reached_is_an_error_with_the_distance_left():
+    X = load_mammals().data
+    with pytest.raises(ArithmeticError, match="not reached in 1 steps"):
+        frechet_mean(X, max_iter=1)
+
+
+def test_no_points_have_no_mean():
+    with pytest.raises(ValueError, match=r"at least one row of points; got shape \(0, 2\)"):
+        frechet_mean(np.zeros((0, 2)))

@@ -1,0 +1,74 @@
+"""Plain NumPy twins of every kernel, typed from the paper for c > 0: short, slow near the rim, easy to believe."""
+
+import numpy as np
+
+
+def gap(X, c):
+    return 1 - c * np.sum(X**2, axis=-1)
+
+
+def norm(X):
+    return np.sqrt(np.sum(X**2, axis=-1))
+
+
+def mobius_add(x, y, c):
+    xy, xx, yy = (np.sum(a * b, axis=-1, keepdims=True) for a, b in ((x, y), (x, x), (y, y)))
+    return ((1 + 2 * c * xy + c * yy) * x + (1 - c * xx) * y) / (1 + 2 * c * xy + c**2 * xx * yy)
+
+
+def distance(x, y, c):
+    return 2 / np.sqrt(c) * np.arctanh(np.sqrt(c) * norm(mobius_add(-x, y, c)))
+
+
+def pairwise_distance(X, Y, c):
+    return np.array([[distance(x, y, c) for y in Y] for x in X])
+
+
+def conformal_factor(p, c):
+    return 2 / gap(p, c)
+
+
+def log_map(X, p, c):
+    Y = mobius_add(-p, X, c)
+    length = norm(Y)[..., None]
+    return 2 / conformal_factor(p, c) / np.sqrt(c) * np.arctanh(np.sqrt(c) * length) * Y / length
+
+
+def frame_coordinates(X, p, c):
+    return conformal_factor(p, c) * log_map(X, p, c)
+
+
+def eta(X, p, c):
+    length = norm(log_map(X, p, c))
+    t = np.tanh(np.sqrt(c) * conformal_factor(p, c) * length / 2)
+    return 2 * t / ((1 - t**2) * np.sqrt(c) * length)
+
+
+def z_features(X, p, c):
+    return eta(X, p, c)[:, None] * log_map(X, p, c)
+
+
+def hyperplane_distance(x, w, p, c):
+    """The first closed form of the paper."""
+    y = mobius_add(-p, x, c)
+    return np.arcsinh(2 * np.sqrt(c) * abs(y @ w) / (gap(y, c) * norm(w))) / np.sqrt(c)
+
+
+def hyperplane_distance_in_tangent_space(x, w, p, c):
+    """The second closed form, a function of v = log_p(x) alone."""
+    v = log_map(x, p, c)
+    t = np.tanh(np.sqrt(c) * conformal_factor(p, c) * norm(v) / 2)
+    return np.arcsinh(2 * t * abs(v @ w) / ((1 - t**2) * norm(w) * norm(v))) / np.sqrt(c)
+
+
+def shrink(u2):
+    u = np.sqrt(u2)
+    return np.arcsinh(u) / (u * np.sqrt(1 + u2))
+
+
+def centred_dot(X, w, p):
+    return (X - p) @ w
+
+
+def centred_sum(X, q, p):
+    return (X - p).T @ q

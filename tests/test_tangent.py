@@ -1,0 +1,100 @@
+"""Frame coordinates, z features and implicit rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from balls import CURVATURES, at_gap, cloud
+from hyplearn import geometry
+from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink
+from hyplearn.tangent import eta, frame_coordinates, from_frame, implicit_rows, z_features
+
+dimensions = pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 9, 100])
+
+
+@dimensions
+@pytest.mark.parametrize("c", CURVATURES)
+def test_features_agree_with_their_naive_twins(d, c):
+    rng = np.random.default_rng(0)
+    X, p = cloud(rng, 600, d, c), at_gap(rng, d, 0.5, c)
+    assert np.allclose(frame_coordinates(X, p, c=c), naive.frame_coordinates(X, p, c), rtol=1e-10, atol=1e-12)
+    assert np.allclose(z_features(X, p, c=c), naive.z_features(X, p, c), rtol=1e-10, atol=1e-12)
+    assert np.allclose(eta(X, p, c=c), naive.eta(X, p, c), rtol=1e-10)
+
+
+def test_small_kernels_agree_with_their_naive_twins():
+    rng = np.random.default_rng(0)
+    X, w, p, q = rng.standard_normal((9, 5)), rng.standard_normal(5), rng.standard_normal(5), rng.standard_normal(9)
+    assert np.allclose(centred_dot(X, w, p), naive.centred_dot(X, w, p), rtol=1e-13)
+    assert np.allclose(centred_sum(X, q, p), naive.centred_sum(X, q, p), rtol=1e-12)
+    squares = np.geomspace(1e-20, 1e30, 200)
+    assert np.allclose([shrink(u2) for u2 in squares], naive.shrink(squares), rtol=1e-15)
+    assert shrink(0.0) == 1
+
+
+@dimensions
+def test_length_of_a_row_is_the_distance_to_p(d):
+    rng = np.random.default_rng(1)
+    X, p = cloud(rng, 50, d, 1.0, smallest_gap=1e-12), at_gap(rng, d, 0.2, 1.0)
+    distances = geometry.distance(X, p)
+    assert np.allclose(np.linalg.norm(frame_coordinates(X, p), axis=1), distances, rtol=1e-13)
+    assert np.allclose(np.linalg.norm(z_features(X, p), axis=1), np.sinh(distances), rtol=1e-12)
+
+
+def test_the_reference_point_itself_has_zero_features_and_eta_of_the_conformal_factor():
+    """Errata: the paper prints η = 0 there."""
+    p = np.array([[0.3, 0.4]])
+    assert np.array_equal(frame_coordinates(p, p[0]), [[0, 0]])
+    assert np.array_equal(z_features(p, p[0]), [[0, 0]])
+    assert eta(p, p[0])[0] == geometry.conformal_factor(p[0])
+
+
+@dimensions
+@pytest.mark.parametrize("features", ["frame", "z"])
+def test_implicit_rows_equal_explicit_rows(d, features):
+    rng = np.random.default_rng(2)
+    X, p, w, q = cloud(rng, 40, d, 1.0), at_gap(rng, d, 0.4, 1.0), rng.standard_normal(d), rng.standard_normal(40)
+    explicit = (frame_coordinates if features == "frame" else z_features)(X, p)
+    rows = implicit_rows(X, p, features=features)
+    assert rows.shape == (40, d)
+    assert len(rows) == 40
+    assert np.allclose(rows @ w, explicit @ w, rtol=1e-12, atol=1e-12)
+    assert np.allclose(rows.transposed_dot(q), explicit.T @ q, rtol=1e-12, atol=1e-12)
+    assert np.allclose(rows[3:9], explicit[3:9], rtol=1e-14, atol=1e-15)
+    assert np.allclose(rows[np.array([5, 1])], explicit[[5, 1]], rtol=1e-14, atol=1e-15)
+
+
+def test_implicit_rows_share_the_users_array():
+    X = cloud(np.random.default_rng(3), 10, 3, 1.0)
+    assert np.shares_memory(implicit_rows(X, np.zeros(3)).X, X)
+
+
+@given(st.integers(0, 10**6))
+def test_frame_coordinates_keep_their_inner_products_under_isometries(seed):
+    """MATHS, section 4: points and p moved together see each other as before, up to a rotation of the frame."""
+    rng = np.random.default_rng(seed)
+    X, p, a = cloud(rng, 8, 3, 1.0), at_gap(rng, 3, 0.5, 1.0), at_gap(rng, 3, 0.3, 1.0)
+    for f in (frame_coordinates, z_features):
+        before, after = f(X, p), f(geometry.translate(X, a), geometry.translate(p, a))
+        assert np.allclose(before @ before.T, after @ after.T, rtol=1e-8, atol=1e-8)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(CURVATURES))
+def test_from_frame_undoes_frame_coordinates(seed, c):
+    rng = np.random.default_rng(seed)
+    X, p = cloud(rng, 8, 3, c, smallest_gap=0.01), at_gap(rng, 3, 0.3, c)
+    assert np.allclose(from_frame(frame_coordinates(X, p, c=c), p, c=c), X, rtol=1e-9, atol=1e-10)
+
+
+def test_any_layout_and_integer_points_are_accepted():
+    X = cloud(np.random.default_rng(4), 10, 3, 1.0)
+    p = X[0]
+    assert np.array_equal(frame_coordinates(np.asfortranarray(X), p), frame_coordinates(X, p))
+    assert np.array_equal(frame_coordinates(X[::2], p), frame_coordinates(X, p)[::2])
+    assert np.array_equal(frame_coordinates([[0, 0]], [0, 0]), [[0, 0]])
+    readonly = X.copy()
+    readonly.flags.writeable = False
+    assert np.array_equal(z_features(readonly, p), z_features(X, p))
+    assert frame_coordinates(np.zeros((0, 3)), p).shape == (0, 3)
