@@ -1,0 +1,368 @@
+"""Points from files: NumPy arrays, tables of text, Parquet. Nothing is ever unpickled."""
+
+import csv
+import itertools
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+
+POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
+LABEL_NAMES = ("y", "label", "labels", "target")
+# Not "y", which beside "x" is a coordinate.
+LABEL_COLUMNS = ("label", "labels", "target", "class")
+
+# Text is turned into numbers in batches, or it would need many times the memory of the numbers. Columns of text are
+# told from columns of numbers by the first batch.
+BATCH_ROWS = 10_000
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_FLOAT = re.compile(r"[+-]?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?")
+
+Names: TypeAlias = str | Sequence[str] | None
+Row: TypeAlias = tuple[int, list[str]]
+
+
+def load_points(
+    path: str | os.PathLike[str], *, points: Names = None, label: str | None = None
+) -> tuple[Array, Array | None]:
+    r"""Read points, one per row, and their labels if there are any.
+
+    Parameters
+    ----------
+    path : path
+        A file whose suffix says what it is:
+
+        ``.npz``
+            The array named by `points`, else the one called X, x, points, embedding, embeddings, data, X_train or
+            x_train, else the only two-dimensional array of floats. Labels are the array named by `label`, else the
+            one that is to y what the points are to x (y, y_train), else label, labels or target.
+        ``.npy``
+            The array, without labels.
+        ``.csv``, ``.tsv``
+            UTF-8 text with or without a line of names; without, columns are called "0", "1", ... The label is the
+            column named by `label`, else the one called label, labels, target or class, else the only one that holds
+            no numbers. Coordinates are the columns named by `points`, else all others that hold numbers.
+        ``.parquet``
+            The same. Needs pyarrow.
+    points : str or sequence of str, optional
+        Name of the array of points, or names of the columns of coordinates.
+    label : str, optional
+        Name of the array or column of labels.
+
+    Returns
+    -------
+    X : ndarray of shape (n, d)
+        The points, float32 if stored so, else float64. Whether they lie in a ball is for their user to say.
+    y : ndarray of shape (n,) or None
+        The labels. Those of text files become integers, or else floats, if all of them read so.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged, ambiguous, empty, or holds NaN or infinite coordinates.
+    ImportError
+        If a Parquet file is to be read without pyarrow.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from hyplearn.datasets import load_points
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "cells.csv")
+    ...     _ = path.write_text("x,y,kind\n0.1,0.2,blood\n-0.5,0.3,nerve\n")
+    ...     X, y = load_points(path)
+    >>> print(X, y)
+    [[ 0.1  0.2]
+     [-0.5  0.3]] ['blood' 'nerve']
+    """
+    path = Path(path).expanduser()
+    if path.suffix.lower() not in _FORMATS:
+        raise ValueError(
+            f"{path} has the suffix {path.suffix!r}; known are {', '.join(_FORMATS)}.\nConvert it, or rename it."
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
+    read, magic = _FORMATS[path.suffix.lower()]
+    _check_magic(path, magic)
+    X, y = read(path, points, label)
+    return _as_points(X, path), y
+
+
+def _check_magic(path: Path, magic: bytes) -> None:
+    """Tell files of another kind from damaged ones, and before NumPy takes them for pickles."""
+    with path.open("rb") as file:
+        start = file.read(max(1, len(magic)))
+    if not start:
+        raise ValueError(f"{path} is empty.\nWrite it again.")
+    if not start.startswith(magic):
+        raise ValueError(
+            f"{path} is not a {path.suffix} file: it begins with {start!r}, not with {magic!r}.\nCheck its suffix."
+        )
+
+
+def _as_points(X: Array, path: Path) -> Array:
+    if X.ndim != 2 or X.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{path} must give a table of real numbers, one point per row; got shape {X.shape} of {X.dtype}.\n"
+            "Save the points as an array of shape (n, d)."
+        )
+    if X.size == 0:
+        raise ValueError(f"{path} holds no points: the table has shape {X.shape}.\nWrite it again.")
+    finite = np.isfinite(X)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(
+            f"{path} holds {np.count_nonzero(~finite.all(axis=1))} rows with NaN or infinite coordinates; the first is "
+            f"row {row}, counted from 0, with {X[row, column]}.\nRemove those rows or impute them."
+        )
+    return np.ascontiguousarray(X, dtype=np.float32 if X.dtype.kind == "f" and X.dtype.itemsize == 4 else np.float64)
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Name the file in whatever its reader finds wrong with it; readers raise a dozen kinds of errors."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        if "Object arrays" in str(error):
+            raise ValueError(
+                f"{path} holds Python objects, and nothing is unpickled.\nSave numbers, or labels as text: astype(str)."
+            ) from None
+        raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a whole copy.") from error
+
+
+def _read_npy(path: Path, points: Names, label: str | None) -> tuple[Array, None]:
+    if points is not None or label is not None:
+        raise ValueError(
+            f"{path} holds one array without a name; got points={points!r}, label={label!r}.\n"
+            "Leave them out, or save points and labels together as .npz."
+        )
+    with path.open("rb") as file, _damage_named(path):
+        return np.load(file, allow_pickle=False), None
+
+
+def _read_npz(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
+    with path.open("rb") as file:
+        with _damage_named(path):
+            archive = np.load(file, allow_pickle=False)
+        name = _points_name(path, archive) if points is None else points
+        X = _member(path, archive, name)
+        label = _label_name(path, archive, str(name)) if label is None else label
+        if label is None:
+            return X, None
+        return X, _as_labels(_member(path, archive, label), len(X), f"{path}, array {label!r},")
+
+
+def _member(path: Path, archive: Any, name: Any) -> Array:
+    if name not in archive.files:
+        raise ValueError(f"{path} has no array {name!r}; it holds {_listed(archive.files)}.\nName one of these.")
+    with _damage_named(path):
+        return np.asarray(archive[name])
+
+
+def _points_name(path: Path, archive: Any) -> str:
+    names = [name for name in POINTS_NAMES if name in archive.files]
+    if not names:
+        members = {name: _member(path, archive, name) for name in archive.files}
+        names = [name for name, array in members.items() if array.ndim == 2 and array.dtype.kind == "f"]
+    return _the_only(names, "points", path, archive.files)
+
+
+def _label_name(path: Path, archive: Any, points: str) -> str | None:
+    if points[:1] in ("x", "X") and (pair := "y" + points[1:]) in archive.files:
+        return pair
+    names = [name for name in LABEL_NAMES if name in archive.files]
+    return _the_only(names, "label", path, archive.files) if names else None
+
+
+def _the_only(names: Sequence[str], role: str, path: Path, present: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    found = "none" if not names else _listed(names)
+    raise ValueError(
+        f"{path} must leave no doubt about its {role}; candidates: {found}, among {_listed(present)}.\nPass {role}=."
+    )
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    more = "" if len(names) <= most else f" and {len(names) - most} more"
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def _as_labels(y: Array, n: int, source: str) -> Array:
+    if y.shape != (n,) or y.dtype.kind not in "biufUS":
+        raise ValueError(
+            f"{source} must hold {n} labels, numbers or text; got shape {y.shape} of {y.dtype}.\nName them by label=."
+        )
+    return y
+
+
+def _read_text(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = _rows(path, csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True))
+        batches = iter(lambda: list(itertools.islice(rows, BATCH_ROWS)), [])
+        names, first = _split_header(next(batches, []))
+        if not first:
+            raise ValueError(f"{path} holds no points: it has no line of numbers.\nWrite it again.")
+        texts = {name for j, name in enumerate(names) if not any(_is_number(fields[j]) for _, fields in first)}
+        coordinates, label = _choose_columns(path, names, texts, points, label)
+        parts, labels = [], []
+        for batch in itertools.chain([first], batches):
+            parts.append(_numbers(path, batch, {name: names.index(name) for name in coordinates}))
+            if label is not None:
+                labels += _label_texts(path, batch, label, names.index(label))
+    return np.concatenate(parts), None if label is None else _labels_from_text(labels)
+
+
+def _rows(path: Path, reader: Any) -> Iterator[Row]:
+    """Lines that hold anything, with their numbers, all of one length."""
+    width = None
+    try:
+        for fields in reader:
+            if not "".join(fields).strip():
+                continue
+            width = width or len(fields)
+            if len(fields) != width:
+                raise ValueError(
+                    f"{path}, line {reader.line_num}: found {len(fields)} fields, the first line has {width}.\n"
+                    "Mend that line; a field that holds the delimiter needs quotes."
+                )
+            yield reader.line_num, fields
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num}: {error}.\nMend that line.") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error}.\nSave it as UTF-8.") from error
+
+
+def _split_header(rows: list[Row]) -> tuple[list[str], list[Row]]:
+    """Names of the columns and the lines below; a first line is names if no field of it is a number.
+
+    Pandas calls unnamed columns 0, 1, 2, ...; no ball that anybody uses has a point there.
+    """
+    if not rows:
+        return [], []
+    fields = [field.strip() for field in rows[0][1]]
+    numbers = [field for field in fields if _is_number(field)]
+    numbered = len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]
+    if numbered or not numbers:
+        return fields, rows[1:]
+    return [str(j) for j in range(len(fields))], rows
+
+
+def _choose_columns(
+    path: Path, names: Sequence[str], texts: Collection[str], points: Names, label: str | None
+) -> tuple[list[str], str | None]:
+    """Columns of coordinates, in order, and the column of labels."""
+    wanted = [points] if isinstance(points, str) else list(points or [])
+    for name in [*wanted, *([] if label is None else [label])]:
+        if names.count(name) != 1:
+            there = "no column" if name not in names else "more than one column"
+            raise ValueError(f"{path} has {there} {name!r}; its columns are {_listed(names)}.\nName others.")
+    if label is None:
+        free = [name for name in names if name not in wanted]
+        candidates = [name for name in free if name in LABEL_COLUMNS] or [name for name in free if name in texts]
+        label = _the_only(candidates, "label", path, names) if candidates else None
+    coordinates = wanted or [name for name in names if name != label and name not in texts]
+    _check_coordinates(path, names, texts, coordinates)
+    return coordinates, label
+
+
+def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str], coordinates: Sequence[str]) -> None:
+    if not coordinates or any(name in texts for name in coordinates):
+        which = _listed([name for name in names if name in texts]) or "any column but the label"
+        raise ValueError(f"{path} holds no numbers in {which}.\nName the columns of coordinates by points=.")
+    if "" in coordinates or len(set(coordinates)) < len(coordinates):
+        raise ValueError(
+            f"{path} has columns of numbers with no name, or with the same: {_listed(coordinates)}.\n"
+            "Name the coordinates by points=, or write the table without its index."
+        )
+
+
+def _is_number(text: str) -> bool:
+    # Python reads "1_2" as 12; in a file it is the name of something.
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _numbers(path: Path, batch: Sequence[Row], columns: dict[str, int]) -> Array:
+    block = np.empty((len(batch), len(columns)))
+    for k, (name, j) in enumerate(columns.items()):
+        try:
+            block[:, k] = np.array([fields[j] for _, fields in batch], dtype=np.float64)
+        except ValueError:
+            line, value = next((line, fields[j]) for line, fields in batch if not _is_number(fields[j]))
+            raise ValueError(
+                f"{path}, line {line}, column {name!r}: {value!r} is not a number.\n"
+                "Mend it, or name the columns of coordinates by points= and that of labels by label=."
+            ) from None
+    return block
+
+
+def _label_texts(path: Path, batch: Sequence[Row], name: str, j: int) -> list[str]:
+    texts = [fields[j].strip() for _, fields in batch]
+    if "" in texts:
+        line, _ = batch[texts.index("")]
+        raise ValueError(f"{path}, line {line}, column {name!r}: the label is missing.\nFill it in.")
+    return texts
+
+
+def _labels_from_text(texts: Sequence[str]) -> Array:
+    """Integers if all labels are written like 7 (not like 007), floats if all are like 7.0, else text."""
+    kinds = set(texts)
+    for pattern, dtype in ((_INTEGER, np.int64), (_FLOAT, np.float64)):
+        if all(pattern.fullmatch(text) for text in kinds):
+            return np.array(texts, dtype=dtype)
+    return np.array(texts)
+
+
+def _read_parquet(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError("Reading Parquet needs pyarrow: pip install 'hyplearn[parquet]'.") from error
+    with path.open("rb") as file:
+        with _damage_named(path):
+            table = pq.ParquetFile(file)
+            # Under such names Pandas keeps its row labels.
+            types = [(f.name, f.type) for f in table.schema_arrow if not f.name.startswith("__index_level_")]
+        texts = {name for name, kind in types if not (pa.types.is_floating(kind) or pa.types.is_integer(kind))}
+        coordinates, label = _choose_columns(path, [name for name, _ in types], texts, points, label)
+        with _damage_named(path):
+            table = table.read(columns=coordinates if label is None else [*coordinates, label])
+    X = np.stack([table.column(name).to_numpy() for name in coordinates], axis=1)
+    return X, None if label is None else _parquet_labels(path, table.column(label), label)
+
+
+def _parquet_labels(path: Path, column: Any, name: str) -> Array:
+    if column.null_count:
+        row = column.is_null().to_pylist().index(True)
+        raise ValueError(f"{path}, row {row}, counted from 0, column {name!r}: the label is missing.\nFill it in.")
+    with _damage_named(path):
+        labels = np.array(column.to_pylist())
+    return _as_labels(labels, len(column), f"{path}, column {name!r},")
+
+
+Reader: TypeAlias = Callable[[Path, Names, str | None], tuple[Array, Array | None]]
+_FORMATS: dict[str, tuple[Reader, bytes]] = {
+    ".npz": (_read_npz, b"PK"),
+    ".npy": (_read_npy, b"\x93NUMPY"),
+    ".csv": (_read_text, b""),
+    ".tsv": (_read_text, b""),
+    ".parquet": (_read_parquet, b"PAR1"),
+}
