@@ -66,6 +66,17 @@ def test_implicit_rows_equal_explicit_rows(d, features):
     assert np.allclose(rows[np.array([5, 1])], explicit[[5, 1]], rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.parametrize("d", [2, 9])
+def test_known_gaps_change_nothing(d):
+    rng = np.random.default_rng(3)
+    X, p = cloud(rng, 30, d, 1.0), at_gap(rng, d, 0.4, 1.0)
+    for features in ("frame", "z"):
+        known = implicit_rows(X, p, features=features, rooms=geometry.gap(X))
+        asked = implicit_rows(X, p, features=features)
+        assert np.array_equal(known.along, asked.along)
+        assert np.array_equal(known.base, asked.base)
+
+
 def test_implicit_rows_share_the_users_array():
     X = cloud(np.random.default_rng(3), 10, 3, 1.0)
     assert np.shares_memory(implicit_rows(X, np.zeros(3)).X, X)

@@ -18,7 +18,15 @@ from numba import njit
 from hyplearn.geometry import exp_map, gap
 from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
-from hyplearn.geometry.kernels import centred_dot, centred_sum, gap_and_square, shrink, unrolled
+from hyplearn.geometry.kernels import (
+    centred_dot,
+    centred_sum,
+    gap_and_square,
+    offsets,
+    shrink,
+    squared_distances,
+    unrolled,
+)
 
 Features = Literal["frame", "z"]
 # Rows per stage of the kernels: few enough to stay in the cache, many enough to overlap their square roots.
@@ -46,9 +54,9 @@ def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
     Examples
     --------
     >>> from hyplearn.tangent import frame_coordinates
-    >>> frame_coordinates([[0.6, 0.0], [0.1, 0.2]], [0.1, 0.2])
-    array([[ 1.13, -0.63],
-           [ 0.  ,  0.  ]])
+    >>> print(frame_coordinates([[0.6, 0.0], [0.1, 0.2]], [0.1, 0.2]).round(2))
+    [[ 1.13 -0.63]
+     [ 0.    0.  ]]
     """
     return _explicit(X, p, "frame", c)
 
@@ -83,8 +91,12 @@ def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
     return (2 / gap(p, c=c) * z.along / frame.along).astype(X.dtype)
 
 
-def implicit_rows(X: Points, p: Points, *, features: Features = "frame", c: float = 1.0) -> "TangentRows":
+def implicit_rows(
+    X: Points, p: Points, *, features: Features = "frame", c: float = 1.0, rooms: Array | None = None
+) -> "TangentRows":
     """Rows of frame coordinates or z features as two numbers per row beside X; nothing of the size of X is made.
+
+    ``rooms`` takes the gaps of X where they are known already, as they are for several reference points on one X.
 
     Examples
     --------
@@ -96,9 +108,13 @@ def implicit_rows(X: Points, p: Points, *, features: Features = "frame", c: floa
     [-0.12638812 -2.11626993] [-0.12638812 -2.11626993]
     """
     X, p, c = _checked(X, p, c)
-    along, base, rooms = np.empty(len(X)), np.empty(len(X)), np.empty(len(X))
-    _coefficients(X, unrolled(p), float(gap(p, c=c)), c, features == "z", along, base, rooms)
-    check_inside(X, rooms, c)
+    if rooms is None:
+        rooms, squares = offsets(X, p, c)
+        check_inside(X, rooms, c)
+    else:
+        squares = squared_distances(X, p)
+    along, base = np.empty(len(X)), squares
+    _coefficients(rooms, float(gap(p, c=c)), c, features == "z", along, base)
     return TangentRows(X, p, along, base)
 
 
@@ -152,11 +168,9 @@ def _explicit(X: Points, p: Points, features: Features, c: float) -> Array:
 
 
 @njit(cache=True, error_model="numpy")
-def _coefficients(X, p, room, c, z, along, base, rooms):  # type: ignore[no-untyped-def]
-    """Two numbers per row; ``rooms`` receives the gaps, so that the caller can refuse points outside the ball."""
-    for i in range(X.shape[0]):
-        rooms[i], base[i] = gap_and_square(X, i, p, c)
-    for i in range(X.shape[0]):
+def _coefficients(rooms, room, c, z, along, base):  # type: ignore[no-untyped-def]
+    """Two numbers per row, from the gaps of x and p; ``base`` comes with the squares ‖x - p‖²."""
+    for i in range(rooms.size):
         bend = base[i] * c / room
         along[i] = 2.0 / rooms[i]
         if not z:
@@ -166,11 +180,13 @@ def _coefficients(X, p, room, c, z, along, base, rooms):  # type: ignore[no-unty
 
 @njit(cache=True, error_model="numpy")
 def _rows(X, p, room, c, z, out, rooms):  # type: ignore[no-untyped-def]
-    """The explicit rows, chunk by chunk."""
+    """The explicit rows, chunk by chunk; ``rooms`` receives the gaps, so that the caller can refuse points outside."""
     along, base = np.empty(CHUNK), np.empty(CHUNK)
     for start in range(0, X.shape[0], CHUNK):
         stop = min(start + CHUNK, X.shape[0])
-        _coefficients(X[start:stop], p, room, c, z, along, base, rooms[start:stop])
+        for i in range(start, stop):
+            rooms[i], base[i - start] = gap_and_square(X, i, p, c)
+        _coefficients(rooms[start:stop], room, c, z, along, base)
         for i in range(start, stop):
             for j in range(len(p)):
                 out[i, j] = along[i - start] * (X[i, j] - p[j]) + base[i - start] * p[j]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import assert_all_finite, validate_data
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import describe_outside, pull_inside
@@ -24,7 +24,7 @@ def absolute_curvature(curvature: object) -> float:
 
 
 def ball_rows(estimator: Any, X: Any, *, reset: bool, **check_params: Any) -> Any:
-    """X (and y, where given in ``check_params``) validated by scikit-learn, with every row inside the ball.
+    """X, its gaps (and y, where given in ``check_params``), validated, with every row inside the ball.
 
     Rows on or outside the rim are an error, or with ``outside="project"`` are moved onto the largest representable
     radius with a warning that counts them.
@@ -32,22 +32,33 @@ def ball_rows(estimator: Any, X: Any, *, reset: bool, **check_params: Any) -> An
     if estimator.outside not in ("raise", "project"):
         raise ValueError(f'outside must be "raise" or "project"; got {estimator.outside!r}.')
     c = absolute_curvature(estimator.curvature)
-    checked = validate_data(estimator, X, reset=reset, dtype=(np.float64, np.float32), order="C", **check_params)
+    # The gaps tell NaN and infinity too, so scikit-learn need not pass over X for them.
+    checked = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=(np.float64, np.float32),
+        order="C",
+        ensure_all_finite=False,
+        **check_params,
+    )
     if isinstance(checked, tuple):
-        return _inside(checked[0], estimator.outside, c), checked[1]
-    return _inside(checked, estimator.outside, c)
+        return *_inside(checked[0], estimator, c), checked[1]
+    return _inside(checked, estimator, c)
 
 
-def _inside(X: Array, outside: str, c: float) -> Array:
+def _inside(X: Array, estimator: Any, c: float) -> tuple[Array, Array]:
     rooms = gaps(X, c)
     if np.all(rooms > 0):
-        return X
+        return X, rooms
+    assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     problem = describe_outside(X, rooms, c)
-    if outside == "raise":
+    if estimator.outside == "raise":
         raise ValueError(
             f'{problem}\nRescale the embedding, pass outside="project", or set curvature to that of your embedding.'
         )
     warnings.warn(
         f"{problem} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4
     )
-    return pull_inside(X, c)
+    X = pull_inside(X, c)
+    return X, gaps(X, c)

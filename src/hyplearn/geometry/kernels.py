@@ -118,22 +118,28 @@ def _offsets(X, p, c, rooms, squares):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def norm_of_difference(X, i, Y, k):  # type: ignore[no-untyped-def]
-    """``‖x - y‖`` of row i of X and row k of Y, neither underflowing nor overflowing."""
+def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
+    """``‖x - p‖²`` of row i of X."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    d = X.shape[1]
+    d = len(p)
     whole = d - d % 4
     for j in range(0, whole, 4):
-        s0 += (X[i, j] - Y[k, j]) ** 2
-        s1 += (X[i, j + 1] - Y[k, j + 1]) ** 2
-        s2 += (X[i, j + 2] - Y[k, j + 2]) ** 2
-        s3 += (X[i, j + 3] - Y[k, j + 3]) ** 2
+        s0 += (X[i, j] - p[j]) ** 2
+        s1 += (X[i, j + 1] - p[j + 1]) ** 2
+        s2 += (X[i, j + 2] - p[j + 2]) ** 2
+        s3 += (X[i, j + 3] - p[j + 3]) ** 2
     for j in range(whole, d):
-        s0 += (X[i, j] - Y[k, j]) ** 2
-    square = (s0 + s1) + (s2 + s3)
+        s0 += (X[i, j] - p[j]) ** 2
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit(cache=True, error_model="numpy")
+def norm_of_difference(X, i, y):  # type: ignore[no-untyped-def]
+    """``‖x - y‖`` of row i of X and the point y, neither underflowing nor overflowing."""
+    square = squared_distance(X, i, y)
     if SMALLEST_SAFE_SQUARE < square < np.inf:
         return math.sqrt(square)
-    return _scaled_norm(X[i] - Y[k])
+    return _scaled_norm(X[i] - y)
 
 
 @njit(cache=True, error_model="numpy")
@@ -152,30 +158,60 @@ def _scaled_norm(s):  # type: ignore[no-untyped-def]
 def norms(X):  # type: ignore[no-untyped-def]
     """``‖x‖`` of every row of X."""
     out = np.empty(X.shape[0])
-    zero = np.zeros((1, X.shape[1]))
+    zero = np.zeros(X.shape[1])
     for i in range(X.shape[0]):
-        out[i] = norm_of_difference(X, i, zero, 0)
+        out[i] = norm_of_difference(X, i, zero)
     return out
 
 
 @njit(cache=True, error_model="numpy")
 def half_sinh_pairs(X, Y, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
     """``sinh(√c d(x, y) / 2)`` of every row x of X and every row y of Y."""
-    for i in range(X.shape[0]):
-        for k in range(Y.shape[0]):
-            out[i, k] = math.sqrt(c) * norm_of_difference(X, i, Y, k) / math.sqrt(gap_x[i] * gap_y[k])
+    for k in range(Y.shape[0]):
+        for i in range(X.shape[0]):
+            out[i, k] = math.sqrt(c) * norm_of_difference(X, i, Y[k]) / math.sqrt(gap_x[i] * gap_y[k])
+
+
+def squared_distances(X: Array, p: Array) -> Array:
+    """``‖x - p‖²`` of every row of X, where the gaps are known already."""
+    out = np.empty(len(X))
+    _squared_distances(X, unrolled(p), out)
+    return out
 
 
 @njit(cache=True, error_model="numpy")
-def centred_dot(X, w, p):  # type: ignore[no-untyped-def]
-    """``⟨x - p, w⟩`` of every row of X; the difference is taken first, so close points keep their digits."""
-    out = np.empty(X.shape[0])
+def _squared_distances(X, p, out):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += (X[i, j] - p[j]) * w[j]
-        out[i] = total
+        out[i] = squared_distance(X, i, p)
+
+
+@njit(cache=True, error_model="numpy")
+def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
+    """``⟨x - p, w⟩`` of row i of X; the difference is taken first, so close points keep their digits."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    d = len(p)
+    whole = d - d % 4
+    for j in range(0, whole, 4):
+        s0 += (X[i, j] - p[j]) * w[j]
+        s1 += (X[i, j + 1] - p[j + 1]) * w[j + 1]
+        s2 += (X[i, j + 2] - p[j + 2]) * w[j + 2]
+        s3 += (X[i, j + 3] - p[j + 3]) * w[j + 3]
+    for j in range(whole, d):
+        s0 += (X[i, j] - p[j]) * w[j]
+    return (s0 + s1) + (s2 + s3)
+
+
+def centred_dot(X: Array, w: Array, p: Array) -> Array:
+    """``⟨x - p, w⟩`` of every row of X."""
+    out = np.empty(len(X))
+    _centred_dot(X, w, unrolled(p), out)
     return out
+
+
+@njit(cache=True, error_model="numpy")
+def _centred_dot(X, w, p, out):  # type: ignore[no-untyped-def]
+    for i in range(X.shape[0]):
+        out[i] = row_dot(X, i, w, p)
 
 
 @njit(cache=True, error_model="numpy")
