@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check test-slow bench clean
+.PHONY: help install demo test check test-slow bench reproduce clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,10 @@ test-slow: install ## the tests marked slow
 
 bench: install ## speed beside rivals, as ratios in one run
 	@for f in benchmarks/bench_*.py; do echo "==> $$f"; $(BIN)/python $$f || exit 1; done
+
+reproduce: install ## the paper's tables, into experiments/results
+	@echo "==> Table I: updates of the perceptrons (a minute or two)"
+	@$(BIN)/python experiments/table1.py
 
 clean: ## remove .venv and everything generated
 	rm -rf $(VENV) out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -72,3 +72,33 @@ def centred_dot(X, w, p):
 
 def centred_sum(X, q, p):
     return (X - p).T @ q
+
+
+def perceptron(Z, y):
+    """The paper's update rule, one pass: w and the number of updates."""
+    w, updates = np.zeros(Z.shape[1]), 0
+    for z, label in zip(Z, y, strict=True):
+        if label * (w @ z) <= 0:
+            w, updates = w + label * z, updates + 1
+    return w, updates
+
+
+def second_order_perceptron(Z, y, a, *, current_row_inside=True):
+    """The paper's Algorithm 1, one pass: its final weights and the rows it mistook; a = 0 takes the pseudo-inverse."""
+    d = Z.shape[1]
+    xi, X = np.zeros(d), np.zeros((d, 0))
+
+    def inverse(S):
+        A = a * np.eye(d) + S @ S.T
+        return np.linalg.inv(A) if a > 0 else np.linalg.pinv(A, rcond=1e-13, hermitian=True)
+
+    mistaken = []
+    for t, (z, label) in enumerate(zip(Z, y, strict=True)):
+        S = np.column_stack([X, z])
+        height = (inverse(S if current_row_inside else X) @ xi) @ z
+        # What is 0 in exact arithmetic comes out as rounding.
+        height = 0.0 if abs(height) < 1e-10 else height
+        if np.sign(height) != label:
+            xi, X = xi + label * z, S
+            mistaken.append(t)
+    return inverse(X) @ xi, np.array(mistaken)

@@ -9,7 +9,7 @@ import naive
 from balls import CURVATURES, at_gap, cloud
 from hyplearn import geometry
 from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink
-from hyplearn.tangent import eta, frame_coordinates, from_frame, implicit_rows, z_features
+from hyplearn.tangent import eta, frame_coordinates, from_frame, implicit_rows, z_dot, z_features
 
 dimensions = pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 9, 100])
 
@@ -64,6 +64,14 @@ def test_implicit_rows_equal_explicit_rows(d, features):
     assert np.allclose(rows.transposed_dot(q), explicit.T @ q, rtol=1e-12, atol=1e-12)
     assert np.allclose(rows[3:9], explicit[3:9], rtol=1e-14, atol=1e-15)
     assert np.allclose(rows[np.array([5, 1])], explicit[[5, 1]], rtol=1e-14, atol=1e-15)
+
+
+@dimensions
+def test_products_with_z_need_no_rows(d):
+    rng = np.random.default_rng(5)
+    X, p, w = cloud(rng, 30, d, 0.7), at_gap(rng, d, 0.4, 0.7), rng.standard_normal(d)
+    product = z_dot(X, w, p, c=0.7, rooms=geometry.gap(X, c=0.7))
+    assert np.allclose(product, naive.z_features(X, p, 0.7) @ w, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [2, 9])

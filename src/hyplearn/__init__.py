@@ -3,7 +3,7 @@
 scikit-learn estimators whose decision boundaries are geodesic hyperplanes of the Poincaré ball.
 """
 
-from hyplearn.estimators import ExpMap, TangentSpace
+from hyplearn.estimators import ExpMap, PoincarePerceptron, PoincareSecondOrderPerceptron, TangentSpace
 
 __version__ = "0.1.0"
-__all__ = ["ExpMap", "TangentSpace"]
+__all__ = ["ExpMap", "PoincarePerceptron", "PoincareSecondOrderPerceptron", "TangentSpace"]

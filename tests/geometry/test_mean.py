@@ -69,8 +69,18 @@ def test_mean_of_points_at_the_rim_is_as_good_as_floats_allow():
     assert m[0] > 1 - 1e-6
 
 
-def test_identical_points_are_their_own_mean():
-    assert np.allclose(frechet_mean(np.tile([0.3, -0.8], (7, 1))), [0.3, -0.8], rtol=1e-15)
+def test_identical_points_are_their_own_mean_bit_for_bit():
+    X = np.array([[0.1, 0.2], [0.3, -0.8], [0.3, -0.8]])
+    assert np.array_equal(frechet_mean(X, [0, 1, 3]), X[1])
+    rim = np.tile([1 - 1e-16, 0.0], (3, 1))
+    assert np.array_equal(frechet_mean(rim), rim[0])
+
+
+def test_points_outside_the_ball_have_no_mean():
+    with pytest.raises(ValueError, match="outside the open ball"):
+        frechet_mean([[2.0, 0.0]])
+    with pytest.raises(ValueError, match="outside the open ball"):
+        frechet_mean([[2.0, 0.0], [0.1, 0.1]])
 
 
 @pytest.mark.parametrize("weights", [[1, -1, 1], [0, 0, 0], [1, 1]])

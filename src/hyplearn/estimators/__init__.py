@@ -1,5 +1,6 @@
 """The scikit-learn face of hyplearn."""
 
+from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.estimators.transformers import ExpMap, TangentSpace
 
-__all__ = ["ExpMap", "TangentSpace"]
+__all__ = ["ExpMap", "PoincarePerceptron", "PoincareSecondOrderPerceptron", "TangentSpace"]

@@ -23,11 +23,12 @@ def absolute_curvature(curvature: object) -> float:
     )
 
 
-def ball_rows(estimator: Any, X: Any, *, reset: bool, **check_params: Any) -> Any:
+def ball_rows(estimator: Any, X: Any, *, reset: bool, keep_dtype: bool = False, **check_params: Any) -> Any:
     """X, its gaps (and y, where given in ``check_params``), validated, with every row inside the ball.
 
     Rows on or outside the rim are an error, or with ``outside="project"`` are moved onto the largest representable
-    radius with a warning that counts them.
+    radius with a warning that counts them: the radius of float64, so that a model fitted on float64 sees the same
+    points in float32, unless ``keep_dtype`` asks for that of the rows' own type.
     """
     if estimator.outside not in ("raise", "project"):
         raise ValueError(f'outside must be "raise" or "project"; got {estimator.outside!r}.')
@@ -43,11 +44,11 @@ def ball_rows(estimator: Any, X: Any, *, reset: bool, **check_params: Any) -> An
         **check_params,
     )
     if isinstance(checked, tuple):
-        return *_inside(checked[0], estimator, c), checked[1]
-    return _inside(checked, estimator, c)
+        return *_inside(checked[0], estimator, c, keep_dtype), checked[1]
+    return _inside(checked, estimator, c, keep_dtype)
 
 
-def _inside(X: Array, estimator: Any, c: float) -> tuple[Array, Array]:
+def _inside(X: Array, estimator: Any, c: float, keep_dtype: bool) -> tuple[Array, Array]:
     rooms = gaps(X, c)
     if np.all(rooms > 0):
         return X, rooms
@@ -60,5 +61,5 @@ def _inside(X: Array, estimator: Any, c: float) -> tuple[Array, Array]:
     warnings.warn(
         f"{problem} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4
     )
-    X = pull_inside(X, c)
+    X = pull_inside(X if keep_dtype else X.astype(np.float64), c)
     return X, gaps(X, c)

@@ -46,6 +46,33 @@ def add_square(total, error, a):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def gap_from(t0, t1, t2, t3, error, c):  # type: ignore[no-untyped-def]
+    """``1 - c (t0 + t1 + t2 + t3 + error)``, to the last digit."""
+    t0, error = add(t0, error, t1)
+    t2, error = add(t2, error, t3)
+    t0, error = add(t0, error, t2)
+    scaled = c * t0
+    return (1.0 - scaled) - (fma(c, t0, -scaled) + c * error)
+
+
+@njit(cache=True, error_model="numpy")
+def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
+    """``1 - c‖x‖²`` of row i of X, to the last digit; of p only the length counts, which the compiler may know."""
+    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+    e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
+    d = len(p)
+    whole = d - d % 4
+    for j in range(0, whole, 4):
+        t0, e0 = add_square(t0, e0, np.float64(X[i, j]))
+        t1, e1 = add_square(t1, e1, np.float64(X[i, j + 1]))
+        t2, e2 = add_square(t2, e2, np.float64(X[i, j + 2]))
+        t3, e3 = add_square(t3, e3, np.float64(X[i, j + 3]))
+    for j in range(whole, d):
+        t0, e0 = add_square(t0, e0, np.float64(X[i, j]))
+    return gap_from(t0, t1, t2, t3, (e0 + e1) + (e2 + e3), c)
+
+
+@njit(cache=True, error_model="numpy")
 def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
     """``1 - c‖x‖²`` to the last digit, and ``‖x - p‖²``, for row i of X."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
@@ -67,14 +94,7 @@ def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
         a0 = np.float64(X[i, j])
         t0, e0 = add_square(t0, e0, a0)
         s0 += (a0 - p[j]) ** 2
-    if whole:
-        e0 = (e0 + e1) + (e2 + e3)
-        t0, e0 = add(t0, e0, t1)
-        t2, e0 = add(t2, e0, t3)
-        t0, e0 = add(t0, e0, t2)
-        s0 = (s0 + s1) + (s2 + s3)
-    scaled = c * t0
-    return (1.0 - scaled) - (fma(c, t0, -scaled) + c * e0), s0
+    return gap_from(t0, t1, t2, t3, (e0 + e1) + (e2 + e3), c), (s0 + s1) + (s2 + s3)
 
 
 @njit(cache=True, error_model="numpy")
@@ -101,7 +121,15 @@ def unrolled(p: Array) -> Array | tuple[float, ...]:
 
 def gaps(X: Array, c: float) -> Array:
     """``1 - c‖x‖²`` of every row of X."""
-    return offsets(X, np.zeros(X.shape[1]), c)[0]
+    rooms = np.empty(len(X))
+    _gaps(X, unrolled(np.zeros(X.shape[1])), c, rooms)
+    return rooms
+
+
+@njit(cache=True, error_model="numpy")
+def _gaps(X, p, c, rooms):  # type: ignore[no-untyped-def]
+    for i in range(X.shape[0]):
+        rooms[i] = gap_of(X, i, p, c)
 
 
 def offsets(X: Array, p: Array, c: float) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from hyplearn.geometry.arrays import Array, Points, Scalars
 from hyplearn.geometry.ball import exp_map, gap, shrink
-from hyplearn.geometry.border import border
+from hyplearn.geometry.border import border, check_inside
 from hyplearn.geometry.kernels import centred_dot, centred_sum, offsets
 
 
@@ -43,6 +43,10 @@ def frechet_mean(
     if X.ndim != 2 or len(X) == 0:
         raise ValueError(f"X must hold at least one row of points; got shape {X.shape}.\nPass shape (n, d), n ≥ 1.")
     weights = _normalised(weights, len(X))
+    first = X[np.argmax(weights > 0)]
+    if np.all((first == X).all(axis=1) | (weights == 0)):
+        gap(first, c=c)  # refuses a point outside the ball
+        return first
     # From the centre, where every step is exact: at the rim floats are too sparse to move by less than a unit.
     state = _MeanEquations(X, weights, np.zeros(X.shape[1]), c)
     for _ in range(max_iter):
@@ -78,6 +82,7 @@ class _MeanEquations:
         self.X, self.weights, self.m, self.c = X, weights, m, c
         room = gap(m, c=c)
         rooms, squares = offsets(X, m, c)
+        check_inside(X, rooms, c)
         half = np.sqrt(c * squares / (room * rooms))
         rho = 2 * np.arcsinh(half)
         # Row i in frame coordinates is along_i (x_i - m) + base_i m.

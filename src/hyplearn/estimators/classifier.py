@@ -1,0 +1,150 @@
+"""What all classifiers of the tangent space share: labels, one-vs-rest, reference points, signed distances."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from hyplearn.estimators.validation import absolute_curvature, ball_rows
+from hyplearn.geometry.arrays import Array
+from hyplearn.reference import reference_point
+from hyplearn.solvers.perceptron import MANY_ROWS
+from hyplearn.tangent import TangentRows, implicit_rows, z_dot
+
+
+class LabelledRows(NamedTuple):
+    """Validated training data: points with their gaps, labels among ``classes_``, and weights (None for equal)."""
+
+    X: Array
+    rooms: Array
+    y: Array
+    weights: Array | None
+
+
+class TangentClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose boundaries are geodesic hyperplanes through one reference point per binary problem.
+
+    Two classes make one problem, whose positive class is ``classes_[1]``; K > 2 classes make K problems, each class
+    against the rest. Subclasses learn ``coef_`` and ``reference_``, one row per problem.
+    """
+
+    reference: Any
+    curvature: float
+    outside: str
+    class_weight: Any
+    classes_: Array
+    coef_: Array
+    reference_: Array
+
+    def _labelled_rows(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, reset: bool) -> LabelledRows:
+        """Validate training data; learn ``classes_`` unless they are known."""
+        X, rooms, y = ball_rows(self, X, y=y, reset=reset)
+        if y.dtype.kind not in "iubUS":  # whole numbers, booleans and text are classes whatever their values
+            check_classification_targets(y)
+        if reset:
+            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs samples of at least 2 classes; "
+                    f"got 1 class: {self.classes_.tolist()[0]!r}.\nCheck y, or pass more data."
+                )
+        if classes is not None or not reset:
+            self._check_known(y)
+        return LabelledRows(X, rooms, y, self._weights(X, y, sample_weight))
+
+    def _check_known(self, y: Array) -> None:
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y holds {unknown.size} classes that were not announced, first {unknown.tolist()[0]!r}; known are "
+                f"{self.classes_.tolist()}.\nName all classes in the first call."
+            )
+
+    def _weights(self, X: Array, y: Array, sample_weight: Any) -> Array | None:
+        """Sample weights times class weights; None where all are equal."""
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            weights = (1 if weights is None else weights) * compute_sample_weight(self.class_weight, y)
+        return weights
+
+    @property
+    def _n_problems(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _positive(self, k: int) -> Any:
+        """The positive class of problem k."""
+        return self.classes_[1 if len(self.classes_) == 2 else k]
+
+    def _binary_labels(self, data: LabelledRows, k: int) -> Array:
+        return np.where(data.y == self._positive(k), 1.0, -1.0)
+
+    def _reference_points(self, data: LabelledRows) -> Array:
+        """One reference point per problem: a strategy sees the two classes of each, an array is one point or K."""
+        c = absolute_curvature(self.curvature)
+        if not isinstance(self.reference, str) and np.ndim(self.reference) == 2:
+            if len(self.reference) != self._n_problems:
+                raise ValueError(
+                    f"{self._n_problems} binary problems need as many reference points; got {len(self.reference)}.\n"
+                    "Pass one point for all, or one per class (one in all for two classes)."
+                )
+            return np.stack([reference_point(p, data.X, None, None, c) for p in self.reference])
+        points = []
+        for k in range(self._n_problems):
+            X, y, weights = data.X, self._binary_labels(data, k), data.weights
+            if isinstance(self.reference, str) and len(X) < MANY_ROWS:
+                X, y, weights = _merged(X, y, weights)
+            points.append(reference_point(self.reference, X, y, weights, c))
+        return np.stack(points)
+
+    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
+        """``√c ⟨z, w⟩ / ‖w‖`` for each problem: the hyperbolic sine of the signed distance, cheap and monotone."""
+        c = absolute_curvature(self.curvature)
+        for w, p in zip(self.coef_, self.reference_, strict=True):
+            scaled = np.sqrt(c) / (np.linalg.norm(w) or 1.0) * w
+            yield z_dot(X, scaled, p, c=c, rooms=rooms)
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed hyperbolic distance of each point to the boundary of each problem.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points of the ball.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, positive on the side of ``classes_[1]``; of shape
+        (n_samples, n_classes) for more.
+        """
+        check_is_fitted(self)
+        X, rooms = ball_rows(self, X, reset=False)
+        root = np.sqrt(absolute_curvature(self.curvature))
+        distances = np.stack([np.arcsinh(height) / root for height in self._heights(X, rooms)], axis=1)
+        return distances[:, 0] if len(self.classes_) == 2 else distances
+
+    def predict(self, X: Any) -> Array:
+        """Class of each point: the side of the boundary it is on, or the class on whose side it is farthest."""
+        check_is_fitted(self)
+        X, rooms = ball_rows(self, X, reset=False)
+        heights = self._heights(X, rooms)
+        if len(self.classes_) == 2:
+            return np.where(next(heights) > 0, self.classes_[1], self.classes_[0])
+        return self.classes_[np.argmax(np.stack(list(heights), axis=1), axis=1)]
+
+    def _z_rows(self, data: LabelledRows, k: int) -> TangentRows:
+        c = absolute_curvature(self.curvature)
+        return implicit_rows(data.X, self.reference_[k], features="z", c=c, rooms=data.rooms)
+
+
+def _merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:
+    """Rows sorted, copies merged into weights: the same bits whatever the order of rows, copied or weighted."""
+    rows, index = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)
+    summed = np.bincount(np.ravel(index), weights, minlength=len(rows)).astype(np.float64)
+    present = summed > 0
+    return np.ascontiguousarray(rows[present, :-1]), rows[present, -1], summed[present]

@@ -1,0 +1,373 @@
+"""The Poincaré perceptron and its second-order sister."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from hyplearn.estimators.classifier import LabelledRows, TangentClassifier
+from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.geometry.arrays import Array
+from hyplearn.solvers.perceptron import (
+    EQUAL_WEIGHTS,
+    NO_BOUNDS,
+    MistakeBounds,
+    Perceptron,
+    paper_bound,
+    second_order_bound,
+)
+from hyplearn.tangent import TangentRows
+
+
+class _PerceptronClassifier(TangentClassifier):
+    """Passes over the data, streams, and the choice of the weights to keep."""
+
+    def __init__(
+        self,
+        reference: Any = "means",
+        *,
+        max_epochs: int = 1000,
+        shuffle: bool = True,
+        random_state: Any = 0,
+        keep: str = "auto",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        curvature: float = -1.0,
+        outside: str = "raise",
+        verbose: int = 0,
+    ) -> None:
+        self.reference = reference
+        self.max_epochs = max_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.keep = keep
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.curvature = curvature
+        self.outside = outside
+        self.verbose = verbose
+
+    @abstractmethod
+    def _start(self, d: int) -> Perceptron:
+        """The perceptron before its first row."""
+
+    @abstractmethod
+    def _bound_of_its_theorem(self, bounds: MistakeBounds) -> float:
+        """The bound that the paper proves for this perceptron."""
+
+    def _second_order_bound(self, perceptron: Perceptron, normal: Array, sinh_margin: float) -> float:
+        return np.nan
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Pass over the data until a pass has no mistake.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points of the ball.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight k counts as k copies, visited one after the other; weight 0 is absence. The fraction of a
+            weight is a last visit with a shortened step.
+        """
+        self._check_options()
+        continued = self.warm_start and hasattr(self, "_perceptrons")
+        data = self._labelled_rows(X, y, sample_weight, reset=not continued)
+        if not continued:
+            self._begin(data)
+        learned = [self._learn(data, k, continued) for k in range(self._n_problems)]
+        weights, last_mistakes, epochs, bounds, margins = zip(*learned, strict=True)
+        self.coef_ = np.stack(weights)
+        self.n_iter_ = np.array(epochs)
+        self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
+        self.converged_ = np.array(last_mistakes) == 0
+        self._set_bounds(bounds, margins)
+        if not self.converged_.all():
+            self._warn(np.array(last_mistakes))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit each row once, in order, and learn from it: a stream.
+
+        Chunks in order end in the same bits as one pass over the whole, if the reference point is given as an array or
+        is "origin"; another strategy learns it from the first chunk. Bounds and margin of a stream are not known.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+        classes : array-like, needed in the first call
+            All classes that the stream can bring.
+        """
+        self._check_options()
+        first = not hasattr(self, "_perceptrons")
+        if first and classes is None:
+            raise ValueError("The first call of partial_fit needs all classes.\nPass classes=np.unique(all labels).")
+        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} are not those of the first call, {self.classes_.tolist()}.\n"
+                "Leave classes out after the first call, or make a new estimator."
+            )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" is not known before the stream has ended.\n'
+                "Pass a dict of class weights, or sample_weight."
+            )
+        data = self._labelled_rows(X, y, sample_weight, classes=classes, reset=first)
+        if first:
+            self._begin(data)
+        for k, perceptron in enumerate(self._perceptrons):
+            perceptron.visit(self._z_rows(data, k), self._binary_labels(data, k), _or_equal(data.weights))
+        self.coef_ = np.stack([p.w if self.keep == "last" else p.average for p in self._perceptrons])
+        self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
+        self.n_iter_ = np.ones(self._n_problems, dtype=int)
+        self.converged_ = np.zeros(self._n_problems, dtype=bool)
+        self._set_bounds([NO_BOUNDS] * self._n_problems, np.full(self._n_problems, np.nan))
+        return self
+
+    def _check_options(self) -> None:
+        if self.keep not in ("auto", "last", "average", "best"):
+            raise ValueError(f'keep must be "auto", "last", "average" or "best"; got {self.keep!r}.')
+        if not isinstance(self.max_epochs, (int, np.integer)) or self.max_epochs < 1:
+            raise ValueError(f"max_epochs must be a whole number of at least 1; got {self.max_epochs!r}.")
+
+    def _begin(self, data: LabelledRows) -> None:
+        self.reference_ = self._reference_points(data)
+        self._perceptrons = [self._start(data.X.shape[1]) for _ in range(self._n_problems)]
+
+    def _learn(self, data: LabelledRows, k: int, continued: bool) -> tuple[Array, int, int, MistakeBounds, float]:
+        """Solve problem k: the weights kept, the mistakes of the last pass, the passes, the bounds and the margin."""
+        rows, y = self._z_rows(data, k), self._binary_labels(data, k)
+        w, mistakes, epochs = self._passes(rows, y, _or_equal(data.weights), k)
+        if mistakes:
+            return w, mistakes, epochs, NO_BOUNDS, np.nan
+        normal = w / (np.linalg.norm(w) or 1.0)
+        present = slice(None) if data.weights is None else data.weights > 0
+        least = float(np.min((y * (rows @ normal))[present]))
+        copies = data.weights is None or np.all(data.weights == np.round(data.weights))
+        bounds = NO_BOUNDS
+        if least > 0 and copies and not continued:
+            bounds = self._bounds(rows, data.rooms, present, normal, least, k)
+        root = np.sqrt(absolute_curvature(self.curvature))
+        return w, mistakes, epochs, bounds, float(np.arcsinh(root * least) / root)
+
+    def _passes(self, rows: TangentRows, y: Array, weights: Array, k: int) -> tuple[Array, int, int]:
+        """Pass over the rows of problem k until a pass has no mistake."""
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31)) if self.shuffle else None
+        perceptron = self._perceptrons[k]
+        best, fewest, mistakes, epoch = perceptron.w.copy(), np.inf, 0, 0
+        for epoch in range(1, self.max_epochs + 1):
+            mistakes = perceptron.visit(rows, y, weights, rng)
+            if self.verbose:
+                print(f"{type(self).__name__}: {self._positive(k)}, pass {epoch}, {mistakes} mistakes")  # noqa: T201
+            if self.keep == "best" and (errors := _weighted_errors(rows, y, weights, perceptron.w)) < fewest:
+                best, fewest = perceptron.w.copy(), errors
+            if mistakes == 0:
+                break
+        if self.keep == "best":
+            return best, mistakes, epoch
+        averaged = self.keep == "average" or (self.keep == "auto" and mistakes > 0)
+        return (perceptron.average if averaged else perceptron.w.copy()), mistakes, epoch
+
+    def _bounds(
+        self, rows: TangentRows, rooms: Array, present: Any, normal: Array, least: float, k: int
+    ) -> MistakeBounds:
+        """Bounds on the updates of problem k, by the hyperplane found, whose least ``⟨y z, normal⟩`` is given."""
+        root = np.sqrt(absolute_curvature(self.curvature))
+        # base = 1 - cosh ρ, and √c‖z‖ = sinh ρ; √c‖x‖ = √(1 - gap).
+        longest = np.sqrt(np.max((rows.base * (rows.base - 2))[present])) / root
+        radius = np.sqrt(1 - np.min(rooms[present]))
+        return MistakeBounds(
+            data=float((longest / least) ** 2),
+            paper=paper_bound(root * float(np.linalg.norm(rows.p)), radius, np.arcsinh(root * least)),
+            second_order=self._second_order_bound(self._perceptrons[k], normal, least),
+        )
+
+    def _set_bounds(self, bounds: Sequence[MistakeBounds], margins: Any) -> None:
+        self.margin_ = np.array(margins)
+        self.mistake_bound_ = np.array([self._bound_of_its_theorem(b) for b in bounds])
+        self.mistake_bounds_ = {name: np.array([getattr(b, name) for b in bounds]) for name in MistakeBounds._fields}
+
+    def _warn(self, mistakes: Array) -> None:
+        unsolved = np.flatnonzero(mistakes)
+        named = ", ".join(f"{self._positive(k)}: {mistakes[k]}" for k in unsolved[:5])
+        more = ", ..." if len(unsolved) > 5 else ""
+        warnings.warn(
+            f"{type(self).__name__} still made mistakes in the last of {self.max_epochs} passes ({named}{more}).\n"
+            "Either no geodesic through the reference point separates the classes, or more passes are needed: raise "
+            f'max_epochs, choose another reference, or live with the weights that keep="{self.keep}" kept.',
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _or_equal(weights: Array | None) -> Array:
+    return EQUAL_WEIGHTS if weights is None else weights
+
+
+def _weighted_errors(rows: TangentRows, y: Array, weights: Array, w: Array) -> float:
+    wrong = y * (rows @ w) <= 0
+    return float(wrong.sum() if weights.size == 0 else weights[wrong].sum())
+
+
+class PoincarePerceptron(_PerceptronClassifier):
+    """Poincaré perceptron: an online linear classifier in hyperbolic space.
+
+    Each mistake adds ``y z`` to the normal vector, where z is the tangent vector of the point x at the reference point,
+    scaled to the length ``sinh d``. If a geodesic hyperplane through the reference point separates the classes with
+    margin ε, at most ``(max sinh d / sinh ε)²`` mistakes are ever made.
+
+    Parameters
+    ----------
+    reference : {"means", "mean", "origin"} or array-like, default="means"
+        The point through which each boundary passes: between the means of the two sides, where both are equally likely;
+        the mean of all points; the centre of the ball; or the point itself, of shape (n_features,) for all problems, or
+        (n_classes, n_features).
+    max_epochs : int, default=1000
+        Largest number of passes over the data.
+    shuffle : bool, default=True
+        Whether to shuffle the rows before each pass. Below 10,000 rows their order depends on the rows and the seed
+        alone, so that permuted data, or copies in place of weights, give the same fit; from there on, runs of 32 rows
+        are shuffled as they stand, which is several times as fast.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the shuffling.
+    keep : {"auto", "last", "average", "best"}, default="auto"
+        Which weights become ``coef_``: the last; their average over all visits; those after the pass with the fewest
+        training errors. "auto" takes the last if a pass had no mistake, and the average otherwise: on overlapping
+        classes the last weights of a perceptron are an accident of the last rows.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the previous fit.
+    curvature : float, default=-1.0
+        Sectional curvature of the space the points were embedded in.
+    outside : {"raise", "project"}, default="raise"
+        What to do with points on or outside the rim: an error that names them, or move them onto the largest
+        representable radius and warn.
+    verbose : int, default=0
+        Whether to print a line per pass.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes. Two make one binary problem, K > 2 make K, each class against the rest.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Normal vector of each boundary, in frame coordinates at its reference point.
+    reference_ : ndarray of shape (n_problems, n_features)
+        The reference points.
+    n_updates_ : ndarray of shape (n_problems,)
+        Number of updates.
+    converged_ : ndarray of shape (n_problems,)
+        Whether the last pass had no mistake.
+    n_iter_ : ndarray of shape (n_problems,)
+        Number of passes.
+    margin_ : ndarray of shape (n_problems,)
+        Least signed hyperbolic distance of a training point to its boundary; NaN where the last pass had mistakes.
+    mistake_bound_ : ndarray of shape (n_problems,)
+        The most updates that the paper's theorem allows on these data, by the hyperplane that was found; NaN where none
+        was found that separates them, with weights that are not whole numbers, and after ``partial_fit``.
+    mistake_bounds_ : dict of str to ndarray
+        The bounds one by one: "data" (by the longest row), "paper" (by the radius of the data, as the paper states it),
+        "second_order" (NaN here).
+
+    Examples
+    --------
+    >>> from hyplearn import PoincarePerceptron
+    >>> from hyplearn.datasets import make_ball_classification
+    >>> X, y, p, w = make_ball_classification(1000, 5, margin=0.1, random_state=0)
+    >>> perceptron = PoincarePerceptron(reference=p).fit(X, y)
+    >>> print(perceptron.score(X, y), bool(perceptron.n_updates_[0] <= perceptron.mistake_bound_[0]))
+    1.0 True
+    """
+
+    def _start(self, d: int) -> Perceptron:
+        return Perceptron.first_order(d)
+
+    def _bound_of_its_theorem(self, bounds: MistakeBounds) -> float:
+        return bounds.data
+
+
+class PoincareSecondOrderPerceptron(_PerceptronClassifier):
+    """Poincaré second-order perceptron: fewer mistakes, by the correlations of the rows mistaken so far.
+
+    Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``, with S the rows mistaken so far and ξ their sum of ``y z``. A mistake
+    costs O(d²), any other row O(d).
+
+    Parameters
+    ----------
+    reference : {"means", "mean", "origin"} or array-like, default="means"
+        The point through which each boundary passes; this and all other parameters but ``a`` are those of
+        :class:`PoincarePerceptron`.
+    a : float, default=1.0
+        Regularisation of the inverse, in units of squared rows. 0 takes the pseudo-inverse, as the paper's experiments
+        do; the theorem then gives no bound.
+    max_epochs, shuffle, random_state, keep, class_weight, warm_start, curvature, outside, verbose
+        As in :class:`PoincarePerceptron`.
+
+    Attributes
+    ----------
+    classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_
+        As in :class:`PoincarePerceptron`.
+    mistake_bound_ : ndarray of shape (n_problems,)
+        The most updates that the second-order theorem allows, ``mistake_bounds_["second_order"]``; NaN where no
+        separating hyperplane was found, for a = 0, and after ``partial_fit``.
+    mistake_bounds_ : dict of str to ndarray
+        The bounds one by one; those of the first order ("data", "paper") are there to compare with.
+
+    Examples
+    --------
+    >>> from hyplearn import PoincareSecondOrderPerceptron
+    >>> from hyplearn.datasets import make_ball_classification
+    >>> X, y, p, w = make_ball_classification(1000, 5, margin=0.1, random_state=0)
+    >>> perceptron = PoincareSecondOrderPerceptron(reference=p).fit(X, y)
+    >>> print(perceptron.score(X, y), bool(perceptron.n_updates_[0] <= perceptron.mistake_bound_[0]))
+    1.0 True
+    """
+
+    def __init__(
+        self,
+        reference: Any = "means",
+        *,
+        a: float = 1.0,
+        max_epochs: int = 1000,
+        shuffle: bool = True,
+        random_state: Any = 0,
+        keep: str = "auto",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        curvature: float = -1.0,
+        outside: str = "raise",
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            reference,
+            max_epochs=max_epochs,
+            shuffle=shuffle,
+            random_state=random_state,
+            keep=keep,
+            class_weight=class_weight,
+            warm_start=warm_start,
+            curvature=curvature,
+            outside=outside,
+            verbose=verbose,
+        )
+        self.a = a
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        if not 0 <= self.a < np.inf:
+            raise ValueError(f"a must be a non-negative number; got {self.a!r}.\nPass 0 for the pseudo-inverse.")
+
+    def _start(self, d: int) -> Perceptron:
+        return Perceptron.second_order(d, self.a)
+
+    def _bound_of_its_theorem(self, bounds: MistakeBounds) -> float:
+        return bounds.second_order
+
+    def _second_order_bound(self, perceptron: Perceptron, normal: Array, sinh_margin: float) -> float:
+        return second_order_bound(perceptron, normal, self.a, sinh_margin)

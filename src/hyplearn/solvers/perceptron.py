@@ -1,0 +1,299 @@
+r"""Perceptrons, first and second order, on implicit rows.
+
+A perceptron sees one row z at a time with its label y = ±1 and changes only on a mistake, :math:`y\langle w, z\rangle
+\le 0`. A :class:`Perceptron` holds all that it remembers between rows, so a stream cut into chunks ends in the same
+bits as one pass over the whole.
+
+A row of weight k is visited k times in a row, as k copies would be; the fraction of a weight is a last visit whose step
+is shortened by it.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import row_dot, unrolled
+from hyplearn.tangent import TangentRows
+
+# A row is new to the span of its predecessors when this share of it is left after projection: far above the rounding
+# of a projection, far below what data mean by a new direction.
+NEW_DIRECTION = 1e-9
+IN_ORDER = np.empty(0, dtype=np.int64)
+EQUAL_WEIGHTS = np.empty(0)
+# From this many rows on a shuffle moves runs of rows: neighbours share cache lines, and a pass costs a fifth. With
+# fewer rows it goes by what the rows hold, not by where they stand, so that copies stay together.
+MANY_ROWS, RUN = 10_000, 32
+
+
+@dataclass
+class Perceptron:
+    r"""State of a perceptron between two rows.
+
+    First order, on a mistake: :math:`w \leftarrow w + y z`.
+
+    Second order, with S the rows mistaken so far and ξ their sum of y z: :math:`w = A^{-1} \xi`, :math:`A = aI + SS^T`.
+    On a mistake, with :math:`u = A^{-1} z` and :math:`q = \langle z, u \rangle`,
+
+    .. math:: A^{-1} \leftarrow A^{-1} - \frac{u u^T}{1 + q}, \qquad
+              w \leftarrow w + \frac{y - \langle w, z \rangle}{1 + q}\, u
+
+    The inverse is kept as :math:`A^{-1} = M^T M` and the rank-one update is made on M, row by row in one pass (Carlson,
+    1973): positive by construction, where an update of the inverse itself loses its sign to rounding once rows are of
+    very different lengths.
+
+    For a = 0 the inverse is the pseudo-inverse, and M has one row per dimension of the span so far. While the rank
+    grows, a row z with a part :math:`e = (I - AA^+) z` outside the span is predicted 0 in exact arithmetic, so it is a
+    mistake, and
+
+    .. math:: M \leftarrow \begin{pmatrix} M - M z\, e^T / \|e\|^2 \\ e^T / \|e\|^2 \end{pmatrix}, \qquad
+              w \leftarrow w + \frac{y - \langle w, z \rangle}{\|e\|^2}\, e
+
+    Whether z has such a part is asked of the projector :math:`I - AA^+` itself, applied twice so that e is orthogonal
+    to the span to the last digit, and never of a decomposition of :math:`SS^T`, whose small eigenvalues are noise.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+        The weights now.
+    root : ndarray of shape (d, d), or (0, 0) for the first order
+        M: upper triangular for a > 0; for a = 0 its rows beyond the rank are zero.
+    outside : ndarray of shape (d, d), or (0, 0) for a > 0
+        The projector :math:`I - AA^+`.
+    total : ndarray of shape (d,)
+        Sum of the unit vectors of w after each visit, up to the last change of w.
+    counts : ndarray of shape (3,)
+        Number of updates, weight of the visits since the last change of w, weight of all visits.
+    """
+
+    w: Array
+    root: Array
+    outside: Array
+    total: Array = field(init=False)
+    counts: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total, self.counts = np.zeros_like(self.w), np.zeros(3)
+
+    @classmethod
+    def first_order(cls, d: int) -> "Perceptron":
+        """The perceptron before its first row, w = 0."""
+        return cls(np.zeros(d), np.empty((0, 0)), np.empty((0, 0)))
+
+    @classmethod
+    def second_order(cls, d: int, a: float) -> "Perceptron":
+        """The second-order perceptron before its first row."""
+        if a > 0:
+            return cls(np.zeros(d), np.eye(d) / np.sqrt(a), np.empty((0, 0)))
+        return cls(np.zeros(d), np.zeros((d, d)), np.eye(d))
+
+    @property
+    def inverse(self) -> Array:
+        """The inverse of aI + SSᵀ, or its pseudo-inverse for a = 0."""
+        return self.root.T @ self.root
+
+    @property
+    def n_updates(self) -> int:
+        """Number of updates so far."""
+        return int(self.counts[0])
+
+    @property
+    def average(self) -> Array:
+        """Mean over all visits of the boundary's unit normal.
+
+        Of the unit normal, because the length of w says nothing of the boundary: in the second order it falls by orders
+        of magnitude as A grows, and a plain mean would remember the first mistakes only.
+        """
+        return (self.total + self.counts[1] * self.w / (np.linalg.norm(self.w) or 1.0)) / max(self.counts[2], 1.0)
+
+    def visit(
+        self, rows: TangentRows, y: Array, weights: Array = EQUAL_WEIGHTS, rng: np.random.Generator | None = None
+    ) -> int:
+        """Visit every row once, in order or shuffled by ``rng``; return the number of rows mistaken."""
+        run = RUN if len(rows) >= MANY_ROWS else 1
+        runs = IN_ORDER if rng is None else _shuffled(rows.X, run, rng)
+        mistakes = _visit(
+            rows.X, unrolled(rows.p), rows.along, rows.base, y, weights, runs, run,
+            self.w, self.root, self.outside, self.total, self.counts,
+        )  # fmt: skip
+        return int(mistakes)
+
+
+def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
+    """A random order of runs of rows; of single rows, one that depends on their coordinates and the seed alone."""
+    if run > 1:
+        return rng.permutation(-(-len(X) // run))
+    return np.argsort(_hashes(X, rng.integers(2**63)), kind="stable")
+
+
+@njit(cache=True)
+def _hashes(X, seed):  # type: ignore[no-untyped-def]
+    """One hash per row, its coordinates' bits stirred by the finaliser of splitmix64."""
+    out = np.empty(X.shape[0], dtype=np.uint64)
+    entry = np.empty(1)
+    bits = entry.view(np.uint64)
+    for i in range(X.shape[0]):
+        state = np.uint64(seed)
+        for j in range(X.shape[1]):
+            entry[0] = X[i, j]
+            state = (state ^ bits[0]) + np.uint64(0x9E3779B97F4A7C15)
+            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            state ^= state >> np.uint64(31)
+        out[i] = state
+    return out
+
+
+class MistakeBounds(NamedTuple):
+    r"""Upper bounds on the number of updates of a perceptron, given a hyperplane that separates the rows.
+
+    With margin ε (in units of the curvature's radius), :math:`Z = \max \|z\|` and R the largest norm of a point:
+
+    - ``data``: :math:`(Z / \sinh \varepsilon)^2`;
+    - ``paper``: :math:`\bigl(2 R_p / ((1 - R_p^2) \sinh \varepsilon)\bigr)^2` with
+      :math:`R_p = (\|p\| + R) / (1 + \|p\| R)`, the same for the worst points within radius R;
+    - ``second_order``: :math:`\sqrt{(a + \lambda_w) \sum_j \log(1 + \lambda_j / a)} / \sinh \varepsilon` with the
+      eigenvalues λ of the mistaken rows' :math:`SS^T`; NaN for the first order and for a = 0.
+
+    All are NaN where no separating hyperplane is known.
+    """
+
+    data: float
+    paper: float
+    second_order: float
+
+
+NO_BOUNDS = MistakeBounds(np.nan, np.nan, np.nan)
+
+
+def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
+    """The bound of the first theorem of the paper, for curvature -1; 1 - R_p² is taken without cancellation.
+
+    Examples
+    --------
+    >>> from hyplearn.solvers.perceptron import paper_bound
+    >>> print(round(paper_bound(0.19, 0.95, 1.0)), round(paper_bound(0.57, 0.95, 1.0)))
+    594 3670
+    """
+    joined = 1 + reference_norm * radius
+    R_p = (reference_norm + radius) / joined
+    room = (1 - reference_norm**2) * (1 - radius**2) / joined**2
+    return float((2 * R_p / (room * np.sinh(margin))) ** 2)
+
+
+def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
+    """The bound of the second theorem: the eigenvalues of the mistaken rows are those of A, less a."""
+    if a == 0:
+        return np.nan
+    values, vectors = np.linalg.eigh(perceptron.inverse)
+    eigenvalues = np.maximum(1 / values - a, 0)
+    along_normal = np.sum(eigenvalues * (vectors.T @ normal) ** 2)
+    return float(np.sqrt((a + along_normal) * np.sum(np.log1p(eigenvalues / a))) / sinh_margin)
+
+
+@njit(cache=True, error_model="numpy")
+def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, counts):  # type: ignore[no-untyped-def]
+    n = X.shape[0]
+    mistakes = 0
+    z, e = np.empty(w.size), np.empty(w.size)
+    missing = round(np.trace(outside))
+    p_dot_w = _dot(p, w)
+    for k in range(n if runs.size == 0 else runs.size * run):
+        i = k if runs.size == 0 else runs[k // run] * run + k % run
+        if i >= n:  # the last run may be short
+            continue
+        weight = weights[i] if weights.size else 1.0
+        mistaken = False
+        while weight > 0.0:
+            height = along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
+            new = False
+            if missing > 0:
+                _write_row(X, i, p, along, base, z)
+                new = _is_new(outside, z, e)
+            if not new and y[i] * height > 0.0:
+                # Further copies of the row are right too: nothing changes any more.
+                counts[1] += weight
+                counts[2] += weight
+                break
+            mistaken = True
+            step = min(weight, 1.0)
+            weight -= step
+            length = math.sqrt(_dot(w, w))
+            if length > 0.0:
+                total += counts[1] / length * w
+            _write_row(X, i, p, along, base, z)
+            if new:
+                _widen(w, root, outside, z, e, y[i] - height, step, w.size - missing)
+                missing -= 1
+            elif root.size:
+                _turn(w, root, z, y[i] - height, step, outside.size == 0)
+            else:
+                w += step * y[i] * z
+            p_dot_w = _dot(p, w)
+            counts[0] += 1
+            counts[1] = step
+            counts[2] += step
+        mistakes += mistaken
+    return mistakes
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+def _dot(x, y):  # type: ignore[no-untyped-def]
+    """``⟨x, y⟩``, in whatever order of additions fills the vector units."""
+    total = 0.0
+    for j in range(len(x)):
+        total += x[j] * y[j]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def _write_row(X, i, p, along, base, z):  # type: ignore[no-untyped-def]
+    for j in range(len(p)):
+        z[j] = along[i] * (X[i, j] - p[j]) + base[i] * p[j]
+
+
+@njit(cache=True, error_model="numpy")
+def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-def]
+    """The update of the second order within the span: A grows by ``step · z zᵀ``.
+
+    From the last row of M to the first, so that a triangular M stays triangular; u collects A⁻¹z on the way, and
+    ``alpha`` becomes ``1 / step + ⟨z, u⟩``.
+    """
+    u, alpha = np.zeros(w.size), 1.0 / step
+    for i in range(w.size - 1, -1, -1):
+        start = i if triangular else 0
+        row, tail = root[i, start:], u[start:]
+        f = _dot(row, z[start:])
+        grown = alpha + f * f
+        shrink, turn = math.sqrt(alpha / grown), f / math.sqrt(alpha * grown)
+        for j in range(row.size):
+            old = row[j]
+            row[j] = shrink * old - turn * tail[j]
+            tail[j] += f * old
+        alpha = grown
+    w += residual / alpha * u
+
+
+@njit(cache=True, error_model="numpy")
+def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
+    """Write the part of z outside the span of its predecessors to ``e``; tell whether it is more than rounding."""
+    e[:] = 0.0
+    for i in range(z.size):
+        # The projector is symmetric, so its rows serve for its product with z and for the product with that.
+        e += _dot(outside[i], z) * outside[i]
+    return _dot(e, e) > NEW_DIRECTION**2 * _dot(z, z)
+
+
+@njit(cache=True, error_model="numpy")
+def _widen(w, root, outside, z, e, residual, step, rank):  # type: ignore[no-untyped-def]
+    """The update of the second order by a direction e that is new: one more row of M (after Meyer, 1973)."""
+    square = _dot(e, e)
+    w += residual / square * e
+    for i in range(rank):
+        root[i] -= _dot(root[i], z) / square * e
+    root[rank] = e / (math.sqrt(step) * square)
+    for i in range(w.size):
+        outside[i] -= e[i] / square * e
