@@ -12,6 +12,7 @@ from scipy.linalg.blas import dsyr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Perceptron as SklearnPerceptron
 from threadpoolctl import threadpool_limits
+from timing import best
 
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.datasets import make_ball_classification
@@ -19,17 +20,6 @@ from hyplearn.solvers.perceptron import Perceptron
 from hyplearn.tangent import implicit_rows, z_features
 
 warnings.simplefilter("ignore", ConvergenceWarning)
-
-
-def best(function, repeats=7):
-    """Least time of several calls in milliseconds, after one that warms up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        function()
-        times.append(perf_counter() - start)
-    return 1e3 * min(times)
 
 
 def epochs():

@@ -5,24 +5,14 @@ Prints, for each shape, times in milliseconds (best of several) and the two rati
 
 import sys
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from timing import best
+
 import naive
 from hyplearn.tangent import frame_coordinates, implicit_rows, z_features
-
-
-def best(function, repeats=9):
-    """Least time of several calls, after one that warms up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        function()
-        times.append(perf_counter() - start)
-    return 1e3 * min(times)
 
 
 def main():

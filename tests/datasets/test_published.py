@@ -262,15 +262,9 @@ def test_the_cache_lies_where_the_platform_keeps_caches(monkeypatch, platform, v
     assert published._cache_directory() == Path(expected)
 
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
-GIVEN = os.environ.get("HYPLEARN_DATA") or (str(SHARED) if SHARED.is_dir() else None)
-
-
 @pytest.fixture
-def real(nowhere, monkeypatch):
-    if GIVEN is None:
-        pytest.skip("the published embeddings are not here: name their directory by HYPLEARN_DATA")
-    monkeypatch.setenv("HYPLEARN_DATA", GIVEN)
+def real(nowhere, published_data, monkeypatch):
+    monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
 
 
 SETS = [

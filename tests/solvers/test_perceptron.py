@@ -64,14 +64,14 @@ def test_the_current_row_inside_the_inverse_does_not_change_the_sign(seed, a):
 def test_every_row_of_a_new_direction_is_a_mistake_without_regularisation():
     rows, _, y = problem(0, n=200, d=30)
     perceptron = Perceptron.second_order(30, 0.0)
-    perceptron.visit(TangentSlice(rows, 30), y[:30])
+    perceptron.visit(part_of(rows, 30), y[:30])
     assert perceptron.n_updates == 30
     assert np.abs(perceptron.outside).max() < 1e-9
 
 
-def TangentSlice(rows, n):
-    """The first n rows, as implicit rows."""
-    return type(rows)(rows.X[:n], rows.p, rows.along[:n], rows.base[:n])
+def part_of(rows, stop, start=0):
+    """Some of the rows, as implicit rows."""
+    return type(rows)(rows.X[start:stop], rows.p, rows.along[start:stop], rows.base[start:stop])
 
 
 def test_pseudo_inverse_is_exact_for_rows_of_low_rank():
@@ -116,6 +116,22 @@ def test_weight_k_is_k_copies(a):
     assert np.array_equal(weighted.w, copied.w)
     assert np.array_equal(weighted.counts, copied.counts)
     assert np.allclose(weighted.average, copied.average, rtol=1e-12)
+
+
+def test_the_fraction_of_a_weight_shortens_the_step():
+    rows, Z, y = problem(6, n=40)
+    half = np.full(40, 0.5)
+    whole, halved = Perceptron.first_order(4), Perceptron.first_order(4)
+    whole.visit(rows, y)
+    halved.visit(rows, y, half)
+    assert np.allclose(halved.w, whole.w / 2, rtol=1e-12)
+    assert halved.n_updates == whole.n_updates
+    for a in (0.0, 1.0):
+        halved = Perceptron.second_order(4, a)
+        mistaken = [i for i in range(40) if halved.visit(part_of(rows, i + 1, i), y[i : i + 1], half[:1])]
+        S = Z[mistaken].T
+        assert np.allclose(halved.inverse @ (a * np.eye(4) + 0.5 * S @ S.T), np.eye(4), atol=1e-8)
+        assert np.allclose(halved.w, halved.inverse @ (0.5 * S @ y[mistaken]), rtol=1e-8)
 
 
 def test_average_is_the_mean_of_the_unit_normals_after_each_visit():
