@@ -291,6 +291,8 @@ def test_bad_input_gets_a_clear_error(classifier, separable):
         (lambda: classifier(max_epochs=0).fit(X, y), "max_epochs must be a whole number of at least 1; got 0"),
         (lambda: classifier(reference="nearest").fit(X, y), "is no known strategy"),
         (lambda: classifier().fit(X, y, sample_weight=-np.ones(len(X))), "[Nn]egative values"),
+        (lambda: classifier().fit(X, y, sample_weight=np.zeros(len(X))), "at least one non-zero number"),
+        (lambda: classifier(class_weight={-1: 0, 1: 0}).fit(X, y), "All 400 weights are 0"),
         (lambda: classifier().partial_fit(X, y), "first call of partial_fit needs all classes"),
         (lambda: classifier(class_weight="balanced").partial_fit(X, y, classes=[-1, 1]), "not known before the stream"),
         (lambda: classifier().partial_fit(X, y, classes=[1, 2]), "1 classes that were not announced, first -1"),

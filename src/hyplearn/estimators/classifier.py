@@ -71,6 +71,11 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
             weights = (1 if weights is None else weights) * compute_sample_weight(self.class_weight, y)
+        if weights is not None and not np.any(weights > 0):
+            raise ValueError(
+                f"All {len(weights)} weights are 0, so nothing is left to learn from.\n"
+                "Check sample_weight and class_weight."
+            )
         return weights
 
     @property

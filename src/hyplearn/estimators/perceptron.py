@@ -95,7 +95,8 @@ class _PerceptronClassifier(TangentClassifier):
         """Visit each row once, in order, and learn from it: a stream.
 
         Chunks in order end in the same bits as one pass over the whole, if the reference point is given as an array or
-        is "origin"; another strategy learns it from the first chunk. Bounds and margin of a stream are not known.
+        is "origin"; another strategy learns it from the first chunk. Bounds and margin of a stream are not known, nor
+        is its best pass: ``coef_`` are the last weights for ``keep="last"`` and their average otherwise.
 
         Parameters
         ----------
