@@ -74,6 +74,15 @@ def part_of(rows, stop, start=0):
     return type(rows)(rows.X[start:stop], rows.p, rows.along[start:stop], rows.base[start:stop])
 
 
+@pytest.mark.parametrize(("off", "rank"), [(1e-6, 2), (1e-8, 2), (1e-12, 1), (0.0, 1)])
+def test_a_direction_is_new_unless_it_is_rounding(off, rank):
+    rows = implicit_rows(np.array([[0.5, 0.0], [0.4, 0.4 * off]]), np.zeros(2), features="z")
+    perceptron = Perceptron.second_order(2, 0.0)
+    perceptron.visit(rows, np.ones(2))
+    assert 2 - round(np.trace(perceptron.outside)) == rank
+    assert perceptron.n_updates == rank
+
+
 def test_pseudo_inverse_is_exact_for_rows_of_low_rank():
     """All points in a plane through the centre: the rank stays 2 of 5, and repeated directions are not new."""
     rng = np.random.default_rng(1)
