@@ -111,6 +111,19 @@ def test_second_order_bound_is_larger_without_correlations_and_absent_without_re
 
 
 @both
+def test_weights_that_do_not_separate_prove_no_bound(classifier, separable):
+    """The average of a converged perceptron may still be on the wrong side of a point."""
+    X, y, p, _ = separable
+    for seed in range(20):
+        model = classifier(p, keep="average", random_state=seed).fit(X, y)
+        assert model.converged_.all()
+        assert np.isnan(model.mistake_bound_[0]) == (model.margin_[0] <= 0)
+        if model.margin_[0] <= 0:
+            return
+    pytest.fail("the average separated every time: the test needs harder data")
+
+
+@both
 def test_where_nothing_separates_no_bound_exists_and_a_warning_counts_the_mistakes(classifier, overlapping):
     X, y = overlapping
     with pytest.warns(ConvergenceWarning, match=r"still made mistakes in the last of 7 passes \(right: \d+\)"):
@@ -171,6 +184,9 @@ def test_weights_are_copies_and_class_weights_are_weights(classifier, overlappin
     by_class = classifier(**options, class_weight={"left": 3, "right": 1}).fit(X, y)
     by_row = classifier(**options).fit(X, y, sample_weight=np.where(y == "left", 3, 1))
     assert np.array_equal(by_class.coef_, by_row.coef_)
+    product = classifier(**options, class_weight={"left": 3, "right": 1}).fit(X, y, sample_weight=weights)
+    at_once = classifier(**options).fit(X, y, sample_weight=weights * np.where(y == "left", 3, 1))
+    assert np.array_equal(product.coef_, at_once.coef_)
 
 
 @both
@@ -263,6 +279,15 @@ def test_float32_data_are_learned_like_float64(classifier, separable):
 
 
 @both
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_points_outside_the_ball_land_in_one_place_whatever_their_float_type(classifier, overlapping):
+    X, y = overlapping
+    model = classifier(max_epochs=2, outside="project").fit(X, y)
+    far = (3 * X).astype(np.float32)
+    assert np.array_equal(model.decision_function(far), model.decision_function(far.astype(np.float64)))
+
+
+@both
 def test_a_fitted_model_survives_pickling_and_goes_on_streaming(classifier, overlapping):
     X, y = overlapping
     model = classifier("origin").partial_fit(X[:300], y[:300], classes=np.unique(y))
@@ -291,7 +316,7 @@ def test_bad_input_gets_a_clear_error(classifier, separable):
         (lambda: classifier(max_epochs=0).fit(X, y), "max_epochs must be a whole number of at least 1; got 0"),
         (lambda: classifier(reference="nearest").fit(X, y), "is no known strategy"),
         (lambda: classifier().fit(X, y, sample_weight=-np.ones(len(X))), "[Nn]egative values"),
-        (lambda: classifier().fit(X, y, sample_weight=np.zeros(len(X))), "at least one non-zero number"),
+        (lambda: classifier().fit(X, y, sample_weight=np.zeros(len(X))), "at least one non-zero number|All 400"),
         (lambda: classifier(class_weight={-1: 0, 1: 0}).fit(X, y), "All 400 weights are 0"),
         (lambda: classifier().partial_fit(X, y), "first call of partial_fit needs all classes"),
         (lambda: classifier(class_weight="balanced").partial_fit(X, y, classes=[-1, 1]), "not known before the stream"),
