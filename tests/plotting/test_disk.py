@@ -59,6 +59,7 @@ def test_regions_are_the_sides_of_the_fitted_geodesic(ax, labelled):
     p = np.array([0.1, 0.0])
     model = make_pipeline(TangentSpace(p), LogisticRegression(fit_intercept=False)).fit(X, y)
     display = BoundaryDisplay.from_estimator(model, X, y, resolution=80).plot(ax)
+    assert np.allclose(display.grid, np.linspace(-1, 1, 81)[:-1] + 1 / 80)  # the centres of 80 pixels
     pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
     inside = np.linalg.norm(pixels, axis=-1) < 1
     heights = signed_distance(pixels[inside], model[-1].coef_[0], p)

@@ -1,0 +1,66 @@
+"""Perceptrons in the disk: a boundary learned online, and how few updates it takes.
+
+Left, two classes with a margin and the geodesic that the second-order perceptron found in a few updates, beside the one
+that made the data. Right, Table I of the paper as a picture: the updates of our 20 runs (from experiments/results), the
+paper's means, and the theorem's bound. Writes ``out/perceptrons.png``.
+"""
+
+import csv
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # no window: the picture goes to a file
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from hyplearn import PoincareSecondOrderPerceptron
+from hyplearn.datasets import make_ball_classification
+from hyplearn.geometry import hyperplane_points
+from hyplearn.plotting import BoundaryDisplay
+
+ROOT = Path(__file__).resolve().parents[1]
+PAPER = {"first_order": (51, 1495, 1.96e4, 1.34e5), "second_order": (26, 82, 342, 818)}
+
+
+def draw_boundary(ax):
+    X, y, p, w = make_ball_classification(400, 2, margin=0.1, reference_norm=0.57, random_state=1)
+    model = PoincareSecondOrderPerceptron(reference=p).fit(X, y)
+    BoundaryDisplay.from_estimator(model, X, y).plot(ax=ax, legend=False)
+    ax.plot(*hyperplane_points(w, p).T, "k--", linewidth=1.2, label="true boundary")
+    ax.plot(*hyperplane_points(model.coef_[0], p).T, "k-", linewidth=1.8, label="learned boundary")
+    ax.plot(*p, "k*", markersize=13, label="reference point p")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.03), ncols=5, frameon=False, columnspacing=1.2)
+    ax.set_title(f"{model.n_updates_[0]} updates, training accuracy {model.score(X, y):.0%}")
+
+
+def draw_table(ax):
+    with (ROOT / "experiments" / "results" / "table1.csv").open() as file:
+        runs = [row for row in csv.DictReader(file) if row["fifths_of_R"] == "1"]
+    margin = np.array([float(row["margin"]) for row in runs])
+    margins = sorted(set(margin.tolist()), reverse=True)
+    ax.loglog(margin, [float(row["bound"]) for row in runs], "-", color="0.4", label="bound of the theorem")
+    for name, label, colour in (("first_order", "perceptron", "#CC6677"), ("second_order", "second order", "#332288")):
+        updates = np.array([float(row[name]) for row in runs])
+        ax.loglog(margin, updates, ".", color=colour, alpha=0.35)
+        ax.loglog(margins, [updates[margin == m].mean() for m in margins], "-", color=colour, label=f"{label}, mean")
+        ax.loglog(margins, PAPER[name], "x", color=colour, markersize=8, label=f"{label}, the paper's mean")
+    ax.invert_xaxis()
+    ax.set(xlabel="margin ε", ylabel="updates until a pass has no mistake", title="Table I, ‖p‖ = R/5, 20 runs")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def main():
+    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 6), layout="constrained")
+    draw_boundary(left)
+    draw_table(right)
+    path = Path("out") / "perceptrons.png"
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=110)
+    print(f"The picture is in {path}.")
+
+
+if __name__ == "__main__":
+    main()
