@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from balls import CURVATURES, at_gap, cloud
 from hyplearn import geometry
-from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink
+from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink, squared_distances
 from hyplearn.tangent import eta, frame_coordinates, from_frame, implicit_rows, z_dot, z_features
 
 dimensions = pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 9, 100])
@@ -80,9 +80,11 @@ def test_known_gaps_change_nothing(d):
     X, p = cloud(rng, 30, d, 1.0), at_gap(rng, d, 0.4, 1.0)
     for features in ("frame", "z"):
         known = implicit_rows(X, p, features=features, rooms=geometry.gap(X))
+        both = implicit_rows(X, p, features=features, rooms=geometry.gap(X), squares=squared_distances(X, p))
         asked = implicit_rows(X, p, features=features)
-        assert np.array_equal(known.along, asked.along)
-        assert np.array_equal(known.base, asked.base)
+        for rows in (known, both):
+            assert np.array_equal(rows.along, asked.along)
+            assert np.array_equal(rows.base, asked.base)
 
 
 def test_implicit_rows_share_the_users_array():

@@ -93,11 +93,18 @@ def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def implicit_rows(
-    X: Points, p: Points, *, features: Features = "frame", c: float = 1.0, rooms: Array | None = None
+    X: Points,
+    p: Points,
+    *,
+    features: Features = "frame",
+    c: float = 1.0,
+    rooms: Array | None = None,
+    squares: Array | None = None,
 ) -> "TangentRows":
     """Rows of frame coordinates or z features as two numbers per row beside X; nothing of the size of X is made.
 
-    ``rooms`` takes the gaps of X where they are known already, as they are for several reference points on one X.
+    ``rooms`` takes the gaps of X where they are known already, as they are for several reference points on one X, and
+    ``squares`` the squared distances to p where they are known too.
 
     Examples
     --------
@@ -112,9 +119,8 @@ def implicit_rows(
     if rooms is None:
         rooms, squares = offsets(X, p, c)
         check_inside(X, rooms, c)
-    else:
-        squares = squared_distances(X, p)
-    along, base = np.empty(len(X)), squares
+    along = np.empty(len(X))
+    base = squared_distances(X, p) if squares is None else squares.copy()
     _coefficients(rooms, float(gap(p, c=c)), c, features == "z", along, base)
     return TangentRows(X, p, along, base)
 

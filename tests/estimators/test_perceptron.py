@@ -263,6 +263,16 @@ def test_warm_start_goes_on(classifier, overlapping):
 
 
 @both
+def test_a_warm_start_keeps_its_reference_point(classifier, overlapping):
+    X, y = overlapping
+    model = classifier([0.1, 0.2], max_epochs=1, warm_start=True, shuffle=False, keep="last").fit(X, y)
+    model.set_params(reference=[-0.3, 0.4]).fit(X, y)
+    kept = classifier([0.1, 0.2], max_epochs=2, shuffle=False, keep="last").fit(X, y)
+    assert np.array_equal(model.reference_, [[0.1, 0.2]])
+    assert np.array_equal(model.coef_, kept.coef_)
+
+
+@both
 def test_same_seed_gives_the_same_bits(classifier, overlapping):
     X, y = overlapping
     fits = [classifier(max_epochs=3, random_state=seed).fit(X, y).coef_ for seed in (0, 0, 1)]

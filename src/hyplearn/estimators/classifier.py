@@ -17,10 +17,14 @@ from hyplearn.tangent import TangentRows, implicit_rows, z_dot
 
 
 class LabelledRows(NamedTuple):
-    """Validated training data: points with their gaps, labels among ``classes_``, and weights (None for equal)."""
+    """Validated training data: points with their gaps, labels among ``classes_``, and weights (None for equal).
+
+    ``offsets`` holds the reference point that was given for all problems, if one was, and the squared distances to it.
+    """
 
     X: Array
     rooms: Array
+    offsets: tuple[Array, Array] | None
     y: Array
     weights: Array | None
 
@@ -42,7 +46,8 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
 
     def _labelled_rows(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, reset: bool) -> LabelledRows:
         """Validate training data; learn ``classes_`` unless they are known."""
-        X, rooms, y = ball_rows(self, X, y=y, reset=reset)
+        p = None if isinstance(self.reference, str) else np.asarray(self.reference, dtype=np.float64)
+        X, rooms, squares, y = ball_rows(self, X, y=y, reset=reset, p=p)
         if y.dtype.kind not in "iubUS":  # whole numbers, booleans and text are classes whatever their values
             check_classification_targets(y)
         if reset:
@@ -54,7 +59,8 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
                 )
         if classes is not None or not reset:
             self._check_known(y)
-        return LabelledRows(X, rooms, y, self._weights(X, y, sample_weight))
+        offsets = None if p is None or squares is None else (p, squares)
+        return LabelledRows(X, rooms, offsets, y, self._weights(X, y, sample_weight))
 
     def _check_known(self, y: Array) -> None:
         unknown = np.setdiff1d(y, self.classes_)
@@ -128,7 +134,7 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
         (n_samples, n_classes) for more.
         """
         check_is_fitted(self)
-        X, rooms = ball_rows(self, X, reset=False)
+        X, rooms, _, _ = ball_rows(self, X, reset=False)
         root = np.sqrt(absolute_curvature(self.curvature))
         distances = np.stack([np.arcsinh(height) / root for height in self._heights(X, rooms)], axis=1)
         return distances[:, 0] if len(self.classes_) == 2 else distances
@@ -136,15 +142,19 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Array:
         """Class of each point: the side of the boundary it is on, or the class on whose side it is farthest."""
         check_is_fitted(self)
-        X, rooms = ball_rows(self, X, reset=False)
+        X, rooms, _, _ = ball_rows(self, X, reset=False)
         heights = self._heights(X, rooms)
         if len(self.classes_) == 2:
             return np.where(next(heights) > 0, self.classes_[1], self.classes_[0])
         return self.classes_[np.argmax(np.stack(list(heights), axis=1), axis=1)]
 
     def _z_rows(self, data: LabelledRows, k: int) -> TangentRows:
-        c = absolute_curvature(self.curvature)
-        return implicit_rows(data.X, self.reference_[k], features="z", c=c, rooms=data.rooms)
+        c, p = absolute_curvature(self.curvature), self.reference_[k]
+        squares = None
+        # Not where a warm start keeps an earlier reference point.
+        if data.offsets is not None and np.array_equal(data.offsets[0], p):
+            squares = data.offsets[1]
+        return implicit_rows(data.X, p, features="z", c=c, rooms=data.rooms, squares=squares)
 
 
 def _merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:

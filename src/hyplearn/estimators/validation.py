@@ -2,7 +2,7 @@
 
 import numbers
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
@@ -10,7 +10,7 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import describe_outside, pull_inside
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import gaps, offsets
 
 
 def absolute_curvature(curvature: object) -> float:
@@ -23,8 +23,22 @@ def absolute_curvature(curvature: object) -> float:
     )
 
 
-def ball_rows(estimator: Any, X: Any, *, reset: bool, keep_dtype: bool = False, **check_params: Any) -> Any:
-    """X, its gaps (and y, where given in ``check_params``), validated, with every row inside the ball.
+class BallRows(NamedTuple):
+    """Points inside the ball with their gaps; and, where asked for, their squared distances to a point.
+
+    Both come from one pass over X, so distances to a point that is known beforehand cost nothing.
+    """
+
+    X: Array
+    rooms: Array
+    squares: Array | None
+    y: Array | None
+
+
+def ball_rows(
+    estimator: Any, X: Any, *, reset: bool, keep_dtype: bool = False, p: Array | None = None, **check_params: Any
+) -> BallRows:
+    """X (and y, where given in ``check_params``), validated, with every row inside the ball.
 
     Rows on or outside the rim are an error, or with ``outside="project"`` are moved onto the largest representable
     radius with a warning that counts them: the radius of float64, so that a model fitted on float64 sees the same
@@ -43,15 +57,21 @@ def ball_rows(estimator: Any, X: Any, *, reset: bool, keep_dtype: bool = False, 
         ensure_all_finite=False,
         **check_params,
     )
-    if isinstance(checked, tuple):
-        return *_inside(checked[0], estimator, c, keep_dtype), checked[1]
-    return _inside(checked, estimator, c, keep_dtype)
+    X, y = checked if isinstance(checked, tuple) else (checked, None)
+    rooms, squares = _offsets(X, p, c)
+    if not np.all(rooms > 0):
+        X = _moved_inside(X, rooms, estimator, c, keep_dtype)
+        rooms, squares = _offsets(X, p, c)
+    return BallRows(X, rooms, squares, y)
 
 
-def _inside(X: Array, estimator: Any, c: float, keep_dtype: bool) -> tuple[Array, Array]:
-    rooms = gaps(X, c)
-    if np.all(rooms > 0):
-        return X, rooms
+def _offsets(X: Array, p: Array | None, c: float) -> tuple[Array, Array | None]:
+    # A point of another dimension is the reference strategies' to refuse.
+    return (gaps(X, c), None) if p is None or p.shape != X.shape[1:] else offsets(X, p, c)
+
+
+def _moved_inside(X: Array, rooms: Array, estimator: Any, c: float, keep_dtype: bool) -> Array:
+    """X with its rows outside moved onto the rim, if the estimator allows it; an error that names them otherwise."""
     assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     problem = describe_outside(X, rooms, c)
     if estimator.outside == "raise":
@@ -61,5 +81,4 @@ def _inside(X: Array, estimator: Any, c: float, keep_dtype: bool) -> tuple[Array
     warnings.warn(
         f"{problem} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4
     )
-    X = pull_inside(X if keep_dtype else X.astype(np.float64), c)
-    return X, gaps(X, c)
+    return pull_inside(X if keep_dtype else X.astype(np.float64), c)
