@@ -20,6 +20,7 @@ from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
 from hyplearn.geometry.kernels import (
     centred_sum,
+    dot,
     gap_and_square,
     offsets,
     row_dot,
@@ -88,7 +89,10 @@ def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
     It tends to σ_p at x = p (the paper prints 0).
     """
     X, p, c = _checked(X, p, c)
-    frame, z = implicit_rows(X, p, features="frame", c=c), implicit_rows(X, p, features="z", c=c)
+    rooms, squares = offsets(X, p, c)
+    check_inside(X, rooms, c)
+    frame = implicit_rows(X, p, features="frame", c=c, rooms=rooms, squares=squares)
+    z = implicit_rows(X, p, features="z", c=c, rooms=rooms, squares=squares)
     return (2 / gap(p, c=c) * z.along / frame.along).astype(X.dtype)
 
 
@@ -137,9 +141,7 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, rooms: Array) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _z_dot(X, p, w, room, c, rooms, out):  # type: ignore[no-untyped-def]
-    p_dot_w = 0.0
-    for j in range(len(p)):
-        p_dot_w += p[j] * w[j]
+    p_dot_w = dot(p, w)
     for i in range(X.shape[0]):
         bend = squared_distance(X, i, p) * c / room
         out[i] = 2.0 / rooms[i] * (row_dot(X, i, w, p) - bend * p_dot_w)
@@ -198,9 +200,7 @@ def _explicit(X: Points, p: Points, features: Features, c: float) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _product(X, p, along, base, w, out):  # type: ignore[no-untyped-def]
-    p_dot_w = 0.0
-    for j in range(len(p)):
-        p_dot_w += p[j] * w[j]
+    p_dot_w = dot(p, w)
     for i in range(X.shape[0]):
         out[i] = along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
 

@@ -213,6 +213,15 @@ def _squared_distances(X, p, out):  # type: ignore[no-untyped-def]
         out[i] = squared_distance(X, i, p)
 
 
+@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+def dot(x, y):  # type: ignore[no-untyped-def]
+    """``⟨x, y⟩``, in whatever order of additions fills the vector units."""
+    total = 0.0
+    for j in range(len(x)):
+        total += x[j] * y[j]
+    return total
+
+
 @njit(cache=True, error_model="numpy")
 def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
     """``⟨x - p, w⟩`` of row i of X; the difference is taken first, so close points keep their digits."""

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from hyplearn.geometry.arrays import Array
-from hyplearn.geometry.kernels import row_dot, unrolled
+from hyplearn.geometry.kernels import dot, row_dot, unrolled
 from hyplearn.tangent import TangentRows
 
 # A row is new to the span of its predecessors when this share of it is left after projection: far above the rounding
@@ -200,7 +200,7 @@ def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, co
     mistakes = 0
     z, e = np.empty(w.size), np.empty(w.size)
     missing = round(np.trace(outside))
-    p_dot_w = _dot(p, w)
+    p_dot_w = dot(p, w)
     for k in range(n if runs.size == 0 else runs.size * run):
         i = k if runs.size == 0 else runs[k // run] * run + k % run
         if i >= n:  # the last run may be short
@@ -221,7 +221,7 @@ def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, co
             mistaken = True
             step = min(weight, 1.0)
             weight -= step
-            length = math.sqrt(_dot(w, w))
+            length = math.sqrt(dot(w, w))
             if length > 0.0:
                 total += counts[1] / length * w
             _write_row(X, i, p, along, base, z)
@@ -232,21 +232,12 @@ def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, co
                 _turn(w, root, z, y[i] - height, step, outside.size == 0)
             else:
                 w += step * y[i] * z
-            p_dot_w = _dot(p, w)
+            p_dot_w = dot(p, w)
             counts[0] += 1
             counts[1] = step
             counts[2] += step
         mistakes += mistaken
     return mistakes
-
-
-@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
-def _dot(x, y):  # type: ignore[no-untyped-def]
-    """``⟨x, y⟩``, in whatever order of additions fills the vector units."""
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j] * y[j]
-    return total
 
 
 @njit(cache=True, error_model="numpy")
@@ -266,7 +257,7 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
     for i in range(w.size - 1, -1, -1):
         start = i if triangular else 0
         row, tail = root[i, start:], u[start:]
-        f = _dot(row, z[start:])
+        f = dot(row, z[start:])
         grown = alpha + f * f
         shrink, turn = math.sqrt(alpha / grown), f / math.sqrt(alpha * grown)
         for j in range(row.size):
@@ -283,17 +274,17 @@ def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
     e[:] = 0.0
     for i in range(z.size):
         # The projector is symmetric, so its rows serve for its product with z and for the product with that.
-        e += _dot(outside[i], z) * outside[i]
-    return _dot(e, e) > NEW_DIRECTION**2 * _dot(z, z)
+        e += dot(outside[i], z) * outside[i]
+    return dot(e, e) > NEW_DIRECTION**2 * dot(z, z)
 
 
 @njit(cache=True, error_model="numpy")
 def _widen(w, root, outside, z, e, residual, step, rank):  # type: ignore[no-untyped-def]
     """The update of the second order by a direction e that is new: one more row of M (after Meyer, 1973)."""
-    square = _dot(e, e)
+    square = dot(e, e)
     w += residual / square * e
     for i in range(rank):
-        root[i] -= _dot(root[i], z) / square * e
+        root[i] -= dot(root[i], z) / square * e
     root[rank] = e / (math.sqrt(step) * square)
     for i in range(w.size):
         outside[i] -= e[i] / square * e
