@@ -251,6 +251,16 @@ def _centred_dot(X, w, p, out):  # type: ignore[no-untyped-def]
         out[i] = row_dot(X, i, w, p)
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
+    """``Σ q_k (x_i - p)`` over the rows i in ``index``."""
+    out = np.zeros(X.shape[1])
+    for k in range(index.size):
+        for j in range(X.shape[1]):
+            out[j] += q[k] * (X[index[k], j] - p[j])
+    return out
+
+
 @njit(cache=True, error_model="numpy")
 def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
     """``Σ q_i (x_i - p)`` over the rows of X."""

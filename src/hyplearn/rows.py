@@ -1,0 +1,107 @@
+"""Where rows come from. Solvers see signed rows u = y f, with a cost each, only as blocks that they map over.
+
+A solver makes passes: ``source.map(function, *arguments)`` applies a function of one block to every block, in order,
+and the solver reduces what it yields. A block is itself a :class:`Rows`, so whatever holds rows in memory is a source.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import centred_sum_at, unrolled
+from hyplearn.tangent import TangentRows
+
+# Numbers per block: 8 MiB of coordinates are some milliseconds of work, so that a pass can be shared between threads
+# and interrupted. The cut does not depend on the number of threads, so neither do the sums.
+BLOCK_NUMBERS = 2**20
+# A sample takes runs of this many neighbours, which share cache lines.
+RUN = 8
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Signed rows in memory: row i is ``along_i (x_i - p) + base_i p``, with the sign of its label in both numbers.
+
+    Attributes
+    ----------
+    X, p, along, base
+        As in :class:`~hyplearn.tangent.TangentRows`.
+    costs : ndarray of shape (n,)
+        Cost of each row.
+    start : int
+        Position of the first row in the source that this block was cut from.
+    threads : int
+        How many blocks are worked on at once.
+    """
+
+    X: Array
+    p: Array
+    along: Array
+    base: Array
+    costs: Array
+    start: int = 0
+    threads: int = 1
+
+    @classmethod
+    def labelled(cls, rows: TangentRows, y: Array, costs: Array, *, threads: int = 1) -> Self:
+        """Rows of a feature map with labels y = ±1."""
+        return cls(rows.X, rows.p, y * rows.along, y * rows.base, costs, threads=threads)
+
+    @classmethod
+    def explicit(cls, U: Array, costs: Array) -> Self:
+        """The rows of a matrix, signed already."""
+        n, d = U.shape
+        return cls(np.ascontiguousarray(U), np.zeros(d), np.ones(n), np.zeros(n), costs)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.X.shape
+
+    @property
+    def centre(self) -> Array | tuple[float, ...]:
+        """The point p as kernels like it."""
+        return unrolled(self.p)
+
+    def __getitem__(self, index: slice | Array) -> Array:
+        """Explicit rows, as float64."""
+        return TangentRows(self.X, self.p, self.along, self.base)[index]
+
+    def __matmul__(self, w: Array) -> Array:
+        """``⟨u, w⟩`` of every row."""
+        return TangentRows(self.X, self.p, self.along, self.base) @ w
+
+    def weighted_sum(self, index: Array, q: Array) -> Array:
+        """``Σ q_k u_k`` over the rows with the given positions."""
+        coefficients, bases = q * self.along[index], q @ self.base[index]
+        return centred_sum_at(self.X, index, coefficients, self.p) + bases * self.p
+
+    def sample(self, size: int, rng: np.random.Generator) -> "Rows":
+        """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
+        n, runs = len(self.X), -(-size // RUN)
+        first = ((np.arange(runs) + rng.random(runs)) * ((n - RUN + 1) / runs)).astype(np.int64)
+        index = (first[:, None] + np.arange(RUN)).ravel()
+        costs = self.costs[index]
+        scale = self.costs.sum() / costs.sum() if costs.any() else 1.0
+        return Rows.explicit(self[index], costs * scale)
+
+    def blocks(self) -> Iterator["Rows"]:
+        """The rows block by block, as views."""
+        n, d = self.shape
+        step = max(1, BLOCK_NUMBERS // d)
+        for i in range(0, n, step):
+            cut = slice(i, i + step)
+            yield Rows(self.X[cut], self.p, self.along[cut], self.base[cut], self.costs[cut], self.start + i)
+
+    def map(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+        """``function(block, *arguments)`` for every block, in order."""
+        if self.threads == 1 or self.X.size <= BLOCK_NUMBERS:
+            for block in self.blocks():
+                yield function(block, *arguments)
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            yield from pool.map(lambda block: function(block, *arguments), self.blocks())

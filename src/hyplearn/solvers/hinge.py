@@ -1,0 +1,209 @@
+r"""The hinge loss over all rows, by working sets.
+
+Rows near the margin are gathered and solved exactly (:mod:`~hyplearn.solvers.interior_point`); rows far above it have
+α = 0; rows far below it enter as their mean with the sum of their costs, one row whose α/C all of them share. By
+convexity that mean never costs more than its rows do, so the small problem is a lower bound of the whole one, its α is
+dual feasible for the whole, and its dual value is a certificate. One more pass tells P at its solution, and which rows
+are near the margin now.
+
+On the way to many rows stand a few samples of them: each tells the next where to begin and how many rows to gather.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.rows import Rows
+from hyplearn.solvers.interior_point import BoxSolution, solve_box
+from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
+from hyplearn.solvers.survey import CLAMPED, EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
+
+# The first sample; four rows per dimension are the fewest that say something of a direction.
+FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 1000, 4
+# Each sample is a sixteenth of the next, so all together cost less than a tenth of a pass; the solution moves by a
+# fourth of what it moved before, while the rows are 16 times as many: 4 times as many are to be gathered.
+SAMPLE_RATIO, GROWTH = 16, 4
+SAMPLE_TOL = 1e-2
+# A step that leaves more of the gap than this was limited by the number of rows gathered.
+SLOW = 0.7
+# While P and D are this far apart the working set is still wrong, and an exact solution would be wasted on it.
+FAR_APART, ROUGHLY = 0.5, 1e-2
+# Samples are worth their while from this many times the first one on.
+SAMPLES_WORTH = 4
+LENGTHS = 0.5 ** np.arange(1, 8)
+
+
+class Model(NamedTuple):
+    """A working set and its solution: all that is needed to tell every row's α."""
+
+    seen: Survey
+    box: BoxSolution
+
+
+@dataclass
+class State:
+    """Best bounds so far: the survey at the best w, the model with the best dual value."""
+
+    here: Survey
+    model: Model | None = None
+    dual: float = -np.inf
+    n_iter: int = 0
+    n_passes: int = 0
+    size: int = 0
+    stalled: bool = False
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return relative_gap(self.here.primal, self.dual)
+
+
+def solve_hinge(
+    source: Rows,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    start: Array | None = None,
+    report: Report | None = None,
+    threads: int = 1,
+) -> Solution:
+    """Minimise the hinge loss until the relative duality gap is at most ``tol``."""
+    n, d = source.shape
+    first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
+    w, size, band = (np.zeros(d), n, EVERYTHING) if n <= 2 * first else (start, first, NOTHING)
+    if w is None:
+        w, size, band = _from_samples(source, first, max_iter, rng, threads)
+    state = _working_sets(source, w, size, band, tol=tol, max_iter=max_iter, report=report, threads=threads)
+    return _certified(source, state, tol)
+
+
+def _from_samples(
+    source: Rows, first: int, max_iter: int, rng: np.random.Generator, threads: int
+) -> tuple[Array, int, Band]:
+    """Where to begin, how many rows to gather, and between which distances, by samples of growing size."""
+    n = source.shape[0]
+    sizes = []
+    while (n := n // SAMPLE_RATIO) >= SAMPLES_WORTH * first:
+        sizes.append(n)
+    sample = source.sample(first, rng)
+    paid = sample.costs > 0
+    w = solve_box(sample.X[paid], sample.costs[paid], tol=SAMPLE_TOL, exact=False, threads=threads).w
+    size, band = first, NOTHING
+    for n in reversed(sizes):
+        state = _working_sets(
+            source.sample(n, rng), w, size, band, tol=SAMPLE_TOL, max_iter=max_iter, report=None, threads=threads
+        )
+        w, size = state.here.w, GROWTH * state.size
+        band = Band(*(edge / GROWTH for edge in state.here.band))
+    return w, size, band
+
+
+def _working_sets(
+    source: Rows, w: Array, size: int, band: Band, *, tol: float, max_iter: int, report: Report | None, threads: int
+) -> State:
+    """Gather, solve, survey, until the gap is closed."""
+    n = source.shape[0]
+    state = State(survey(source, w, band, _most(size)), n_passes=1, size=size)
+    while state.n_iter < max_iter:
+        _gather(source, state)
+        before = state.here.primal - state.dual
+        everything = state.size >= n
+        roughly = state.gap > FAR_APART and not everything
+        box = _solve(state.here, ROUGHLY if roughly else tol / 10, not roughly, threads)
+        if box.dual > state.dual:
+            state.dual, state.model = box.dual, Model(state.here, box)
+        there = survey(source, box.w, state.here.band, _most(state.size))
+        state.n_iter += 1
+        state.n_passes += 1
+        better = there.primal < state.here.primal
+        if better:
+            state.here = there
+        if report is not None:
+            report(Progress(state.n_passes, state.here.primal, state.dual, state.gap, len(box.alpha)))
+        if state.gap <= tol:
+            break
+        slow = state.here.primal - state.dual > SLOW * before
+        if slow and everything:
+            state.stalled = True
+            break
+        if not better:
+            _search(source, state, box.w - state.here.w)
+        if not better or slow:
+            state.size = min(GROWTH * state.size, n)
+    return state
+
+
+def _most(size: int) -> int:
+    """How many rows a survey may bring: bands are cut at half octaves, so they hold what was asked for only roughly."""
+    return 4 * size
+
+
+def _gather(source: Rows, state: State) -> None:
+    """Survey again where the rows at hand are far fewer or far more than they should be."""
+    here, n = state.here, source.shape[0]
+    while True:
+        band = EVERYTHING if state.size >= n else here.band_of(state.size)
+        expected = here.count_within(band)
+        if here.complete and expected / 2 <= len(here.found) <= 2 * expected and len(here.found) > 0:
+            return
+        if expected > 0:
+            state.here = here = survey(source, here.w, band, max(_most(state.size), expected))
+            state.n_passes += 1
+            return
+        state.size = min(GROWTH * state.size, n)
+
+
+def _solve(seen: Survey, tol: float, exact: bool, threads: int) -> BoxSolution:
+    """Solve the working set, with the clamped rows as one."""
+    U, C = seen.rows, seen.costs
+    if seen.clamped_cost > 0:
+        U, C = np.vstack([U, seen.clamped / seen.clamped_cost]), np.append(C, seen.clamped_cost)
+    return solve_box(U, C, tol=tol, exact=exact, threads=threads)
+
+
+def _search(source: Rows, state: State, dw: Array) -> None:
+    """Go part of the way where the whole of it went too far."""
+    w = state.here.w
+    losses = losses_along(source, w, dw, LENGTHS)
+    values = [0.5 * np.sum((w + t * dw) ** 2) + loss for t, loss in zip(LENGTHS, losses, strict=True)]
+    state.n_passes += 1
+    k = int(np.argmin(values))
+    if values[k] < state.here.primal:
+        state.here = survey(source, w + LENGTHS[k] * dw, state.here.band, _most(state.size))
+        state.n_passes += 1
+
+
+def _certified(source: Rows, state: State, tol: float) -> Solution:
+    """The solution with the α of every row that has one, and the dual value computed from them."""
+    assert state.model is not None
+    seen, box = state.model
+    primal = state.here.primal
+    support, alpha, v = _collect(source, seen, box.alpha)
+    dual = float(alpha.sum() - 0.5 * (v @ v))
+    gap = relative_gap(primal, dual)
+    status: Status = "optimal" if gap <= tol else "stalled" if state.stalled else "max_iter"
+    n_passes = state.n_passes + (seen.clamped_cost > 0)
+    return Solution(state.here.w, support, alpha, v, primal, dual, gap, status, state.n_iter, n_passes)
+
+
+def _collect(source: Rows, seen: Survey, alphas: Array) -> tuple[Array, Array, Array]:
+    """Positions and α of the rows with α > 0, and ``Σ α u``, from the rows themselves."""
+    own = alphas[: len(seen.found)]
+    found, alpha, v = seen.found[own > 0], own[own > 0], own @ seen.rows
+    if seen.clamped_cost == 0 or alphas[-1] == 0:
+        return found, alpha, v
+    share = min(1.0, alphas[-1] / seen.clamped_cost)
+    parts = list(source.map(_collect_block, seen.w, seen.band, share))
+    found = np.concatenate([found, *(part[0] for part in parts)])
+    alpha = np.concatenate([alpha, *(part[1] for part in parts)])
+    order = np.argsort(found)
+    return found[order], alpha[order], v + sum(part[2] for part in parts)
+
+
+def _collect_block(block: Rows, w: Array, band: Band, share: float) -> tuple[Array, Array, Array]:
+    clamped = np.flatnonzero(sides(block, w, band) == CLAMPED)
+    alpha = share * block.costs[clamped]
+    return clamped + block.start, alpha, block.weighted_sum(clamped, alpha)

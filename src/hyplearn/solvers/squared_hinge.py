@@ -1,0 +1,153 @@
+r"""The squared hinge loss over all rows, by Newton's method: one pass per step.
+
+.. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^2, \qquad
+          D(\alpha) = \sum_i \alpha_i - \tfrac12 \Bigl\| \sum_i \alpha_i u_i \Bigr\|^2 - \sum_i \frac{\alpha_i^2}{4 C_i}
+
+At every w, :math:`\alpha_i = 2 C_i \max(0, 1 - \langle u_i, w \rangle)` is dual feasible and the gap is
+:math:`\tfrac12 \|\nabla P(w)\|^2`: the gradient is the certificate. P is piecewise quadratic, so that Newton's method
+ends at the exact solution once the right rows are active.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.rows import Rows
+from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
+
+# A sample from which to begin, where there are many more rows.
+SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
+SAMPLE_TOL = 1e-3
+# Armijo's: part of the decrease that the slope promises.
+ENOUGH = 1e-4
+# A step is halved at most this often; further than that, rounding has the word.
+MOST_HALVINGS = 40
+# After this many steps without a better gap or a lower P, rounding has the word.
+PATIENCE, ROUNDING = 5, 1e-12
+
+
+class Point(NamedTuple):
+    """What a pass at w finds: ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``Σ α u`` and ``Σ 2 C u uᵀ`` over active rows."""
+
+    w: Array
+    loss: float
+    v: Array
+    curvature: Array
+    n_active: int
+
+    @property
+    def primal(self) -> float:
+        """P(w)."""
+        return float(0.5 * (self.w @ self.w) + self.loss)
+
+    @property
+    def dual(self) -> float:
+        """D(α), as P less half the square of the gradient, which loses no digits."""
+        return float(self.primal - 0.5 * np.sum((self.w - self.v) ** 2))
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return float(0.5 * np.sum((self.w - self.v) ** 2)) / max(1.0, self.primal)
+
+
+def solve_squared_hinge(
+    source: Rows,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    start: Array | None = None,
+    report: Report | None = None,
+) -> Solution:
+    """Minimise the squared hinge loss until the relative duality gap is at most ``tol``."""
+    n, d = source.shape
+    if start is None:
+        start, size = np.zeros(d), n // SAMPLE_RATIO
+        if size >= max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d):
+            sample = source.sample(size, rng)
+            start = solve_squared_hinge(sample, tol=SAMPLE_TOL, max_iter=max_iter, rng=rng).w
+    point, n_iter, n_passes = _point(source, start), 0, 1
+    status: Status = "optimal"
+    best, stalled = point.gap, 0
+    while point.gap > tol:
+        if n_iter == max_iter or stalled == PATIENCE:
+            status = "max_iter" if n_iter == max_iter else "stalled"
+            break
+        following, passes = _newton_step(source, point)
+        n_iter, n_passes = n_iter + 1, n_passes + passes
+        if following is None:
+            status = "stalled"
+            break
+        stalled = 0 if following.gap < best or following.primal < (1 - ROUNDING) * point.primal else stalled + 1
+        point, best = following, min(best, following.gap)
+        if report is not None:
+            report(Progress(n_passes, point.primal, point.dual, point.gap, point.n_active))
+    if status != "optimal" and point.n_active <= d:
+        return _interpolated(source, point, tol, status, n_iter, n_passes)
+    parts = list(source.map(_alpha_block, point.w))
+    support, alpha = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return Solution(
+        point.w, support, alpha, point.v, point.primal, point.dual, point.gap, status, max(n_iter, 1), n_passes + 1
+    )
+
+
+def _interpolated(source: Rows, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
+    r"""The solution from α, where high costs leave active rows so near to the margin that w cannot tell how near.
+
+    .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
+    """
+    parts = [part for part in source.map(_active_block, point.w) if len(part[0])]
+    support, rows, costs = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    alpha = np.maximum(cho_solve(cho_factor(rows @ rows.T + np.diag(1 / (2 * costs))), np.ones(len(rows))), 0)
+    w = alpha @ rows
+    primal = _point(source, w).primal
+    dual = float(alpha.sum() - 0.5 * (w @ w) - np.sum(alpha**2 / (4 * costs)))
+    gap = relative_gap(primal, dual)
+    if gap <= tol:
+        status = "optimal"
+    return Solution(w, support, alpha, w, primal, dual, gap, status, n_iter, n_passes + 2)
+
+
+def _newton_step(source: Rows, point: Point) -> tuple[Point | None, int]:
+    """The point after a step that lowers P enough, or None, and the passes it took."""
+    gradient = point.w - point.v
+    step = -cho_solve(cho_factor(np.eye(len(point.w)) + point.curvature), gradient)
+    slope, t = float(gradient @ step), 1.0
+    for halvings in range(MOST_HALVINGS):
+        following = _point(source, point.w + t * step)
+        if following.primal <= point.primal + ENOUGH * t * slope or following.gap < 0.5 * point.gap:
+            return following, halvings + 1
+        t /= 2
+    return None, MOST_HALVINGS
+
+
+def _point(source: Rows, w: Array) -> Point:
+    parts = list(source.map(_point_block, w))
+    return Point(w, *(sum(part[k] for part in parts) for k in range(1, 5)))
+
+
+def _point_block(block: Rows, w: Array) -> Point:
+    rows, costs = _active(block, w)[1:3]
+    room = 1 - rows @ w
+    alpha = 2 * costs * room
+    scaled = np.sqrt(2 * costs)[:, None] * rows
+    return Point(w, float(costs @ room**2), alpha @ rows, scaled.T @ scaled, len(rows))
+
+
+def _active(block: Rows, w: Array) -> tuple[Array, Array, Array]:
+    """Positions within the block, rows and costs of the rows with margin below 1."""
+    index = np.flatnonzero((block @ w < 1) & (block.costs > 0))
+    return index, block[index], block.costs[index]
+
+
+def _active_block(block: Rows, w: Array) -> tuple[Array, Array, Array]:
+    index, rows, costs = _active(block, w)
+    return index + block.start, rows, costs
+
+
+def _alpha_block(block: Rows, w: Array) -> tuple[Array, Array]:
+    index, rows, costs = _active(block, w)
+    return index + block.start, 2 * costs * (1 - rows @ w)

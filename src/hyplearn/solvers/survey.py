@@ -1,0 +1,212 @@
+"""One pass over all rows at a given w: the loss, where rows stand, and those near the margin made explicit."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.rows import Rows
+
+# Rows are counted by their distance from the margin in half octaves (1 to 1.5, 1.5 to 2), from 2^-60 to 2^20.
+LOWEST_EXPONENT, BINS = -60, 160
+EDGES = np.ldexp(np.tile([1.0, 1.5], BINS // 2), LOWEST_EXPONENT + np.arange(BINS) // 2)
+IGNORED, GATHERED, CLAMPED = 0, 1, 2
+# Rows per stage of the kernel: few enough to stay in the cache.
+CHUNK = 256
+# A row of length 0 is infinitely far from any margin; this keeps the quotient finite.
+SHORTEST = 1e-300
+
+
+class Band(NamedTuple):
+    """Distances ``(⟨u, w⟩ - 1) / ‖u‖`` between which rows are gathered."""
+
+    below: float
+    above: float
+
+
+NOTHING = Band(-1.0, -1.0)
+EVERYTHING = Band(np.inf, np.inf)
+
+
+class Survey(NamedTuple):
+    """What a pass at w finds. Clamped are the rows with margin below 1 that were not gathered.
+
+    Attributes
+    ----------
+    w, band
+        Where it was taken.
+    loss : float
+        ``Σ C max(0, 1 - ⟨u, w⟩)``.
+    least, longest : float
+        Least ``⟨u, w⟩`` and largest ``‖u‖``.
+    counts : ndarray of shape (2, BINS)
+        Rows below and above the margin, by their distance from it.
+    found, rows, costs
+        Positions of the gathered rows, the rows, and their costs.
+    clamped : ndarray of shape (d,), clamped_cost : float
+        ``Σ C u`` and ``Σ C`` over the clamped rows.
+    complete : bool
+        Whether all rows of the band were gathered, or there were too many.
+    """
+
+    w: Array
+    band: Band
+    loss: float
+    least: float
+    longest: float
+    counts: Array
+    found: Array
+    rows: Array
+    costs: Array
+    clamped: Array
+    clamped_cost: float
+    complete: bool
+
+    @property
+    def primal(self) -> float:
+        """The value of the soft margin with hinge loss."""
+        return float(0.5 * (self.w @ self.w) + self.loss)
+
+    def band_of(self, size: int) -> Band:
+        """The band that holds about ``size`` rows, half of them on each side where there are as many."""
+        totals = np.cumsum(self.counts, axis=1)
+        below, above = totals[:, -1]
+        share = [max(size // 2, size - above), max(size // 2, size - below)]
+        edges = []
+        for side in (0, 1):
+            fitting = int(np.searchsorted(totals[side], share[side], side="right"))
+            edges.append(np.inf if fitting == BINS else float(EDGES[fitting]))
+        return Band(*edges)
+
+    def count_within(self, band: Band) -> int:
+        """How many rows a band holds, by the counts."""
+        return int(sum(self.counts[side, edge > EDGES].sum() for side, edge in enumerate(band)))
+
+
+def survey(source: Rows, w: Array, band: Band, most: int) -> Survey:
+    """Pass over all rows; gather those within the band, unless they are more than ``most``."""
+    parts = []
+    gathered = 0
+    for part in source.map(_survey_block, w, band, most):
+        gathered += len(part.found)
+        if gathered > most:
+            part = part._replace(found=part.found[:0], rows=part.rows[:0], costs=part.costs[:0], complete=False)
+        parts.append(part)
+    complete = all(part.complete for part in parts)
+    kept = parts if complete else []
+    d = source.shape[1]
+    return Survey(
+        w,
+        band,
+        loss=float(sum(part.loss for part in parts)),
+        least=min(part.least for part in parts),
+        longest=max(part.longest for part in parts),
+        counts=np.sum([part.counts for part in parts], axis=0),
+        found=np.concatenate([part.found for part in kept]) if kept else np.empty(0, dtype=np.int64),
+        rows=np.concatenate([part.rows for part in kept]) if kept else np.empty((0, d)),
+        costs=np.concatenate([part.costs for part in kept]) if kept else np.empty(0),
+        clamped=np.sum([part.clamped for part in parts], axis=0),
+        clamped_cost=float(sum(part.clamped_cost for part in parts)),
+        complete=complete,
+    )
+
+
+def _survey_block(block: Rows, w: Array, band: Band, most: int) -> Survey:
+    sides, counts, clamped = (
+        np.empty(len(block.X), dtype=np.int8),
+        np.zeros((2, BINS), dtype=np.int64),
+        np.zeros(w.size),
+    )
+    loss, least, longest, base, cost = _survey(
+        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides, counts, clamped
+    )
+    index = np.flatnonzero(sides == GATHERED)
+    complete = len(index) <= most
+    index = index if complete else index[:0]
+    return Survey(
+        w, band, loss, least, longest, counts, index + block.start, block[index], block.costs[index],
+        clamped + base * block.p, cost, complete,
+    )  # fmt: skip
+
+
+def sides(block: Rows, w: Array, band: Band) -> Array:
+    """Where each row of a block went in the survey at w: ignored, gathered or clamped."""
+    out = np.empty(len(block.X), dtype=np.int8)
+    counts, clamped = np.zeros((2, BINS), dtype=np.int64), np.zeros(w.size)
+    _survey(
+        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, out, counts, clamped
+    )
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _survey(X, p, along, base, costs, w, below, above, sides, counts, clamped):  # type: ignore[no-untyped-def]
+    loss, least, longest, clamped_base, clamped_cost = 0.0, np.inf, 0.0, 0.0, 0.0
+    heights, lengths, distances = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
+    bits = distances.view(np.int64)
+    lowest = 2 * (LOWEST_EXPONENT + 1023)
+    for start in range(0, X.shape[0], CHUNK):
+        stop = min(start + CHUNK, X.shape[0])
+        for i in range(start, stop):
+            heights[i - start], lengths[i - start] = height_and_square(X, i, p, along[i], base[i], w)
+        for k in range(stop - start):
+            lengths[k] = np.sqrt(lengths[k])
+            distances[k] = abs(heights[k] - 1.0) / max(lengths[k], SHORTEST)
+        for i in range(start, stop):
+            k = i - start
+            sides[i] = IGNORED
+            if costs[i] == 0.0:
+                continue
+            g = heights[k] - 1.0
+            least, longest = min(least, heights[k]), max(longest, lengths[k])
+            # The exponent and the first bit of the mantissa: which half octave.
+            counts[0 if g < 0.0 else 1, min(max((bits[k] >> 51) - lowest, 0), BINS - 1)] += 1
+            if g < 0.0:
+                loss -= costs[i] * g
+                if distances[k] <= below:
+                    sides[i] = GATHERED
+                else:
+                    sides[i] = CLAMPED
+                    scaled = costs[i] * along[i]
+                    for j in range(len(p)):
+                        clamped[j] += scaled * (X[i, j] - p[j])
+                    clamped_base += costs[i] * base[i]
+                    clamped_cost += costs[i]
+            elif distances[k] <= above:
+                sides[i] = GATHERED
+    return loss, least, longest, clamped_base, clamped_cost
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def height_and_square(X, i, p, along, base, w):  # type: ignore[no-untyped-def]
+    """``⟨u, w⟩`` and ``‖u‖²`` of row i, ``u = along (x - p) + base p``."""
+    height, square = 0.0, 0.0
+    for j in range(len(p)):
+        u = along * (X[i, j] - p[j]) + base * p[j]
+        height += u * w[j]
+        square += u * u
+    return height, square
+
+
+def losses_along(source: Rows, w: Array, dw: Array, lengths: Array) -> Array:
+    """``Σ C max(0, 1 - ⟨u, w + t dw⟩)`` for each length t, in one pass."""
+    return np.sum(list(source.map(_losses_along_block, w, dw, lengths)), axis=0)
+
+
+def _losses_along_block(block: Rows, w: Array, dw: Array, lengths: Array) -> Array:
+    out = np.zeros(len(lengths))
+    _losses_along(block.X, block.centre, block.along, block.base, block.costs, w, dw, lengths, out)
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignore[no-untyped-def]
+    for i in range(X.shape[0]):
+        height, step = 0.0, 0.0
+        for j in range(len(p)):
+            u = along[i] * (X[i, j] - p[j]) + base[i] * p[j]
+            height += u * w[j]
+            step += u * dw[j]
+        for k in range(lengths.size):
+            out[k] += costs[i] * max(0.0, 1.0 - height - lengths[k] * step)
