@@ -1,6 +1,7 @@
 """The scikit-learn face of hyplearn."""
 
 from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
+from hyplearn.estimators.svc import PoincareSVC
 from hyplearn.estimators.transformers import ExpMap, TangentSpace
 
-__all__ = ["ExpMap", "PoincarePerceptron", "PoincareSecondOrderPerceptron", "TangentSpace"]
+__all__ = ["ExpMap", "PoincarePerceptron", "PoincareSVC", "PoincareSecondOrderPerceptron", "TangentSpace"]

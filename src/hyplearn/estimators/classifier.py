@@ -12,8 +12,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
 from hyplearn.reference import reference_point
-from hyplearn.solvers.perceptron import MANY_ROWS
-from hyplearn.tangent import TangentRows, implicit_rows, z_dot
+from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
+
+# Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
+# of rows, give the same bits.
+FEW_ROWS = 10_000
 
 
 class LabelledRows(NamedTuple):
@@ -70,6 +73,21 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
                 f"{self.classes_.tolist()}.\nName all classes in the first call."
             )
 
+    def _check_stream(self, classes: Any, first: bool) -> None:
+        """Refuse a stream whose classes are unknown or change, or whose balance would have to be known beforehand."""
+        if first and classes is None:
+            raise ValueError("The first call of partial_fit needs all classes.\nPass classes=np.unique(all labels).")
+        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} are not those of the first call, {self.classes_.tolist()}.\n"
+                "Leave classes out after the first call, or make a new estimator."
+            )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" is not known before the stream has ended.\n'
+                "Pass a dict of class weights, or sample_weight."
+            )
+
     def _weights(self, X: Array, y: Array, sample_weight: Any) -> Array | None:
         """Sample weights times class weights; None where all are equal."""
         weights = None
@@ -108,7 +126,7 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
         points = []
         for k in range(self._n_problems):
             X, y, weights = data.X, self._binary_labels(data, k), data.weights
-            if isinstance(self.reference, str) and len(X) < MANY_ROWS:
+            if isinstance(self.reference, str) and len(X) <= FEW_ROWS:
                 X, y, weights = _merged(X, y, weights)
             points.append(reference_point(self.reference, X, y, weights, c))
         return np.stack(points)
@@ -148,13 +166,13 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
             return np.where(next(heights) > 0, self.classes_[1], self.classes_[0])
         return self.classes_[np.argmax(np.stack(list(heights), axis=1), axis=1)]
 
-    def _z_rows(self, data: LabelledRows, k: int) -> TangentRows:
+    def _rows(self, data: LabelledRows, k: int, features: Features) -> TangentRows:
         c, p = absolute_curvature(self.curvature), self.reference_[k]
         squares = None
         # Not where a warm start keeps an earlier reference point.
         if data.offsets is not None and np.array_equal(data.offsets[0], p):
             squares = data.offsets[1]
-        return implicit_rows(data.X, p, features="z", c=c, rooms=data.rooms, squares=squares)
+        return implicit_rows(data.X, p, features=features, c=c, rooms=data.rooms, squares=squares)
 
 
 def _merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:

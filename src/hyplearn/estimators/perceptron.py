@@ -107,23 +107,12 @@ class _PerceptronClassifier(TangentClassifier):
         """
         self._check_options()
         first = not hasattr(self, "_perceptrons")
-        if first and classes is None:
-            raise ValueError("The first call of partial_fit needs all classes.\nPass classes=np.unique(all labels).")
-        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes={np.unique(classes).tolist()} are not those of the first call, {self.classes_.tolist()}.\n"
-                "Leave classes out after the first call, or make a new estimator."
-            )
-        if self.class_weight == "balanced":
-            raise ValueError(
-                'class_weight="balanced" is not known before the stream has ended.\n'
-                "Pass a dict of class weights, or sample_weight."
-            )
+        self._check_stream(classes, first)
         data = self._labelled_rows(X, y, sample_weight, classes=classes, reset=first)
         if first:
             self._begin(data)
         for k, perceptron in enumerate(self._perceptrons):
-            perceptron.visit(self._z_rows(data, k), self._binary_labels(data, k), _or_equal(data.weights))
+            perceptron.visit(self._rows(data, k, "z"), self._binary_labels(data, k), _or_equal(data.weights))
         self.coef_ = np.stack([p.w if self.keep == "last" else p.average for p in self._perceptrons])
         self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
         self.n_iter_ = np.ones(self._n_problems, dtype=int)
@@ -143,7 +132,7 @@ class _PerceptronClassifier(TangentClassifier):
 
     def _learn(self, data: LabelledRows, k: int, continued: bool) -> tuple[Array, int, int, MistakeBounds, float]:
         """Solve problem k: the weights kept, the mistakes of the last pass, the passes, the bounds and the margin."""
-        rows, y = self._z_rows(data, k), self._binary_labels(data, k)
+        rows, y = self._rows(data, k, "z"), self._binary_labels(data, k)
         w, mistakes, epochs = self._passes(rows, y, _or_equal(data.weights), k)
         if mistakes:
             return w, mistakes, epochs, NO_BOUNDS, np.nan

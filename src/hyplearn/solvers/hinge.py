@@ -181,7 +181,7 @@ def _certified(source: Rows, state: State, tol: float) -> Solution:
     assert state.model is not None
     seen, box = state.model
     primal = state.here.primal
-    support, alpha, v = _collect(source, seen, box.alpha)
+    support, alpha, v = collect(source, seen, box.alpha)
     dual = float(alpha.sum() - 0.5 * (v @ v))
     gap = relative_gap(primal, dual)
     status: Status = "optimal" if gap <= tol else "stalled" if state.stalled else "max_iter"
@@ -189,7 +189,7 @@ def _certified(source: Rows, state: State, tol: float) -> Solution:
     return Solution(state.here.w, support, alpha, v, primal, dual, gap, status, state.n_iter, n_passes)
 
 
-def _collect(source: Rows, seen: Survey, alphas: Array) -> tuple[Array, Array, Array]:
+def collect(source: Rows, seen: Survey, alphas: Array) -> tuple[Array, Array, Array]:
     """Positions and α of the rows with α > 0, and ``Σ α u``, from the rows themselves."""
     own = alphas[: len(seen.found)]
     found, alpha, v = seen.found[own > 0], own[own > 0], own @ seen.rows

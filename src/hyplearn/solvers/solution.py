@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from hyplearn.geometry.arrays import Array
 
-Status: TypeAlias = Literal["optimal", "max_iter", "stalled", "infeasible"]
+Status: TypeAlias = Literal["optimal", "max_iter", "stalled", "stopped", "infeasible"]
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Solution:
         ``Σ α_i u_i``, which is w up to the gap.
     primal, dual, gap : float
         P(w), D(α) and ``(P - D) / max(1, |P|)``.
-    status : {"optimal", "max_iter", "stalled", "infeasible"}
-        Whether the gap was reached; if not, whether passes ran out or rounding forbids more, or whether the hard margin
-        has no solution.
+    status : {"optimal", "max_iter", "stalled", "stopped", "infeasible"}
+        Whether the gap was reached; if not, whether passes ran out, rounding forbids more, the objective ceased to
+        change (the paper's rule), or the hard margin has no solution.
     n_iter, n_passes : int
         Number of problems solved on the way, and of passes over all rows.
     """

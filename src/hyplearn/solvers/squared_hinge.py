@@ -101,7 +101,8 @@ def _interpolated(source: Rows, point: Point, tol: float, status: Status, n_iter
     """
     parts = [part for part in source.map(_active_block, point.w) if len(part[0])]
     support, rows, costs = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    alpha = np.maximum(cho_solve(cho_factor(rows @ rows.T + np.diag(1 / (2 * costs))), np.ones(len(rows))), 0)
+    system = rows @ rows.T + np.diag(1 / (2 * costs))
+    alpha = np.maximum(np.linalg.lstsq(system, np.ones(len(rows)), rcond=None)[0], 0)
     w = alpha @ rows
     primal = _point(source, w).primal
     dual = float(alpha.sum() - 0.5 * (w @ w) - np.sum(alpha**2 / (4 * costs)))
@@ -114,7 +115,10 @@ def _interpolated(source: Rows, point: Point, tol: float, status: Status, n_iter
 def _newton_step(source: Rows, point: Point) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
     gradient = point.w - point.v
-    step = -cho_solve(cho_factor(np.eye(len(point.w)) + point.curvature), gradient)
+    try:
+        step = -cho_solve(cho_factor(np.eye(len(point.w)) + point.curvature), gradient)
+    except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
+        return None, 0
     slope, t = float(gradient @ step), 1.0
     for halvings in range(MOST_HALVINGS):
         following = _point(source, point.w + t * step)

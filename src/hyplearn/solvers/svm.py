@@ -11,6 +11,7 @@ All rows are seen in passes only (:meth:`~hyplearn.rows.Rows.map`), and nothing 
 previous w tells again.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -19,15 +20,15 @@ import numpy as np
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows
 from hyplearn.solvers.hinge import solve_hinge
-from hyplearn.solvers.solution import Report, Solution, relative_gap
+from hyplearn.solvers.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.squared_hinge import solve_squared_hinge
 from hyplearn.solvers.survey import NOTHING, survey
 
 Loss: TypeAlias = Literal["hinge", "squared_hinge"]
-# Soft costs that stand for hard ones, in units of the longest row: raised until no row makes use of them, or until they
-# prove that rows are not separable.
+# Caps of costs that are as good as infinite: raised until no row makes use of them, or until they prove that rows are
+# not separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
-# Rows whose margin is proven to be below this share of the longest row are not separable: no float64 can tell.
+# Rows whose margin is proven to be below this share of their lengths are not separable: no float64 can tell.
 NO_MARGIN = 1e-10
 
 
@@ -71,7 +72,7 @@ def solve_svm(
     >>> rows = Rows.explicit(np.array([[2.0, 0.0], [1.0, 1.0], [0.5, -3.0]]), np.full(3, 10.0))
     >>> solution = solve_svm(rows)
     >>> print(solution.status, solution.w.round(4), solution.support)
-    optimal [1.1429 -0.1429] [1 2]
+    optimal [ 1.1429 -0.1429] [1 2]
     """
     n, d = source.shape
     if n < d:
@@ -93,52 +94,76 @@ def _solve(
     report: Report | None,
     threads: int,
 ) -> Solution:
-    rng = np.random.default_rng(seed)
-    if np.isinf(source.costs).any():
-        return _solve_hard(source, tol, max_iter, start, rng, report, threads)
-    if loss == "squared_hinge":
+    if loss == "squared_hinge" and np.isfinite(source.costs).all():
+        rng = np.random.default_rng(seed)
         return solve_squared_hinge(source, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report)
-    return solve_hinge(source, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report, threads=threads)
+
+    def hinge(rows: Rows, tol: float, start: Array | None) -> Solution:
+        rng = np.random.default_rng(seed)
+        return solve_hinge(rows, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report, threads=threads)
+
+    if np.isfinite(source.costs).all():
+        solution = hinge(source, tol, start)
+        if solution.status != "stalled":
+            return solution
+    return _solve_by_rising_costs(source, tol, start, hinge)
 
 
-def _solve_hard(
-    source: Rows,
-    tol: float,
-    max_iter: int,
-    start: Array | None,
-    rng: np.random.Generator,
-    report: Report | None,
-    threads: int,
+def _solve_by_rising_costs(
+    source: Rows, tol: float, start: Array | None, hinge: Callable[[Rows, float, Array | None], Solution]
 ) -> Solution:
-    r"""The hard margin, by soft ones with costs that rise until no row pays.
+    r"""The hard margin, or one so costly that it is as good as hard, by softer ones until no row pays.
 
-    Dividing w by its least margin makes it feasible, and any α ≥ 0 is dual feasible, so the certificate is that of the
-    hard problem. And whatever α ≥ 0: no hyperplane leaves rows a margin above
+    A cost matters up to about :math:`1 / \|u\|^2`, what a single row asks for. So costs are capped in that unit, and
+    the cap rises. α of the softer problem is dual feasible for the given one; w is judged by the given costs, or where
+    they are infinite is divided by its least margin. And whatever α ≥ 0: no hyperplane leaves rows a margin above
     :math:`\|\sum \alpha_i u_i\| / \sum \alpha_i`, which falls to nothing where rows are not separable.
     """
-    present = source.costs > 0
-    longest = survey(source, np.zeros(source.shape[1]), NOTHING, 0).longest
-    n_iter, n_passes = 0, 1
-    for cost in RISING_COSTS:
-        costs = np.where(present, cost / longest**2 if longest > 0 else cost, 0.0)
-        soft = solve_hinge(
-            replace(source, costs=costs),
-            tol=tol / 2,
-            max_iter=max_iter,
-            rng=rng,
-            start=start,
-            report=report,
-            threads=threads,
-        )
-        start, least = soft.w, survey(source, soft.w, NOTHING, 0).least
+    lengths = np.sqrt(np.concatenate(list(source.map(_squares))))
+    longest = float(lengths.max()) or 1.0
+    # In units of the longest row: gaps are relative to max(1, P), and P of long rows is far below 1.
+    unit = replace(source, along=source.along / longest, base=source.base / longest, costs=source.costs * longest**2)
+    lengths = np.where(lengths > 0, lengths / longest, 1.0)  # rows of zeros have no unit of their own
+    hard, n_iter, n_passes = bool(np.isinf(source.costs).any()), 0, 1
+    start = None if start is None else start * longest
+    for cap in RISING_COSTS:
+        soft = hinge(replace(unit, costs=np.minimum(unit.costs, cap / lengths**2)), tol / 2, start)
         n_iter, n_passes = n_iter + soft.n_iter, n_passes + soft.n_passes + 1
-        solution = replace(soft, primal=np.inf, gap=np.inf, n_iter=n_iter, n_passes=n_passes)
-        if least > 0:
-            w = soft.w / least
-            primal = 0.5 * float(w @ w)
-            solution = replace(solution, w=w, primal=primal, gap=relative_gap(primal, soft.dual))
-            if solution.gap <= tol:
-                return replace(solution, status="optimal")
-        if np.linalg.norm(soft.v) <= NO_MARGIN * longest * soft.alpha.sum():
-            return replace(solution, status="infeasible")
-    return replace(solution, status="stalled" if soft.status == "optimal" else soft.status)
+        start, solution = soft.w, _judged(unit, soft, hard)
+        proven = hard and np.linalg.norm(soft.v) <= NO_MARGIN * (soft.alpha @ lengths[soft.support])
+        if solution.gap <= tol or proven:
+            status: Status = "infeasible" if proven and solution.gap > tol else "optimal"
+            break
+    else:
+        status = "stalled" if soft.status == "optimal" else soft.status
+    primal, dual = solution.primal / longest**2, solution.dual / longest**2
+    return replace(
+        solution,
+        w=solution.w / longest,
+        alpha=solution.alpha / longest**2,
+        v=solution.v / longest,
+        primal=primal,
+        dual=dual,
+        gap=relative_gap(primal, dual),
+        status=status,
+        n_iter=n_iter,
+        n_passes=n_passes,
+    )
+
+
+def _judged(source: Rows, soft: Solution, hard: bool) -> Solution:
+    """The solution of softer costs by the given ones."""
+    if not hard:
+        primal = survey(source, soft.w, NOTHING, 0).primal
+        return replace(soft, primal=primal, gap=relative_gap(primal, soft.dual))
+    present = replace(source, costs=np.where(source.costs > 0, 1.0, 0.0))
+    least = survey(present, soft.w, NOTHING, 0).least
+    if least <= 0:
+        return replace(soft, primal=np.inf, gap=np.inf)
+    w = soft.w / least
+    primal = 0.5 * float(w @ w)
+    return replace(soft, w=w, primal=primal, gap=relative_gap(primal, soft.dual))
+
+
+def _squares(block: Rows) -> Array:
+    return np.sum(block[:] ** 2, axis=1)
