@@ -102,3 +102,25 @@ def second_order_perceptron(Z, y, a, *, current_row_inside=True):
             xi, X = xi + label * z, S
             mistaken.append(t)
     return inverse(X) @ xi, np.array(mistaken)
+
+
+def svm_primal(U, C, w, problem):
+    """P(w) of the hinge, of the squared hinge, or of the hard margin (infinite where a margin is below 1)."""
+    room = np.maximum(0, 1 - U @ w)
+    if problem == "hard":
+        return 0.5 * w @ w if np.all(room[C > 0] < 1e-9) else np.inf
+    return 0.5 * w @ w + C @ room ** (2 if problem == "squared_hinge" else 1)
+
+
+def svm_dual(U, C, alpha, problem):
+    """D(α); α = 0 costs nothing, whatever C."""
+    v, used = alpha @ U, alpha > 0
+    penalty = np.sum(alpha[used] ** 2 / (4 * C[used])) if problem == "squared_hinge" else 0.0
+    return alpha.sum() - 0.5 * v @ v - penalty
+
+
+def sides(U, C, w, below, above):
+    """Which rows are gathered, and which are clamped: those below the margin that are not gathered."""
+    g, length = U @ w - 1, norm(U)
+    paid, near = C > 0, np.abs(g) <= np.where(g < 0, below, above) * length
+    return paid & near, paid & ~near & (g < 0)

@@ -18,6 +18,8 @@ from hyplearn.geometry.ball import (
     ray,
     transport,
 )
+from hyplearn.geometry.closest import ClosestPoints, closest_points
+from hyplearn.geometry.hull import closest_vertices, graham_scan, hull_midpoint, hull_vertices, quickhull
 from hyplearn.geometry.hyperplane import hyperplane_points, project_onto, side, signed_distance
 from hyplearn.geometry.isometry import rotate, translate
 from hyplearn.geometry.mean import frechet_mean
@@ -32,14 +34,20 @@ from hyplearn.geometry.models import (
 )
 
 __all__ = [
+    "ClosestPoints",
     "ball_to_hyperboloid",
     "ball_to_klein",
+    "closest_points",
+    "closest_vertices",
     "conformal_factor",
     "distance",
     "exp_map",
     "frechet_mean",
     "gap",
     "geodesic",
+    "graham_scan",
+    "hull_midpoint",
+    "hull_vertices",
     "hyperboloid_to_ball",
     "hyperboloid_to_klein",
     "hyperplane_points",
@@ -53,6 +61,7 @@ __all__ = [
     "pairwise_distance",
     "project",
     "project_onto",
+    "quickhull",
     "ray",
     "rotate",
     "side",

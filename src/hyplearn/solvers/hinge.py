@@ -21,7 +21,7 @@ from hyplearn.solvers.solution import Progress, Report, Solution, Status, relati
 from hyplearn.solvers.survey import CLAMPED, EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
 
 # The first sample; four rows per dimension are the fewest that say something of a direction.
-FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 1000, 4
+FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
 # Each sample is a sixteenth of the next, so all together cost less than a tenth of a pass; the solution moves by a
 # fourth of what it moved before, while the rows are 16 times as many: 4 times as many are to be gathered.
 SAMPLE_RATIO, GROWTH = 16, 4
@@ -32,6 +32,8 @@ SLOW = 0.7
 FAR_APART, ROUGHLY = 0.5, 1e-2
 # Samples are worth their while from this many times the first one on.
 SAMPLES_WORTH = 4
+# Rows at hand serve if they are at least this share of those wanted.
+LEAST_SHARE = 0.75
 LENGTHS = 0.5 ** np.arange(1, 8)
 
 
@@ -132,7 +134,7 @@ def _working_sets(
         if not better:
             _search(source, state, box.w - state.here.w)
         if not better or slow:
-            state.size = min(GROWTH * state.size, n)
+            state.size = min((2 if better else GROWTH) * state.size, n)
     return state
 
 
@@ -147,7 +149,7 @@ def _gather(source: Rows, state: State) -> None:
     while True:
         band = EVERYTHING if state.size >= n else here.band_of(state.size)
         expected = here.count_within(band)
-        if here.complete and expected / 2 <= len(here.found) <= 2 * expected and len(here.found) > 0:
+        if here.complete and 0 < LEAST_SHARE * expected <= len(here.found) <= 2 * expected:
             return
         if expected > 0:
             state.here = here = survey(source, here.w, band, max(_most(state.size), expected))
