@@ -1,0 +1,472 @@
+"""PoincareSVC as a scikit-learn classifier, and the certificate that it carries."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from balls import cloud
+from hyplearn import PoincareSVC
+from hyplearn.datasets import fetch_fashion_mnist, load_mammals, make_ball_classification
+from hyplearn.estimators import svc as svc_module
+from hyplearn.estimators import validation
+from hyplearn.geometry import distance, log_map, rotate, signed_distance, translate
+from hyplearn.tangent import frame_coordinates, z_features
+
+KINDS = [
+    {"loss": "hinge", "margin": "bound"},
+    {"loss": "hinge", "margin": "exact"},
+    {"loss": "squared_hinge", "margin": "bound"},
+    {"loss": "squared_hinge", "margin": "exact"},
+]
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind['loss']}-{kind['margin']}")
+ORDER_MATTERS = {
+    "check_sample_weight_equivalence_on_dense_data": "rows are drawn by their position, as the paper's algorithm asks",
+}
+
+
+@pytest.fixture
+def separable():
+    """X, y, p, w of two classes with a margin of 0.05."""
+    return make_ball_classification(500, 3, margin=0.05, random_state=0)
+
+
+@pytest.fixture
+def overlapping():
+    rng = np.random.default_rng(0)
+    X = cloud(rng, 600, 2, 1.0)
+    return X, np.where(X[:, 0] + 0.3 * rng.standard_normal(600) > 0, "right", "left")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@parametrize_with_checks([PoincareSVC(outside="project"), PoincareSVC(loss="squared_hinge", outside="project")])
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [PoincareSVC(), PoincareSVC(loss="squared_hinge"), PoincareSVC(margin="exact"), PoincareSVC(solver="sgd")],
+    expected_failed_checks=lambda estimator: ORDER_MATTERS if estimator.solver == "sgd" else {},
+)
+def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, monkeypatch):
+    """The same checks, with whatever passes scikit-learn's validation scaled into the ball."""
+    checked = validation.validate_data
+
+    def scaled(*args, **kwargs):
+        result = checked(*args, **kwargs)
+        X, *y = result if isinstance(result, tuple) else (result,)
+        with np.errstate(invalid="ignore"):  # NaN and infinity are the estimator's to refuse
+            inside = X / (1 + np.linalg.norm(X, axis=1, keepdims=True))
+        return (inside, *y) if y else inside
+
+    monkeypatch.setattr(validation, "validate_data", scaled)
+    check(estimator)
+
+
+def objective(X, y, p, w, C, *, loss="hinge", margin="bound", c=1.0):
+    """P(w) of the paper's soft margin, from the logarithm as the paper has it, or from z."""
+    rows = z_features(X, p, c=c) if margin == "exact" else 2 / (1 - c * p @ p) * log_map(X, p, c=c)
+    room = np.maximum(0, 1 - y * (rows @ w))
+    return 0.5 * w @ w + C * np.sum(room if loss == "hinge" else room**2)
+
+
+@kinds
+@pytest.mark.parametrize("curvature", [-1.0, -0.3, -4.0])
+def test_objective_is_that_of_the_theorem_and_certified(kind, curvature, separable):
+    X, y, p, _ = separable
+    X, p = X / np.sqrt(-curvature), p / np.sqrt(-curvature)
+    model = PoincareSVC(p, C=3.0, curvature=curvature, **kind).fit(X, y)
+    P = objective(X, y, p, model.coef_[0], 3.0, **kind, c=-curvature)
+    assert model.primal_[0] == pytest.approx(P, rel=1e-9)
+    assert model.dual_[0] <= P * (1 + 1e-12)
+    assert -1e-12 <= model.dual_gap_[0] <= 1e-6
+    assert model.status_[0] == "optimal"
+    for other in np.random.default_rng(0).standard_normal((20, 3)):
+        assert objective(X, y, p, model.coef_[0] + 1e-2 * other, 3.0, **kind, c=-curvature) > P
+
+
+@kinds
+def test_verify_recomputes_the_certificate(kind, overlapping):
+    X, y = overlapping
+    weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], len(y))
+    model = PoincareSVC(C=7.0, class_weight={"left": 2.0}, **kind).fit(X, y, weights)
+    certificate = model.verify(X, y, weights)
+    assert np.allclose(certificate.primal, model.primal_, rtol=1e-9)
+    assert np.allclose(certificate.dual, model.dual_, rtol=1e-9)
+    assert certificate.gap[0] <= 1e-6
+    assert certificate.violation[0] == 0
+
+
+def test_verify_finds_a_forged_certificate(overlapping):
+    X, y = overlapping
+    model = PoincareSVC(C=7.0).fit(X, y)
+    model.coef_ = 1.1 * model.coef_
+    assert model.verify(X, y).gap[0] > 1e-4
+    model = PoincareSVC(C=7.0).fit(X, y)
+    model.dual_coef_ = 2 * model.dual_coef_
+    assert model.verify(X, y).violation[0] > 0.1
+    assert model.verify(X, np.where(y == "left", "right", "left")).violation[0] > 0.1
+
+
+def test_verify_asks_for_the_data_of_fit(overlapping):
+    X, y = overlapping
+    with pytest.raises(NotFittedError):
+        PoincareSVC().verify(X, y)
+    model = PoincareSVC().fit(X, y)
+    with pytest.raises(ValueError, match=r"600 rows; got 599 rows.\nPass the data of fit"):
+        model.verify(X[1:], y[1:])
+    with pytest.raises(ValueError, match="a stream"):
+        PoincareSVC().partial_fit(X, y, classes=["left", "right"]).verify(X, y)
+
+
+@kinds
+def test_decision_function_is_the_signed_hyperbolic_distance(kind, separable):
+    X, y, p, _ = separable
+    model = PoincareSVC(p, C=10.0, **kind).fit(X, y)
+    assert np.allclose(model.decision_function(X), signed_distance(X, model.coef_[0], p), rtol=1e-9)
+    assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
+    assert model.margin_[0] == pytest.approx(np.min(y * model.decision_function(X)), rel=1e-9)
+
+
+@pytest.mark.parametrize("norm", [0.19, 0.38, 0.57])
+@pytest.mark.parametrize("margin", [1.0, 0.1, 0.01, 0.001])
+def test_hard_margin_classifies_every_training_point(margin, norm):
+    """The hard-margin theorem; with C = 1000, at least 99.99 % as the paper's experiments have it."""
+    X, y, p, _ = make_ball_classification(10_000, 3, margin=margin, reference_norm=norm, random_state=0)
+    hard = PoincareSVC(p, C=np.inf).fit(X, y)
+    assert hard.score(X, y) == 1
+    assert hard.status_[0] == "optimal"
+    assert np.min(y * (frame_coordinates(X, p) @ hard.coef_[0])) >= 1 - 1e-9
+    assert PoincareSVC(p, C=1000).fit(X, y).score(X, y) >= 0.9999
+    exact = PoincareSVC(p, C=np.inf, margin="exact").fit(X, y)
+    assert exact.margin_[0] >= margin * (1 - 1e-6)
+    assert exact.margin_[0] >= hard.margin_[0] * (1 - 1e-6)
+
+
+def test_exact_margin_is_the_widest_through_p(separable):
+    """Its margin is asinh(1 / ‖w‖), and no other direction does better."""
+    X, y, p, _ = separable
+    model = PoincareSVC(p, C=np.inf, margin="exact").fit(X, y)
+    assert model.margin_[0] == pytest.approx(np.arcsinh(1 / np.linalg.norm(model.coef_)), rel=1e-6)
+    bound = PoincareSVC(p, C=np.inf).fit(X, y)
+    assert bound.margin_[0] < model.margin_[0]
+    assert bound.margin_[0] >= 1 / np.linalg.norm(bound.coef_) * (1 - 1e-6)  # the lower bound that it maximises
+    for turn in np.random.default_rng(0).standard_normal((200, 3)):
+        w = model.coef_[0] / np.linalg.norm(model.coef_[0]) + 0.02 * turn
+        assert np.min(y * signed_distance(X, w, p)) <= model.margin_[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("margin", ["bound", "exact"])
+def test_infeasible_hard_margin_names_the_soft_one_and_keeps_its_proof(margin, overlapping):
+    X, y = overlapping
+    model = PoincareSVC(C=np.inf, margin=margin)
+    with pytest.raises(ValueError, match=r"No geodesic through the reference point.*class right(.|\n)*soft margin"):
+        model.fit(X, y)
+    assert model.status_[0] == "infeasible"
+    sign = np.where(y == "right", 1.0, -1.0)[model.support_]
+    alpha = sign * model.dual_coef_[0]
+    rows = (frame_coordinates if margin == "bound" else z_features)(X[model.support_], model.reference_[0])
+    assert alpha.min() > 0
+    assert np.linalg.norm(model.dual_coef_[0] @ rows) <= 1e-10 * (alpha @ np.linalg.norm(rows, axis=1))
+
+
+def test_linear_svc_ends_above_the_optimum_without_reaching_it():
+    """C = 1000 on the paper's data: LinearSVC gives up far above; ours is certified."""
+    X, y, p, _ = make_ball_classification(20_000, 2, random_state=0)
+    model = PoincareSVC(p, C=1000.0).fit(X, y)
+    rows = frame_coordinates(X, p)
+    with pytest.warns(ConvergenceWarning):
+        rival = LinearSVC(loss="hinge", C=1000.0, fit_intercept=False, random_state=0).fit(rows, y)
+    assert objective(X, y, p, rival.coef_[0], 1000.0) > 1.05 * model.primal_[0]
+    assert model.verify(X, y).gap[0] <= 1e-6
+
+
+@kinds
+def test_copies_are_weights_and_no_weight_is_absence(kind, overlapping):
+    X, y = overlapping
+    weights = np.random.default_rng(2).integers(0, 4, len(y))
+    weighted = PoincareSVC(**kind).fit(X, y, weights)
+    copied = PoincareSVC(**kind).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert np.array_equal(weighted.reference_, copied.reference_)
+    assert np.allclose(weighted.coef_, copied.coef_, rtol=1e-6, atol=1e-9)
+    assert weighted.primal_[0] == pytest.approx(copied.primal_[0], rel=1e-9)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**6), st.sampled_from(KINDS))
+def test_fit_is_equivariant_under_isometries(seed, kind):
+    rng = np.random.default_rng(seed)
+    X, y, p, _ = make_ball_classification(120, 3, margin=0.05, reference_norm=0.3, random_state=seed)
+    y = np.where(rng.random(120) < 0.1, -y, y)
+    turn, shift = np.linalg.qr(rng.standard_normal((3, 3)))[0], cloud(rng, 1, 3, 1.0)[0]
+    moved = translate(rotate(X, turn), shift)
+    here = PoincareSVC(p, C=2.0, **kind).fit(X, y)
+    there = PoincareSVC(translate(rotate(p, turn), shift), C=2.0, **kind).fit(moved, y)
+    assert there.primal_[0] == pytest.approx(here.primal_[0], rel=1e-6)
+    scale = np.abs(here.decision_function(X)).max()
+    assert np.allclose(there.decision_function(moved), here.decision_function(X), atol=1e-4 * scale)
+
+
+def test_order_of_rows_changes_nothing_beyond_the_tolerance(overlapping):
+    X, y = overlapping
+    order = np.random.default_rng(0).permutation(len(y))
+    one, other = PoincareSVC(C=5.0).fit(X, y), PoincareSVC(C=5.0).fit(X[order], y[order])
+    assert np.allclose(one.coef_, other.coef_, rtol=1e-7)
+    assert np.array_equal(np.sort(order[other.support_]), one.support_)
+
+
+@pytest.mark.parametrize("shape", [(30_000, 4), (3_000, 60)])
+def test_threads_give_the_same_bits(shape):
+    X, y, p, _ = make_ball_classification(*shape, random_state=0)
+    y = np.where(np.random.default_rng(0).random(len(y)) < 0.05, -y, y)
+    found = []
+    for n_jobs, blas in ((1, 1), (2, 2), (4, 1)):
+        with threadpool_limits(blas):
+            found.append(PoincareSVC(p, C=10.0, n_jobs=n_jobs).fit(X, y))
+    for other in found[1:]:
+        assert np.array_equal(other.coef_, found[0].coef_)
+        assert np.array_equal(other.dual_coef_, found[0].dual_coef_)
+
+
+def test_threads_give_the_same_bits_for_many_classes(monkeypatch):
+    mammals = load_mammals()
+    models = []
+    for n_jobs, small in ((1, 10**7), (2, 10**7), (2, 1)):
+        monkeypatch.setattr(svc_module, "SMALL_PROBLEM", small)
+        models.append(PoincareSVC(n_jobs=n_jobs).fit(mammals.data, mammals.target))
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+    assert np.array_equal(models[0].coef_, models[2].coef_)
+
+
+def test_blas_keeps_its_threads_after_a_fit(separable):
+    X, y, p, _ = separable
+    with threadpool_limits(2, user_api="blas") as limits:
+        before = [library["num_threads"] for library in limits._controller.info()]
+        PoincareSVC(p).fit(X, y)
+        assert [library["num_threads"] for library in limits._controller.info()] == before
+
+
+def test_many_classes_make_one_certified_problem_each():
+    mammals = load_mammals()
+    model = PoincareSVC(C=10.0).fit(mammals.data, mammals.target)
+    K = len(model.classes_)
+    assert model.coef_.shape == model.reference_.shape == (K, 2)
+    assert model.dual_coef_.shape == (K, len(model.support_))
+    assert (model.status_ == "optimal").all()
+    certificate = model.verify(mammals.data, mammals.target)
+    assert certificate.gap.max() <= 1e-6
+    assert certificate.violation.max() == 0
+    assert np.array_equal(model.support_vectors_, mammals.data[model.support_])
+    assert np.array_equal(
+        model.predict(mammals.data), model.classes_[np.argmax(model.decision_function(mammals.data), axis=1)]
+    )
+    assert model.score(mammals.data, mammals.target) > 0.7
+
+
+def test_a_reference_point_per_class_serves_each_problem():
+    mammals = load_mammals()
+    K = len(np.unique(mammals.target))
+    points = 0.5 * cloud(np.random.default_rng(0), K, 2, 1.0)
+    model = PoincareSVC(points).fit(mammals.data, mammals.target)
+    assert np.array_equal(model.reference_, points)
+    one = PoincareSVC(points[2]).fit(mammals.data, mammals.target == model.classes_[2])
+    assert np.allclose(model.coef_[2], one.coef_[0], rtol=1e-9)
+
+
+def test_published_embeddings_are_certified(published_data, monkeypatch):
+    """Fashion-MNIST: ten overlapping problems of 60,000 rows, with the authors' points."""
+    monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
+    clothes = fetch_fashion_mnist(download_if_missing=False)
+    model = PoincareSVC(clothes.reference_points, C=5.0).fit(clothes.X_train, clothes.y_train)
+    assert model.dual_gap_.max() <= 1e-6
+    assert model.verify(clothes.X_train, clothes.y_train).gap.max() <= 1e-6
+    assert model.score(clothes.X_test, clothes.y_test) > 0.75
+
+
+def test_float32_points_give_the_same_boundary(separable):
+    X, y, p, _ = separable
+    wide, narrow = PoincareSVC(p).fit(X, y), PoincareSVC(p).fit(X.astype(np.float32), y)
+    assert np.allclose(wide.coef_, narrow.coef_, rtol=1e-3)
+    assert narrow.support_vectors_.dtype == np.float32
+    assert narrow.verify(X.astype(np.float32), y).gap[0] <= 1e-6
+
+
+def test_warm_start_begins_at_the_previous_solution():
+    X, y, p, _ = make_ball_classification(20_000, 5, random_state=0)
+    model = PoincareSVC(p, C=100.0, warm_start=True).fit(X, y)
+    cold = model.coef_.copy()
+    model.set_params(C=110.0).fit(X, y)
+    fresh = PoincareSVC(p, C=110.0).fit(X, y)
+    assert model.primal_[0] == pytest.approx(fresh.primal_[0], rel=2e-6)
+    assert not np.array_equal(model.coef_, cold)
+    other = make_ball_classification(500, 3, random_state=0)
+    assert model.set_params(reference=other[2]).fit(*other[:2]).coef_.shape == (1, 3)
+
+
+def test_unsolved_problems_warn_with_the_gap_and_the_next_step():
+    X, y, p, _ = make_ball_classification(20_000, 30, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r'gap of .*not tol=1.0e-06 \(class 1; status "max_iter"\).\nRaise'):
+        model = PoincareSVC(p, C=1000.0, max_iter=1).fit(X, y)
+    assert model.status_[0] == "max_iter"
+    assert model.dual_gap_[0] > 1e-6
+    assert model.verify(X, y).gap[0] == pytest.approx(model.dual_gap_[0], rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_sgd_tells_its_gap_honestly(overlapping):
+    X, y = overlapping
+    with pytest.warns(ConvergenceWarning, match=r'status "(stopped|max_iter)"'):
+        model = PoincareSVC(C=1.0, solver="sgd", tol=1e-3).fit(X, y)
+    exact = PoincareSVC(C=1.0).fit(X, y)
+    assert model.primal_[0] > exact.primal_[0]
+    assert model.dual_[0] <= exact.primal_[0]
+    certificate = model.verify(X, y)
+    assert certificate.gap[0] == pytest.approx(model.dual_gap_[0], rel=1e-6)
+    assert certificate.violation[0] == 0
+    assert model.score(X, y) > 0.8
+
+
+def test_sgd_follows_the_papers_steps(separable):
+    X, y, p, _ = separable
+    rows, C, w = frame_coordinates(X, p), 0.01, np.zeros(3)
+    for t, (v, sign) in enumerate(zip(rows, y, strict=True), start=1):
+        gradient = w.copy() if 1 - sign * (v @ w) < 0 else w - len(y) * C * sign * v
+        w = w - gradient / (t + 1000)
+    model = PoincareSVC(p, C=C).partial_fit(X, y, classes=[-1, 1])
+    assert np.allclose(model.coef_[0], w, rtol=1e-10)
+    assert model.status_[0] == "online"
+    assert np.isnan(model.dual_gap_[0])
+
+
+def test_streams_go_on_from_chunk_to_chunk_and_from_a_fit(separable):
+    X, y, p, _ = separable
+    stream = PoincareSVC(p, C=0.1)
+    for cut in np.array_split(np.arange(len(y)), 7):
+        stream.partial_fit(X[cut], y[cut], classes=[-1, 1])
+    assert stream.score(X, y) > 0.9
+    model = PoincareSVC(p, C=0.1).fit(X, y)
+    before = model.coef_.copy()
+    model.partial_fit(X, y)
+    assert 0 < np.linalg.norm(model.coef_ - before) < np.linalg.norm(before)
+    with pytest.raises(ValueError, match="needs all classes"):
+        PoincareSVC(p).partial_fit(X, y)
+    with pytest.raises(AttributeError, match="partial_fit"):
+        PoincareSVC(p, loss="squared_hinge").partial_fit(X, y, classes=[-1, 1])
+    assert not hasattr(PoincareSVC(p, C=np.inf), "partial_fit")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0.0}, r"C must be a positive number; got 0.0.\nPass numpy.inf"),
+        ({"C": "big"}, "C must be a positive number; got 'big'"),
+        ({"C": np.nan}, "C must be a positive number; got nan"),
+        ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
+        ({"margin": "wide"}, "margin must be one of 'bound', 'exact'; got 'wide'"),
+        ({"solver": "lbfgs"}, "solver must be one of 'exact', 'sgd'; got 'lbfgs'"),
+        ({"tol": 0.0}, "tol must be a number between 0 and 1"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+        ({"solver": "sgd", "C": np.inf}, r'solver="sgd" knows the hinge loss with a finite C(.|\n)*solver="exact"'),
+        ({"reference": "nowhere"}, "reference='nowhere' is no known strategy"),
+    ],
+)
+def test_bad_options_get_one_clear_error(options, message, separable):
+    X, y, _, _ = separable
+    with pytest.raises(ValueError, match=message):
+        PoincareSVC(**options).fit(X, y)
+
+
+def test_verbose_prints_a_line_per_pass(separable, capsys):
+    X, y, p, _ = separable
+    PoincareSVC(p, verbose=1).fit(X, y)
+    assert "PoincareSVC: class 1, pass 2, 500 rows in the working set, gap " in capsys.readouterr().out
+
+
+def test_a_bar_is_drawn_where_somebody_watches(separable, monkeypatch):
+    rich_progress = pytest.importorskip("rich.progress")
+    X, y, p, _ = separable
+    drawn = []
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(rich_progress.Progress, "update", lambda self, task, **fields: drawn.append(fields))
+    PoincareSVC(p, verbose=1).fit(X, y)
+    assert drawn[-1]["completed"] == pytest.approx(6)
+    assert "500 rows, gap" in drawn[-1]["told"]
+
+
+def test_a_model_survives_pickling_and_cloning(separable):
+    X, y, p, _ = separable
+    model = PoincareSVC(p, C=10.0).fit(X, y)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    assert clone(model).get_params()["C"] == 10.0
+
+
+def test_support_vectors_carry_the_solution(separable):
+    """w = Σ y α f over the support, and leaving the other rows out changes nothing."""
+    X, y, p, _ = separable
+    model = PoincareSVC(p, C=10.0).fit(X, y)
+    assert np.allclose(model.dual_coef_[0] @ frame_coordinates(model.support_vectors_, p), model.coef_[0], rtol=1e-6)
+    few = PoincareSVC(p, C=10.0).fit(X[model.support_], y[model.support_])
+    assert np.allclose(few.coef_, model.coef_, rtol=1e-6)
+    assert len(model.support_) < 100
+    assert np.all(np.diff(model.support_) > 0)
+
+
+def test_no_point_of_class_lost_to_imbalance():
+    """One positive point against ten thousand negative ones."""
+    rng = np.random.default_rng(0)
+    X = 0.9 * cloud(rng, 10_001, 2, 1.0)
+    y = np.zeros(10_001, dtype=int)
+    y[5000], X[5000] = 1, [0.95, 0.0]
+    model = PoincareSVC(reference=[0.9, 0.0], C=1000.0).fit(X, y)
+    assert model.predict(X[5000:5001])[0] == 1
+    assert model.dual_gap_[0] <= 1e-6
+
+
+def test_hyperplane_bisects_two_points():
+    X, y = np.array([[0.2, 0.1], [-0.4, 0.3]]), np.array([0, 1])
+    model = PoincareSVC(C=np.inf).fit(X, y)
+    near, far = np.abs(model.decision_function(X))
+    assert near == pytest.approx(far, rel=1e-6)
+    assert near == pytest.approx(distance(*X) / 2, rel=1e-6)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupts_are_answered_at_once():
+    script = textwrap.dedent(
+        """
+        import sys, time
+        import numpy as np
+        from hyplearn import PoincareSVC
+        from hyplearn.datasets import make_ball_classification
+        X, y, p, w = make_ball_classification(8000, 400, random_state=0)
+        PoincareSVC(p, C=1000.0).fit(X[:1000], y[:1000])
+        y = np.random.default_rng(0).choice([-1, 1], len(y))
+        print("ready", flush=True)
+        try:
+            while True:
+                PoincareSVC(p, C=1000.0).fit(X, y)
+        except KeyboardInterrupt:
+            print("answered", flush=True)
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        asked = time.perf_counter()
+        assert process.stdout.readline() == "answered\n"
+        assert time.perf_counter() - asked < 5  # half a second on a quiet machine
