@@ -1,0 +1,454 @@
+r"""The closest points of two convex hulls, in any dimension and with a proof.
+
+Half-spaces are convex. If one hull lies in a half-space, the other in another one, and the two boundaries have a common
+perpendicular, then no two points of the hulls are closer than the boundaries are along it: that is the certificate. It
+is sought along the geodesic L through the current points a and b. With k the Klein coordinates about a and u the unit
+velocity of L there, the rows of the first hull lie behind the hyperplane that crosses L at
+
+.. math:: \delta_a = \operatorname{artanh} \max_i \langle k_i, u \rangle
+
+beyond a, the others likewise, and the distance of the hulls is at least :math:`d(a, b) - \delta_a - \delta_b`; one pass
+over the rows. Where both δ vanish a and b are the closest points.
+
+The points move by Newton's method on a few working rows, to which each pass adds those that lie farthest beyond a and
+b. About a and b hulls are Euclidean hulls of Klein points, and to second order in the displacements (η along L, τ
+across; those at b carried to a along L) the distance is a convex quadratic function,
+
+.. math:: \tanh d \cdot \Delta = \tfrac12 (\eta_b - \eta_a + \tanh d)^2 + \tfrac12 \|\tau_a\|^2 + \tfrac12 \|\tau_b\|^2
+          - \frac{\langle \tau_a, \tau_b \rangle}{\cosh d} + \text{const}
+
+that of ``cosh d`` divided by ``cosh d``, which stays smooth where the hulls meet.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numba import njit
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from hyplearn.geometry.arrays import Array, Points
+from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, transport
+from hyplearn.geometry.hull import central_row, check_points, check_same_width
+from hyplearn.geometry.isometry import translate
+from hyplearn.geometry.kernels import gaps, offsets, row_dot, squared_distance, unrolled
+
+HalfSpace: TypeAlias = tuple[Array, Array]
+Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
+EPS = float(np.finfo(float).eps)
+# Points this close (for c = 1) are one point: what rounding may make of a combination of a thousand rows.
+TOUCHING = 1e-12
+# More than the diameter of the ball of float64 (for c = 1): where a row lies whose height cannot be told from 1.
+FARTHEST = 80.0
+# With its middle nearer to the rim than this, the configuration is moved to the origin first, where floats are dense.
+NEAR_THE_RIM = 0.1
+# Newton steps on one set of working rows, and how short they get before they are given up.
+NEWTON_STEPS = 30
+SMALLEST_STEP = 1e-8
+# Faces on which the quadratic function is minimised exactly, and exchanges per row between them.
+FACES = 20
+EXCHANGES = 20
+# Systems solved in search of one such face.
+DROPS = 8
+
+
+@dataclass(frozen=True)
+class ClosestPoints:
+    """Two points of two convex hulls, and how far from each other the hulls are at least.
+
+    Attributes
+    ----------
+    a, b : ndarray of shape (d,)
+        The points of the ball; equal up to rounding where the hulls intersect.
+    support_a, support_b : ndarray of int
+        Rows of which a and b are combinations.
+    weights_a, weights_b : ndarray
+        Their weights, positive and of sum 1: a is the sum of ``weights_a`` times the hyperboloid coordinates of
+        ``X_a[support_a]``, scaled back onto the hyperboloid.
+    distance : float
+        Hyperbolic distance between a and b, at least that of the hulls.
+    lower_bound : float
+        At most the distance of the hulls, up to rounding: the distance of the two half-spaces; 0 without them.
+    half_space_a, half_space_b : tuple (w, p) or None
+        Hyperplanes H(w, p) with ``signed_distance(X_a, *half_space_a) <= 0`` for all rows, and likewise for b. Each
+        w points to the other hull along the geodesic between the two p, their common perpendicular.
+    status : str
+        "optimal": the gap is as small as asked for. "intersect": a and b are one point up to rounding, which both
+        hulls hold. "max_iter": neither; the bounds hold nevertheless.
+    n_iter : int
+        Number of passes over all rows.
+    """
+
+    a: Array
+    b: Array
+    support_a: Array
+    support_b: Array
+    weights_a: Array
+    weights_b: Array
+    distance: float
+    lower_bound: float
+    half_space_a: HalfSpace | None
+    half_space_b: HalfSpace | None
+    status: Status
+    n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """What the proof leaves open: ``distance - lower_bound``."""
+        return self.distance - self.lower_bound
+
+
+def closest_points(
+    X_a: Points, X_b: Points, *, c: float = 1.0, tol: float = 1e-9, max_iter: int = 200
+) -> ClosestPoints:
+    """The two points of two convex hulls at the least hyperbolic distance from each other.
+
+    Parameters
+    ----------
+    X_a, X_b : array-like of shape (n, d)
+        Points whose hulls are meant, in any dimension, float32 or float64.
+    c : float
+        Absolute curvature.
+    tol : float
+        Largest gap between the distance and its lower bound, relative to the distance where that is above 1. A gap
+        below the spacing of float64 points around a and b, ``8 eps / (1 - c‖a‖²)`` each, is always small enough.
+    max_iter : int
+        Largest number of passes over all rows.
+
+    Returns
+    -------
+    ClosestPoints
+
+    Notes
+    -----
+    Two sets close to one another are taken to the origin first and lose no digits anywhere near the rim; a and b
+    themselves can be rounded no better than their spacing. Hulls nearer than about 1e-8 to each other may end with
+    "max_iter" and a gap of some 1e-9, as the direction between two points so close is known to as many digits less;
+    below 1e-12 they count as intersecting.
+
+    Examples
+    --------
+    >>> from hyplearn.geometry import closest_points
+    >>> pair = closest_points([[-0.5, 0.3], [-0.5, -0.3]], [[0.5, 0.0], [0.7, 0.2]])
+    >>> print(pair.status, pair.a.round(3), pair.b)
+    optimal [-0.448 -0.   ] [0.5 0. ]
+    >>> print(pair.support_a, pair.weights_a)
+    [0 1] [0.5 0.5]
+    """
+    X_a, rooms_a, c = check_points(X_a, "X_a", c)
+    X_b, rooms_b, c = check_points(X_b, "X_b", c)
+    check_same_width(X_a, X_b)
+    if not tol > 0:
+        raise ValueError(
+            f"tol must be a positive number; got {tol}.\nPass the gap that you can live with, such as 1e-9."
+        )
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1; got {max_iter}.\nPass the number of passes over all rows.")
+    middle = midpoint(central_row(X_a, c), central_row(X_b, c), c=c)
+    if gap(middle, c=c) >= NEAR_THE_RIM:
+        return _closest_points(_Hull(X_a, rooms_a, middle, c), _Hull(X_b, rooms_b, middle, c), tol, max_iter)
+    moved_a, moved_b = (translate(X.astype(np.float64), -middle, c=c) for X in (X_a, X_b))
+    origin = np.zeros_like(middle)
+    A, B = (_Hull(X, gaps(X, c), origin, c) for X in (moved_a, moved_b))
+    return _moved_back(_closest_points(A, B, tol, max_iter), X_a, X_b, middle, c)
+
+
+def _closest_points(A: "_Hull", B: "_Hull", tol: float, max_iter: int) -> ClosestPoints:
+    half_spaces: tuple[HalfSpace | None, HalfSpace | None] = (None, None)
+    status: Status = "max_iter"
+    lower, goal, n_iter = 0.0, np.inf, 0
+    while n_iter < max_iter:
+        n_iter += 1
+        start = A.point, B.point
+        A, B = _newton(A, B, goal)
+        apart, spacing = _apart(A, B), 8 * EPS * (1 / A.room + 1 / B.room)
+        if apart <= TOUCHING:
+            status = "intersect"
+            break
+        u_a, u_b = A.direction(B.point), B.direction(A.point)
+        delta_a, delta_b = A.add_rows_beyond(u_a), B.add_rows_beyond(u_b)
+        if apart - delta_a - delta_b > lower:
+            lower = apart - delta_a - delta_b
+            half_spaces = A.half_space(u_a, delta_a), B.half_space(u_b, delta_b)
+        if lower > 0 and apart - lower <= max(tol * max(np.sqrt(A.c), apart), spacing):
+            status = "optimal"
+            break
+        at_rest = np.array_equal(start, (A.point, B.point))
+        if at_rest and goal == 0.0:
+            # Not even the best step brings the points closer: what is left is rounding.
+            status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
+            break
+        goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
+    lower = min(lower, apart)
+    return ClosestPoints(
+        a=A.point, b=B.point, distance=float(apart / np.sqrt(A.c)), lower_bound=float(lower / np.sqrt(A.c)),
+        support_a=A.rows[A.weights > 0], support_b=B.rows[B.weights > 0],
+        weights_a=A.weights[A.weights > 0], weights_b=B.weights[B.weights > 0],
+        half_space_a=half_spaces[0], half_space_b=half_spaces[1], status=status, n_iter=n_iter,
+    )  # fmt: skip
+
+
+def _apart(A: "_Hull", B: "_Hull") -> float:
+    """The distance of the two points, for c = 1."""
+    return float(np.sqrt(A.c) * distance(A.point, B.point, c=A.c))
+
+
+def _moved_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: float) -> ClosestPoints:
+    """The result for points that were translated by -middle, as one for the points themselves."""
+    a, b = translate(pair.a, middle, c=c), translate(pair.b, middle, c=c)
+    apart = pair.distance
+    if len(pair.support_a) == len(pair.support_b) == 1:
+        # Two rows, of which the given coordinates know more than the moved ones.
+        a, b = (X[rows[0]].astype(np.float64) for X, rows in ((X_a, pair.support_a), (X_b, pair.support_b)))
+        apart = float(distance(a, b, c=c))
+    return replace(
+        pair, a=a, b=b, distance=apart, lower_bound=max(apart - pair.gap, 0.0),
+        half_space_a=_translated(pair.half_space_a, middle, c),
+        half_space_b=_translated(pair.half_space_b, middle, c),
+    )  # fmt: skip
+
+
+def _translated(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
+    """The half-space moved along; its normal by a point at some distance, which shows the direction to all digits."""
+    if half_space is None:
+        return None
+    w, p = half_space
+    moved = translate([p, ray(w, p, 1 / np.sqrt(c), c=c)], middle, c=c)
+    return _unit(log_map(moved[1], moved[0], c=c)), moved[0]
+
+
+def _unit(v: Array) -> Array:
+    return v / np.linalg.norm(v)
+
+
+class _Hull:
+    """A point of a hull, as a combination of a few working rows; weights are those of hyperboloid coordinates."""
+
+    def __init__(self, X: Array, rooms: Array, towards: Array, c: float) -> None:
+        self.X, self.rooms, self.c = X, rooms, c
+        _, squares = offsets(X, towards, c)
+        self.rows, self.weights = np.array([np.argmin(squares / rooms)]), np.ones(1)
+        self.point = self._row(0)
+
+    def _row(self, k: int) -> Array:
+        row: Array = self.X[self.rows[k]].astype(np.float64)
+        return row
+
+    @property
+    def room(self) -> float:
+        """The gap of the point."""
+        return float(gap(self.point, c=self.c))
+
+    def klein(self) -> tuple[Array, Array]:
+        """Klein coordinates (for c = 1) of the working rows about the point, and its weights in these."""
+        K, times = _klein_and_times(self.X[self.rows].astype(np.float64), self.rooms[self.rows], self.point, self.c)
+        weights = self.weights * times
+        return K, weights / weights.sum()
+
+    def moved_to(self, weights: Array) -> "_Hull":
+        """The hull with its point at the given combination of Klein coordinates."""
+        new = object.__new__(_Hull)
+        new.X, new.rooms, new.c, new.rows = self.X, self.rooms, self.c, self.rows
+        _, times = _klein_and_times(self.X[self.rows].astype(np.float64), self.rooms[self.rows], self.point, self.c)
+        new.weights = weights / times
+        new.weights /= new.weights.sum()
+        new.point = self.point
+        if np.count_nonzero(weights) == 1:
+            new.point = new._row(int(np.argmax(weights)))
+            return new
+        # The first step is rounded like Klein coordinates about the old point, the others correct that.
+        for _ in range(4):
+            K, mixed = new.klein()
+            k = mixed @ K
+            square = k @ k
+            if square <= EPS**2:
+                break
+            y = k / (1 + np.sqrt(max(1 - square, 0.0))) / np.sqrt(self.c)
+            new.point = mobius_add(new.point, project(y, c=self.c), c=self.c)
+        return new
+
+    def direction(self, other: Array) -> Array:
+        """Unit velocity at the point of the geodesic to the other one."""
+        return _unit(log_map(other, self.point, c=self.c))
+
+    def half_space(self, u: Array, delta: float) -> HalfSpace:
+        """Behind the hyperplane across the geodesic in direction u, delta (for c = 1) beyond the point."""
+        p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
+        return _unit(transport(u, self.point, p, c=self.c)), p
+
+    def add_rows_beyond(self, u: Array) -> float:
+        """Take the rows farthest beyond the point in direction u; how far beyond (for c = 1) the farthest lies."""
+        heights = np.empty(len(self.X))
+        _heights(self.X, unrolled(self.point), u, self.rooms, self.room, self.c, heights)
+        highest = heights.max()
+        few = 8 + self.X.shape[1] // 8
+        new = np.flatnonzero(heights > highest / 2) if highest > 0 else np.array([], dtype=int)
+        if len(new) > few:
+            new = new[np.argpartition(heights[new], -few)[-few:]]
+        new = np.setdiff1d(new, self.rows)
+        used = self.weights > 0 if len(self.rows) > 4 * few else np.ones(len(self.rows), dtype=bool)
+        self.rows = np.concatenate([self.rows[used], new])
+        self.weights = np.concatenate([self.weights[used], np.zeros(len(new))])
+        return _beyond(highest)
+
+
+def _beyond(height: float) -> float:
+    """How far beyond a point a row of the given height lies, for c = 1; 0 if it does not."""
+    return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
+
+
+def _klein_and_times(X: Array, rooms: Array, p: Array, c: float) -> tuple[Array, Array]:
+    """Klein coordinates about p times √c, and the first hyperboloid coordinates, of which they are the quotients."""
+    s = X - p
+    bend = c * np.sum(s**2, axis=1)
+    room = gaps(p[None], c)[0]
+    K = 2 * np.sqrt(c) * (room * s - bend[:, None] * p) / (room * rooms + 2 * bend)[:, None]
+    return K, 1 + 2 * bend / (room * rooms)
+
+
+@njit(cache=True, error_model="numpy")
+def _heights(X, p, u, rooms, room, c, out):  # type: ignore[no-untyped-def]
+    """``⟨k, u⟩`` of every row, with k its Klein coordinates about p times √c; ``room`` is the gap of p."""
+    p_dot_u = 0.0
+    for j in range(len(p)):
+        p_dot_u += p[j] * u[j]
+    for i in range(X.shape[0]):
+        bend = c * squared_distance(X, i, p)
+        out[i] = 2.0 * np.sqrt(c) * (room * row_dot(X, i, u, p) - bend * p_dot_u) / (room * rooms[i] + 2.0 * bend)
+
+
+def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
+    """Bring the points closer on their working rows until these prove a gap below ``goal``, or nothing moves."""
+    view = _View(A, B)
+    for _ in range(NEWTON_STEPS):
+        if view.apart <= TOUCHING or view.gap <= goal:
+            break
+        tol = max(0.1 * min(goal, view.gap), EPS) * np.tanh(view.apart)
+        target = _minimise(view.quadratic(), view.weights, len(A.rows), tol)
+        step = 1.0
+        while step > SMALLEST_STEP:
+            new = view.moved((1 - step) * view.weights + step * target)
+            if new.improves(view):
+                break
+            step /= 4
+        else:
+            break
+        view = new
+    return view.A, view.B
+
+
+class _View:
+    """Working rows of two hulls in Klein coordinates about the two points, those of the second carried to the first."""
+
+    def __init__(self, A: _Hull, B: _Hull) -> None:
+        self.A, self.B = A, B
+        self.apart = _apart(A, B)
+        (self.K_a, weights_a), (K_b, weights_b) = A.klein(), B.klein()
+        self.weights = np.concatenate([weights_a, weights_b])
+        self.K_b = transport(K_b, B.point, A.point, c=A.c) * (B.room / A.room)
+        towards = log_map(B.point, A.point, c=A.c)
+        u = _unit(towards) if np.any(towards) else towards
+        self.eta_a, self.eta_b = self.K_a @ u, self.K_b @ u
+        self.gap = _beyond(self.eta_a.max()) + _beyond(-self.eta_b.min())
+
+    def moved(self, weights: Array) -> "_View":
+        n_a = len(self.K_a)
+        return _View(self.A.moved_to(weights[:n_a]), self.B.moved_to(weights[n_a:]))
+
+    def improves(self, old: "_View") -> bool:
+        """Whether the points are closer; where they are equally close up to rounding, whether the gap is smaller."""
+        if self.apart < old.apart - self.spacing:
+            return True
+        return self.apart <= old.apart + self.spacing and self.gap < 0.9 * old.gap
+
+    @property
+    def spacing(self) -> float:
+        """How well floats know the distance."""
+        return EPS * (1 / self.A.room + 1 / self.B.room + self.apart)
+
+    def quadratic(self) -> Array:
+        """The module's quadratic function as a matrix H: ``wᵀ H w / 2`` for weights w of all working rows."""
+        slope, coupling = np.tanh(self.apart), 1 / np.cosh(self.apart)
+        H_aa = self.K_a @ self.K_a.T
+        H_bb = self.K_b @ self.K_b.T + slope * (self.eta_b[:, None] + self.eta_b) + slope**2
+        H_ab = -np.outer(self.eta_a, slope + (1 - coupling) * self.eta_b) - coupling * self.K_a @ self.K_b.T
+        return np.block([[H_aa, H_ab], [H_ab.T, H_bb]])
+
+
+def _minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
+    """Weights of least ``wᵀ H w / 2``, the first n_a and the others each non-negative with sum 1.
+
+    Exchanges find out which rows count, and one linear system for these the rest; both again until no exchange gains
+    more than ``tol`` or the function, half a squared distance, is that of one point.
+    """
+    w = w.copy()
+    for _ in range(FACES):
+        if _exchange(H, w, n_a, tol, EXCHANGES * len(w)) <= tol or w @ H @ w < (0.1 * TOUCHING) ** 2:
+            break
+        _solve_face(H, w, n_a)
+    return w
+
+
+@njit(cache=True, error_model="numpy")
+def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
+    """Move weight between the two rows of one hull that gain most by it, again and again; what gain is left."""
+    gradient = H @ w
+    n = w.size
+    gain = np.inf
+    for _ in range(max_steps):
+        gain, to, away = 0.0, 0, 0
+        for first, last in ((0, n_a), (n_a, n)):
+            low, high = -1, -1
+            for i in range(first, last):
+                if low < 0 or gradient[i] < gradient[low]:
+                    low = i
+                if w[i] > 0.0 and (high < 0 or gradient[i] > gradient[high]):
+                    high = i
+            if gradient[high] - gradient[low] > gain:
+                gain, to, away = gradient[high] - gradient[low], low, high
+        if gain <= tol:
+            break
+        curvature = H[to, to] + H[away, away] - 2.0 * H[to, away]
+        step = w[away] if curvature * w[away] <= gain else gain / curvature
+        w[to] += step
+        w[away] = 0.0 if step == w[away] else w[away] - step
+        for i in range(n):
+            gradient[i] += step * (H[i, to] - H[i, away])
+    return gain
+
+
+def _solve_face(H: Array, w: Array, n_a: int) -> None:
+    """Go towards the minimum on the rows in use, dropping those that would get a negative weight."""
+    for _ in range(DROPS):
+        used = np.flatnonzero(w > 0)
+        face, old, first = H[np.ix_(used, used)], w[used], used < n_a
+        best = _face_minimum(face, first)
+        if best is None:
+            return
+        # All rows of negative weight at once where that is an improvement, otherwise up to the first that reaches 0.
+        new = np.maximum(best, 0.0)
+        new /= np.where(first, new[first].sum(), new[~first].sum())
+        if not new @ face @ new < old @ face @ old:
+            ratios = np.divide(old, old - best, out=np.full_like(old, np.inf), where=best < old)
+            new = np.maximum(old + min(1.0, ratios.min()) * (best - old), 0.0)
+            new[ratios <= min(1.0, ratios.min())] = 0.0
+        # Where the rows depend on one another the system is singular, and its solution may be none.
+        if not new @ face @ new <= old @ face @ old + EPS * face.diagonal().max():
+            return
+        w[used] = new
+        if np.all(best > 0):
+            return
+
+
+def _face_minimum(face: Array, first: Array) -> Array | None:
+    """Weights of least ``wᵀ face w / 2`` of any sign, those of the first rows and the others each with sum 1."""
+    ones = np.column_stack([first, ~first]).astype(float)
+    scale = max(face.diagonal().max(), EPS)
+    try:
+        # The added term is constant for these weights; it makes the matrix definite where rows are independent.
+        factor = cho_factor(face + scale * (ones @ ones.T) + len(face) * EPS * scale * np.eye(len(face)))
+        columns = cho_solve(factor, ones)
+        best: Array = columns @ np.linalg.solve(ones.T @ columns, np.ones(2))
+    except LinAlgError:
+        return None
+    return best
