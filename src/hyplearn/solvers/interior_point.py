@@ -77,7 +77,8 @@ def solve_box(
     w, g = np.zeros(d), np.full(m, -1.0)
     point = _centred(g, C, START_ABOVE * float(np.mean(C)))
     dw, steps, t, stalled = np.empty(d), np.zeros((4, m)), 0.0, 0
-    best = BoxSolution(w, point[0], np.inf, -np.inf, 0)
+    best = vertex = BoxSolution(w, point[0], np.inf, -np.inf, 0)
+    asked = tol
     with ThreadPoolExecutor(threads) as pool:
         for iteration in range(max_iter + 1):
             v = _products(U, w, point[0], g)
@@ -88,9 +89,10 @@ def solve_box(
                 best, stalled = BoxSolution(w, np.minimum(point[0], C), primal, dual, iteration), 0
             if best.gap <= tol * max(1.0, best.primal) or stalled == PATIENCE:
                 crossed = _crossed_over(U, C, t * steps / point) if exact else None
-                if crossed is not None and crossed.gap <= max(best.gap, ROUNDING * best.primal):
-                    return crossed._replace(n_iter=iteration)
-                if not exact or stalled == PATIENCE or tol < FINEST:
+                if crossed is not None and crossed.gap < vertex.gap:
+                    vertex = crossed._replace(n_iter=iteration)
+                done = vertex.gap <= max(best.gap, ROUNDING * best.primal)
+                if done or not exact or stalled == PATIENCE or tol < FINEST:
                     break
                 tol *= FINER
             theta = 1 / (point[2] / point[0] + point[3] / point[1])
@@ -100,7 +102,7 @@ def solve_box(
             t = DAMPING * _long_step(U, g, point, theta, factor, v - w, dw, steps)
             w = w + t * dw
             point += t * steps
-    return best
+    return vertex if vertex.gap <= max(best.gap, asked * max(1.0, vertex.primal)) else best
 
 
 def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
