@@ -1,7 +1,7 @@
 """PoincareSVC from raw points, beside vectorised features and scikit-learn's LinearSVC on ready-made rows, in one run.
 
 The paper's synthetic data (margin 0.01, ‖p‖ = 2R/5), C = 1000, p given. Times of ours hold validation and features, as
-those of the rival hold vectorised features. "above" is how far a rival's hinge objective is above the certified optimum;
+those of the rival hold vectorised features. "above": by how much a rival's hinge objective exceeds the optimum.
 LinearSVC with the squared hinge solves another problem, and is here for its speed.
 
     python benchmarks/bench_svm.py            # all

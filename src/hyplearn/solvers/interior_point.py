@@ -102,7 +102,7 @@ def solve_box(
             t = DAMPING * _long_step(U, g, point, theta, factor, v - w, dw, steps)
             w = w + t * dw
             point += t * steps
-    return vertex if vertex.gap <= max(best.gap, asked * max(1.0, vertex.primal)) else best
+    return vertex if vertex.gap <= max(best.gap, asked * max(1.0, best.primal)) else best
 
 
 def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
