@@ -92,12 +92,14 @@ def _from_samples(
         sizes.append(n)
     sample = source.sample(first, rng)
     paid = sample.costs > 0
-    w = solve_box(sample.X[paid], sample.costs[paid], tol=SAMPLE_TOL, exact=False, threads=threads).w
-    size, band = first, NOTHING
+    w, size, band = np.zeros(source.shape[1]), first, NOTHING
+    if paid.any():
+        w = solve_box(sample.X[paid], sample.costs[paid], tol=SAMPLE_TOL, exact=False, threads=threads).w
     for n in reversed(sizes):
-        state = _working_sets(
-            source.sample(n, rng), w, size, band, tol=SAMPLE_TOL, max_iter=max_iter, report=None, threads=threads
-        )
+        sample = source.sample(n, rng)
+        if not sample.costs.any():
+            continue
+        state = _working_sets(sample, w, size, band, tol=SAMPLE_TOL, max_iter=max_iter, report=None, threads=threads)
         w, size = state.here.w, GROWTH * state.size
         band = Band(*(edge / GROWTH for edge in state.here.band))
     return w, size, band

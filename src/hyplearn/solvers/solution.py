@@ -23,7 +23,8 @@ class Solution:
     v : ndarray of shape (d,)
         ``Σ α_i u_i``, which is w up to the gap.
     primal, dual, gap : float
-        P(w), D(α) and ``(P - D) / max(1, |P|)``.
+        P(w), D(α) and ``(P - D) / max(1, |P|)``; for the hard margin in units of the longest row, where that is
+        stricter.
     status : {"optimal", "max_iter", "stalled", "stopped", "infeasible"}
         Whether the gap was reached; if not, whether passes ran out, rounding forbids more, the objective ceased to
         change (the paper's rule), or the hard margin has no solution.

@@ -8,6 +8,7 @@ At every w, :math:`\alpha_i = 2 C_i \max(0, 1 - \langle u_i, w \rangle)` is dual
 ends at the exact solution once the right rows are active.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +21,13 @@ from hyplearn.solvers.solution import Progress, Report, Solution, Status, relati
 # A sample from which to begin, where there are many more rows.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
+# Costs that differ by more than this are met one step after the other, each softer by this factor than the next.
+COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
 # Armijo's: part of the decrease that the slope promises.
 ENOUGH = 1e-4
-# A step is halved at most this often; further than that, rounding has the word.
-MOST_HALVINGS = 40
+# Parts of a step at which its slope is taken: dense near 0 at first, as steps through rows of very different costs end
+# there, then even between the two that matter, twice.
+GRIDS = (np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 60)]), *2 * (np.linspace(0.0, 1.0, 61),))
 # After this many steps without a better gap or a lower P, rounding has the word.
 PATIENCE, ROUNDING = 5, 1e-12
 
@@ -64,12 +68,19 @@ def solve_squared_hinge(
 ) -> Solution:
     """Minimise the squared hinge loss until the relative duality gap is at most ``tol``."""
     n, d = source.shape
+    n_iter, n_passes = 0, 1
+    highest, lowest = source.costs.max(), source.costs.min(where=source.costs > 0, initial=np.inf)
+    if highest > COST_RATIO * lowest:
+        # Rows of very different costs become active few at a time; softer costs lead to the harder ones.
+        softer = replace(source, costs=np.minimum(source.costs, highest / SOFTER))
+        led = solve_squared_hinge(softer, tol=SOFTER_TOL, max_iter=max_iter, rng=rng, start=start)
+        start, n_passes = led.w, led.n_passes + 1
     if start is None:
         start, size = np.zeros(d), n // SAMPLE_RATIO
-        if size >= max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d):
-            sample = source.sample(size, rng)
+        sample = source.sample(size, rng) if size >= max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d) else None
+        if sample is not None and sample.costs.any():
             start = solve_squared_hinge(sample, tol=SAMPLE_TOL, max_iter=max_iter, rng=rng).w
-    point, n_iter, n_passes = _point(source, start), 0, 1
+    point = _point(source, start)
     status: Status = "optimal"
     best, stalled = point.gap, 0
     while point.gap > tol:
@@ -85,7 +96,7 @@ def solve_squared_hinge(
         point, best = following, min(best, following.gap)
         if report is not None:
             report(Progress(n_passes, point.primal, point.dual, point.gap, point.n_active))
-    if status != "optimal" and point.n_active <= d:
+    if status != "optimal" and 0 < point.n_active <= d:
         return _interpolated(source, point, tol, status, n_iter, n_passes)
     parts = list(source.map(_alpha_block, point.w))
     support, alpha = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
@@ -109,7 +120,7 @@ def _interpolated(source: Rows, point: Point, tol: float, status: Status, n_iter
     gap = relative_gap(primal, dual)
     if gap <= tol:
         status = "optimal"
-    return Solution(w, support, alpha, w, primal, dual, gap, status, n_iter, n_passes + 2)
+    return Solution(w, support[alpha > 0], alpha[alpha > 0], w, primal, dual, gap, status, n_iter, n_passes + 2)
 
 
 def _newton_step(source: Rows, point: Point) -> tuple[Point | None, int]:
@@ -119,13 +130,31 @@ def _newton_step(source: Rows, point: Point) -> tuple[Point | None, int]:
         step = -cho_solve(cho_factor(np.eye(len(point.w)) + point.curvature), gradient)
     except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
         return None, 0
-    slope, t = float(gradient @ step), 1.0
-    for halvings in range(MOST_HALVINGS):
-        following = _point(source, point.w + t * step)
-        if following.primal <= point.primal + ENOUGH * t * slope or following.gap < 0.5 * point.gap:
-            return following, halvings + 1
-        t /= 2
-    return None, MOST_HALVINGS
+    following, passes, slope = _point(source, point.w + step), 1, float(gradient @ step)
+    if following.primal > point.primal + ENOUGH * slope:
+        t = _lowest(source, point.w, step)
+        following, passes = _point(source, point.w + t * step), 2 + len(GRIDS)
+    lower = following.primal < point.primal or following.gap < 0.5 * point.gap
+    return (following if lower else None), passes
+
+
+def _lowest(source: Rows, w: Array, step: Array) -> float:
+    """The length t in [0, 1] at which P is lowest along the step, where its slope along it vanishes; in three passes."""
+    low, high = 0.0, 1.0
+    for grid in GRIDS:
+        lengths = low + (high - low) * grid
+        slopes = np.sum(list(source.map(_slopes_block, w, step, lengths)), axis=0) + step @ w + lengths * (step @ step)
+        k = int(np.clip(np.searchsorted(slopes, 0.0), 1, len(grid) - 1))
+        low, high = lengths[k - 1], lengths[k]
+    # Between two neighbours of the grid the slope is nearly a line.
+    rise = slopes[k] - slopes[k - 1]
+    return float(low - (high - low) * slopes[k - 1] / rise) if rise > 0 else float(high)
+
+
+def _slopes_block(block: Rows, w: Array, step: Array, lengths: Array) -> Array:
+    """What the loss adds to the slope at each length."""
+    room, rise, costs = 1 - block @ w, block @ step, 2 * block.costs
+    return np.array([-(costs * np.maximum(0, room - t * rise)) @ rise for t in lengths])
 
 
 def _point(source: Rows, w: Array) -> Point:

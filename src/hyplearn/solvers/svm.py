@@ -75,6 +75,9 @@ def solve_svm(
     optimal [ 1.1429 -0.1429] [1 2]
     """
     n, d = source.shape
+    if not (source.costs > 0).any():
+        nothing = np.zeros(d)
+        return Solution(nothing, np.empty(0, dtype=np.int64), np.empty(0), nothing, 0.0, 0.0, 0.0, "optimal", 1, 1)
     if n < d:
         # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
         Q, R = np.linalg.qr(source[:].T)
@@ -98,19 +101,23 @@ def _solve(
         rng = np.random.default_rng(seed)
         return solve_squared_hinge(source, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report)
 
-    def hinge(rows: Rows, tol: float, start: Array | None) -> Solution:
+    def hinge(rows: Rows, tol: float, start: Array | None, max_iter: int) -> Solution:
         rng = np.random.default_rng(seed)
         return solve_hinge(rows, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report, threads=threads)
 
     if np.isfinite(source.costs).all():
-        solution = hinge(source, tol, start)
+        solution = hinge(source, tol, start, max_iter)
         if solution.status != "stalled":
             return solution
-    return _solve_by_rising_costs(source, tol, start, hinge)
+    return _solve_by_rising_costs(source, tol, start, max_iter, hinge)
 
 
 def _solve_by_rising_costs(
-    source: Rows, tol: float, start: Array | None, hinge: Callable[[Rows, float, Array | None], Solution]
+    source: Rows,
+    tol: float,
+    start: Array | None,
+    max_iter: int,
+    hinge: Callable[[Rows, float, Array | None, int], Solution],
 ) -> Solution:
     r"""The hard margin, or one so costly that it is as good as hard, by softer ones until no row pays.
 
@@ -127,16 +134,21 @@ def _solve_by_rising_costs(
     hard, n_iter, n_passes = bool(np.isinf(source.costs).any()), 0, 1
     start = None if start is None else start * longest
     for cap in RISING_COSTS:
-        soft = hinge(replace(unit, costs=np.minimum(unit.costs, cap / lengths**2)), tol / 2, start)
+        soft = hinge(replace(unit, costs=np.minimum(unit.costs, cap / lengths**2)), tol / 2, start, max_iter - n_iter)
         n_iter, n_passes = n_iter + soft.n_iter, n_passes + soft.n_passes + 1
         start, solution = soft.w, _judged(unit, soft, hard)
-        proven = hard and np.linalg.norm(soft.v) <= NO_MARGIN * (soft.alpha @ lengths[soft.support])
-        if solution.gap <= tol or proven:
-            status: Status = "infeasible" if proven and solution.gap > tol else "optimal"
+        # What α leaves to the rows in units of their own lengths; after the last cap, of the longest.
+        weight = float(soft.alpha @ lengths[soft.support]) if cap < RISING_COSTS[-1] else float(soft.alpha.sum())
+        proven = hard and np.linalg.norm(soft.v) <= NO_MARGIN * weight
+        if solution.gap <= tol or proven or n_iter >= max_iter:
             break
-    else:
-        status = "stalled" if soft.status == "optimal" else soft.status
     primal, dual = solution.primal / longest**2, solution.dual / longest**2
+    gap = max(solution.gap, relative_gap(primal, dual))
+    status: Status = "stalled" if soft.status == "optimal" else soft.status
+    if gap <= tol:
+        status = "optimal"
+    elif proven:
+        status = "infeasible"
     return replace(
         solution,
         w=solution.w / longest,
@@ -144,7 +156,7 @@ def _solve_by_rising_costs(
         v=solution.v / longest,
         primal=primal,
         dual=dual,
-        gap=relative_gap(primal, dual),
+        gap=gap,
         status=status,
         n_iter=n_iter,
         n_passes=n_passes,

@@ -1,0 +1,149 @@
+"""Newton's method for the squared hinge against plain NumPy and its own certificate, the gradient."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from hyplearn import rows as rows_module
+from hyplearn.rows import Rows
+from hyplearn.solvers import squared_hinge
+from hyplearn.solvers.squared_hinge import solve_squared_hinge
+
+
+def problem(seed, n=80, d=4, low=-3.0, high=3.0):
+    """Overlapping rows with costs of very different size, some of them 0."""
+    rng = np.random.default_rng(seed)
+    U = rng.standard_normal((n, d))
+    U[:, 0] += 0.5
+    return U, 10.0 ** rng.uniform(low, high, n) * (rng.uniform(size=n) > 0.1)
+
+
+def solve(U, C, **options):
+    return solve_squared_hinge(
+        Rows.explicit(U, C), **{"tol": 1e-6, "max_iter": 100, "rng": np.random.default_rng(0)} | options
+    )
+
+
+@pytest.mark.parametrize("numbers", [37, 2**20])
+@given(seed=st.integers(0, 10**6))
+def test_a_point_is_that_of_plain_numpy(numbers, seed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
+        U, C = problem(seed)
+        w = np.random.default_rng(seed + 1).standard_normal(4)
+        point = squared_hinge._point(Rows.explicit(U, C), w)
+    room = np.maximum(0, 1 - U @ w)
+    alpha, active = 2 * C * room, (room > 0) & (C > 0)
+    assert np.isclose(point.loss, C @ room**2, rtol=1e-12)
+    assert np.isclose(point.primal, naive.svm_primal(U, C, w, "squared_hinge"), rtol=1e-12)
+    assert np.allclose(point.v, alpha @ U, rtol=1e-10, atol=1e-10 * alpha.sum())
+    curvature = (U[active].T * (2 * C[active])) @ U[active]
+    assert np.allclose(point.curvature, curvature, rtol=1e-10, atol=1e-10 * C.sum())
+    assert point.n_active == active.sum()
+
+
+@given(st.integers(0, 10**6))
+def test_half_the_square_of_the_gradient_is_the_gap_at_every_w(seed):
+    """P(w) - D(2 C max(0, 1 - Uw)) = ½‖∇P(w)‖²."""
+    U, C = problem(seed)
+    w = np.random.default_rng(seed + 1).standard_normal(4)
+    point = squared_hinge._point(Rows.explicit(U, C), w)
+    alpha = 2 * C * np.maximum(0, 1 - U @ w)
+    primal, dual = naive.svm_primal(U, C, w, "squared_hinge"), naive.svm_dual(U, C, alpha, "squared_hinge")
+    scale = primal + alpha.sum() + np.sum((alpha @ U) ** 2)
+    assert np.isclose(point.dual, dual, rtol=0, atol=1e-11 * scale)
+    assert np.isclose(point.gap * max(1, primal), primal - dual, rtol=0, atol=1e-11 * scale)
+
+
+@given(st.integers(0, 10**6))
+def test_a_newton_step_lowers_the_value_or_halves_the_gap(seed):
+    U, C = problem(seed)
+    w = 10 * np.random.default_rng(seed + 1).standard_normal(4)
+    source = Rows.explicit(U, C)
+    point = squared_hinge._point(source, w)
+    following, passes = squared_hinge._newton_step(source, point)
+    assert following.primal < point.primal or following.gap < point.gap / 2
+    assert passes >= 1
+
+
+def test_steps_that_go_too_far_end_at_the_lowest_point():
+    """Where no row is active the full step leads to w = 0, where every row pays."""
+    source = Rows.explicit(np.array([[1.0, 2.0], [2.0, 1.0]]), np.full(2, 1e8))
+    point = squared_hinge._point(source, np.full(2, 100.0))
+    following, passes = squared_hinge._newton_step(source, point)
+    assert passes == 5
+    along = [squared_hinge._point(source, t * point.w).primal for t in np.linspace(0, 1, 2001)]
+    assert following.primal <= 1.01 * min(along)
+    assert following.primal < point.primal
+
+
+@given(st.integers(0, 10**6), st.sampled_from([(1, 1), (5, 9), (80, 4), (200, 12)]))
+def test_newtons_method_ends_at_the_exact_solution(seed, shape):
+    """P is piecewise quadratic: once the right rows are active, one step solves for them."""
+    U, C = problem(seed, *shape)
+    solution = solve(U, C, tol=1e-14)
+    assert solution.status == "optimal"
+    assert solution.n_iter <= 25
+    assert np.allclose(solution.w, solution.alpha @ U[solution.support], rtol=0, atol=1e-6 * np.linalg.norm(solution.w))
+
+
+def test_all_active_is_ridge_regression_of_ones():
+    """Rows that no w brings to their margin together: w = (I + 2C UᵀU)⁻¹ 2C Uᵀ1."""
+    rng = np.random.default_rng(3)
+    U = rng.standard_normal((40, 3))
+    U -= U.mean(axis=0)
+    C = np.full(40, 1e-3)
+    expected = np.linalg.solve(np.eye(3) + 2e-3 * U.T @ U, 2e-3 * U.sum(axis=0))
+    solution = solve(U, C, tol=1e-12)
+    assert np.array_equal(solution.support, np.arange(40))
+    assert np.allclose(solution.w, expected, atol=1e-12)
+
+
+@given(st.integers(0, 10**6), st.floats(2, 8))
+def test_active_rows_near_the_margin_are_interpolated(seed, exponent):
+    """(UUᵀ + diag 1/2C) α = 1, whatever the cost: no digit of w is asked how near the margin is."""
+    rng = np.random.default_rng(seed)
+    U, C = rng.standard_normal((4, 6)), np.full(4, 10.0**exponent)
+    source = Rows.explicit(U, C)
+    point = squared_hinge._point(source, np.zeros(6))
+    solution = squared_hinge._interpolated(source, point, 1e-6, "stalled", 3, 5)
+    expected = np.linalg.solve(U @ U.T + np.diag(1 / (2 * C)), np.ones(4))
+    if np.all(expected >= 0):
+        assert solution.status == "optimal"
+        assert np.allclose(solution.w, expected @ U, rtol=1e-6)
+    assert (solution.status == "optimal") == (solution.gap <= 1e-6)
+    assert np.all(solution.alpha >= 0)
+    assert np.isclose(solution.primal, naive.svm_primal(U, C, solution.w, "squared_hinge"), rtol=1e-6)
+    alpha = np.zeros(4)
+    alpha[solution.support] = solution.alpha
+    assert np.isclose(solution.dual, naive.svm_dual(U, C, alpha, "squared_hinge"), rtol=1e-9)
+    assert (solution.n_iter, solution.n_passes) == (3, 7)
+
+
+def test_costs_of_all_sizes_are_met_softest_first():
+    """Otherwise rows become active a few at a time: 113 steps and 1,150 passes for the first of these."""
+    for seed in (3, 1, 7):
+        rng = np.random.default_rng(seed)
+        U, C = rng.standard_normal((170, 60)), 10.0 ** rng.uniform(-6, 8, 170)
+        solution = solve(U, C)
+        assert solution.status == "optimal"
+        assert solution.n_passes < 100
+
+
+def test_a_sample_is_where_many_rows_begin(monkeypatch):
+    U, C = problem(0, n=20_000, low=-1.0, high=1.0)
+    starts, inner = [], squared_hinge._point
+
+    def seen(source, w):
+        starts.append((source.shape[0], w))
+        return inner(source, w)
+
+    monkeypatch.setattr(squared_hinge, "_point", seen)
+    solution = solve(U, C)
+    first = next(w for n, w in starts if n == 20_000)
+    assert solution.status == "optimal"
+    assert starts[0][0] < 2000
+    assert np.linalg.norm(first - solution.w) < 0.5 * np.linalg.norm(solution.w)
+    assert solution.n_passes == sum(n == 20_000 for n, _ in starts) + 1

@@ -1,0 +1,106 @@
+"""Rows against the explicit matrix that they stand for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balls import at_gap, cloud
+from hyplearn import rows as rows_module
+from hyplearn.rows import RUN, Rows
+from hyplearn.tangent import frame_coordinates, implicit_rows, z_features
+
+FEATURES = {"frame": frame_coordinates, "z": z_features}
+
+
+def labelled(seed=0, n=60, d=4, features="frame", **options):
+    """Rows of points with random labels and costs, and the matrix they stand for."""
+    rng = np.random.default_rng(seed)
+    X, p, y = cloud(rng, n, d, 1.0), at_gap(rng, d, 0.6, 1.0), rng.choice([-1.0, 1.0], n)
+    rows = Rows.labelled(implicit_rows(X, p, features=features), y, rng.uniform(size=n), **options)
+    return rows, y[:, None] * FEATURES[features](X, p)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 20), st.sampled_from(sorted(FEATURES)))
+def test_labelled_rows_are_the_features_with_the_sign_of_their_label(seed, d, features):
+    rows, U = labelled(seed, d=d, features=features)
+    scale = np.linalg.norm(U, axis=1)
+    assert rows.shape == U.shape
+    assert np.all(np.abs(rows[:] - U) <= 1e-9 * scale[:, None])
+
+
+@given(st.integers(0, 10**6), st.integers(1, 20))
+def test_products_and_sums_are_those_of_the_explicit_rows(seed, d):
+    rows, _ = labelled(seed, d=d)
+    U, rng = rows[:], np.random.default_rng(seed)
+    w, index = rng.standard_normal(d), rng.permutation(60)[:25]
+    q = rng.standard_normal(25)
+    scale = np.linalg.norm(U, axis=1)
+    assert np.allclose(rows @ w, U @ w, rtol=0, atol=1e-12 * scale.max() * np.linalg.norm(w))
+    assert np.array_equal(rows[index], U[index])
+    assert np.array_equal(rows[5:9], U[5:9])
+    assert np.allclose(rows.weighted_sum(index, q), q @ U[index], rtol=0, atol=1e-12 * np.abs(q) @ scale[index])
+    assert np.array_equal(rows.weighted_sum(index[:0], q[:0]), np.zeros(d))
+
+
+def test_explicit_rows_are_the_matrix_itself():
+    U = np.random.default_rng(0).standard_normal((7, 3))
+    rows = Rows.explicit(np.asfortranarray(U), np.arange(7.0))
+    assert np.array_equal(rows[:], U)
+    assert np.array_equal(rows.costs, np.arange(7.0))
+    assert rows.X.flags.c_contiguous
+
+
+@pytest.mark.parametrize("numbers", [1, 7, 40, 2**20])
+def test_blocks_are_views_that_together_are_all_rows_in_order(monkeypatch, numbers):
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
+    rows, _ = labelled()
+    blocks = list(rows.blocks())
+    assert [block.start for block in blocks] == list(np.cumsum([0] + [len(block.X) for block in blocks[:-1]]))
+    assert max(block.X.size for block in blocks) <= max(numbers, rows.shape[1])
+    assert np.array_equal(np.vstack([block[:] for block in blocks]), rows[:])
+    assert np.array_equal(np.concatenate([block.costs for block in blocks]), rows.costs)
+    assert all(np.shares_memory(block.X, rows.X) for block in blocks)
+
+
+def test_blocks_of_a_block_keep_their_place_in_the_source(monkeypatch):
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 80)
+    second = list(labelled()[0].blocks())[1]
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 24)
+    assert [block.start for block in second.blocks()] == [20, 26, 32, 38]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_map_applies_a_function_to_every_block_in_order(monkeypatch, threads):
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 28)
+    rows, _ = labelled(threads=threads)
+    w = np.ones(4)
+    out = list(rows.map(lambda block, w, shift: (block.start, block @ w + shift), w, 2.0))
+    assert [start for start, _ in out] == list(range(0, 60, 7))
+    assert np.array_equal(np.concatenate([part for _, part in out]), rows @ w + 2)
+
+
+@given(st.integers(0, 10**6), st.integers(RUN, 50))
+def test_a_sample_holds_rows_of_the_source_with_costs_that_stand_for_the_whole(seed, size):
+    rows, _ = labelled(seed, n=800)
+    sample = rows.sample(size, np.random.default_rng(seed))
+    place = {row.tobytes(): i for i, row in enumerate(rows[:])}
+    index = np.array([place[row.tobytes()] for row in sample[:]])
+    assert size <= len(index) < size + RUN
+    assert np.isclose(sample.costs.sum(), rows.costs.sum(), rtol=1e-12)
+    ratio = sample.costs / rows.costs[index]
+    assert np.allclose(ratio, ratio[0], rtol=1e-12)
+
+
+def test_a_sample_is_spread_evenly_over_the_source():
+    n = 80_000
+    rows = Rows.explicit(np.arange(n, dtype=float)[:, None], np.ones(n))
+    places = rows.sample(800, np.random.default_rng(0)).X[:, 0]
+    assert np.all(np.bincount((places * 50 / n).astype(int), minlength=50) > 0)
+    assert places.min() >= 0
+    assert places.max() < n
+
+
+def test_a_sample_of_rows_without_cost_has_none():
+    rows = Rows.explicit(np.ones((100, 2)), np.zeros(100))
+    assert not rows.sample(16, np.random.default_rng(0)).costs.any()
