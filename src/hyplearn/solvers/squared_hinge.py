@@ -139,7 +139,7 @@ def _newton_step(source: Rows, point: Point) -> tuple[Point | None, int]:
 
 
 def _lowest(source: Rows, w: Array, step: Array) -> float:
-    """The length t in [0, 1] at which P is lowest along the step, where its slope along it vanishes; in three passes."""
+    """The length t in [0, 1] at which P is lowest along the step, where the slope vanishes; in three passes."""
     low, high = 0.0, 1.0
     for grid in GRIDS:
         lengths = low + (high - low) * grid
