@@ -78,7 +78,9 @@ def solve_hinge(
     w, size, band = (np.zeros(d), n, EVERYTHING) if n <= 2 * first else (start, first, NOTHING)
     if w is None:
         w, size, band = _from_samples(source, first, max_iter, rng, threads)
-    state = _working_sets(source, w, size, band, tol=tol, max_iter=max_iter, report=report, threads=threads)
+    state = _working_sets(
+        source, w, size, band, tol=tol, max_iter=max_iter, report=report, threads=threads, near=size > first
+    )
     return _certified(source, state, tol)
 
 
@@ -106,16 +108,25 @@ def _from_samples(
 
 
 def _working_sets(
-    source: Rows, w: Array, size: int, band: Band, *, tol: float, max_iter: int, report: Report | None, threads: int
+    source: Rows,
+    w: Array,
+    size: int,
+    band: Band,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Report | None,
+    threads: int,
+    near: bool = False,
 ) -> State:
-    """Gather, solve, survey, until the gap is closed."""
+    """Gather, solve, survey, until the gap is closed; ``near``: w is believed to be near the solution."""
     n = source.shape[0]
     state = State(survey(source, w, band, _most(size)), n_passes=1, size=size)
     while state.n_iter < max_iter:
         _gather(source, state)
         before = state.here.primal - state.dual
         everything = state.size >= n
-        roughly = state.gap > FAR_APART and not everything
+        roughly = state.gap > FAR_APART and not everything and (state.n_iter > 0 or not near)
         box = _solve(state.here, ROUGHLY if roughly else tol / 10, not roughly, threads)
         if box.dual > state.dual:
             state.dual, state.model = box.dual, Model(state.here, box)

@@ -76,14 +76,13 @@ def solve_box(
         return inner._replace(w=Q @ inner.w)
     w, g = np.zeros(d), np.full(m, -1.0)
     point = _centred(g, C, START_ABOVE * float(np.mean(C)))
-    dw, steps, t, stalled = np.empty(d), np.zeros((4, m)), 0.0, 0
+    dw, steps, theta, t, stalled = np.empty(d), np.zeros((4, m)), np.empty(m), 0.0, 0
     best = vertex = BoxSolution(w, point[0], np.inf, -np.inf, 0)
     asked = tol
     with ThreadPoolExecutor(threads) as pool:
         for iteration in range(max_iter + 1):
-            v = _products(U, w, point[0], g)
-            primal = 0.5 * float(w @ w) + float(C @ np.maximum(-g, 0))
-            dual = float(point[0].sum() - 0.5 * (v @ v))
+            v, loss, total = _products(U, C, w, point, g, theta)
+            primal, dual = 0.5 * float(w @ w) + loss, total - 0.5 * float(v @ v)
             stalled += 1
             if primal - dual < best.gap:
                 best, stalled = BoxSolution(w, np.minimum(point[0], C), primal, dual, iteration), 0
@@ -95,7 +94,6 @@ def solve_box(
                 if done or not exact or stalled == PATIENCE or tol < FINEST:
                     break
                 tol *= FINER
-            theta = 1 / (point[2] / point[0] + point[3] / point[1])
             factor, failed = dpotrf(_normal_matrix(U, theta, pool), lower=1, overwrite_a=1)
             if failed:
                 break
@@ -174,14 +172,18 @@ def _add_outer(U, theta, H):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _products(U, w, alpha, g):  # type: ignore[no-untyped-def]
-    """Write ``Uw - 1`` to g and return ``Uᵀ α``, in one pass over U."""
-    v = np.zeros(w.size)
+def _products(U, C, w, point, g, theta):  # type: ignore[no-untyped-def]
+    """Write ``Uw - 1`` to g and Θ to theta; return ``Uᵀ α``, ``Σ C max(0, -g)`` and ``Σ α``, in one pass over U."""
+    v, loss, total = np.zeros(w.size), 0.0, 0.0
     for i in range(U.shape[0]):
+        alpha = point[0, i]
         g[i] = dot(U[i], w) - 1.0
+        theta[i] = 1.0 / (point[2, i] / alpha + point[3, i] / point[1, i])
+        loss += C[i] * max(0.0, -g[i])
+        total += alpha
         for j in range(w.size):
-            v[j] += alpha[i] * U[i, j]
-    return v
+            v[j] += alpha * U[i, j]
+    return v, loss, total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
