@@ -37,7 +37,7 @@ check: install ## linters, types, layers
 
 test: check ## everything: linters, types, layers, unit tests, doctests
 	@echo "==> pytest: unit tests and doctests"
-	@$(BIN)/python -m pytest -m "not slow" --cov --cov-report=term $(ARGS)
+	@$(BIN)/python -m pytest -m "not slow" -n auto --cov --cov-report=term $(ARGS)
 
 test-slow: install ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(ARGS)

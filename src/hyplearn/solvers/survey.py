@@ -146,6 +146,7 @@ def _survey(X, p, along, base, costs, w, below, above, sides, counts, clamped): 
     heights, lengths, distances = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     bits = distances.view(np.int64)
     lowest = 2 * (LOWEST_EXPONENT + 1023)
+    below_counts, above_counts = counts[0], counts[1]
     for start in range(0, X.shape[0], CHUNK):
         stop = min(start + CHUNK, X.shape[0])
         for i in range(start, stop):
@@ -158,23 +159,24 @@ def _survey(X, p, along, base, costs, w, below, above, sides, counts, clamped): 
             sides[i] = IGNORED
             if costs[i] == 0.0:
                 continue
-            g = heights[k] - 1.0
             least, longest = min(least, heights[k]), max(longest, lengths[k])
             # The exponent and the first bit of the mantissa: which half octave.
-            counts[0 if g < 0.0 else 1, min(max((bits[k] >> 51) - lowest, 0), BINS - 1)] += 1
-            if g < 0.0:
-                loss -= costs[i] * g
-                if distances[k] <= below:
-                    sides[i] = GATHERED
-                else:
-                    sides[i] = CLAMPED
-                    scaled = costs[i] * along[i]
-                    for j in range(len(p)):
-                        clamped[j] += scaled * (X[i, j] - p[j])
-                    clamped_base += costs[i] * base[i]
-                    clamped_cost += costs[i]
-            elif distances[k] <= above:
+            half_octave = min(max((bits[k] >> 51) - lowest, 0), BINS - 1)
+            if heights[k] >= 1.0:
+                above_counts[half_octave] += 1
+                sides[i] = GATHERED if distances[k] <= above else IGNORED
+                continue
+            below_counts[half_octave] += 1
+            loss += costs[i] * (1.0 - heights[k])
+            if distances[k] <= below:
                 sides[i] = GATHERED
+                continue
+            sides[i] = CLAMPED
+            scaled = costs[i] * along[i]
+            for j in range(len(p)):
+                clamped[j] += scaled * (X[i, j] - p[j])
+            clamped_base += costs[i] * base[i]
+            clamped_cost += costs[i]
     return loss, least, longest, clamped_base, clamped_cost
 
 
