@@ -184,14 +184,34 @@ def test_infeasible_hard_margin_names_the_soft_one_and_keeps_its_proof(margin, o
     assert np.linalg.norm(model.dual_coef_[0] @ rows) <= 1e-10 * (alpha @ np.linalg.norm(rows, axis=1))
 
 
-def test_linear_svc_ends_above_the_optimum_without_reaching_it():
-    """C = 1000 on the paper's data: LinearSVC gives up far above; ours is certified."""
-    X, y, p, _ = make_ball_classification(20_000, 2, random_state=0)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (20_000, 2),
+        pytest.param((1_000_000, 2), marks=pytest.mark.slow),
+        pytest.param((100_000, 100), marks=pytest.mark.slow),
+    ],
+)
+def test_linear_svc_gives_up_above_the_optimum_that_we_certify(shape):
+    """Hinge, C = 1000, the paper's data."""
+    X, y, p, _ = make_ball_classification(*shape, random_state=0)
     model = PoincareSVC(p, C=1000.0).fit(X, y)
     rows = frame_coordinates(X, p)
     with pytest.warns(ConvergenceWarning):
         rival = LinearSVC(loss="hinge", C=1000.0, fit_intercept=False, random_state=0).fit(rows, y)
     assert objective(X, y, p, rival.coef_[0], 1000.0) > 1.05 * model.primal_[0]
+    assert model.verify(X, y).gap[0] <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("shape", "margin", "seed"), [((10_000, 2), 0.01, 0), ((5_000, 10), 0.1, 9), ((1_000, 2), 0.1, 4)]
+)
+def test_linear_svc_stops_in_silence_above_the_optimum_that_we_certify(shape, margin, seed):
+    """Squared hinge, C = 1000: no warning (they are errors here), and more than half above the optimum."""
+    X, y, p, _ = make_ball_classification(*shape, margin=margin, random_state=seed)
+    model = PoincareSVC(p, C=1000.0, loss="squared_hinge").fit(X, y)
+    rival = LinearSVC(dual=False, C=1000.0, fit_intercept=False, random_state=0).fit(frame_coordinates(X, p), y)
+    assert objective(X, y, p, rival.coef_[0], 1000.0, loss="squared_hinge") > 1.5 * model.primal_[0]
     assert model.verify(X, y).gap[0] <= 1e-6
 
 

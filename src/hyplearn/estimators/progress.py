@@ -18,7 +18,7 @@ def told(name: str, tol: float, verbose: int) -> Iterator[Teller]:
     """A teller for the time of a fit; silent unless ``verbose``."""
     if not verbose:
         yield lambda problem, progress: None
-    elif sys.stderr.isatty() and (bars := _bars(name)) is not None:
+    elif sys.stderr.isatty() and (bars := _bars()) is not None:
         with bars:
             yield _Bars(bars, tol)
     else:
@@ -32,14 +32,14 @@ def _line(name: str, problem: str, progress: Progress) -> str:
     )
 
 
-def _bars(name: str) -> Any:
+def _bars() -> Any:
     try:
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bars
     except ImportError:
         return None
-    columns = (TextColumn(f"{name} {{task.description}}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
     return Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True))
 
 
