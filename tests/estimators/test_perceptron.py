@@ -10,10 +10,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from balls import at_gap, cloud
+from balls import at_gap
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.datasets import fetch_fashion_mnist, load_mammals, make_ball_classification
-from hyplearn.estimators import validation
 from hyplearn.geometry import distance, rotate, signed_distance, translate
 from hyplearn.reference import reference_point
 from hyplearn.solvers.perceptron import paper_bound
@@ -29,13 +28,6 @@ def separable():
     return make_ball_classification(400, 3, margin=0.05, random_state=0)
 
 
-@pytest.fixture
-def overlapping():
-    rng = np.random.default_rng(0)
-    X = cloud(rng, 600, 2, 1.0)
-    return X, np.where(X[:, 0] + 0.3 * rng.standard_normal(600) > 0, "right", "left")
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @parametrize_with_checks(
     [
@@ -49,18 +41,7 @@ def test_scikit_learns_checks_pass(estimator, check):
 
 
 @parametrize_with_checks([PoincarePerceptron(), PoincareSecondOrderPerceptron()])
-def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, monkeypatch):
-    """The same checks, with whatever passes scikit-learn's validation scaled into the ball."""
-    checked = validation.validate_data
-
-    def scaled(*args, **kwargs):
-        result = checked(*args, **kwargs)
-        X, *y = result if isinstance(result, tuple) else (result,)
-        with np.errstate(invalid="ignore"):  # NaN and infinity are the estimator's to refuse
-            inside = X / (1 + np.linalg.norm(X, axis=1, keepdims=True))
-        return (inside, *y) if y else inside
-
-    monkeypatch.setattr(validation, "validate_data", scaled)
+def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, inside_the_ball):
     check(estimator)
 
 

@@ -22,7 +22,6 @@ from balls import cloud
 from hyplearn import PoincareSVC
 from hyplearn.datasets import fetch_fashion_mnist, load_mammals, make_ball_classification
 from hyplearn.estimators import svc as svc_module
-from hyplearn.estimators import validation
 from hyplearn.geometry import distance, log_map, rotate, signed_distance, translate
 from hyplearn.tangent import frame_coordinates, z_features
 
@@ -44,13 +43,6 @@ def separable():
     return make_ball_classification(500, 3, margin=0.05, random_state=0)
 
 
-@pytest.fixture
-def overlapping():
-    rng = np.random.default_rng(0)
-    X = cloud(rng, 600, 2, 1.0)
-    return X, np.where(X[:, 0] + 0.3 * rng.standard_normal(600) > 0, "right", "left")
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @parametrize_with_checks([PoincareSVC(outside="project"), PoincareSVC(loss="squared_hinge", outside="project")])
 def test_scikit_learns_checks_pass(estimator, check):
@@ -62,18 +54,7 @@ def test_scikit_learns_checks_pass(estimator, check):
     [PoincareSVC(), PoincareSVC(loss="squared_hinge"), PoincareSVC(margin="exact"), PoincareSVC(solver="sgd")],
     expected_failed_checks=lambda estimator: ORDER_MATTERS if estimator.solver == "sgd" else {},
 )
-def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, monkeypatch):
-    """The same checks, with whatever passes scikit-learn's validation scaled into the ball."""
-    checked = validation.validate_data
-
-    def scaled(*args, **kwargs):
-        result = checked(*args, **kwargs)
-        X, *y = result if isinstance(result, tuple) else (result,)
-        with np.errstate(invalid="ignore"):  # NaN and infinity are the estimator's to refuse
-            inside = X / (1 + np.linalg.norm(X, axis=1, keepdims=True))
-        return (inside, *y) if y else inside
-
-    monkeypatch.setattr(validation, "validate_data", scaled)
+def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, inside_the_ball):
     check(estimator)
 
 
