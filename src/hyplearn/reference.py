@@ -1,22 +1,175 @@
 """Where the reference point p comes from.
 
-A strategy is a function of the points, their labels (None where there are none), their weights and c that returns one
-point of the ball; it stands in ``STRATEGIES`` under the name by which estimators know it.
+A strategy is a function of the points, their labels (None where there are none), their weights (None where all are
+equal) and c that returns one point of the ball; it stands in ``STRATEGIES`` under the name by which estimators know it.
+Whoever has a better idea passes a function of the same form.
 """
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hyplearn.geometry import distance, frechet_mean, gap, geodesic
-from hyplearn.geometry.arrays import Array
+from hyplearn.geometry import closest_points, distance, frechet_mean, gap, geodesic, log_map, midpoint, translate
+from hyplearn.geometry.arrays import Array, Points
+from hyplearn.geometry.border import as_rows, check_c
+from hyplearn.geometry.closest import ClosestPoints, HalfSpace
+from hyplearn.geometry.hull import hull_midpoint
+from hyplearn.geometry.kernels import gaps, offsets
+from hyplearn.rows import BLOCK_NUMBERS, Rows
+from hyplearn.solvers.svm import solve_svm
+from hyplearn.tangent import implicit_rows, z_dot, z_features
+
+__all__ = ["STRATEGIES", "Separation", "closest_points", "reference_point", "separable"]
 
 Strategy: TypeAlias = Callable[[Array, Array | None, Array | None, float], Array]
-Reference: TypeAlias = str | Array
+Reference: TypeAlias = str | Array | Strategy
 # In the disk a boundary this far off leaves a twentieth of the directions behind it. Fashion-MNIST and the mammals lose
 # accuracy beyond it, and little is gained: who weighs a class so low does not want to see it.
 FARTHEST_SHIFT = 2.5
+# Cost of a row in the convex fit of "boundary": a hundred times this overfits the 231 rows of Olsson's cells.
+FIT_COST = 0.005
+# Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
+# sample needs no such care.
+FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
+# Multiplications per pass of that fit (rows times squared dimension); beyond, rows spread evenly stand for all.
+FIT_WORK = 6 * 10**9
+# Numbers up to which hulls are looked at (in many dimensions that takes far longer than a fit), and rows made explicit.
+HULL_NUMBERS = EXPLICIT_NUMBERS = 2**24
+# Rows of each class, also per dimension, whose hulls are tried first: where these meet, those of all rows do.
+SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Whether a geodesic hyperplane separates two classes, with the proof either way.
+
+    Attributes
+    ----------
+    separable : bool
+        Whether ``hyperplane`` has every row strictly on its side.
+    hyperplane : tuple (w, p) or None
+        The hyperplane halfway between the hulls, across their shortest connection: ``signed_distance(X, w, p)`` is
+        positive for the rows of the class that sorts last, negative for the others. Its p is a point through which a
+        separating hyperplane passes.
+    witness : ndarray of shape (d,) or None
+        Where not separable: a point of both hulls, up to half of ``distance``.
+    margin : float
+        Least hyperbolic distance of a row to the hyperplane, computed from all rows; 0 without one.
+    distance, lower_bound : float
+        The distance of the hulls lies between ``lower_bound``, which is proven, and ``distance``.
+    """
+
+    separable: bool
+    hyperplane: HalfSpace | None
+    witness: Array | None
+    margin: float
+    distance: float
+    lower_bound: float
+
+
+def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
+    """Find out whether any geodesic hyperplane, through whatever point, separates two classes.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Points of the ball, float32 or float64.
+    y : array-like of shape (n,)
+        Labels, two different ones.
+    c : float
+        Absolute curvature.
+
+    Returns
+    -------
+    Separation
+        The hyperplane, or a common point of the two hulls as a witness that there is none. Hulls closer than about
+        1e-9, where rounding decides, count as not separable unless the hyperplane has all rows on their sides.
+
+    Examples
+    --------
+    >>> from hyplearn.reference import separable
+    >>> X = [[-0.5, 0.3], [-0.5, -0.3], [0.5, 0.0], [0.7, 0.2]]
+    >>> found = separable(X, [0, 0, 1, 1])
+    >>> print(found.separable, found.margin > 0.9)
+    True True
+    >>> found = separable([[-0.5, 0.0], [0.5, 0.0], [0.0, -0.5], [0.0, 0.5]], [0, 0, 1, 1])
+    >>> print(found.separable, found.witness.round(9) + 0.0)
+    False [0. 0.]
+    """
+    X, c, y = as_rows(X, "X"), check_c(c), np.asarray(y)
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
+    classes = _classes(y)
+    if len(classes) != 2:
+        raise ValueError(
+            f"Separation is a matter of exactly 2 classes; y holds {len(classes)}: {classes.tolist()[:5]}.\n"
+            "Pass the labels of one against the rest, such as y == label."
+        )
+    last = y == classes[1]
+    return _separation(X[np.flatnonzero(~last)], X[np.flatnonzero(last)], c)
+
+
+def _separation(X_a: Array, X_b: Array, c: float) -> Separation:
+    most = max(SAMPLE, SAMPLE_PER_DIMENSION * X_a.shape[1])
+    strides = [max(1, len(X) // most) for X in (X_a, X_b)]
+    if max(strides) > 1:
+        pair = closest_points(X_a[:: strides[0]], X_b[:: strides[1]], c=c)
+        if pair.status == "intersect":
+            return _inseparable(pair, c)
+    pair = closest_points(X_a, X_b, c=c)
+    if pair.half_space_a is None or pair.half_space_b is None:
+        return _inseparable(pair, c)
+    (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
+    p = midpoint(p_a, p_b, c=c)
+    w = log_map(p_b, p, c=c)
+    w /= np.linalg.norm(w) or 1.0
+    heights = [z_dot(X, sign * w, p, c=c, rooms=gaps(X, c)).min() for X, sign in ((X_a, -1), (X_b, 1))]
+    if not min(heights) > 0:
+        return _inseparable(pair, c)
+    margin = float(np.arcsinh(np.sqrt(c) * min(heights)) / np.sqrt(c))
+    return Separation(True, (w, p), None, margin, pair.distance, pair.lower_bound)
+
+
+def _inseparable(pair: ClosestPoints, c: float) -> Separation:
+    return Separation(False, None, midpoint(pair.a, pair.b, c=c), 0.0, pair.distance, 0.0)
+
+
+class _Problem(NamedTuple):
+    """The rows that have a weight, and those of each class."""
+
+    X: Array
+    y: Array
+    weights: Array
+    members: list[Array]
+
+
+def _problem(name: str, X: Array, y: Array | None, weights: Array | None, most: float = 2) -> _Problem:
+    """Labelled rows, without those of weight 0, for the strategy of the given name."""
+    if y is None:
+        raise ValueError(f'reference="{name}" needs labels.\nPass y to fit, or take reference="mean".')
+    if weights is None:
+        weights = np.ones(len(X))
+    elif not weights.all():
+        present = np.flatnonzero(weights)
+        X, y, weights = X[present], y[present], weights[present]
+    classes = _classes(y)
+    if len(classes) > most:
+        raise ValueError(
+            f'reference="{name}" lies between 2 classes; got {len(classes)}.\n'
+            'Pass the labels of one against the rest, or take reference="means".'
+        )
+    return _Problem(X, y, weights, [np.flatnonzero(y == label) for label in classes])
+
+
+def _classes(y: Array) -> Array:
+    """The labels in order; two numbers are found without sorting them all."""
+    if y.size and y.dtype.kind in "fiu":
+        ends = np.array([y.min(), y.max()])
+        if ends[0] < ends[1] and np.all((y == ends[0]) | (y == ends[1])):
+            return ends
+    return np.unique(y)
 
 
 def origin(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
@@ -41,26 +194,166 @@ def means(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
     through p, this is how weights of classes come to count. At most ``FARTHEST_SHIFT``, in units of the curvature's
     radius; a class without weight does not count.
     """
-    if y is None:
-        raise ValueError('reference="means" needs labels.\nPass y to fit, or take reference="mean".')
-    weights = np.ones(len(X)) if weights is None else weights
-    members = [m for m in ((y == label) & (weights > 0) for label in np.unique(y)) if m.any()]
-    centres = np.stack([mean(X[m], None, weights[m], c) for m in members])
+    X, y, weights, members = _problem("means", X, y, weights, most=np.inf)
+    centres = np.stack([_class_mean(X, weights, m, c) for m in members])
     apart = distance(centres[0], centres[-1], c=c)
     if len(members) != 2 or apart == 0:
         return mean(centres, None, None, c)
     total = [weights[m].sum() for m in members]
-    spread = sum(weights[m] @ distance(X[m], centre, c=c) ** 2 for m, centre in zip(members, centres, strict=True))
+    spread = sum(weights[m] @ _distances(X, p, c)[m] ** 2 for m, p in zip(members, centres, strict=True))
     shift = spread / sum(total) / X.shape[1] / apart * np.log(total[0] / total[1])
     limit = FARTHEST_SHIFT / np.sqrt(c)
     return geodesic(centres[0], centres[1], 0.5 + np.clip(shift, -limit, limit) / apart, c=c)
 
 
-STRATEGIES: dict[str, Strategy] = {"origin": origin, "mean": mean, "means": means}
+def _class_mean(X: Array, weights: Array, members: Array, c: float) -> Array:
+    """The mean of some rows; of many numbers without a copy of them."""
+    if X.size <= EXPLICIT_NUMBERS:
+        return mean(X[members], None, weights[members], c)
+    own = np.zeros(len(X))
+    own[members] = weights[members]
+    return mean(X, None, own, c)
+
+
+def _distances(X: Array, p: Array, c: float) -> Array:
+    """Distance of every row to p, without anything of the size of X."""
+    rooms, squares = offsets(X, p, c)
+    return 2 / np.sqrt(c) * np.arcsinh(np.sqrt(c * squares / (rooms * gap(p, c=c))))
+
+
+def hull(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+    """The paper's point: the midpoint of the closest vertices of the hulls of two classes, in up to five dimensions.
+
+    Made for classes that a geodesic separates, and even there it may lie where none does; where classes overlap it is
+    the midpoint of two stray rows. Weights do not count, but for those that are 0.
+    """
+    X, _, weights, members = _problem("hull", X, y, weights)
+    if len(members) == 1:
+        return mean(X, None, weights, c)
+    return hull_midpoint(X[members[0]], X[members[1]], c=c).astype(np.float64)
+
+
+def closest(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+    """The midpoint of the closest points of the hulls of two classes: where one separates them, so does one through it.
+
+    Where the hulls intersect, a point that both hold: which of them is arbitrary, and a boundary need not pass there.
+    Weights do not count, but for those that are 0.
+    """
+    X, _, weights, members = _problem("closest", X, y, weights)
+    if len(members) == 1:
+        return mean(X, None, weights, c)
+    found = _separation(X[members[0]], X[members[1]], c)
+    if found.hyperplane is not None:
+        return found.hyperplane[1]
+    assert found.witness is not None
+    return found.witness
+
+
+def boundary(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+    r"""A point of the boundary that a convex fit finds, p being free.
+
+    Where a geodesic hyperplane separates the classes, the midpoint of the closest points of their hulls, as in
+    :func:`closest`: one through p separates them too. Where they overlap, the functional
+
+    .. math:: \min_u \tfrac12 \|u\|^2 + C \sum_i w_i \max(0, 1 - y_i \langle u, X_i \rangle)^2
+
+    vanishes on a geodesic hyperplane, with :math:`X_i = (\cosh \rho_i, \sqrt c z_i)` the hyperboloid coordinates seen
+    from the point of :func:`means`, to which the first term draws that hyperplane where rows are few. From the centre
+    of the rows near it, :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})` scaled back onto the hyperboloid,
+    p is reached by the shortest way to the hyperplane; after ``FARTHEST_SHIFT``, in units of the curvature's radius,
+    the way ends.
+
+    Weight 0 is absence, weight k counts as k copies, and p moves with the points under isometries. Beyond
+    ``HULL_NUMBERS`` numbers in X the hulls are left out, and beyond ``FIT_WORK`` multiplications per pass (1e5 rows of
+    250 dimensions) rows spread evenly stand for all in the fit: there copies count up to the error of that sample.
+    """
+    X, y, weights, members = _problem("boundary", X, y, weights)
+    if len(members) == 1:
+        return mean(X, None, weights, c)
+    if X.size <= HULL_NUMBERS:
+        found = _separation(X[members[0]], X[members[1]], c)
+        if found.hyperplane is not None:
+            return found.hyperplane[1]
+    centre = means(X, y, weights, c)
+    stride = -(-len(X) * X.shape[1] ** 2 // FIT_WORK)
+    sides = np.where(y[::stride] == y[members[1][0]], 1.0, -1.0)
+    rows = _hyperboloid_rows(X[::stride], sides, FIT_COST * stride * weights[::stride], centre, c)
+    u = solve_svm(rows, loss="squared_hinge", tol=FIT_TOL if stride == 1 else SAMPLE_TOL).w
+    near = weights[::stride] / (1 + np.exp(np.minimum(np.abs(rows @ u), 700.0)))
+    return _where_it_vanishes(u, rows.weighted_sum(np.arange(len(near)), sides * near), centre, c)
+
+
+def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float) -> Rows:
+    """Hyperboloid coordinates as seen from p, signed by y; explicit where they are not too many.
+
+    These are z times √c, and cosh ρ, which is 1 less the base of z.
+    """
+    z = implicit_rows(X, p, features="z", c=c)
+    if X.size <= EXPLICIT_NUMBERS:
+        rows = np.empty((len(X), X.shape[1] + 1))
+        rows[:, 0] = 1 - z.base
+        rows[:, 1:] = np.sqrt(c) * z_features(X, p, c=c)
+        rows *= y[:, None]
+        return Rows.explicit(rows, costs)
+    along, base = np.sqrt(c) * y * z.along, np.sqrt(c) * y * z.base
+    return HyperboloidRows(z.X, p, along, base, costs, times=y * (1 - z.base))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HyperboloidRows(Rows):
+    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``: hyperboloid coordinates, as three numbers beside X."""
+
+    times: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns, one more than X has."""
+        return self.X.shape[0], self.X.shape[1] + 1
+
+    def __getitem__(self, index: slice | Array) -> Array:
+        """Explicit rows, as float64."""
+        return np.column_stack([self.times[index], super().__getitem__(index)])
+
+    def __matmul__(self, w: Array) -> Array:
+        """``⟨u, w⟩`` of every row."""
+        return self.times * w[0] + super().__matmul__(w[1:])
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows block by block, explicit; each at least as long as wide, as what a solver keeps of one is square."""
+        step = max(self.shape[1], BLOCK_NUMBERS // self.shape[1])
+        for i in range(0, len(self.X), step):
+            cut = slice(i, i + step)
+            yield replace(Rows.explicit(self[cut], self.costs[cut]), start=i)
+
+    def weighted_sum(self, index: Array, q: Array) -> Array:
+        """``Σ q_k u_k`` over the rows with the given positions."""
+        return np.concatenate([[q @ self.times[index]], super().weighted_sum(index, q)])
+
+
+def _where_it_vanishes(u: Array, Q: Array, centre: Array, c: float) -> Array:
+    r"""The point nearest to Q where ``⟨u, X⟩ = 0``; hyperboloid coordinates are those seen from the centre.
+
+    With u₋ the functional as a vector of Minkowski's product, g its part tangent at Q and f its value there, the value
+    is :math:`f \cosh t + \|g\| \sinh t` at the distance t from Q in the direction g.
+    """
+    Q = Q / np.sqrt((Q[0] - np.linalg.norm(Q[1:])) * (Q[0] + np.linalg.norm(Q[1:])))
+    f = u @ Q
+    g = np.concatenate([[-u[0]], u[1:]]) + f * Q
+    length = np.sqrt(max(g[1:] @ g[1:] - g[0] ** 2, 0.0))
+    if length > 0:
+        limit = np.tanh(FARTHEST_SHIFT)
+        t = np.arctanh(np.clip(-f / length, -limit, limit))
+        Q = np.cosh(t) * Q + np.sinh(t) / length * g
+    return translate(Q[1:] / (1 + Q[0]) / np.sqrt(c), centre, c=c)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "origin": origin, "mean": mean, "means": means, "hull": hull, "closest": closest, "boundary": boundary,
+}  # fmt: skip
 
 
 def reference_point(reference: Reference, X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
-    """The point that ``reference`` (a strategy's name, or the point itself) stands for.
+    """The point that ``reference`` (a strategy's name, a function like one, or the point itself) stands for.
 
     Examples
     --------
@@ -69,6 +362,8 @@ def reference_point(reference: Reference, X: Array, y: Array | None, weights: Ar
     >>> X, y = np.array([[0.0, 0.0], [0.8, 0.0]]), np.array([0, 1])
     >>> reference_point("means", X, y, None, 1.0)
     array([0.5, 0. ])
+    >>> reference_point(lambda X, y, weights, c: X[0], X, y, None, 1.0)
+    array([0., 0.])
     """
     if isinstance(reference, str):
         if reference not in STRATEGIES:
@@ -77,11 +372,37 @@ def reference_point(reference: Reference, X: Array, y: Array | None, weights: Ar
                 f"Choose one of {sorted(STRATEGIES)}, or pass a point as an array of shape ({X.shape[1]},)."
             )
         return STRATEGIES[reference](X, y, weights, c)
-    p = np.asarray(reference, dtype=np.float64)
-    if p.shape != X.shape[1:]:
+    if callable(reference):
+        name = getattr(reference, "__name__", repr(reference))
+        try:
+            return _checked_point(reference(X, y, weights, c), X.shape[1], c)
+        except _NoPointError as problem:
+            raise ValueError(
+                f"reference={name} must return one point of the ball, an array of shape ({X.shape[1]},); {problem}\n"
+                "It is called with the points, labels of ±1, weights (None where equal) and c."
+            ) from None
+    try:
+        return _checked_point(reference, X.shape[1], c)
+    except _NoPointError as problem:
         raise ValueError(
-            f"The reference point must have shape ({X.shape[1]},), one coordinate per feature of X; got {p.shape}.\n"
-            f"Pass a point of the ball, or one of {sorted(STRATEGIES)}."
-        )
-    gap(p, c=c)  # refuses a point outside the ball
+            f"The reference point must have shape ({X.shape[1]},), one coordinate per feature of X; {problem}\n"
+            f"Pass a point of the ball, a function, or one of {sorted(STRATEGIES)}."
+        ) from None
+
+
+class _NoPointError(ValueError):
+    """What was given for a point, and why it is none."""
+
+
+def _checked_point(point: Any, d: int, c: float) -> Array:
+    try:
+        p = np.asarray(point, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise _NoPointError(f"got {point!r:.80}.") from None
+    if p.shape != (d,):
+        raise _NoPointError(f"got {p.shape}.")
+    try:
+        gap(p, c=c)
+    except ValueError as problem:
+        raise _NoPointError(str(problem).splitlines()[0]) from None
     return p

@@ -98,3 +98,22 @@ def test_a_mean_not_reached_is_an_error_with_the_distance_left():
 def test_no_points_have_no_mean():
     with pytest.raises(ValueError, match=r"at least one row of points; got shape \(0, 2\)"):
         frechet_mean(np.zeros((0, 2)))
+
+
+@pytest.mark.parametrize("d", [2, 20])
+def test_many_rows_have_their_mean_wherever_the_sample_begins(d):
+    """With all rows of the sample that gives the start in one corner, or without any weight."""
+    rng = np.random.default_rng(3)
+    X = cloud(rng, 50_000, d, 1.0, smallest_gap=0.01)
+    X[::5] = X[0]
+    assert gradient(X, frechet_mean(X)) < 1e-11
+    weights = np.ones(len(X))
+    weights[::5] = 0
+    assert gradient(X, frechet_mean(X, weights), weights) < 1e-11
+
+
+def test_many_rows_at_the_rim_have_their_mean():
+    rng = np.random.default_rng(4)
+    X = translate(cloud(rng, 30_000, 2, 1.0), [0.999999, 0.0])
+    m = frechet_mean(X)
+    assert gradient(X, m) < 1e-8

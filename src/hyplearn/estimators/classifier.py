@@ -11,12 +11,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
-from hyplearn.reference import reference_point
+from hyplearn.reference import STRATEGIES, reference_point
 from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
 
 # Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
 # of rows, give the same bits.
 FEW_ROWS = 10_000
+# Range of whole numbers within which labels are counted rather than hashed or sorted.
+MOST_COUNTED = 10_000
 
 
 class LabelledRows(NamedTuple):
@@ -49,12 +51,12 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
 
     def _labelled_rows(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, reset: bool) -> LabelledRows:
         """Validate training data; learn ``classes_`` unless they are known."""
-        p = None if isinstance(self.reference, str) else np.asarray(self.reference, dtype=np.float64)
+        p = self._given_points()
         X, rooms, squares, y = ball_rows(self, X, y=y, reset=reset, p=p)
         if y.dtype.kind not in "iubUS":  # whole numbers, booleans and text are classes whatever their values
             check_classification_targets(y)
         if reset:
-            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            self.classes_ = _distinct(y) if classes is None else np.unique(np.asarray(classes))
             if len(self.classes_) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs samples of at least 2 classes; "
@@ -113,16 +115,30 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
     def _binary_labels(self, data: LabelledRows, k: int) -> Array:
         return np.where(data.y == self._positive(k), 1.0, -1.0)
 
+    def _given_points(self) -> Array | None:
+        """The reference as an array, unless it is a strategy."""
+        if isinstance(self.reference, str) or callable(self.reference):
+            return None
+        try:
+            return np.asarray(self.reference, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"reference must be a point of shape (n_features,), or points of shape (n_classes, n_features), of "
+                f"equal length and real; got {self.reference!r:.80}.\n"
+                f"Pass such an array, a function, or one of {sorted(STRATEGIES)}."
+            ) from None
+
     def _reference_points(self, data: LabelledRows) -> Array:
         """One reference point per problem: a strategy sees the two classes of each, an array is one point or K."""
         c = absolute_curvature(self.curvature)
-        if not isinstance(self.reference, str) and np.ndim(self.reference) == 2:
-            if len(self.reference) != self._n_problems:
+        given = self._given_points()
+        if given is not None and given.ndim == 2:
+            if len(given) != self._n_problems:
                 raise ValueError(
-                    f"{self._n_problems} binary problems need as many reference points; got {len(self.reference)}.\n"
+                    f"{self._n_problems} binary problems need as many reference points; got {len(given)}.\n"
                     "Pass one point for all, or one per class (one in all for two classes)."
                 )
-            return np.stack([reference_point(p, data.X, None, None, c) for p in self.reference])
+            return np.stack([reference_point(p, data.X, None, None, c) for p in given])
         points = []
         for k in range(self._n_problems):
             X, y, weights = data.X, self._binary_labels(data, k), data.weights
@@ -173,6 +189,14 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
         if data.offsets is not None and np.array_equal(data.offsets[0], p):
             squares = data.offsets[1]
         return implicit_rows(data.X, p, features=features, c=c, rooms=data.rooms, squares=squares)
+
+
+def _distinct(y: Array) -> Array:
+    """The sorted distinct labels; whole numbers of a small range are counted, which is several times as fast."""
+    if y.dtype.kind in "iu" and y.size and int(y.max()) - int(y.min()) <= MOST_COUNTED:
+        least = y.min()
+        return (np.flatnonzero(np.bincount(y - least)) + least).astype(y.dtype)
+    return np.unique(y)
 
 
 def _merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:

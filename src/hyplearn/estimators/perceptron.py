@@ -214,10 +214,15 @@ class PoincarePerceptron(_PerceptronClassifier):
 
     Parameters
     ----------
-    reference : {"means", "mean", "origin"} or array-like, default="means"
-        The point through which each boundary passes: between the means of the two sides, where both are equally likely;
-        the mean of all points; the centre of the ball; or the point itself, of shape (n_features,) for all problems, or
-        (n_classes, n_features).
+    reference : str, callable or array-like, default="means"
+        The point through which each boundary passes. "means": between the means of the two sides, where both are
+        equally likely. "boundary": on the hyperplane of a convex fit for which p is free, halfway between the hulls of
+        the two sides where these do not meet, so that the perceptron converges wherever it can. "hull": the paper's,
+        the midpoint of the closest vertices of their hulls, in up to five dimensions. "closest": the midpoint of the
+        closest points of their hulls. "mean": the mean of all points. "origin": the centre of the ball. A function of
+        the points, their labels ±1, their weights (None where equal) and c = -curvature that returns the point; or the
+        point itself, of shape (n_features,) for all problems, or (n_classes, n_features). See
+        :mod:`hyplearn.reference`.
     max_epochs : int, default=1000
         Largest number of passes over the data.
     shuffle : bool, default=True
@@ -290,7 +295,7 @@ class PoincareSecondOrderPerceptron(_PerceptronClassifier):
 
     Parameters
     ----------
-    reference : {"means", "mean", "origin"} or array-like, default="means"
+    reference : str, callable or array-like, default="means"
         The point through which each boundary passes; this and all other parameters but ``a`` are those of
         :class:`PoincarePerceptron`.
     a : float, default=1.0

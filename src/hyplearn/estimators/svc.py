@@ -75,10 +75,14 @@ class PoincareSVC(TangentClassifier):
 
     Parameters
     ----------
-    reference : {"means", "mean", "origin"} or array-like, default="means"
-        The point through which each boundary passes: between the means of the two sides, where both are equally likely;
-        the mean of all points; the centre of the ball; or the point itself, of shape (n_features,) for all problems, or
-        (n_classes, n_features).
+    reference : str, callable or array-like, default="boundary"
+        The point through which each boundary passes. "boundary": on the hyperplane of a convex fit for which p is free,
+        halfway between the hulls of the two sides where these do not meet. "means": between the means of the two sides,
+        where both are equally likely. "hull": the paper's, the midpoint of the closest vertices of their hulls, in up
+        to five dimensions. "closest": the midpoint of the closest points of their hulls. "mean": the mean of all
+        points. "origin": the centre of the ball. A function of the points, their labels ±1, their weights (None where
+        equal) and c = -curvature that returns the point; or the point itself, of shape (n_features,) for all problems,
+        or (n_classes, n_features). See :mod:`hyplearn.reference`.
     C : float, default=1.0
         Cost of a violated margin; ``numpy.inf`` asks for the hard margin, which exists only where a geodesic through
         the reference point separates the classes.
@@ -148,7 +152,7 @@ class PoincareSVC(TangentClassifier):
 
     def __init__(
         self,
-        reference: Any = "means",
+        reference: Any = "boundary",
         *,
         C: float = 1.0,
         loss: str = "hinge",

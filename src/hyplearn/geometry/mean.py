@@ -1,12 +1,21 @@
 """The Fréchet mean, by Newton's method with a proof of how near it is."""
 
+import math
+
 import numpy as np
+from numba import njit
 from scipy.sparse.linalg import LinearOperator, cg
 
 from hyplearn.geometry.arrays import Array, Points, Scalars
-from hyplearn.geometry.ball import exp_map, gap, shrink
+from hyplearn.geometry.ball import exp_map, gap
 from hyplearn.geometry.border import border, check_inside
-from hyplearn.geometry.kernels import centred_dot, centred_sum, offsets
+from hyplearn.geometry.kernels import centred_dot, centred_sum, gaps, shrink, squared_distance, unrolled
+
+# Rows, spread evenly, whose mean is a start for that of many; it need not be exact.
+SAMPLE, SAMPLE_TOL = 10_000, 1e-4
+NEAR_THE_RIM = 0.01
+# Up to so many dimensions the Hessian is formed, which then is one pass.
+FEW_DIMENSIONS = 16
 
 
 @border("X", scalars=("weights",), into_ball=True)
@@ -43,25 +52,35 @@ def frechet_mean(
     if X.ndim != 2 or len(X) == 0:
         raise ValueError(f"X must hold at least one row of points; got shape {X.shape}.\nPass shape (n, d), n ≥ 1.")
     weights = _normalised(weights, len(X))
-    first = X[np.argmax(weights > 0)]
-    if np.all((first == X).all(axis=1) | (weights == 0)):
-        gap(first, c=c)  # refuses a point outside the ball
+    rooms = gaps(X, c)
+    check_inside(X, rooms, c)
+    if _all_alike(X, weights):
+        first: Array = X[np.argmax(weights > 0)]
         return first
-    # From the centre, where every step is exact: at the rim floats are too sparse to move by less than a unit.
-    state = _MeanEquations(X, weights, np.zeros(X.shape[1]), c)
+    state = _MeanEquations(X, rooms, weights, _start(X, weights, c), c)
     for _ in range(max_iter):
-        spacing = 4 * np.finfo(float).eps / float(gap(state.m, c=c))
+        spacing = 4 * np.finfo(float).eps / state.room
         if state.residual <= max(tol, spacing):
             return state.m
-        newton = _MeanEquations(X, weights, state.moved(state.newton_step()), c)
-        if newton.residual <= state.residual / 2:
-            state = newton
-        else:
-            state = _MeanEquations(X, weights, state.moved(state.gradient / state.stiffness), c)
+        newton = state.at(state.moved(state.newton_step()))
+        state = newton if newton.residual <= state.residual / 2 else state.at(state.moved(state.majorising_step()))
     raise ArithmeticError(
         f"The Fréchet mean of {len(X)} points was not reached in {max_iter} steps: it lies within "
         f"{state.residual:.3g} of the last iterate, tol is {tol:g}.\nRaise max_iter or tol."
     )
+
+
+def _start(X: Array, weights: Array, c: float) -> Array:
+    """The mean of some rows where there are many; otherwise the centre, where every step is exact.
+
+    At the rim floats are too sparse to move by less than a unit, so no start is taken there.
+    """
+    stride = len(X) // SAMPLE
+    if stride > 1 and weights[::stride].any():
+        m: Array = frechet_mean(X[::stride], weights[::stride], tol=SAMPLE_TOL, c=c)
+        if gap(m, c=c) > NEAR_THE_RIM:
+            return m
+    return np.zeros(X.shape[1])
 
 
 def _normalised(weights: Array | None, n: int) -> Array:
@@ -75,38 +94,91 @@ def _normalised(weights: Array | None, n: int) -> Array:
     return weights / weights.sum()
 
 
+@njit(cache=True, error_model="numpy")
+def _all_alike(X, weights):  # type: ignore[no-untyped-def]
+    """Whether all rows with a weight are equal."""
+    first, alike = np.argmax(weights > 0), True
+    for i in range(first + 1, X.shape[0]):
+        alike = alike and (weights[i] == 0 or np.array_equal(X[i], X[first]))
+    return alike
+
+
 class _MeanEquations:
     """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1."""
 
-    def __init__(self, X: Array, weights: Array, m: Array, c: float) -> None:
-        self.X, self.weights, self.m, self.c = X, weights, m, c
-        room = gap(m, c=c)
-        rooms, squares = offsets(X, m, c)
-        check_inside(X, rooms, c)
-        half = np.sqrt(c * squares / (room * rooms))
-        rho = 2 * np.arcsinh(half)
+    def __init__(self, X: Array, rooms: Array, weights: Array, m: Array, c: float) -> None:
+        self.X, self.rooms, self.weights, self.m, self.c = X, rooms, weights, m, c
+        self.room = float(gap(m, c=c))
         # Row i in frame coordinates is along_i (x_i - m) + base_i m.
-        self.along = np.sqrt(c) * 2 / rooms * shrink(half)
-        self.base = -self.along * c * squares / room
-        self.gradient = self._transposed(weights)
+        self.along, self.base, self.radial = (np.empty(len(X)) for _ in range(3))
+        sums = np.zeros(X.shape[1])
+        self.stiffness, base = _equations(
+            X, unrolled(m), rooms, weights, self.room, c, self.along, self.base, self.radial, sums
+        )
+        self.gradient = sums + base * m
         self.residual = float(np.linalg.norm(self.gradient))
-        across = np.divide(rho, np.tanh(rho), out=np.ones_like(rho), where=rho > 0)
-        self.stiffness = float(weights @ across)
-        self.radial = np.divide(across - 1, rho**2, out=np.zeros_like(rho), where=rho > 0)
 
-    def _transposed(self, q: Array) -> Array:
-        return centred_sum(self.X, q * self.along, self.m) + (q @ self.base) * self.m
+    def at(self, m: Array) -> "_MeanEquations":
+        """The same at another point."""
+        return _MeanEquations(self.X, self.rooms, self.weights, m, self.c)
+
+    def newton_step(self) -> Array:
+        """The step at whose end the quadratic model of the objective is least, or near it in many dimensions."""
+        d = len(self.m)
+        if d <= FEW_DIMENSIONS:
+            curvature = np.zeros((d, d))
+            _add_squares(self.X, unrolled(self.m), self.weights * self.radial, self.along, self.base, curvature)
+            return np.linalg.solve(self.stiffness * np.eye(d) - curvature, self.gradient)
+        operator = LinearOperator((d, d), matvec=self._hessian_times)
+        step, _ = cg(operator, self.gradient, rtol=min(0.1, self.residual), maxiter=d)
+        return step
+
+    def majorising_step(self) -> Array:
+        """The step for the largest curvature that any direction can have."""
+        return self.gradient / self.stiffness
 
     def _hessian_times(self, u: Array) -> Array:
         """``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``: 1 along each geodesic to a point, ρ coth ρ across."""
         projected = self.along * centred_dot(self.X, u, self.m) + self.base * (self.m @ u)
-        return self.stiffness * u - self._transposed(self.weights * self.radial * projected)
-
-    def newton_step(self) -> Array:
-        size = len(self.m)
-        operator = LinearOperator((size, size), matvec=self._hessian_times)
-        step, _ = cg(operator, self.gradient, rtol=min(0.1, self.residual), maxiter=size)
-        return step
+        q = self.weights * self.radial * projected
+        return self.stiffness * u - centred_sum(self.X, q * self.along, self.m) - (q @ self.base) * self.m
 
     def moved(self, step: Array) -> Array:
-        return exp_map(step * gap(self.m, c=self.c) / (2 * np.sqrt(self.c)), self.m, c=self.c)
+        """The point reached from m by a step in frame coordinates."""
+        return exp_map(step * self.room / (2 * np.sqrt(self.c)), self.m, c=self.c)
+
+
+@njit(cache=True, error_model="numpy")
+def _equations(X, m, rooms, weights, room, c, along, base, radial, sums):  # type: ignore[no-untyped-def]
+    """One pass: the numbers of each row, ``Σ w along (x - m)`` into ``sums``; ``Σ w ρ coth ρ`` and ``Σ w base``.
+
+    ``radial`` receives ``(ρ coth ρ - 1) / ρ²``.
+    """
+    stiffness, base_sum = 0.0, 0.0
+    for i in range(X.shape[0]):
+        bend = c * squared_distance(X, i, m) / room
+        u2 = bend / rooms[i]
+        ratio = shrink(u2)
+        across = ratio * (1.0 + 2.0 * u2)
+        square = 4.0 * u2 * (1.0 + u2) * ratio * ratio
+        radial[i] = (across - 1.0) / square if square > 0.0 else 0.0
+        along[i] = 2.0 * math.sqrt(c) / rooms[i] * ratio
+        base[i] = -along[i] * bend
+        stiffness += weights[i] * across
+        base_sum += weights[i] * base[i]
+        scaled = weights[i] * along[i]
+        for j in range(len(m)):
+            sums[j] += scaled * (X[i, j] - m[j])
+    return stiffness, base_sum
+
+
+@njit(cache=True, error_model="numpy")
+def _add_squares(X, m, q, along, base, out):  # type: ignore[no-untyped-def]
+    """Add ``Σ q v vᵀ`` over the rows v in frame coordinates to ``out``."""
+    v = np.empty(len(m))
+    for i in range(X.shape[0]):
+        for j in range(len(m)):
+            v[j] = along[i] * (X[i, j] - m[j]) + base[i] * m[j]
+        for j in range(len(m)):
+            for k in range(len(m)):
+                out[j, k] += q[i] * v[j] * v[k]
