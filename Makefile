@@ -48,6 +48,8 @@ bench: install ## speed beside rivals, as ratios in one run
 reproduce: install ## the paper's tables, into experiments/results
 	@echo "==> Table I: updates of the perceptrons (a minute or two)"
 	@$(BIN)/python experiments/table1.py
+	@echo "==> Reference points: every strategy on published and synthetic sets (ten minutes or so)"
+	@$(BIN)/python experiments/reference_points.py
 
 clean: ## remove .venv and everything generated
 	rm -rf $(VENV) out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
