@@ -8,8 +8,13 @@ Olsson, in 30 random splits of the official sizes; the mammals of WordNet, 5-fol
 classes of different width or weight; points on the two sides of a hyperplane that has to be found, where a tenth of
 the labels may be wrong. Synthetic test sets have 5,000 rows and true labels.
 
-The form and the constants of "boundary" were chosen by comparing some forty variants on these very sets, in the same
+The form and the constants of "boundary" were chosen by comparing some sixty variants on these very sets, in the same
 splits: of it the table is a description, not an independent test.
+
+The calibration matters as much as the point on few rows, and was settled after a first table, in favour of the paper's.
+With plain logistic regression on the scores in place of Platt's smoothed targets, Olsson's 30 splits read: "boundary"
+91.2, "means" 92.1, "hull" 90.3, the authors' points 90.5, Euclidean SVM 83.6 %: all higher, "means" first, and the
+Euclidean SVM less far behind. The large sets change by less than 0.1.
 
     python experiments/reference_points.py     # some minutes; writes experiments/results/reference_points.{csv,md,json}
     python experiments/reference_points.py --sets olsson mammals --output out
@@ -45,7 +50,8 @@ from hyplearn.datasets import (
 from hyplearn.tangent import from_frame
 
 NOTE = """Test accuracy in per cent, mean ± standard deviation over splits. The form and the constants of "boundary",
-and the largest shift of "means", were chosen on these sets."""
+and the largest shift of "means", were chosen on these sets. On Olsson the order of the best depends on how scores are
+calibrated: `experiments/reference_points.py` tells."""
 STRATEGIES = ("boundary", "means", "closest", "hull", "mean", "origin")
 RIVALS = ("authors", "Euclidean SVM", "softmax")
 PUBLISHED = {"olsson": fetch_olsson, "cifar10": fetch_cifar10, "fashion-mnist": fetch_fashion_mnist}

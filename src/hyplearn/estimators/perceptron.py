@@ -217,7 +217,7 @@ class PoincarePerceptron(_PerceptronClassifier):
     reference : str, callable or array-like, default="means"
         The point through which each boundary passes. "means": between the means of the two sides, where both are
         equally likely. "boundary": on the hyperplane of a convex fit for which p is free, halfway between the hulls of
-        the two sides where these do not meet, so that the perceptron converges wherever it can. "hull": the paper's,
+        the two sides where these do not meet, so that a boundary through it separates them. "hull": the paper's,
         the midpoint of the closest vertices of their hulls, in up to five dimensions. "closest": the midpoint of the
         closest points of their hulls. "mean": the mean of all points. "origin": the centre of the ball. A function of
         the points, their labels ±1, their weights (None where equal) and c = -curvature that returns the point; or the
