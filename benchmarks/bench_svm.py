@@ -11,13 +11,12 @@ LinearSVC with the squared hinge solves another problem, and is here for its spe
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from timing import best
+from timing import best, peak_beside
 
 from hyplearn import PoincareSVC
 from hyplearn.datasets import fetch_fashion_mnist, make_ball_classification
@@ -96,17 +95,11 @@ def separable():
 
 def memory():
     """Peak memory beyond X while fitting 1e5 × 1000, each in a process of its own."""
-    print()
+    print(flush=True)
     for name in ("ours", "rival"):
         print(
             subprocess.run([sys.executable, __file__, f"memory-{name}"], capture_output=True, text=True).stdout, end=""
         )
-
-
-def memory_status(field):
-    """Bytes that this process holds (VmRSS) or has held at most (VmHWM)."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
-    return 1024 * int(line.split()[1])
 
 
 def peak(name):
@@ -116,10 +109,7 @@ def peak(name):
     small = slice(0, 3000)
     model = PoincareSVC(p, C=C) if name == "ours" else LinearSVC(loss="hinge", dual=True, C=C, fit_intercept=False)
     model.fit(rows[small], y[small])  # compile and load libraries outside the measure
-    Path("/proc/self/clear_refs").write_text("5")  # Linux: the peak starts again from what is held now
-    before = memory_status("VmRSS")
-    model.fit(rows, y)
-    extra = memory_status("VmHWM") - before
+    extra = peak_beside(lambda: model.fit(rows, y))
     print(f"peak memory of {name:>5} beside X: {extra / X.nbytes:.2f} × the bytes of X")
 
 

@@ -101,7 +101,7 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
     X, c, y = as_rows(X, "X"), check_c(c), np.asarray(y)
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
-    classes = _classes(y)
+    classes = distinct(y)
     if len(classes) != 2:
         raise ValueError(
             f"Separation is a matter of exactly 2 classes; y holds {len(classes)}: {classes.tolist()[:5]}.\n"
@@ -154,7 +154,7 @@ def _problem(name: str, X: Array, y: Array | None, weights: Array | None, most: 
     elif not weights.all():
         present = np.flatnonzero(weights)
         X, y, weights = X[present], y[present], weights[present]
-    classes = _classes(y)
+    classes = distinct(y)
     if len(classes) > most:
         raise ValueError(
             f'reference="{name}" lies between 2 classes; got {len(classes)}.\n'
@@ -163,7 +163,7 @@ def _problem(name: str, X: Array, y: Array | None, weights: Array | None, most: 
     return _Problem(X, y, weights, [np.flatnonzero(y == label) for label in classes])
 
 
-def _classes(y: Array) -> Array:
+def distinct(y: Array) -> Array:
     """The labels in order; two numbers are found without sorting them all."""
     if y.size and y.dtype.kind in "fiu":
         ends = np.array([y.min(), y.max()])

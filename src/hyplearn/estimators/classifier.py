@@ -11,14 +11,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
-from hyplearn.reference import STRATEGIES, reference_point
+from hyplearn.reference import STRATEGIES, distinct, reference_point
 from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
 
 # Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
 # of rows, give the same bits.
 FEW_ROWS = 10_000
-# Range of whole numbers within which labels are counted rather than hashed or sorted.
-MOST_COUNTED = 10_000
 
 
 class LabelledRows(NamedTuple):
@@ -56,7 +54,7 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
         if y.dtype.kind not in "iubUS":  # whole numbers, booleans and text are classes whatever their values
             check_classification_targets(y)
         if reset:
-            self.classes_ = _distinct(y) if classes is None else np.unique(np.asarray(classes))
+            self.classes_ = distinct(y) if classes is None else np.unique(np.asarray(classes))
             if len(self.classes_) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs samples of at least 2 classes; "
@@ -189,14 +187,6 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
         if data.offsets is not None and np.array_equal(data.offsets[0], p):
             squares = data.offsets[1]
         return implicit_rows(data.X, p, features=features, c=c, rooms=data.rooms, squares=squares)
-
-
-def _distinct(y: Array) -> Array:
-    """The sorted distinct labels; whole numbers of a small range are counted, which is several times as fast."""
-    if y.dtype.kind in "iu" and y.size and int(y.max()) - int(y.min()) <= MOST_COUNTED:
-        least = y.min()
-        return (np.flatnonzero(np.bincount(y - least)) + least).astype(y.dtype)
-    return np.unique(y)
 
 
 def _merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:

@@ -23,7 +23,7 @@ from hyplearn.rows import Rows
 from hyplearn.solvers.sgd import Descent, solve_sgd
 from hyplearn.solvers.solution import Solution, relative_gap
 from hyplearn.solvers.svm import solve_svm
-from hyplearn.tangent import Features, frame_coordinates, z_dot, z_features
+from hyplearn.tangent import Features, frame_coordinates, z_features
 
 # Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
 # that an interrupt is answered at once.
@@ -372,18 +372,13 @@ class PoincareSVC(TangentClassifier):
         self.support_vectors_ = data.X[self.support_]
         self.dual_coef_ = np.zeros((len(solutions), len(self.support_)))
         self.margin_ = np.empty(len(solutions))
-        for k, solution in enumerate(solutions):
+        present = slice(None) if data.weights is None else data.weights > 0
+        root = np.sqrt(absolute_curvature(self.curvature))
+        for k, (solution, heights) in enumerate(zip(solutions, self._heights(data.X, data.rooms), strict=True)):
             y = self._binary_labels(data, k)
             places = np.searchsorted(self.support_, solution.support)
             self.dual_coef_[k, places] = y[solution.support] * solution.alpha
-            self.margin_[k] = self._least_distance(data, y, k)
-
-    def _least_distance(self, data: LabelledRows, y: Array, k: int) -> float:
-        c, length = absolute_curvature(self.curvature), np.linalg.norm(self.coef_[k]) or 1.0
-        heights = y * z_dot(data.X, self.coef_[k] / length, self.reference_[k], c=c, rooms=data.rooms)
-        if data.weights is not None:
-            heights = heights[data.weights > 0]
-        return float(np.arcsinh(np.sqrt(c) * heights.min()) / np.sqrt(c))
+            self.margin_[k] = np.arcsinh(np.min((y * heights)[present])) / root
 
     def _complain(self) -> None:
         """An error where the hard margin has no solution, a warning where the certificate is not reached."""

@@ -50,7 +50,8 @@ def solve_sgd(
     """Descend until the objective changes by at most ``tol``, relative, from one epoch of N steps to the next."""
     n, d = source.shape
     rng, descent = np.random.default_rng(seed), Descent(np.zeros(d) if start is None else start.copy())
-    here, status, epoch = survey(source, descent.w, NOTHING, 0), "max_iter", 0
+    here, epoch = survey(source, descent.w, NOTHING, 0), 0
+    status: Status = "max_iter"
     for epoch in range(1, max_iter + 1):
         descent.visit(source, rng.integers(n, size=n), n)
         there = survey(source, descent.w.copy(), NOTHING, 0)
@@ -64,8 +65,9 @@ def solve_sgd(
     scale, dual = _dual_bound(here)
     support, alpha, v = collect(source, here, np.array([scale * here.clamped_cost]))
     gap = relative_gap(here.primal, dual)
-    found: Status = "optimal" if gap <= tol else "stopped" if status == "stopped" else "max_iter"
-    return Solution(here.w, support, alpha, v, here.primal, dual, gap, found, epoch, 2 * epoch + 2)
+    if gap <= tol:
+        status = "optimal"
+    return Solution(here.w, support, alpha, v, here.primal, dual, gap, status, epoch, 2 * epoch + 2)
 
 
 def _dual_bound(here: Survey) -> tuple[float, float]:

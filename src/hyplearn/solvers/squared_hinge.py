@@ -110,7 +110,7 @@ def _interpolated(source: Rows, point: Point, tol: float, status: Status, n_iter
 
     .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
     """
-    parts = [part for part in source.map(_active_block, point.w) if len(part[0])]
+    parts = [part for part in source.map(_active, point.w) if len(part[0])]
     support, rows, costs = (np.concatenate([part[k] for part in parts]) for k in range(3))
     system = rows @ rows.T + np.diag(1 / (2 * costs))
     alpha = np.maximum(np.linalg.lstsq(system, np.ones(len(rows)), rcond=None)[0], 0)
@@ -163,7 +163,7 @@ def _point(source: Rows, w: Array) -> Point:
 
 
 def _point_block(block: Rows, w: Array) -> Point:
-    rows, costs = _active(block, w)[1:3]
+    _, rows, costs = _active(block, w)
     room = 1 - rows @ w
     alpha = 2 * costs * room
     scaled = np.sqrt(2 * costs)[:, None] * rows
@@ -171,16 +171,11 @@ def _point_block(block: Rows, w: Array) -> Point:
 
 
 def _active(block: Rows, w: Array) -> tuple[Array, Array, Array]:
-    """Positions within the block, rows and costs of the rows with margin below 1."""
+    """Positions in the source, rows and costs of the rows of a block with margin below 1."""
     index = np.flatnonzero((block @ w < 1) & (block.costs > 0))
-    return index, block[index], block.costs[index]
-
-
-def _active_block(block: Rows, w: Array) -> tuple[Array, Array, Array]:
-    index, rows, costs = _active(block, w)
-    return index + block.start, rows, costs
+    return index + block.start, block[index], block.costs[index]
 
 
 def _alpha_block(block: Rows, w: Array) -> tuple[Array, Array]:
-    index, rows, costs = _active(block, w)
-    return index + block.start, 2 * costs * (1 - rows @ w)
+    support, rows, costs = _active(block, w)
+    return support, 2 * costs * (1 - rows @ w)

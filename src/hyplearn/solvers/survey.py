@@ -113,14 +113,7 @@ def survey(source: Rows, w: Array, band: Band, most: int) -> Survey:
 
 
 def _survey_block(block: Rows, w: Array, band: Band, most: int) -> Survey:
-    sides, counts, clamped = (
-        np.empty(len(block.X), dtype=np.int8),
-        np.zeros((2, BINS), dtype=np.int64),
-        np.zeros(w.size),
-    )
-    loss, least, longest, base, cost = _survey(
-        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides, counts, clamped
-    )
+    sides, counts, clamped, (loss, least, longest, base, cost) = _surveyed(block, w, band)
     index = np.flatnonzero(sides == GATHERED)
     complete = len(index) <= most
     index = index if complete else index[:0]
@@ -132,12 +125,17 @@ def _survey_block(block: Rows, w: Array, band: Band, most: int) -> Survey:
 
 def sides(block: Rows, w: Array, band: Band) -> Array:
     """Where each row of a block went in the survey at w: ignored, gathered or clamped."""
-    out = np.empty(len(block.X), dtype=np.int8)
-    counts, clamped = np.zeros((2, BINS), dtype=np.int64), np.zeros(w.size)
-    _survey(
-        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, out, counts, clamped
+    return _surveyed(block, w, band)[0]
+
+
+def _surveyed(block: Rows, w: Array, band: Band) -> tuple[Array, Array, Array, tuple[float, ...]]:
+    """Sides, counts and clamped sum of a block, and the five numbers that the kernel returns."""
+    sides, counts = np.empty(len(block.X), dtype=np.int8), np.zeros((2, BINS), dtype=np.int64)
+    clamped = np.zeros(w.size)
+    numbers = _survey(
+        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides, counts, clamped
     )
-    return out
+    return sides, counts, clamped, numbers
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
