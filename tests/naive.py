@@ -124,3 +124,14 @@ def sides(U, C, w, below, above):
     g, length = U @ w - 1, norm(U)
     paid, near = C > 0, np.abs(g) <= np.where(g < 0, below, above) * length
     return paid & near, paid & ~near & (g < 0)
+
+
+def platt_loss(sigmoid, scores, positive, weights):
+    """The negative log-likelihood of Lin, Lin and Weng (2007), with Platt's targets and weights as copies."""
+    a, b = sigmoid
+    W_positive, W_negative = weights[positive].sum(), weights[~positive].sum()
+    total = 0.0
+    for s, is_positive, w in zip(scores, positive, weights, strict=True):
+        t = (W_positive + 1) / (W_positive + 2) if is_positive else 1 / (W_negative + 2)
+        total += w * (t * np.logaddexp(0, -(a * s + b)) + (1 - t) * np.logaddexp(0, a * s + b))
+    return total

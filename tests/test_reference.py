@@ -388,5 +388,5 @@ def test_ragged_references_are_refused_by_estimators(labelled):
 
 def test_a_strategy_is_a_function_in_the_table(labelled, monkeypatch):
     X, y = labelled
-    monkeypatch.setitem(STRATEGIES, "first", lambda X, y, weights, c: X[0])
+    monkeypatch.setitem(STRATEGIES, "first", lambda X, y, weights, c, threads: X[0])
     assert np.array_equal(reference_point("first", X, y, None, 1.0), X[0])

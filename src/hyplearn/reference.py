@@ -1,11 +1,12 @@
 """Where the reference point p comes from.
 
 A strategy is a function of the points, their labels (None where there are none), their weights (None where all are
-equal) and c that returns one point of the ball; it stands in ``STRATEGIES`` under the name by which estimators know it.
-Whoever has a better idea passes a function of the same form.
+equal) and c that returns one point of the ball. Those in ``STRATEGIES`` are known to estimators by name and take the
+number of threads too; whoever has a better idea passes a function.
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,7 +17,8 @@ from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.border import as_rows, check_c
 from hyplearn.geometry.closest import ClosestPoints, HalfSpace
 from hyplearn.geometry.hull import hull_midpoint
-from hyplearn.geometry.kernels import gaps, offsets
+from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.mean import mean_and_variance
 from hyplearn.rows import BLOCK_NUMBERS, Rows
 from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import implicit_rows, z_dot, z_features
@@ -28,6 +30,8 @@ Reference: TypeAlias = str | Array | Strategy
 # In the disk a boundary this far off leaves a twentieth of the directions behind it. Fashion-MNIST and the mammals lose
 # accuracy beyond it, and little is gained: who weighs a class so low does not want to see it.
 FARTHEST_SHIFT = 2.5
+# Proven distance of the class means from the true ones, which in fact are nearer by far: a last step squares it.
+MEAN_TOL = 1e-6
 # Cost of a row in the convex fit of "boundary": with 1 the 231 rows of Olsson's cells lose two points and more.
 FIT_COST = 0.005
 # Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
@@ -172,17 +176,17 @@ def distinct(y: Array) -> Array:
     return np.unique(y)
 
 
-def origin(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+def origin(X: Array, y: Array | None, weights: Array | None, c: float, threads: int = 1) -> Array:
     """The centre of the ball, whatever the data."""
     return np.zeros(X.shape[1])
 
 
-def mean(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+def mean(X: Array, y: Array | None, weights: Array | None, c: float, threads: int = 1) -> Array:
     """The weighted Fréchet mean of all points."""
     return frechet_mean(X.astype(np.float64, copy=False), weights, c=c)
 
 
-def means(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+def means(X: Array, y: Array | None, weights: Array | None, c: float, threads: int = 1) -> Array:
     r"""Between the means of two classes, where both are equally likely; of more classes, the mean of their means.
 
     On the geodesic from :math:`m_-` to :math:`m_+`, at the signed distance from its midpoint
@@ -195,33 +199,31 @@ def means(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
     radius; a class without weight does not count.
     """
     X, y, weights, members = _problem("means", X, y, weights, most=np.inf)
-    centres = np.stack([_class_mean(X, weights, m, c) for m in members])
+    with ThreadPoolExecutor(min(threads, len(members))) as pool:
+        classes = list(pool.map(lambda own: _class_mean(X, weights, own, c), members))
+    centres = np.stack([mean for mean, _, _ in classes])
     apart = distance(centres[0], centres[-1], c=c)
     if len(members) != 2 or apart == 0:
         return mean(centres, None, None, c)
-    total = [weights[m].sum() for m in members]
-    spread = sum(weights[m] @ _distances(X, p, c)[m] ** 2 for m, p in zip(members, centres, strict=True))
-    shift = spread / sum(total) / X.shape[1] / apart * np.log(total[0] / total[1])
+    (_, variance_a, total_a), (_, variance_b, total_b) = classes
+    spread = (total_a * variance_a + total_b * variance_b) / (total_a + total_b) / X.shape[1]
     limit = FARTHEST_SHIFT / np.sqrt(c)
-    return geodesic(centres[0], centres[1], 0.5 + np.clip(shift, -limit, limit) / apart, c=c)
+    shift = np.clip(spread / apart * np.log(total_a / total_b), -limit, limit)
+    return geodesic(centres[0], centres[1], 0.5 + shift / apart, c=c)
 
 
-def _class_mean(X: Array, weights: Array, members: Array, c: float) -> Array:
-    """The mean of some rows; of many numbers without a copy of them."""
+def _class_mean(X: Array, weights: Array, members: Array, c: float) -> tuple[Array, float, float]:
+    """The mean of some rows, their mean squared distance to it, and their weight; of many numbers without a copy."""
+    total = float(weights[members].sum())
     if X.size <= EXPLICIT_NUMBERS:
-        return mean(X[members], None, weights[members], c)
-    own = np.zeros(len(X))
-    own[members] = weights[members]
-    return mean(X, None, own, c)
+        X, shares = X[members].astype(np.float64, copy=False), weights[members] / total
+    else:
+        shares = np.zeros(len(X))
+        shares[members] = weights[members] / total
+    return *mean_and_variance(X, gaps(X, c), shares, c, tol=MEAN_TOL), total
 
 
-def _distances(X: Array, p: Array, c: float) -> Array:
-    """Distance of every row to p, without anything of the size of X."""
-    rooms, squares = offsets(X, p, c)
-    return 2 / np.sqrt(c) * np.arcsinh(np.sqrt(c * squares / (rooms * gap(p, c=c))))
-
-
-def hull(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+def hull(X: Array, y: Array | None, weights: Array | None, c: float, threads: int = 1) -> Array:
     """The paper's point: the midpoint of the closest vertices of the hulls of two classes, in up to five dimensions.
 
     Made for classes that a geodesic separates, and even there it may lie where none does; where classes overlap it is
@@ -233,7 +235,7 @@ def hull(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
     return hull_midpoint(X[members[0]], X[members[1]], c=c).astype(np.float64)
 
 
-def closest(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+def closest(X: Array, y: Array | None, weights: Array | None, c: float, threads: int = 1) -> Array:
     """The midpoint of the closest points of the hulls of two classes: where one separates them, so does one through it.
 
     Where the hulls intersect, a point that both hold: which of them is arbitrary, and a boundary need not pass there.
@@ -249,7 +251,7 @@ def closest(X: Array, y: Array | None, weights: Array | None, c: float) -> Array
     return found.witness
 
 
-def boundary(X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+def boundary(X: Array, y: Array | None, weights: Array | None, c: float, threads: int = 1) -> Array:
     r"""A point of the boundary that a convex fit finds, p being free.
 
     Where a geodesic hyperplane separates the classes, the midpoint of the closest points of their hulls, as in
@@ -274,16 +276,16 @@ def boundary(X: Array, y: Array | None, weights: Array | None, c: float) -> Arra
         found = _separation(X[members[0]], X[members[1]], c)
         if found.hyperplane is not None:
             return found.hyperplane[1]
-    centre = means(X, y, weights, c)
+    centre = means(X, y, weights, c, threads)
     stride = -(-len(X) * X.shape[1] ** 2 // FIT_WORK)
     sides = np.where(y[::stride] == y[members[1][0]], 1.0, -1.0)
-    rows = _hyperboloid_rows(X[::stride], sides, FIT_COST * stride * weights[::stride], centre, c)
+    rows = _hyperboloid_rows(X[::stride], sides, FIT_COST * stride * weights[::stride], centre, c, threads)
     u = solve_svm(rows, loss="squared_hinge", tol=FIT_TOL if stride == 1 else SAMPLE_TOL).w
     near = weights[::stride] / (1 + np.exp(np.minimum(np.abs(rows @ u), 700.0)))
     return _where_it_vanishes(u, rows.weighted_sum(np.arange(len(near)), sides * near), centre, c)
 
 
-def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float) -> Rows:
+def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, threads: int) -> Rows:
     """Hyperboloid coordinates as seen from p, signed by y; explicit where they are not too many.
 
     These are z times √c, and cosh ρ, which is 1 less the base of z.
@@ -294,9 +296,9 @@ def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float) -> R
         rows[:, 0] = 1 - z.base
         rows[:, 1:] = np.sqrt(c) * z_features(X, p, c=c)
         rows *= y[:, None]
-        return Rows.explicit(rows, costs)
+        return replace(Rows.explicit(rows, costs), threads=threads)
     along, base = np.sqrt(c) * y * z.along, np.sqrt(c) * y * z.base
-    return HyperboloidRows(z.X, p, along, base, costs, times=y * (1 - z.base))
+    return HyperboloidRows(z.X, p, along, base, costs, times=y * (1 - z.base), threads=threads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,13 +349,17 @@ def _where_it_vanishes(u: Array, Q: Array, centre: Array, c: float) -> Array:
     return translate(Q[1:] / (1 + Q[0]) / np.sqrt(c), centre, c=c)
 
 
-STRATEGIES: dict[str, Strategy] = {
+STRATEGIES: dict[str, Callable[..., Array]] = {
     "origin": origin, "mean": mean, "means": means, "hull": hull, "closest": closest, "boundary": boundary,
 }  # fmt: skip
 
 
-def reference_point(reference: Reference, X: Array, y: Array | None, weights: Array | None, c: float) -> Array:
+def reference_point(
+    reference: Reference, X: Array, y: Array | None, weights: Array | None, c: float, *, threads: int = 1
+) -> Array:
     """The point that ``reference`` (a strategy's name, a function like one, or the point itself) stands for.
+
+    Strategies work in up to ``threads`` threads; the point does not depend on their number.
 
     Examples
     --------
@@ -371,7 +377,7 @@ def reference_point(reference: Reference, X: Array, y: Array | None, weights: Ar
                 f"reference={reference!r} is no known strategy.\n"
                 f"Choose one of {sorted(STRATEGIES)}, or pass a point as an array of shape ({X.shape[1]},)."
             )
-        return STRATEGIES[reference](X, y, weights, c)
+        return STRATEGIES[reference](X, y, weights, c, threads)
     if callable(reference):
         name = getattr(reference, "__name__", repr(reference))
         try:

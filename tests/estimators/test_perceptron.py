@@ -19,7 +19,11 @@ from hyplearn.solvers.perceptron import paper_bound
 
 BOTH = [PoincarePerceptron, PoincareSecondOrderPerceptron]
 both = pytest.mark.parametrize("classifier", BOTH)
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    # Most sets here are small; tests/estimators/test_calibration.py sees this warning.
+    pytest.mark.filterwarnings("ignore:Probabilities of classes"),
+]
 
 
 @pytest.fixture
@@ -213,7 +217,7 @@ def test_renaming_the_classes_renames_the_predictions(classifier, overlapping):
 @both
 def test_many_classes_have_a_reference_point_and_a_boundary_each(classifier):
     X, y = load_mammals(return_X_y=True)
-    model = classifier(max_epochs=5).fit(X, y)
+    model = classifier(max_epochs=5, calibration=None).fit(X, y)
     assert model.coef_.shape == model.reference_.shape == (13, 2)
     assert model.decision_function(X).shape == (1170, 13)
     assert np.array_equal(model.predict(X), model.classes_[model.decision_function(X).argmax(axis=1)])
@@ -288,7 +292,7 @@ def test_a_fitted_model_survives_pickling_and_goes_on_streaming(classifier, over
 
 @both
 def test_verbose_prints_a_line_per_pass(classifier, overlapping, capsys):
-    classifier(max_epochs=3, verbose=1).fit(*overlapping)
+    classifier(max_epochs=3, verbose=1, calibration=None).fit(*overlapping)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[0].startswith(f"{classifier.__name__}: right, pass 1, ")

@@ -25,6 +25,8 @@ from hyplearn.estimators import svc as svc_module
 from hyplearn.geometry import distance, log_map, rotate, signed_distance, translate
 from hyplearn.tangent import frame_coordinates, z_features
 
+# Most sets here are small; tests/estimators/test_calibration.py sees this warning.
+pytestmark = pytest.mark.filterwarnings("ignore:Probabilities of classes")
 KINDS = [
     {"loss": "hinge", "margin": "bound"},
     {"loss": "hinge", "margin": "exact"},
@@ -373,9 +375,9 @@ def test_streams_go_on_from_chunk_to_chunk_and_from_a_fit(separable):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": 0.0}, r"C must be a positive number; got 0.0.\nPass numpy.inf"),
-        ({"C": "big"}, "C must be a positive number; got 'big'"),
-        ({"C": np.nan}, "C must be a positive number; got nan"),
+        ({"C": 0.0}, r"C must be a positive number, or one for each binary problem; got 0.0.\nPass numpy.inf"),
+        ({"C": "big"}, "C must be a positive number, or one for each binary problem; got 'big'"),
+        ({"C": np.nan}, "C must be a positive number, or one for each binary problem; got nan"),
         ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
         ({"margin": "wide"}, "margin must be one of 'bound', 'exact'; got 'wide'"),
         ({"solver": "lbfgs"}, "solver must be one of 'exact', 'sgd'; got 'lbfgs'"),

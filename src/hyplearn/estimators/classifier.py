@@ -1,22 +1,30 @@
 """What all classifiers of the tangent space share: labels, one-vs-rest, reference points, signed distances."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from hyplearn.estimators.calibration import Calibrated
+from hyplearn.estimators.parallel import single_threaded_blas, thread_count
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import gaps
 from hyplearn.reference import STRATEGIES, distinct, reference_point
 from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
 
 # Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
 # of rows, give the same bits.
 FEW_ROWS = 10_000
+# Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
+# that an interrupt is answered at once.
+SMALL_PROBLEM = 10**7
 
 
 class LabelledRows(NamedTuple):
@@ -32,7 +40,7 @@ class LabelledRows(NamedTuple):
     weights: Array | None
 
 
-class TangentClassifier(ClassifierMixin, BaseEstimator):
+class TangentClassifier(Calibrated):
     """A classifier whose boundaries are geodesic hyperplanes through one reference point per binary problem.
 
     Two classes make one problem, whose positive class is ``classes_[1]``; K > 2 classes make K problems, each class
@@ -42,6 +50,7 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
     reference: Any
     curvature: float
     outside: str
+    n_jobs: int | None
     class_weight: Any
     classes_: Array
     coef_: Array
@@ -102,14 +111,6 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
             )
         return weights
 
-    @property
-    def _n_problems(self) -> int:
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
-
-    def _positive(self, k: int) -> Any:
-        """The positive class of problem k."""
-        return self.classes_[1 if len(self.classes_) == 2 else k]
-
     def _binary_labels(self, data: LabelledRows, k: int) -> Array:
         return np.where(data.y == self._positive(k), 1.0, -1.0)
 
@@ -137,13 +138,17 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
                     "Pass one point for all, or one per class (one in all for two classes)."
                 )
             return np.stack([reference_point(p, data.X, None, None, c) for p in given])
-        points = []
-        for k in range(self._n_problems):
-            X, y, weights = data.X, self._binary_labels(data, k), data.weights
-            if isinstance(self.reference, str) and len(X) <= FEW_ROWS:
-                X, y, weights = _merged(X, y, weights)
-            points.append(reference_point(self.reference, X, y, weights, c))
-        return np.stack(points)
+        threads = thread_count(self.n_jobs)
+        if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
+            return np.stack([self._learned_point(data, c, threads, k) for k in range(self._n_problems)])
+        with single_threaded_blas(), ThreadPoolExecutor(min(threads, self._n_problems)) as pool:
+            return np.stack(list(pool.map(partial(self._learned_point, data, c, 1), range(self._n_problems))))
+
+    def _learned_point(self, data: LabelledRows, c: float, threads: int, k: int) -> Array:
+        X, y, weights = data.X, self._binary_labels(data, k), data.weights
+        if isinstance(self.reference, str) and len(X) <= FEW_ROWS:
+            X, y, weights = _merged(X, y, weights)
+        return reference_point(self.reference, X, y, weights, c, threads=threads)
 
     def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
         """``√c ⟨z, w⟩ / ‖w‖`` for each problem: the hyperbolic sine of the signed distance, cheap and monotone."""
@@ -152,8 +157,8 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
             scaled = np.sqrt(c) / (np.linalg.norm(w) or 1.0) * w
             yield z_dot(X, scaled, p, c=c, rooms=rooms)
 
-    def decision_function(self, X: Any) -> Array:
-        """Signed hyperbolic distance of each point to the boundary of each problem.
+    def distances(self, X: Any) -> Array:
+        """Signed hyperbolic distance of each point to the geodesic boundary of each problem.
 
         Parameters
         ----------
@@ -162,31 +167,51 @@ class TangentClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,) for two classes, positive on the side of ``classes_[1]``; of shape
-        (n_samples, n_classes) for more.
+        ndarray of shape (n_samples, n_problems), positive on the side of the problem's own class.
         """
         check_is_fitted(self)
         X, rooms, _, _ = ball_rows(self, X, reset=False)
-        root = np.sqrt(absolute_curvature(self.curvature))
-        distances = np.stack([np.arcsinh(height) / root for height in self._heights(X, rooms)], axis=1)
-        return distances[:, 0] if len(self.classes_) == 2 else distances
+        return self._distances(X, rooms)
 
-    def predict(self, X: Any) -> Array:
-        """Class of each point: the side of the boundary it is on, or the class on whose side it is farthest."""
+    def _parameters_of_a_fold(self) -> dict[str, Any]:
+        # Distances to hyperplanes through other points would be other scores.
+        return super()._parameters_of_a_fold() | {"reference": self.reference_}
+
+    def _scores(self, X: Array) -> Array:
+        return self._platt_scores(X, gaps(X, absolute_curvature(self.curvature)))
+
+    def _scores_of(self, X: Any) -> Array:
         check_is_fitted(self)
         X, rooms, _, _ = ball_rows(self, X, reset=False)
-        heights = self._heights(X, rooms)
-        if len(self.classes_) == 2:
-            return np.where(next(heights) > 0, self.classes_[1], self.classes_[0])
-        return self.classes_[np.argmax(np.stack(list(heights), axis=1), axis=1)]
+        return self._platt_scores(X, rooms)
 
-    def _rows(self, data: LabelledRows, k: int, features: Features) -> TangentRows:
+    def _platt_scores(self, X: Array, rooms: Array) -> Array:
+        """Signed distances; for the paper's way, the values ``⟨f, w⟩`` of the rows that were learned from."""
+        if self.calibration != "training":
+            return self._distances(X, rooms)
+        c = absolute_curvature(self.curvature)
+        values = [
+            implicit_rows(X, p, features=self._features, c=c, rooms=rooms) @ w
+            for w, p in zip(self.coef_, self.reference_, strict=True)
+        ]
+        return np.stack(values, axis=1)
+
+    def _distances(self, X: Array, rooms: Array) -> Array:
+        root = np.sqrt(absolute_curvature(self.curvature))
+        return np.stack([np.arcsinh(height) / root for height in self._heights(X, rooms)], axis=1)
+
+    @property
+    @abstractmethod
+    def _features(self) -> Features:
+        """The rows that are learned from."""
+
+    def _rows(self, data: LabelledRows, k: int) -> TangentRows:
         c, p = absolute_curvature(self.curvature), self.reference_[k]
         squares = None
         # Not where a warm start keeps an earlier reference point.
         if data.offsets is not None and np.array_equal(data.offsets[0], p):
             squares = data.offsets[1]
-        return implicit_rows(data.X, p, features=features, c=c, rooms=data.rooms, squares=squares)
+        return implicit_rows(data.X, p, features=self._features, c=c, rooms=data.rooms, squares=squares)
 
 
 def _merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:

@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from hyplearn.estimators.classifier import LabelledRows, TangentClassifier
+from hyplearn.estimators.parallel import single_threaded_blas, thread_count
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.solvers.perceptron import (
@@ -20,7 +22,7 @@ from hyplearn.solvers.perceptron import (
     paper_bound,
     second_order_bound,
 )
-from hyplearn.tangent import TangentRows
+from hyplearn.tangent import Features, TangentRows
 
 
 class _PerceptronClassifier(TangentClassifier):
@@ -35,6 +37,9 @@ class _PerceptronClassifier(TangentClassifier):
         random_state: Any = 0,
         keep: str = "auto",
         class_weight: Any = None,
+        calibration: str | None = "cross-fitted",
+        folds: int = 5,
+        n_jobs: int | None = None,
         warm_start: bool = False,
         curvature: float = -1.0,
         outside: str = "raise",
@@ -46,6 +51,9 @@ class _PerceptronClassifier(TangentClassifier):
         self.random_state = random_state
         self.keep = keep
         self.class_weight = class_weight
+        self.calibration = calibration
+        self.folds = folds
+        self.n_jobs = n_jobs
         self.warm_start = warm_start
         self.curvature = curvature
         self.outside = outside
@@ -80,7 +88,8 @@ class _PerceptronClassifier(TangentClassifier):
         data = self._labelled_rows(X, y, sample_weight, reset=not continued)
         if not continued:
             self._begin(data)
-        learned = [self._learn(data, k, continued) for k in range(self._n_problems)]
+        with single_threaded_blas(), ThreadPoolExecutor(min(thread_count(self.n_jobs), self._n_problems)) as pool:
+            learned = list(pool.map(lambda k: self._learn(data, k, continued), range(self._n_problems)))
         weights, last_mistakes, epochs, bounds, margins = zip(*learned, strict=True)
         self.coef_ = np.stack(weights)
         self.n_iter_ = np.array(epochs)
@@ -89,6 +98,7 @@ class _PerceptronClassifier(TangentClassifier):
         self._set_bounds(bounds, margins)
         if not self.converged_.all():
             self._warn(np.array(last_mistakes))
+        self._calibrate(data.X, data.y, data.weights, warned=not self.converged_.all())
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -112,7 +122,8 @@ class _PerceptronClassifier(TangentClassifier):
         if first:
             self._begin(data)
         for k, perceptron in enumerate(self._perceptrons):
-            perceptron.visit(self._rows(data, k, "z"), self._binary_labels(data, k), _or_equal(data.weights))
+            perceptron.visit(self._rows(data, k), self._binary_labels(data, k), _or_equal(data.weights))
+        self._forget_calibration()
         self.coef_ = np.stack([p.w if self.keep == "last" else p.average for p in self._perceptrons])
         self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
         self.n_iter_ = np.ones(self._n_problems, dtype=int)
@@ -120,7 +131,12 @@ class _PerceptronClassifier(TangentClassifier):
         self._set_bounds([NO_BOUNDS] * self._n_problems, np.full(self._n_problems, np.nan))
         return self
 
+    @property
+    def _features(self) -> Features:
+        return "z"
+
     def _check_options(self) -> None:
+        self._check_calibration()
         if self.keep not in ("auto", "last", "average", "best"):
             raise ValueError(f'keep must be "auto", "last", "average" or "best"; got {self.keep!r}.')
         if not isinstance(self.max_epochs, (int, np.integer)) or self.max_epochs < 1:
@@ -132,7 +148,7 @@ class _PerceptronClassifier(TangentClassifier):
 
     def _learn(self, data: LabelledRows, k: int, continued: bool) -> tuple[Array, int, int, MistakeBounds, float]:
         """Solve problem k: the weights kept, the mistakes of the last pass, the passes, the bounds and the margin."""
-        rows, y = self._rows(data, k, "z"), self._binary_labels(data, k)
+        rows, y = self._rows(data, k), self._binary_labels(data, k)
         w, mistakes, epochs = self._passes(rows, y, _or_equal(data.weights), k)
         if mistakes:
             return w, mistakes, epochs, NO_BOUNDS, np.nan
@@ -237,6 +253,16 @@ class PoincarePerceptron(_PerceptronClassifier):
         classes the last weights of a perceptron are an accident of the last rows.
     class_weight : dict or "balanced", default=None
         Weights of the classes, multiplied with ``sample_weight``.
+    calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
+        How distances become probabilities, and these predictions. "cross-fitted": Platt's sigmoid for each binary
+        problem, fitted to the signed distances of rows from boundaries that have not seen them; it costs ``folds`` more
+        fits. "training": as the paper does, fitted to the values ⟨z, w⟩ of the rows of training. None: no
+        probabilities; ``predict`` goes by signed distances.
+    folds : int, default=5
+        Number of folds of "cross-fitted".
+    n_jobs : int, default=None
+        Threads among which the classes are shared; None for all cores (or as many as OMP_NUM_THREADS allows). The
+        result is the same bits for any number of them.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the previous fit.
     curvature : float, default=-1.0
@@ -263,6 +289,8 @@ class PoincarePerceptron(_PerceptronClassifier):
         Number of passes.
     margin_ : ndarray of shape (n_problems,)
         Least signed hyperbolic distance of a training point to its boundary; NaN where the last pass had mistakes.
+    sigmoids_ : ndarray of shape (n_problems, 2)
+        Slope and offset of each sigmoid; not there without calibration and after ``partial_fit``.
     mistake_bound_ : ndarray of shape (n_problems,)
         The most updates that the paper's theorem allows on these data, by the hyperplane that was found; NaN where none
         was found that separates them, with weights that are not whole numbers, and after ``partial_fit``.
@@ -301,12 +329,14 @@ class PoincareSecondOrderPerceptron(_PerceptronClassifier):
     a : float, default=1.0
         Regularisation of the inverse, in units of squared rows. 0 takes the pseudo-inverse, as the paper's experiments
         do; the theorem then gives no bound.
-    max_epochs, shuffle, random_state, keep, class_weight, warm_start, curvature, outside, verbose
+    max_epochs, shuffle, random_state, keep, class_weight, calibration, folds, n_jobs, warm_start
+        As in :class:`PoincarePerceptron`.
+    curvature, outside, verbose
         As in :class:`PoincarePerceptron`.
 
     Attributes
     ----------
-    classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_
+    classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_, sigmoids_
         As in :class:`PoincarePerceptron`.
     mistake_bound_ : ndarray of shape (n_problems,)
         The most updates that the second-order theorem allows, ``mistake_bounds_["second_order"]``; NaN where no
@@ -334,6 +364,9 @@ class PoincareSecondOrderPerceptron(_PerceptronClassifier):
         random_state: Any = 0,
         keep: str = "auto",
         class_weight: Any = None,
+        calibration: str | None = "cross-fitted",
+        folds: int = 5,
+        n_jobs: int | None = None,
         warm_start: bool = False,
         curvature: float = -1.0,
         outside: str = "raise",
@@ -346,6 +379,9 @@ class PoincareSecondOrderPerceptron(_PerceptronClassifier):
             random_state=random_state,
             keep=keep,
             class_weight=class_weight,
+            calibration=calibration,
+            folds=folds,
+            n_jobs=n_jobs,
             warm_start=warm_start,
             curvature=curvature,
             outside=outside,

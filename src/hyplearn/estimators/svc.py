@@ -1,21 +1,19 @@
 """The Poincaré support vector machine."""
 
-import os
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, Self
 
-import joblib
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import ThreadpoolController
 
-from hyplearn.estimators.classifier import LabelledRows, TangentClassifier
+from hyplearn.estimators.classifier import SMALL_PROBLEM, LabelledRows, TangentClassifier
+from hyplearn.estimators.parallel import single_threaded_blas, thread_count
 from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
@@ -25,9 +23,6 @@ from hyplearn.solvers.solution import Solution, relative_gap
 from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import Features, frame_coordinates, z_features
 
-# Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
-# that an interrupt is answered at once.
-SMALL_PROBLEM = 10**7
 # Rows per block when a certificate is verified.
 VERIFIED_ROWS = 10_000
 # A hard margin holds if rows keep it to this share.
@@ -36,7 +31,7 @@ ROUNDING = 1e-9
 
 def _streams(svc: "PoincareSVC") -> bool:
     """Whether the paper's algorithm covers these parameters."""
-    if svc.loss == "hinge" and np.isfinite(svc.C):
+    if svc.loss == "hinge" and np.all(np.isfinite(svc.C)):
         return True
     raise AttributeError(
         f'partial_fit knows the hinge loss with a finite C only; got loss="{svc.loss}", C={svc.C}.\n'
@@ -83,9 +78,9 @@ class PoincareSVC(TangentClassifier):
         points. "origin": the centre of the ball. A function of the points, their labels ±1, their weights (None where
         equal) and c = -curvature that returns the point; or the point itself, of shape (n_features,) for all problems,
         or (n_classes, n_features). See :mod:`hyplearn.reference`.
-    C : float, default=1.0
-        Cost of a violated margin; ``numpy.inf`` asks for the hard margin, which exists only where a geodesic through
-        the reference point separates the classes.
+    C : float or array-like of shape (n_problems,), default=1.0
+        Cost of a violated margin, for all binary problems or for each; ``numpy.inf`` asks for the hard margin, which
+        exists only where a geodesic through the reference point separates the classes.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of the paper's theorem, or that of the authors' code, whose terms are squared.
     margin : {"bound", "exact"}, default="bound"
@@ -101,6 +96,13 @@ class PoincareSVC(TangentClassifier):
         Largest number of working sets, Newton steps or epochs.
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
+    calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
+        How distances become probabilities, and these predictions. "cross-fitted": Platt's sigmoid for each binary
+        problem, fitted to the signed distances of rows from boundaries that have not seen them; it costs ``folds`` more
+        fits. "training": as the paper does, fitted to the values ⟨f, w⟩ of the rows of training. None: no
+        probabilities; ``predict`` goes by signed distances.
+    folds : int, default=5
+        Number of folds of "cross-fitted".
     n_jobs : int, default=None
         Threads to use; None for all cores (or as many as OMP_NUM_THREADS allows). The result is the same bits for any
         number of them.
@@ -137,6 +139,8 @@ class PoincareSVC(TangentClassifier):
         Their ``y α``. Where the hard margin is infeasible, α is the proof of it: ``Σ y α f`` is zero to rounding.
     margin_ : ndarray of shape (n_problems,)
         Least signed hyperbolic distance of a training point to its boundary; negative where one is on the wrong side.
+    sigmoids_ : ndarray of shape (n_problems, 2)
+        Slope and offset of each sigmoid; not there without calibration and after ``partial_fit``.
     n_iter_, n_passes_ : ndarrays of shape (n_problems,)
         Number of working sets, Newton steps or epochs, and of passes over the data.
 
@@ -161,6 +165,8 @@ class PoincareSVC(TangentClassifier):
         tol: float = 1e-6,
         max_iter: int = 100,
         class_weight: Any = None,
+        calibration: str | None = "cross-fitted",
+        folds: int = 5,
         n_jobs: int | None = None,
         random_state: Any = 0,
         warm_start: bool = False,
@@ -176,6 +182,8 @@ class PoincareSVC(TangentClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.class_weight = class_weight
+        self.calibration = calibration
+        self.folds = folds
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
@@ -198,15 +206,17 @@ class PoincareSVC(TangentClassifier):
         self._check_options()
         previous = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
         data = self._labelled_rows(X, y, sample_weight, reset=True)
+        self._check_number_of_costs()
         self.reference_ = self._reference_points(data)
         starts: Any = [None] * self._n_problems
         if previous is not None and previous.shape == self.reference_.shape:
             starts = previous
         self._descents: list[Descent] = []
-        with _blas().limit(limits=1, user_api="blas"), told(type(self).__name__, self.tol, self.verbose) as tell:
+        with single_threaded_blas(), told(type(self).__name__, self.tol, self.verbose) as tell:
             solutions = list(self._solutions(data, starts, tell))
         self._keep(data, solutions)
         self._complain()
+        self._calibrate(data.X, data.y, data.weights, warned=bool((self.status_ != "optimal").any()))
         return self
 
     @available_if(_streams)
@@ -228,6 +238,7 @@ class PoincareSVC(TangentClassifier):
         first = not hasattr(self, "classes_")
         self._check_stream(classes, first)
         data = self._labelled_rows(X, y, sample_weight, classes=classes, reset=first)
+        self._check_number_of_costs()
         if first:
             self.reference_ = self._reference_points(data)
             self._descents = [Descent(np.zeros(data.X.shape[1])) for _ in range(self._n_problems)]
@@ -235,6 +246,7 @@ class PoincareSVC(TangentClassifier):
             self._descents = [Descent(w.copy(), self._n_rows, self._n_rows) for w in self.coef_]
         for k, descent in enumerate(self._descents):
             descent.stream(self._signed_rows(data, k, threads=1))
+        self._forget_calibration()
         d, unknown = data.X.shape[1], np.full(self._n_problems, np.nan)
         self.coef_ = np.stack([descent.w.copy() for descent in self._descents])
         self.status_ = np.full(self._n_problems, "online")
@@ -272,11 +284,11 @@ class PoincareSVC(TangentClassifier):
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
 
     def _verified(self, data: LabelledRows, k: int) -> tuple[float, float, float, float]:
-        y, C, w, p = self._binary_labels(data, k), self._costs(data), self.coef_[k], self.reference_[k]
+        y, C, w, p = self._binary_labels(data, k), self._costs(data, k), self.coef_[k], self.reference_[k]
         alpha = np.zeros(len(y))
         alpha[self.support_] = y[self.support_] * self.dual_coef_[k]
         features = frame_coordinates if self._features == "frame" else z_features
-        below, v, penalty, hard = 0.0, np.zeros_like(w), 0.0, not np.isfinite(self.C)
+        below, v, penalty, hard = 0.0, np.zeros_like(w), 0.0, not np.isfinite(self._cost(k))
         for start in range(0, len(y), VERIFIED_ROWS):
             cut = slice(start, start + VERIFIED_ROWS)
             paid = np.flatnonzero(C[cut] > 0)
@@ -301,6 +313,7 @@ class PoincareSVC(TangentClassifier):
         return "frame" if self.margin == "bound" else "z"
 
     def _check_options(self) -> None:
+        self._check_calibration()
         for name, allowed in (
             ("loss", ("hinge", "squared_hinge")),
             ("margin", ("bound", "exact")),
@@ -308,21 +321,33 @@ class PoincareSVC(TangentClassifier):
         ):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {getattr(self, name)!r}.")
-        if not isinstance(self.C, (int, float, np.number)) or not self.C > 0:
-            raise ValueError(f"C must be a positive number; got {self.C!r}.\nPass numpy.inf for the hard margin.")
+        C = np.asarray(self.C)
+        if C.dtype.kind not in "iuf" or C.ndim > 1 or not C.size or not np.all(C > 0):
+            raise ValueError(
+                f"C must be a positive number, or one for each binary problem; got {self.C!r}.\n"
+                "Pass numpy.inf for the hard margin."
+            )
         if not isinstance(self.tol, (int, float, np.number)) or not 0 < self.tol < 1:
             raise ValueError(f"tol must be a number between 0 and 1, a relative gap; got {self.tol!r}.")
         if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a whole number of at least 1; got {self.max_iter!r}.")
-        if self.solver == "sgd" and (self.loss != "hinge" or not np.isfinite(self.C)):
+        if self.solver == "sgd" and (self.loss != "hinge" or not np.all(np.isfinite(C))):
             raise ValueError(
                 f'solver="sgd" knows the hinge loss with a finite C; got loss="{self.loss}", C={self.C}.\n'
                 'Take solver="exact".'
             )
 
+    def _check_number_of_costs(self) -> None:
+        C = np.asarray(self.C)
+        if C.ndim and len(C) != self._n_problems:
+            raise ValueError(
+                f"{self._n_problems} binary problems need as many C; got {len(C)}.\n"
+                "Pass one number for all, or one per class (one in all for two classes)."
+            )
+
     def _solutions(self, data: LabelledRows, starts: Any, tell: Teller) -> Iterator[Solution]:
         """Solve the binary problems, side by side or one after the other."""
-        threads = _threads(self.n_jobs)
+        threads = thread_count(self.n_jobs)
         if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
             for k in range(self._n_problems):
                 yield self._solve(data, starts[k], tell, threads, k)
@@ -349,15 +374,20 @@ class PoincareSVC(TangentClassifier):
         )
 
     def _signed_rows(self, data: LabelledRows, k: int, threads: int) -> Rows:
-        rows = self._rows(data, k, self._features)
-        return Rows.labelled(rows, self._binary_labels(data, k), self._costs(data), threads=threads)
+        rows = self._rows(data, k)
+        return Rows.labelled(rows, self._binary_labels(data, k), self._costs(data, k), threads=threads)
 
-    def _costs(self, data: LabelledRows) -> Array:
+    def _cost(self, k: int) -> float:
+        """C of problem k."""
+        C = np.asarray(self.C, dtype=np.float64)
+        return float(C[k] if C.ndim else C)
+
+    def _costs(self, data: LabelledRows, k: int) -> Array:
         if data.weights is None:
-            return np.full(len(data.X), float(self.C))
+            return np.full(len(data.X), self._cost(k))
         costs = np.zeros(len(data.X))
         paid = data.weights > 0  # an infinite C times 0 is no number
-        costs[paid] = self.C * data.weights[paid]
+        costs[paid] = self._cost(k) * data.weights[paid]
         return costs
 
     def _keep(self, data: LabelledRows, solutions: list[Solution]) -> None:
@@ -409,15 +439,3 @@ class PoincareSVC(TangentClassifier):
         named = ", ".join(str(self._positive(k)) for k in problems[:5])
         rest = "" if len(self.classes_) == 2 else " against the rest"
         return f"class {named}{', ...' if len(problems) > 5 else ''}{rest}"
-
-
-def _threads(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return min(int(joblib.cpu_count()), int(os.environ.get("OMP_NUM_THREADS") or 2**31))
-    return int(joblib.effective_n_jobs(n_jobs))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Where BLAS is kept to one thread: several give other bits, and here rows are shared among threads already."""
-    return ThreadpoolController()

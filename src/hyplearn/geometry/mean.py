@@ -11,8 +11,8 @@ from hyplearn.geometry.ball import exp_map, gap
 from hyplearn.geometry.border import border, check_inside
 from hyplearn.geometry.kernels import centred_dot, centred_sum, gaps, shrink, squared_distance, unrolled
 
-# Rows, spread evenly, whose mean is a start for that of many; it need not be exact.
-SAMPLE, SAMPLE_TOL = 10_000, 1e-4
+# Rows, spread evenly, whose mean is a start for that of many: this many, and one of so many. It need not be exact.
+SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
 NEAR_THE_RIM = 0.01
 # Up to so many dimensions the Hessian is formed, which then is one pass.
 FEW_DIMENSIONS = 16
@@ -54,14 +54,23 @@ def frechet_mean(
     weights = _normalised(weights, len(X))
     rooms = gaps(X, c)
     check_inside(X, rooms, c)
+    return mean_and_variance(X, rooms, weights, c, tol=tol, max_iter=max_iter)[0]
+
+
+def mean_and_variance(
+    X: Array, rooms: Array, weights: Array, c: float, *, tol: float = 1e-12, max_iter: int = 100
+) -> tuple[Array, float]:
+    """The mean of rows with the given gaps and weights of sum 1, and their mean squared distance to it."""
     if _all_alike(X, weights):
-        first: Array = X[np.argmax(weights > 0)]
-        return first
-    state = _MeanEquations(X, rooms, weights, _start(X, weights, c), c)
+        return X[np.argmax(weights > 0)].astype(np.float64), 0.0
+    state = _MeanEquations(X, rooms, weights, _start(X, rooms, weights, c), c)
     for _ in range(max_iter):
         spacing = 4 * np.finfo(float).eps / state.room
-        if state.residual <= max(tol, spacing):
-            return state.m
+        if state.residual <= spacing or (state.residual <= tol and state.curvature is None):
+            return state.m, state.variance / c
+        if state.residual <= tol / 2:
+            # One more step is free. As long as the residual at most, it keeps the proof, and squares the error.
+            return state.moved(state.newton_step()), state.variance / c
         newton = state.at(state.moved(state.newton_step()))
         state = newton if newton.residual <= state.residual / 2 else state.at(state.moved(state.majorising_step()))
     raise ArithmeticError(
@@ -70,14 +79,16 @@ def frechet_mean(
     )
 
 
-def _start(X: Array, weights: Array, c: float) -> Array:
+def _start(X: Array, rooms: Array, weights: Array, c: float) -> Array:
     """The mean of some rows where there are many; otherwise the centre, where every step is exact.
 
     At the rim floats are too sparse to move by less than a unit, so no start is taken there.
     """
-    stride = len(X) // SAMPLE
-    if stride > 1 and weights[::stride].any():
-        m: Array = frechet_mean(X[::stride], weights[::stride], tol=SAMPLE_TOL, c=c)
+    stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
+    some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
+    if some.any():
+        sample = np.ascontiguousarray(X[::stride]), np.ascontiguousarray(rooms[::stride]), some / some.sum()
+        m, _ = mean_and_variance(*sample, c, tol=SAMPLE_TOL)
         if gap(m, c=c) > NEAR_THE_RIM:
             return m
     return np.zeros(X.shape[1])
@@ -109,12 +120,19 @@ class _MeanEquations:
     def __init__(self, X: Array, rooms: Array, weights: Array, m: Array, c: float) -> None:
         self.X, self.rooms, self.weights, self.m, self.c = X, rooms, weights, m, c
         self.room = float(gap(m, c=c))
-        # Row i in frame coordinates is along_i (x_i - m) + base_i m.
-        self.along, self.base, self.radial = (np.empty(len(X)) for _ in range(3))
-        sums = np.zeros(X.shape[1])
-        self.stiffness, base = _equations(
-            X, unrolled(m), rooms, weights, self.room, c, self.along, self.base, self.radial, sums
-        )
+        d = X.shape[1]
+        sums, self.curvature = np.zeros(d), None
+        if d <= FEW_DIMENSIONS:
+            self.curvature = np.zeros((d, d))
+            self.stiffness, base, self.variance = _newton_equations(
+                X, unrolled(m), rooms, weights, self.room, c, sums, self.curvature
+            )
+        else:
+            # Row i in frame coordinates is along_i (x_i - m) + base_i m.
+            self.along, self.base, self.radial = (np.empty(len(X)) for _ in range(3))
+            self.stiffness, base, self.variance = _equations(
+                X, unrolled(m), rooms, weights, self.room, c, self.along, self.base, self.radial, sums
+            )
         self.gradient = sums + base * m
         self.residual = float(np.linalg.norm(self.gradient))
 
@@ -125,10 +143,8 @@ class _MeanEquations:
     def newton_step(self) -> Array:
         """The step at whose end the quadratic model of the objective is least, or near it in many dimensions."""
         d = len(self.m)
-        if d <= FEW_DIMENSIONS:
-            curvature = np.zeros((d, d))
-            _add_squares(self.X, unrolled(self.m), self.weights * self.radial, self.along, self.base, curvature)
-            return np.linalg.solve(self.stiffness * np.eye(d) - curvature, self.gradient)
+        if self.curvature is not None:
+            return np.linalg.solve(self.stiffness * np.eye(d) - self.curvature, self.gradient)
         operator = LinearOperator((d, d), matvec=self._hessian_times)
         step, _ = cg(operator, self.gradient, rtol=min(0.1, self.residual), maxiter=d)
         return step
@@ -149,36 +165,53 @@ class _MeanEquations:
 
 
 @njit(cache=True, error_model="numpy")
-def _equations(X, m, rooms, weights, room, c, along, base, radial, sums):  # type: ignore[no-untyped-def]
-    """One pass: the numbers of each row, ``Σ w along (x - m)`` into ``sums``; ``Σ w ρ coth ρ`` and ``Σ w base``.
+def _numbers_of(room_i, bend, c):  # type: ignore[no-untyped-def]
+    """Of a row: ``along``, ``base``, ``ρ coth ρ``, ``ρ²`` and ``(ρ coth ρ - 1) / ρ²``."""
+    u2 = bend / room_i
+    ratio = shrink(u2)
+    across = ratio * (1.0 + 2.0 * u2)
+    square = 4.0 * u2 * (1.0 + u2) * ratio * ratio
+    radial = (across - 1.0) / square if square > 0.0 else 0.0
+    along = 2.0 * math.sqrt(c) / room_i * ratio
+    return along, -along * bend, across, square, radial
 
-    ``radial`` receives ``(ρ coth ρ - 1) / ρ²``.
-    """
-    stiffness, base_sum = 0.0, 0.0
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _equations(X, m, rooms, weights, room, c, along, base, radial, sums):  # type: ignore[no-untyped-def]
+    """One pass: the numbers of each row, ``Σ w along (x - m)``; ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``."""
+    stiffness, base_sum, variance = 0.0, 0.0, 0.0
     for i in range(X.shape[0]):
         bend = c * squared_distance(X, i, m) / room
-        u2 = bend / rooms[i]
-        ratio = shrink(u2)
-        across = ratio * (1.0 + 2.0 * u2)
-        square = 4.0 * u2 * (1.0 + u2) * ratio * ratio
-        radial[i] = (across - 1.0) / square if square > 0.0 else 0.0
-        along[i] = 2.0 * math.sqrt(c) / rooms[i] * ratio
-        base[i] = -along[i] * bend
+        along[i], base[i], across, square, radial[i] = _numbers_of(rooms[i], bend, c)
         stiffness += weights[i] * across
         base_sum += weights[i] * base[i]
+        variance += weights[i] * square
         scaled = weights[i] * along[i]
         for j in range(len(m)):
             sums[j] += scaled * (X[i, j] - m[j])
-    return stiffness, base_sum
+    return stiffness, base_sum, variance
 
 
-@njit(cache=True, error_model="numpy")
-def _add_squares(X, m, q, along, base, out):  # type: ignore[no-untyped-def]
-    """Add ``Σ q v vᵀ`` over the rows v in frame coordinates to ``out``."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def _newton_equations(X, m, rooms, weights, room, c, sums, curvature):  # type: ignore[no-untyped-def]
+    """The same without keeping anything by row, and ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``: all that Newton's step needs."""
+    stiffness, base_sum, variance = 0.0, 0.0, 0.0
     v = np.empty(len(m))
     for i in range(X.shape[0]):
+        bend = c * squared_distance(X, i, m) / room
+        along, base, across, square, radial = _numbers_of(rooms[i], bend, c)
+        stiffness += weights[i] * across
+        base_sum += weights[i] * base
+        variance += weights[i] * square
         for j in range(len(m)):
-            v[j] = along[i] * (X[i, j] - m[j]) + base[i] * m[j]
+            s = X[i, j] - m[j]
+            sums[j] += weights[i] * along * s
+            v[j] = along * s + base * m[j]
+        scaled = weights[i] * radial
         for j in range(len(m)):
-            for k in range(len(m)):
-                out[j, k] += q[i] * v[j] * v[k]
+            for k in range(j + 1):
+                curvature[j, k] += scaled * v[j] * v[k]
+    for j in range(len(m)):
+        for k in range(j):
+            curvature[k, j] = curvature[j, k]
+    return stiffness, base_sum, variance

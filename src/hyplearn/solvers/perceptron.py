@@ -194,7 +194,7 @@ def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_mar
     return float(np.sqrt((a + along_normal) * np.sum(np.log1p(eigenvalues / a))) / sinh_margin)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, counts):  # type: ignore[no-untyped-def]
     n = X.shape[0]
     mistakes = 0

@@ -1,0 +1,279 @@
+"""Probabilities for classifiers that know distances only: Platt's sigmoids, one per binary problem."""
+
+import warnings
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.solvers.platt import Sigmoid, fit_sigmoid
+
+CALIBRATIONS = ("cross-fitted", "training", None)
+# Digits to which two scores are one: copies of a row, whose last bits may depend on where they stand.
+SAME_SCORE = 9
+
+
+def _calibrates(classifier: "Calibrated") -> bool:
+    if classifier.calibration is not None:
+        return True
+    raise AttributeError(
+        f'{type(classifier).__name__} has no probabilities with calibration=None.\nPass calibration="cross-fitted".'
+    )
+
+
+class Calibrated(ClassifierMixin, BaseEstimator):
+    """A one-vs-rest classifier whose scores become probabilities and, with them, predictions.
+
+    Two classes make one problem, whose positive class is ``classes_[1]``; K > 2 classes make K problems. Scores of
+    different problems are not comparable, as each boundary has a side and a scale of its own; probabilities are. So
+    the prediction is the most probable class, and the class of the highest score only without calibration.
+
+    Rows that were held out decide what sigmoids may change. Of two classes both are equally likely on the boundary
+    itself, unless such rows say clearly that they are so at some distance from it: on one of its equidistants, which
+    then is where ``predict`` changes. Of more, each class has a sigmoid of its own, unless the largest distance is
+    clearly right more often: then one sigmoid serves all.
+
+    Subclasses learn boundaries, know the distances to them, and call :meth:`_calibrate` at the end of ``fit``.
+    """
+
+    calibration: str | None
+    folds: int
+    classes_: Array
+    sigmoids_: Array
+
+    @abstractmethod
+    def distances(self, X: Any) -> Array:
+        """Signed distance of each point to the boundary of each problem, of shape (n, n_problems)."""
+
+    @abstractmethod
+    def _scores(self, X: Array) -> Array:
+        """What the sigmoids see of validated points, of shape (n, n_problems); positive on the positive side."""
+
+    @abstractmethod
+    def _scores_of(self, X: Any) -> Array:
+        """The same of points as a user passes them, which are checked."""
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn boundaries, then their sigmoids."""
+
+    @property
+    def _n_problems(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _positive(self, k: int) -> Any:
+        """The positive class of problem k."""
+        return self.classes_[1 if len(self.classes_) == 2 else k]
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each point.
+
+        After ``partial_fit`` and with ``calibration=None`` there are no probabilities: then the side of the boundary
+        that the point is on, or of more than two classes the one on whose side it is farthest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points of the ball.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.where(scores > 0, self.classes_[1], self.classes_[0])
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores whose sign, or of more than two classes whose largest, is the prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points of the ball.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes: the signed hyperbolic distance to where both are equally likely,
+        positive on the side of ``classes_[1]``. Of shape (n_samples, n_classes) for more: the log-odds of each class
+        against the rest, by its sigmoid. Without probabilities, signed distances as in :meth:`distances`.
+        """
+        if self._is_calibrated and (len(self.classes_) > 2 or self.calibration == "training"):
+            logits = self._logits(X)
+            return logits[:, 0] if len(self.classes_) == 2 else logits
+        distances = self.distances(X)
+        return distances[:, 0] - self._shift if len(self.classes_) == 2 else distances
+
+    @available_if(_calibrates)
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class: Platt's sigmoids of the scores, scaled to the sum 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points of the ball.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @available_if(_calibrates)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of :meth:`predict_proba`, exact where these are too small for a float."""
+        check_is_fitted(self)
+        if not self._is_calibrated:
+            raise AttributeError(
+                f"{type(self).__name__} has no probabilities after partial_fit: a stream has no held-out scores.\n"
+                "Use fit, or decision_function."
+            )
+        return self._log_chances(X)
+
+    @property
+    def _is_calibrated(self) -> bool:
+        return hasattr(self, "sigmoids_")
+
+    def _logits(self, X: Any) -> Array:
+        return self._scores_of(X) * self.sigmoids_[:, 0] + self.sigmoids_[:, 1]
+
+    def _log_chances(self, X: Any) -> Array:
+        if len(self.classes_) == 2:
+            logits = self._logits(X)
+            return -np.logaddexp(0, np.hstack([logits, -logits]))
+        chances = _log_sigmoids(self._scores_of(X), self.sigmoids_)
+        return chances - logsumexp(chances, axis=1, keepdims=True)
+
+    def _check_calibration(self) -> None:
+        if self.calibration not in CALIBRATIONS:
+            raise ValueError(f'calibration must be "cross-fitted", "training" or None; got {self.calibration!r}.')
+        if not isinstance(self.folds, (int, np.integer)) or self.folds < 2:
+            raise ValueError(f"folds must be a whole number of at least 2; got {self.folds!r}.")
+
+    def _forget_calibration(self) -> None:
+        """Probabilities of an earlier fit hold no more."""
+        if self._is_calibrated:
+            del self.sigmoids_
+
+    def _calibrate(self, X: Array, y: Array, weights: Array | None, *, warned: bool) -> None:
+        """Learn ``sigmoids_`` from validated data; ``warned`` if the fit has said that it did not converge."""
+        self._forget_calibration()
+        if self.calibration is None:
+            return
+        weights = np.ones(len(X)) if weights is None else weights
+        scores = self._scores(X)
+        held_out = scores
+        if self.calibration == "cross-fitted":
+            held_out = self._held_out_scores(X, y, weights, scores, warned)
+        positive = y[:, None] == np.array([self._positive(k) for k in range(self._n_problems)])
+        sigmoids = np.array(
+            [self._sigmoid(scores[:, k], held_out[:, k], positive[:, k], weights) for k in range(self._n_problems)]
+        )
+        if self.calibration == "cross-fitted" and len(self.classes_) > 2:
+            farthest = _argmax_is_right(held_out, positive)
+            likeliest = _argmax_is_right(_log_sigmoids(held_out, sigmoids), positive)
+            if _errs_clearly_less(farthest, likeliest, weights):
+                repeated = np.repeat(weights, self._n_problems)
+                sigmoids[:] = fit_sigmoid(held_out.ravel(), positive.ravel(), repeated, pinned=True)
+        self.sigmoids_ = sigmoids
+
+    def _sigmoid(self, scores: Array, held_out: Array, positive: Array, weights: Array) -> Sigmoid:
+        free = fit_sigmoid(held_out, positive, weights)
+        if self.calibration == "training":
+            return free
+        apart = not np.any((np.where(positive, scores, -scores) <= 0) & (weights > 0))
+        if len(self.classes_) == 2:
+            shifted, plain = (free.slope * held_out + free.offset > 0) == positive, (held_out > 0) == positive
+            apart = apart or not _errs_clearly_less(shifted, plain, weights)
+        if apart:
+            return fit_sigmoid(held_out, positive, weights, pinned=True)
+        return free
+
+    @property
+    def _shift(self) -> float:
+        """Where two classes are equally likely: the signed distance from the boundary."""
+        if not self._is_calibrated:
+            return 0.0
+        slope, offset = self.sigmoids_[0]
+        return float(-offset / slope) if slope > 0 else 0.0
+
+    def _held_out_scores(self, X: Array, y: Array, weights: Array, scores: Array, warned: bool) -> Array:
+        """Scores of rows by classifiers that have not seen them."""
+        codes = np.searchsorted(self.classes_, y)
+        own = scores[np.arange(len(y)), codes] if scores.shape[1] > 1 else scores[:, 0]
+        folds = self._dealt(own, codes, weights)
+        held_out = scores.copy()
+        unfinished: list[str] = []
+        for fold in range(self.folds):
+            held = np.flatnonzero(folds == fold)
+            if not held.size:
+                continue
+            rest = weights.copy()
+            rest[held] = 0
+            if getattr(self, "verbose", 0):
+                print(f"{type(self).__name__}: probabilities, fold {fold + 1} of {self.folds}")  # noqa: T201
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                part = clone(self).set_params(**self._parameters_of_a_fold()).fit(X, y, sample_weight=rest)
+            unfinished += [str(warning.message) for warning in caught]
+            held_out[held] = part._scores(X[held])
+        if unfinished and not warned:
+            warnings.warn(
+                f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. One of them:\n"
+                f"{unfinished[0]}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return held_out
+
+    def _parameters_of_a_fold(self) -> dict[str, Any]:
+        """What differs in the fits without a fold; class weights are in the weights of rows already."""
+        plain = {"calibration": None, "class_weight": None, "warm_start": False, "verbose": 0}
+        return {name: value for name, value in plain.items() if name in self.get_params(deep=False)}
+
+    def _dealt(self, scores: Array, codes: Array, weights: Array) -> Array:
+        """The fold in which each row is held out, -1 where in none.
+
+        The rows of a class are dealt out in the order of their scores: every fold has its share of all classes, near
+        and far, copies of a row stay together, and neither the order of rows nor an isometry changes anything. The
+        only row of a class is never held out, as nothing could be learned of its class without it.
+        """
+        folds, few = np.full(len(scores), -1), []
+        scale = np.max(np.abs(scores), initial=0.0) or 1.0
+        for k, label in enumerate(self.classes_):
+            rows = np.flatnonzero((codes == k) & (weights > 0))
+            different, ranks = np.unique(np.round(scores[rows] / scale, SAME_SCORE), return_inverse=True)
+            if len(different) < self.folds:
+                few.append(f"{label} ({len(different)})")
+            if len(different) > 1:
+                folds[rows] = (np.ravel(ranks) + k) % self.folds
+        if few:
+            warnings.warn(
+                f"Probabilities of classes with fewer different rows than the {self.folds} folds rest on little: "
+                f"{', '.join(few[:5])}{', ...' if len(few) > 5 else ''}.\n"
+                "Where it is a single row, they rest on the score that it has in training. Pass more rows, or fewer "
+                "folds.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return folds
+
+
+def _log_sigmoids(scores: Array, sigmoids: Array) -> Array:
+    """Logarithms of the sigmoids of scores, exact where these are too small for a float."""
+    return -np.logaddexp(0, -(scores * sigmoids[:, 0] + sigmoids[:, 1]))
+
+
+def _argmax_is_right(scores: Array, positive: Array) -> Array:
+    """Whether the largest score of each row is that of its class."""
+    right: Array = positive[np.arange(len(scores)), np.argmax(scores, axis=1)]
+    return right
+
+
+def _errs_clearly_less(right: Array, right_otherwise: Array, weights: Array) -> bool:
+    """Whether one rule mends more rows than it spoils, by two standard deviations of chance (McNemar's test)."""
+    mended, spoilt = weights[right & ~right_otherwise].sum(), weights[~right & right_otherwise].sum()
+    return bool(mended - spoilt > 2 * np.sqrt(mended + spoilt))

@@ -1,0 +1,107 @@
+r"""Platt's sigmoid: the probability of the positive class as a function of a score.
+
+.. math:: P(+ \mid s) = \frac{1}{1 + e^{-(a s + b)}}, \qquad
+          \min_{a, b} \sum_i w_i \bigl( \log(1 + e^{a s_i + b}) - t_i (a s_i + b) \bigr)
+
+with targets :math:`t_+ = (W_+ + 1) / (W_+ + 2)` and :math:`t_- = 1 / (W_- + 2)` just short of 1 and 0, W being the
+weight of a class: the sigmoid stays finite where scores separate the classes. After Lin, Lin and Weng, "A note on
+Platt's probabilistic outputs for support vector machines" (2007): Newton's method, and no exponential that overflows.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hyplearn.geometry.arrays import Array
+
+# Newton's steps for two parameters of a convex function: ten are many, most need six.
+MAX_STEPS, SHORTEST_STEP = 100, 1e-10
+# Decrease of the mean loss that a step promises at which it is the last: another would be lost in rounding.
+TOL = 1e-14
+# Armijo's: part of the decrease that the slope promises.
+ENOUGH = 1e-4
+
+
+class Sigmoid(NamedTuple):
+    """``P = 1 / (1 + exp(-(slope · score + offset)))``."""
+
+    slope: float
+    offset: float
+
+
+def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool = False) -> Sigmoid:
+    """The sigmoid for scores of rows that are of the positive class or not; rows of weight 0 are absent.
+
+    A sigmoid that is ``pinned`` is ½ at score 0, its offset 0. One with a slope below 0 would call a row less likely
+    the farther it is on its side: such scores tell nothing, and a constant takes its place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyplearn.solvers.platt import fit_sigmoid
+    >>> scores, positive = np.array([-2.0, -1.0, 0.5, -0.5, 1.0, 2.0]), np.array([False] * 3 + [True] * 3)
+    >>> slope, offset = fit_sigmoid(scores, positive, np.ones(6))
+    >>> print(round(slope, 3), round(offset, 3) + 0.0)
+    0.63 0.0
+    """
+    total = weights.sum()
+    W_positive = weights @ positive
+    targets = np.where(positive, (W_positive + 1) / (W_positive + 2), 1 / (total - W_positive + 2))
+    share = float(weights @ targets / total)
+    constant = math.log(share / (1 - share))
+    centre = 0.0 if pinned else float(weights @ scores / total)
+    spread = math.sqrt(float(weights @ (scores - centre) ** 2 / total))
+    if not spread > 0:
+        return Sigmoid(0.0, constant)
+    start = 0.0 if pinned else constant
+    slope, offset = _newton((scores - centre) / spread, targets, weights / total, start, pinned)
+    if slope <= 0:
+        return Sigmoid(0.0, constant)
+    return Sigmoid(slope / spread, float(offset - slope * centre / spread))
+
+
+def _newton(s: Array, targets: Array, weights: Array, b: float, pinned: bool) -> tuple[float, float]:
+    """Slope and offset in standardised scores; a pinned offset remains b."""
+    a = 0.0
+    value, gradient, hessian = _equations(s, targets, weights, a, b)
+    free = slice(0, 1) if pinned else slice(0, 2)
+    for _ in range(MAX_STEPS):
+        step = np.zeros(2)
+        try:
+            step[free] = np.linalg.solve(hessian[free, free], -gradient[free])
+        except np.linalg.LinAlgError:  # every row is at an end of the sigmoid, to rounding
+            break
+        slope, length, before = float(gradient @ step), 1.0, value
+        if -slope <= TOL:
+            return a + float(step[0]), b + float(step[1])
+        while length > SHORTEST_STEP:
+            tried = a + length * float(step[0]), b + length * float(step[1])
+            value, gradient, hessian = _equations(s, targets, weights, *tried)
+            if value <= before + ENOUGH * length * slope:
+                break
+            length /= 2
+        else:
+            break
+        a, b = tried
+    return a, b
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _equations(s, targets, weights, a, b):  # type: ignore[no-untyped-def]
+    """Value, gradient and Hessian of the objective at (a, b), in one pass."""
+    value, g_a, g_b, H_aa, H_ab, H_bb = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(s.size):
+        f = a * s[i] + b
+        small = math.exp(-abs(f))
+        chance = 1.0 / (1.0 + small) if f >= 0.0 else small / (1.0 + small)
+        value += weights[i] * (max(f, 0.0) + math.log1p(small) - targets[i] * f)
+        difference = weights[i] * (chance - targets[i])
+        curvature = weights[i] * small / (1.0 + small) ** 2
+        g_a += difference * s[i]
+        g_b += difference
+        H_aa += curvature * s[i] * s[i]
+        H_ab += curvature * s[i]
+        H_bb += curvature
+    return value, np.array([g_a, g_b]), np.array([[H_aa, H_ab], [H_ab, H_bb]])
