@@ -1,6 +1,5 @@
 """What a classifier makes of the disk: regions, boundaries, margins."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
-from hyplearn.plotting.arcs import geodesic_of, hypercycle
+from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.canvas import (
     Display,
     class_colours,
@@ -21,15 +20,12 @@ from hyplearn.plotting.canvas import (
 )
 from hyplearn.plotting.cloud import MOST_MARKERS
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
-from hyplearn.plotting.fitted import curvature_of, fitted_classifier, hyperplane, margin_of, pairwise_normals
+from hyplearn.plotting.fitted import curvature_of, fitted_classifier, hyperplane, margin_of
 from hyplearn.plotting.plane import Plane
+from hyplearn.plotting.regions import pairwise_arcs, predicted_regions
 
 # Share of white in the colour of a region.
 PALE = 0.76
-# Numbers that predict sees at once.
-BLOCK_NUMBERS = 2**22
-# Points along a boundary that is cut where a third class begins: the cut is that precise.
-CUT_POINTS = 4001
 
 
 @dataclass
@@ -150,12 +146,12 @@ class BoundaryDisplay(Display):
         if plane is not None and X is not None:
             X = plane.project(X)
         display = cls(
-            *_regions(estimator, plane, resolution, c), np.asarray(estimator.classes_), curvature, plane=plane
+            *predicted_regions(estimator, plane, resolution, c), np.asarray(estimator.classes_), curvature, plane=plane
         )
         if X is not None:
             display.points = DiskDisplay.from_points(X, y, curvature=curvature, edges=edges, most_markers=most_markers)
         if found is None:
-            display.boundaries = list(_pairwise_arcs(estimator, plane, c))
+            display.boundaries = list(pairwise_arcs(estimator, plane, c))
         else:
             display._add_hyperplane(estimator, *found, margin)
         return display
@@ -242,6 +238,11 @@ class BoundaryDisplay(Display):
 def _plane(estimator: Any, found: tuple[Array, Array] | None, X: Array | None, c: float) -> Plane | None:
     """The plane of the picture where there are more than two dimensions to choose from."""
     d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
+    if X is not None and X.shape[1] != d:
+        raise ValueError(
+            f"X must have {d} coordinates, as many as {type(estimator).__name__} was fitted on; got {X.shape[1]}.\n"
+            "Pass points of the same ball."
+        )
     if d == 2:
         return None
     if X is None:
@@ -249,44 +250,4 @@ def _plane(estimator: Any, found: tuple[Array, Array] | None, X: Array | None, c
             f"A picture of {d} dimensions is one of a plane that the points choose; got X=None.\n"
             "Pass X, the points that matter."
         )
-    if X.shape[1] != d:
-        raise ValueError(
-            f"X must have {d} coordinates, as many as {type(estimator).__name__} was fitted on; got {X.shape[1]}.\n"
-            "Pass points of the same ball."
-        )
     return Plane.principal(X, c) if found is None else Plane.across(*found, X, c)
-
-
-def _regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array]:
-    """Pixel centres, none of which lies on the rim, and the number of the class predicted for each."""
-    radius = 1 / np.sqrt(c)
-    grid = radius * ((2 * np.arange(resolution) + 1) / resolution - 1)
-    pixels = np.stack(np.meshgrid(grid, grid), axis=-1)
-    inside = np.sum(pixels**2, axis=-1) < radius**2
-    regions = np.full(inside.shape, -1)
-    regions[inside] = np.concatenate(
-        [np.searchsorted(estimator.classes_, estimator.predict(block)) for block in _blocks(pixels[inside], plane)]
-    )
-    return grid, regions
-
-
-def _blocks(x: Array, plane: Plane | None) -> Iterator[Array]:
-    """The points of the ball that points of the picture stand for, so many at a time that they fit in memory."""
-    step = BLOCK_NUMBERS // (2 if plane is None else len(plane.p))
-    for i in range(0, len(x), step):
-        yield x[i : i + step] if plane is None else plane.embed(x[i : i + step])
-
-
-def _pairwise_arcs(estimator: Any, plane: Plane | None, c: float) -> Iterator[Array]:
-    """The geodesics between any two classes, as far as no third class has a higher score there."""
-    for i, j, N in pairwise_normals(estimator, c):
-        line = geodesic_of(N if plane is None else plane.cut(N), c=c)
-        if line is None:
-            continue
-        # The two ends lie on the rim, where no classifier can be asked.
-        arc = hypercycle(*line, c=c, n_points=CUT_POINTS)
-        scores = np.concatenate([estimator.decision_function(x) for x in _blocks(arc[1:-1], plane)])
-        others = np.delete(scores, [i, j], axis=1).max(axis=1)
-        first = np.pad(scores[:, [i, j]].max(axis=1) >= others, 1, mode="edge")
-        edges = np.flatnonzero(np.diff(first, prepend=False, append=False))
-        yield from (arc[start:stop] for start, stop in edges.reshape(-1, 2) if stop - start > 1)

@@ -16,7 +16,8 @@ Hyperplane = tuple[Array, Array]
 
 def fitted_classifier(estimator: Any) -> Any:
     """The classifier itself, that of a search the best one found; an error if it is not fitted."""
-    check_is_fitted(estimator)
+    if hasattr(estimator, "fit"):
+        check_is_fitted(estimator)
     estimator = getattr(estimator, "best_estimator_", estimator)
     if not hasattr(estimator, "predict") or not hasattr(estimator, "classes_"):
         raise ValueError(

@@ -46,11 +46,11 @@ class HullDisplay(Display):
     >>> X = [[-0.5, 0.25], [-0.5, -0.3], [0.5, 0.0], [0.7, 0.2]]
     >>> display = HullDisplay.from_points(X, ["a", "a", "b", "b"])
     >>> print(display.pairs["points"].round(3) + 0.0)
-    [[-0.448  0.   ]
+    [[-0.455 -0.011]
      [ 0.5    0.   ]]
     >>> print(display.pairs["vertices"])
-    [[-0.5 -0.3]
-     [ 0.5  0. ]]
+    [[-0.5   0.25]
+     [ 0.5   0.  ]]
     """
 
     points: DiskDisplay

@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.canvas import Display, draw_boundary, draw_legend, draw_margins, draw_reference, draw_support
 from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
@@ -125,7 +124,6 @@ class TangentDisplay(Display):
         estimator = fitted_classifier(estimator)
         c = absolute_curvature(curvature_of(estimator, curvature))
         X, y = check_labelled(X, y)
-        gap(X, c=c)  # refuses points outside
         k, (w, p) = _problem(estimator, label)
         if X.shape[1] != len(p):
             raise ValueError(
