@@ -138,6 +138,28 @@ def test_regions_without_points_are_named(ax, three):
     assert legend(ax) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("most_markers", [0, 1000])
+def test_points_have_the_colour_of_their_region_whatever_classes_they_lack(ax, three, most_markers):
+    X, y = three
+    svc = PoincareSVC(C=10).fit(X, y)
+    some = np.where(y[y != "a"] == "b", "b", "new")
+    display = BoundaryDisplay.from_estimator(svc, X[y != "a"], some, resolution=20, most_markers=most_markers).plot(ax)
+    assert legend(ax) == ["a", "b", "c", "new"]
+    for handle, colour in zip(ax.get_legend().legend_handles, COLOURS[:4], strict=True):
+        assert np.allclose(handle.get_facecolor()[0, :3], to_rgb(colour))
+    if most_markers:
+        assert np.array_equal(markers(ax, "new"), X[y == "c"])
+        assert len(markers(ax, "c")) == 0
+    else:
+        assert display.points.cloud.counts.sum(axis=(1, 2)).tolist() == [0, np.sum(y == "b"), 0, np.sum(y == "c")]
+
+
+def test_boundaries_of_several_classes_are_not_hidden_by_a_density(ax, three):
+    svc = PoincareSVC(C=10).fit(*three)
+    BoundaryDisplay.from_estimator(svc, *three, resolution=20, most_markers=10).plot(ax)
+    assert all(line.get_zorder() > ax.images[1].get_zorder() for line in ax.lines)
+
+
 class Softmax:
     """Three classes with pairwise hyperplanes, as of a multinomial model: only what the display asks for."""
 

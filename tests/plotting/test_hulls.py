@@ -28,6 +28,13 @@ def test_hulls_are_drawn_along_geodesics_between_their_vertices(ax, display):
     assert np.array_equal(markers(ax, "left"), X[Y == "left"])
 
 
+def test_a_hull_has_the_colour_of_its_points(ax):
+    HullDisplay.from_points(X, np.where(Y == "left", "other", "z"), curvature=-C).plot(ax)
+    for label, patch in zip(("other", "z"), ax.patches, strict=True):
+        points = next(c for c in ax.collections if c.get_label() == label)
+        assert np.allclose(patch.get_facecolor()[:3], points.get_facecolor()[0, :3])
+
+
 def test_the_pairs_are_the_closest_vertices_and_the_closest_points(ax, display):
     display.plot(ax)
     a, b = display.pairs["vertices"]

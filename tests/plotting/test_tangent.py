@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from sklearn.neighbors import KNeighborsClassifier
 
 from balls import cloud
@@ -10,6 +11,7 @@ from hyplearn import PoincarePerceptron, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
 from hyplearn.plotting import TangentDisplay
+from hyplearn.plotting.canvas import COLOURS
 from hyplearn.tangent import frame_coordinates, from_frame
 
 C = 0.25
@@ -116,6 +118,14 @@ def test_of_several_classes_one_against_the_rest_is_shown():
     assert display.support is None
     with pytest.raises(ValueError, match=r"own tangent space; got label=None.\nChoose one of \['a', 'b', 'c'\]"):
         TangentDisplay.from_estimator(svc, X, y)
+
+
+def test_colours_are_those_of_the_disk_beside_it(ax, data):
+    X, y, p = data
+    svc = PoincareSVC(p, curvature=-C).fit(X, y)
+    TangentDisplay.from_estimator(svc, X[y == 1], y[y == 1]).plot(ax)
+    one = next(c for c in ax.collections if c.get_label() == "1")
+    assert np.allclose(one.get_facecolor()[0, :3], to_rgb(COLOURS[1]))
 
 
 def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):

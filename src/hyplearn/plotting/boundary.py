@@ -149,7 +149,9 @@ class BoundaryDisplay(Display):
             *predicted_regions(estimator, plane, resolution, c), np.asarray(estimator.classes_), curvature, plane=plane
         )
         if X is not None:
-            display.points = DiskDisplay.from_points(X, y, curvature=curvature, edges=edges, most_markers=most_markers)
+            display.points = DiskDisplay.from_points(
+                X, y, curvature=curvature, edges=edges, all_classes=display.classes, most_markers=most_markers
+            )
         if found is None:
             display.boundaries = list(pairwise_arcs(estimator, plane, c))
         else:
@@ -227,8 +229,10 @@ class BoundaryDisplay(Display):
 
     def _draw_curves(self, ax: Any) -> None:
         if len(self.classes) > 2:
+            # Below markers, but above an image that would hide it.
+            dense = self.points is not None and self.points.cloud.counts is not None
             for arc in self.boundaries:
-                draw_boundary(ax, arc, None, color="white", linewidth=0.9, zorder=1)
+                draw_boundary(ax, arc, None, color="white", linewidth=0.9, zorder=2.2 if dense else 1)
         else:
             for arc in self.boundaries:
                 draw_boundary(ax, arc)

@@ -26,6 +26,8 @@ class Cloud:
         Where the points are drawn.
     y : array of shape (n,) or None
         Their classes.
+    classes : array
+        All classes, in the order of their colours; some may have no points here.
     centre, reach : tuple of float, float
         The picture is the square that far about the centre, in both directions.
     counts : array of shape (n_classes, m, m) or None
@@ -34,25 +36,30 @@ class Cloud:
 
     X: Array
     y: Array | None
+    classes: Array
     centre: tuple[float, float]
     reach: float
     counts: Array | None = None
 
     @classmethod
-    def of(cls, X: Array, y: Array | None, centre: tuple[float, float], reach: float, most_markers: int) -> Self:
-        """Count the points by pixel if there are more than ``most_markers``."""
+    def of(
+        cls,
+        X: Array,
+        y: Array | None,
+        classes: Array | None,
+        centre: tuple[float, float],
+        reach: float,
+        most_markers: int,
+    ) -> Self:
+        """Count the points by pixel if there are more than ``most_markers``; classes of y that are not given come last."""
+        classes = _all_classes(y, classes)
         if len(X) <= most_markers:
-            return cls(X, y, centre, reach)
-        codes = np.zeros(len(X), dtype=int) if y is None else np.unique(y, return_inverse=True)[1]
+            return cls(X, y, classes, centre, reach)
+        codes = np.zeros(len(X), dtype=int) if y is None else _positions(y, classes)
         column, row = np.clip((((X - centre) / reach + 1) * PIXELS / 2).astype(int), 0, PIXELS - 1).T
-        shape = (codes.max() + 1, PIXELS, PIXELS)
+        shape = (max(1, len(classes)), PIXELS, PIXELS)
         places = np.ravel_multi_index((codes, row, column), shape)
-        return cls(X, y, centre, reach, np.bincount(places, minlength=np.prod(shape)).reshape(shape))
-
-    @property
-    def classes(self) -> Array:
-        """The classes in their order."""
-        return np.unique(self.y) if self.y is not None else np.array([])
+        return cls(X, y, classes, centre, reach, np.bincount(places, minlength=np.prod(shape)).reshape(shape))
 
     @property
     def extent(self) -> tuple[float, float, float, float]:
@@ -83,3 +90,18 @@ class Cloud:
         for label, colour in class_colours(self.classes).items():
             points = shown[self.y == label] if self.counts is None else shown
             ax.scatter(*points.T, s=size, color=colour, edgecolors="white", linewidths=0.2, label=label, zorder=2)
+
+
+def _all_classes(y: Array | None, classes: Array | None) -> Array:
+    """The classes given, and after them those of y that are not among them."""
+    present = np.array([]) if y is None else np.unique(y)
+    if y is None or classes is None:
+        return present
+    known = np.asarray(classes).tolist()
+    return np.array(known + [label for label in present.tolist() if label not in known], dtype=object)
+
+
+def _positions(y: Array, classes: Array) -> Array:
+    """Number of the class of each point."""
+    present, inverse = np.unique(y, return_inverse=True)
+    return np.array([classes.tolist().index(label) for label in present.tolist()])[inverse]

@@ -31,6 +31,8 @@ class DiskDisplay(Display):
         Sectional curvature of the disk.
     edges : array of shape (m, 2), optional
         Pairs of rows to join by geodesics, such as a tree's children and parents.
+    all_classes : array, optional
+        All classes in the order of their colours, if y may lack some; by default those of y.
     most_markers : int
         Up to this many points are drawn as markers. Of more, an image shows the density: the mixture of the classes'
         colours by their share in each pixel, stronger with the logarithm of the count.
@@ -54,6 +56,7 @@ class DiskDisplay(Display):
     y: Array | None = None
     curvature: float = -1.0
     edges: Array | None = None
+    all_classes: Array | None = None
     most_markers: int = MOST_MARKERS
 
     @classmethod
@@ -64,6 +67,7 @@ class DiskDisplay(Display):
         *,
         curvature: float = -1.0,
         edges: Any = None,
+        all_classes: Any = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
         """Take the points and, where given, their classes and the edges between them."""
@@ -75,7 +79,7 @@ class DiskDisplay(Display):
                 "Project X to 2-D first; BoundaryDisplay does so for a classifier of more dimensions."
             )
         gap(X, c=c)  # refuses points outside
-        return cls(X, y, curvature, None if edges is None else check_edges(edges, len(X)), most_markers)
+        return cls(X, y, curvature, None if edges is None else check_edges(edges, len(X)), all_classes, most_markers)
 
     @property
     def classes(self) -> Array:
@@ -86,7 +90,7 @@ class DiskDisplay(Display):
     def cloud(self) -> Cloud:
         """What is drawn of the points."""
         radius = float(1 / np.sqrt(absolute_curvature(self.curvature)))
-        return Cloud.of(self.X, self.y, (0.0, 0.0), radius, self.most_markers)
+        return Cloud.of(self.X, self.y, self.all_classes, (0.0, 0.0), radius, self.most_markers)
 
     def plot(self, ax: Any = None, *, size: float = 10.0, legend: bool = True, grid: bool = False) -> Self:
         """Draw the rim, the edges and the points.

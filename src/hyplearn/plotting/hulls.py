@@ -128,10 +128,11 @@ class HullDisplay(Display):
             )
         ax, c = self._take(ax), absolute_curvature(self.points.curvature)
         self.points.plot(ax, size=size, legend=False)
-        for V, colour in zip(self.hulls, class_colours(self.points.classes).values(), strict=True):
+        colours = class_colours(self.points.classes)
+        for V, label in zip(self.hulls, self.points.classes, strict=True):
             edge = outline(V, c=c)
-            ax.fill(*edge.T, facecolor=colour, alpha=0.13, edgecolor="none", zorder=1)
-            ax.plot(*edge.T, color=colour, linewidth=1.2, zorder=1.6)
+            ax.fill(*edge.T, facecolor=colours[label], alpha=0.13, edgecolor="none", zorder=1)
+            ax.plot(*edge.T, color=colours[label], linewidth=1.2, zorder=1.6)
         for pair, name in self._named(pairs).items():
             self._draw_pair(ax, pair, name, boundary, c)
         if legend:

@@ -89,7 +89,7 @@ class TangentDisplay(Display):
             )
         p = np.zeros(2) if p is None else np.asarray(p, dtype=np.float64)
         F = frame_coordinates(X, p, c=absolute_curvature(curvature))
-        return cls(_cloud(F, y, most_markers))
+        return cls(_cloud(F, y, None, most_markers))
 
     @classmethod
     def from_estimator(
@@ -131,7 +131,7 @@ class TangentDisplay(Display):
                 f"got {X.shape[1]}.\nPass points of the same ball."
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
-        display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, most_markers), len(p))
+        display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, estimator.classes_, most_markers), len(p))
         if len(estimator.classes_) == 2 and len(getattr(estimator, "support_vectors_", ())):
             support = np.asarray(estimator.support_vectors_, dtype=np.float64)
             display.support = frame_coordinates(support, p, c=c) @ basis.T
@@ -190,12 +190,11 @@ class TangentDisplay(Display):
         return self
 
 
-def _cloud(F: Array, y: Array | None, most_markers: int) -> Cloud:
+def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) -> Cloud:
     """The points in the least square that holds them and p, and some room around it."""
     low, high = np.minimum(F.min(axis=0), 0), np.maximum(F.max(axis=0), 0)
-    x, y_ = (low + high) / 2
-    reach = ROOM * np.max(high - low) / 2
-    return Cloud.of(F, y, (float(x), float(y_)), float(reach) or 1.0, most_markers)
+    middle, reach = (low + high) / 2, ROOM * np.max(high - low) / 2
+    return Cloud.of(F, y, classes, (float(middle[0]), float(middle[1])), float(reach) or 1.0, most_markers)
 
 
 def _problem(estimator: Any, label: Any) -> tuple[int, tuple[Array, Array]]:
