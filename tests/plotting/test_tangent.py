@@ -105,7 +105,10 @@ def test_of_more_dimensions_the_coordinate_along_w_is_kept(ax):
 
 def test_bent_margins_are_left_out_in_more_dimensions():
     X, y, p, _ = make_ball_classification(80, 3, margin=0.1, random_state=0)
-    assert TangentDisplay.from_estimator(PoincarePerceptron(p).fit(X, y), X, y).margins == []
+    model = PoincarePerceptron(p).fit(X, y)
+    assert TangentDisplay.from_estimator(model, X, y).margins == []
+    with pytest.raises(ValueError, match=r"of 3 dimensions only straight ones can be drawn; got margin=0\.1"):
+        TangentDisplay.from_estimator(model, X, y, margin=0.1)
 
 
 def test_of_several_classes_one_against_the_rest_is_shown():

@@ -22,7 +22,7 @@ ROOM = 1.08
 class TangentDisplay(Display):
     r"""Frame coordinates of points at p, with the boundary, which is a straight line through p there, and the margins.
 
-    A point stands in its true direction from p, at its true distance. Made to be placed beside the disk.
+    A point of the disk stands in its true direction from p, at its true distance. Made to be placed beside the disk.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class TangentDisplay(Display):
             Sectional curvature; that of the estimator where it has one.
         margin : float, optional
             Hyperbolic distance from the boundary at which to draw hypercycles in place of the estimator's own margins.
-            In more than two dimensions only straight margins are drawn: others would hold for points of the plane only.
+            In two dimensions only, as are all margins that bend: in more they would not hold off the plane.
         most_markers : int
             Up to this many points are drawn as markers, more as an image of their density.
         """
@@ -129,6 +129,11 @@ class TangentDisplay(Display):
             raise ValueError(
                 f"X must have {len(p)} coordinates, as many as {type(estimator).__name__} was fitted on; "
                 f"got {X.shape[1]}.\nPass points of the same ball."
+            )
+        if margin is not None and len(p) > 2:
+            raise ValueError(
+                f"At a hyperbolic distance margins bend, and of {len(p)} dimensions only straight ones can be drawn; "
+                f"got margin={margin!r}.\nLeave margin out, or use BoundaryDisplay."
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
         display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, estimator.classes_, most_markers), len(p))
