@@ -1,5 +1,7 @@
 """Hulls by content: edges along geodesics, pairs, midpoints, boundaries halfway."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -78,8 +80,15 @@ def test_hulls_that_intersect_have_no_closest_points(ax, overlapping):
 def test_only_what_is_asked_for_is_drawn(ax, display):
     display.plot(ax, pairs=("points",), boundary=False)
     assert legend(ax) == ["left", "right", "closest points of the hulls", "their midpoint p"]
-    with pytest.raises(ValueError, match="got 'corners'"):
-        display.plot(ax, pairs=("corners",))
+    for wrong in ("points", ("corners",)):
+        with pytest.raises(ValueError, match=re.escape(f"got {wrong!r}")):
+            display.plot(ax, pairs=wrong)
+
+
+def test_a_point_of_both_classes_has_nothing_halfway(ax):
+    display = HullDisplay.from_points([[0.1, 0.2], [0.5, 0.0], [0.1, 0.2], [-0.5, 0.0]], [0, 0, 1, 1]).plot(ax)
+    assert np.array_equal(display.reference("vertices"), [0.1, 0.2])
+    assert legend(ax) == ["0", "1", "closest vertices of the hulls", "their midpoint p"]
 
 
 @pytest.mark.parametrize("y", [["a"] * 7, list("abcabca")])

@@ -51,7 +51,7 @@ class Cloud:
         reach: float,
         most_markers: int,
     ) -> Self:
-        """Count the points by pixel if they are more than ``most_markers``; classes of y that are not given come last."""
+        """Count more than ``most_markers`` points by pixel; classes of y that are not given come last."""
         classes = _all_classes(y, classes)
         if len(X) <= most_markers:
             return cls(X, y, classes, centre, reach)

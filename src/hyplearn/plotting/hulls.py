@@ -121,11 +121,8 @@ class HullDisplay(Display):
         legend : bool
             Whether to name what is drawn.
         """
-        unknown = set(pairs) - set(STYLES)
-        if unknown:
-            raise ValueError(
-                f"pairs must be of {list(STYLES)}; got {sorted(unknown)[0]!r}.\nName one of these, or both."
-            )
+        if isinstance(pairs, str) or not set(pairs) <= set(STYLES):
+            raise ValueError(f"pairs must name some of {list(STYLES)}; got {pairs!r}.\nPass a tuple of these names.")
         ax, c = self._take(ax), absolute_curvature(self.points.curvature)
         self.points.plot(ax, size=size, legend=False)
         colours = class_colours(self.points.classes)
@@ -153,5 +150,5 @@ class HullDisplay(Display):
         ring = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.5, "linestyle": "none"}
         ax.plot(*self.pairs[pair].T, "o", color=style["color"], **ring, label=name, zorder=2.5)
         draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])
-        if boundary:
+        if boundary and np.any(a != b):  # nothing is halfway between a point of both classes and itself
             draw_boundary(ax, self.boundary(pair), "boundary halfway", **style, linewidth=1.5)
