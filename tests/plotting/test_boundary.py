@@ -69,12 +69,12 @@ def test_boundary_and_margins_lie_at_their_distances(ax, curved, name):
     assert legend(ax) == ["-1", "1", "decision boundary", named, *rings, "reference point p"]
 
 
-def test_exact_margin_is_where_the_rows_of_the_svm_are_one(separable):
-    X, y, p = separable
-    svc = PoincareSVC(p, C=1.0, margin="exact").fit(X, y)  # soft: points lie within the margin
+def test_exact_margin_is_where_the_rows_of_the_svm_are_one(curved):
+    X, y, p, k = curved
+    svc = PoincareSVC(p, C=1.0, margin="exact", curvature=k).fit(X, y)  # soft: points lie within the margin
     display = BoundaryDisplay.from_estimator(svc, resolution=20)
     for curve, sign in zip(display.margins, (-1, 1), strict=True):
-        assert np.allclose(z_features(curve[1:-1], p) @ svc.coef_[0], sign, rtol=0, atol=1e-9)
+        assert np.allclose(z_features(curve[1:-1], p, c=-k) @ svc.coef_[0], sign, rtol=0, atol=1e-9)
     assert svc.margin_[0] < display.margin
 
 
