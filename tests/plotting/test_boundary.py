@@ -185,6 +185,14 @@ def test_classes_against_the_rest_meet_on_arcs_where_they_are_equally_far(ax, th
     assert display.margins == []
 
 
+def test_arcs_end_on_the_rim_or_where_a_third_class_begins(three):
+    svc = PoincareSVC(C=10).fit(*three)
+    ends = np.concatenate([arc[[0, -1]] for arc in BoundaryDisplay.from_estimator(svc, resolution=20).boundaries])
+    inner = ends[np.linalg.norm(ends, axis=1) < 1 - 1e-12]
+    assert 0 < len(inner) < len(ends)
+    assert np.ptp(svc.decision_function(inner), axis=1).max() < 0.01  # all three classes are equally far
+
+
 def test_arcs_leave_no_border_between_regions_out(three):
     svc = PoincareSVC(C=10).fit(*three)
     display = BoundaryDisplay.from_estimator(svc, resolution=200)
