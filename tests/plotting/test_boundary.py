@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from sklearn.exceptions import NotFittedError
@@ -267,6 +268,13 @@ def test_a_pipeline_is_drawn_with_the_curvature_of_its_step(labelled):
     X, y = labelled
     model = make_pipeline(TangentSpace(curvature=-0.25), LogisticRegression()).fit(2 * X, y)
     assert np.isclose(BoundaryDisplay.from_estimator(model, resolution=20).grid[-1], 2 * (1 - 1 / 20))
+
+
+def test_a_classifier_of_named_columns_is_drawn_without_a_warning(labelled):
+    X, y = labelled
+    frame = pd.DataFrame(X, columns=["first", "second"])
+    display = BoundaryDisplay.from_estimator(PoincareSVC().fit(frame, y), frame, y, resolution=20)
+    assert np.array_equal(display.points.X, X)
 
 
 def test_many_points_are_a_density_over_the_regions(ax, labelled):

@@ -1,5 +1,6 @@
 """What a classifier says all over the disk: the class of every pixel, and where classes meet."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,10 @@ def _predicted(estimator: Any, plane: Plane | None, x: Array) -> Array:
     """Numbers of the classes of points of the picture, so many at a time that they fit in memory."""
     step = max(1, BLOCK_NUMBERS // (2 if plane is None else len(plane.p)))
     blocks = (x[i : i + step] for i in range(0, len(x), step))
-    labels = [estimator.predict(block if plane is None else plane.embed(block)) for block in blocks]
+    with warnings.catch_warnings():
+        # A classifier fitted on named columns: pixels have the same, unnamed.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        labels = [estimator.predict(block if plane is None else plane.embed(block)) for block in blocks]
     return np.searchsorted(estimator.classes_, np.concatenate(labels))
 
 
