@@ -165,7 +165,9 @@ class Softmax:
     """Three classes with pairwise hyperplanes, as of a multinomial model: only what the display asks for."""
 
     def __init__(self, svc, answers):
-        self.classes_, self.predict, self.svc, self.answers = svc.classes_, svc.predict, svc, answers
+        self.classes_, self.predict, self.answers = svc.classes_, svc.predict, answers
+        # Weights at a common p, which say nothing of boundaries.
+        self.coef_ = self.reference_ = np.full(svc.coef_.shape, 0.1)
 
     def hyperplane_between(self, a, b):
         if (a, b) not in self.answers:
@@ -218,9 +220,9 @@ def test_pairwise_hyperplanes_are_asked_for_by_the_names_of_the_classes(three):
 def test_two_classes_with_a_pairwise_hyperplane_have_its_arc(labelled):
     svc = PoincareSVC().fit(*labelled)
     w, p = svc.coef_[0], svc.reference_[0]
-    display = BoundaryDisplay.from_estimator(Softmax(svc, {("left", "right"): (w, p)}), resolution=20)
+    display = BoundaryDisplay.from_estimator(Softmax(svc, {("right", "left"): (w, p)}), resolution=20)
     assert np.abs(signed_distance(display.boundaries[0][1:-1], w, p)).max() < 1e-9
-    assert display.reference is None
+    assert display.reference is None  # p is a point of the boundary, not one that was chosen
 
 
 def test_more_dimensions_are_drawn_on_a_plane_and_the_title_says_so(ax):

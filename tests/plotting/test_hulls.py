@@ -71,6 +71,13 @@ def test_one_pair_is_drawn_once_where_vertices_are_the_closest_points(ax):
     assert legend(ax) == ["0", "1", "closest points, both vertices", "their midpoint p", "boundary halfway"]
 
 
+def test_pairs_that_differ_by_rounding_are_one(ax, display):
+    display.pairs["points"] = display.pairs["vertices"] + 1e-9
+    display.plot(ax)
+    assert "closest points, both vertices" in legend(ax)
+    assert "closest vertices of the hulls" not in legend(ax)
+
+
 def test_hulls_that_intersect_have_no_closest_points(ax, overlapping):
     display = HullDisplay.from_points(*overlapping).plot(ax)
     assert list(display.pairs) == ["vertices"]

@@ -20,7 +20,7 @@ from hyplearn.plotting.canvas import (
 )
 from hyplearn.plotting.cloud import MOST_MARKERS
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
-from hyplearn.plotting.fitted import curvature_of, fitted_classifier, hyperplane, margin_of
+from hyplearn.plotting.fitted import curvature_of, fitted_classifier, has_hyperplanes, hyperplane, margin_of
 from hyplearn.plotting.plane import Plane
 from hyplearn.plotting.regions import pairwise_arcs, predicted_regions
 
@@ -105,8 +105,8 @@ class BoundaryDisplay(Display):
         ----------
         estimator : fitted classifier with `predict` and `classes_`
             Takes points of the ball, alone or at the end of a pipeline. Boundaries are arcs where its hyperplanes can
-            be read: from ``coef_`` and ``reference_``, or from ``hyperplane_between(a, b)``, which gives (w, p) for two
-            classes. Of any other classifier the regions tell.
+            be read: from ``hyperplane_between(a, b)``, which gives (w, p) for two classes, w on the side of a, or else
+            from ``coef_`` and ``reference_``. Of any other classifier the regions tell.
         X, y : array-like, optional
             Points and classes to show over the regions. In more than two dimensions X is needed to choose the plane.
         curvature : float, optional
@@ -167,7 +167,7 @@ class BoundaryDisplay(Display):
         self.boundaries = [hypercycle(w, p, c=c)]
         if self.margin is not None:
             self.margins = [hypercycle(w, p, sign * self.margin, c=c) for sign in (-1, 1)]
-        if hasattr(estimator, "reference_"):
+        if has_hyperplanes(estimator):
             self.reference = p
         if len(getattr(estimator, "support_vectors_", ())):
             support = np.asarray(estimator.support_vectors_, dtype=np.float64)

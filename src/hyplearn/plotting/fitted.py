@@ -42,7 +42,12 @@ def curvature_of(estimator: Any, given: float | None) -> float:
 
 
 def has_hyperplanes(estimator: Any) -> bool:
-    """Whether each row of ``coef_`` is the normal of a geodesic hyperplane through that of ``reference_``."""
+    """Whether each row of ``coef_`` is the normal of a geodesic hyperplane through that of ``reference_``.
+
+    Not so if the estimator has ``hyperplane_between``: then its boundaries lie between classes, wherever its p is.
+    """
+    if hasattr(estimator, "hyperplane_between"):
+        return False
     shapes = [np.shape(getattr(estimator, name, ())) for name in ("coef_", "reference_")]
     return len(shapes[0]) == 2 and shapes[0] == shapes[1]
 
@@ -55,12 +60,12 @@ def hyperplane(estimator: Any) -> Hyperplane | None:
         w, p = estimator.coef_[0], estimator.reference_[0]
         return (w, p) if np.any(w) else None
     if hasattr(estimator, "hyperplane_between"):
-        return _between(estimator, *estimator.classes_)
+        return _between(estimator, *estimator.classes_[::-1])
     return None
 
 
 def _between(estimator: Any, a: Any, b: Any) -> Hyperplane | None:
-    """``hyperplane_between(a, b)``, which may refuse where one class is nowhere as likely as the other."""
+    """``hyperplane_between(a, b)``, w on the side of a; it may refuse where one is nowhere as likely as the other."""
     try:
         found = estimator.hyperplane_between(a, b)
     except ValueError:

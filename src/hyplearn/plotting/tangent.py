@@ -227,12 +227,11 @@ def _problem(estimator: Any, label: Any) -> tuple[int, tuple[Array, Array]]:
 def _hypercycle_in_frame(distance: float, far: float, c: float) -> Array:
     r"""Frame coordinates, across and along the boundary, of the points at a distance from it.
 
-    .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, \cosh h \sinh s), \qquad
-              \sinh \rho = \|(\sinh h, \cosh h \sinh s)\|
+    .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, s), \qquad \sinh \rho = \|(\sinh h, s)\|
 
-    with h the distance and s the position of the foot along the boundary, both times √c.
+    with h the distance times √c, for all s: the first entry is the sinh of the distance to the boundary.
     """
-    h, s = np.sqrt(c) * distance, np.sqrt(c) * np.linspace(-far, far, 401)
-    across, along = np.full_like(s, np.sinh(h)), np.cosh(h) * np.sinh(s)
-    length = np.hypot(across, along)
-    return np.stack([across, along], axis=1) * (np.arcsinh(length) / length / np.sqrt(c))[:, None]
+    s = np.sinh(np.sqrt(c) * np.linspace(-far, far, 401))
+    rows = np.stack([np.full_like(s, np.sinh(np.sqrt(c) * distance)), s], axis=1)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows * np.arcsinh(length) / length / np.sqrt(c)
