@@ -36,9 +36,10 @@ def test_points_stand_at_their_frame_coordinates(ax, data):
     assert legend(ax) == ["-1", "1", "reference point p"]
 
 
-def test_all_points_and_p_are_in_the_square_that_is_shown(ax, data):
-    X, y, p = data
-    display = TangentDisplay.from_points(X, y, p, curvature=-C).plot(ax)
+@pytest.mark.parametrize("p", [[-0.5, -0.9], [-1.9, 0.1], [1.2, 1.5]])
+def test_all_points_and_p_are_in_the_square_that_is_shown(ax, data, p):
+    X, y, _ = data
+    display = TangentDisplay.from_points(X[:3], y[:3], p, curvature=-C).plot(ax)
     shown = np.array([*display.cloud.X, [0.0, 0.0]])
     (left, right), (lower, upper) = ax.get_xlim(), ax.get_ylim()
     assert np.all((shown > [left, lower]) & (shown < [right, upper]))
