@@ -34,7 +34,7 @@ def disk():
 
 
 def boundary():
-    """The exact margin of an SVM, a perceptron in a disk of another curvature, and eleven classes."""
+    """The exact margin of an SVM, a perceptron in a disk of another curvature, and thirteen classes."""
     figure, axes = plt.subplots(1, 3, figsize=(22, 5.6), layout="constrained")
     X, y, p, _ = make_ball_classification(150, 2, margin=0.3, reference_norm=0.57, random_state=5)
     svc = PoincareSVC(p, C=np.inf, margin="exact").fit(X, y)

@@ -124,6 +124,17 @@ def test_of_several_classes_one_against_the_rest_is_shown():
         TangentDisplay.from_estimator(svc, X, y)
 
 
+def test_the_margin_of_one_against_the_rest_is_its_own():
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.8, 0.0], [-0.5, 0.6], [-0.3, -0.8]])
+    X = np.concatenate([from_frame(0.3 * rng.standard_normal((30, 2)), p) for p in centres])
+    model = PoincarePerceptron().fit(X, np.repeat([0, 1, 2], 30))
+    assert len({f"{margin:.3g}" for margin in model.margin_ if margin > 0}) == 3
+    for label in (0, 1, 2):
+        display = TangentDisplay.from_estimator(model, X, label=label)
+        assert display.margin_name == f"margin {model.margin_[label]:.3g}"
+
+
 def test_colours_are_those_of_the_disk_beside_it(ax, data):
     X, y, p = data
     svc = PoincareSVC(p, curvature=-C).fit(X, y)
