@@ -28,10 +28,8 @@ def draw_boundary(ax):
     X, y, p, w = make_ball_classification(400, 2, margin=0.1, reference_norm=0.57, random_state=1)
     model = PoincareSecondOrderPerceptron(reference=p).fit(X, y)
     BoundaryDisplay.from_estimator(model, X, y).plot(ax=ax, legend=False)
-    ax.plot(*hyperplane_points(w, p).T, "k--", linewidth=1.2, label="true boundary")
-    ax.plot(*hyperplane_points(model.coef_[0], p).T, "k-", linewidth=1.8, label="learned boundary")
-    ax.plot(*p, "k*", markersize=13, label="reference point p")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.03), ncols=5, frameon=False, columnspacing=1.2)
+    ax.plot(*hyperplane_points(w, p).T, ":", color="#882255", linewidth=2, label="boundary that made the data")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.03), ncols=3, frameon=False, columnspacing=1.2)
     ax.set_title(f"{model.n_updates_[0]} updates, training accuracy {model.score(X, y):.0%}")
 
 

@@ -1,43 +1,33 @@
-"""Pictures by their content: where points, edges and regions are, not only that a file exists."""
-
-import matplotlib
-
-matplotlib.use("Agg")
+"""The disk and its points by content: where they are, in which colour, how many in a pixel."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from matplotlib.colors import to_rgb
 
 from balls import cloud
-from hyplearn import TangentSpace
-from hyplearn.geometry import geodesic, signed_distance
-from hyplearn.plotting import BoundaryDisplay, DiskDisplay
-
-
-@pytest.fixture
-def ax():
-    figure, ax = plt.subplots()
-    yield ax
-    plt.close(figure)
-
-
-@pytest.fixture
-def labelled():
-    X = cloud(np.random.default_rng(0), 80, 2, 1.0)
-    return X, np.where(X[:, 0] > 0.1, "right", "left")
+from drawn import legend, markers
+from hyplearn.geometry import distance, geodesic
+from hyplearn.plotting import DiskDisplay
+from hyplearn.plotting.canvas import COLOURS, OTHER, class_colours
 
 
 def test_points_are_drawn_where_they_are_in_their_class_colour(ax, labelled):
     X, y = labelled
     display = DiskDisplay.from_points(X, y).plot(ax)
     assert display.ax_ is ax
-    drawn = {c.get_label(): np.asarray(c.get_offsets()) for c in ax.collections}
-    assert np.array_equal(drawn["left"], X[y == "left"])
-    assert np.array_equal(drawn["right"], X[y == "right"])
-    colours = {tuple(c.get_facecolor()[0]) for c in ax.collections}
-    assert len(colours) == 2
+    assert display.figure_ is ax.figure
+    assert np.array_equal(markers(ax, "left"), X[y == "left"])
+    assert np.array_equal(markers(ax, "right"), X[y == "right"])
+    for collection, colour in zip(ax.collections, COLOURS[:2], strict=True):
+        assert np.allclose(collection.get_facecolor()[0, :3], to_rgb(colour))
+    assert legend(ax) == ["left", "right"]
+
+
+def test_unlabelled_points_have_no_legend(ax, labelled):
+    DiskDisplay.from_points(labelled[0]).plot(ax)
+    assert np.array_equal(ax.collections[0].get_offsets(), labelled[0])
+    assert ax.get_legend() is None
 
 
 def test_edges_are_drawn_as_geodesics(ax, labelled):
@@ -54,46 +44,102 @@ def test_rim_has_the_radius_of_the_curvature(ax, labelled):
     assert np.allclose(np.linalg.norm(rim, axis=1), 2)
 
 
-def test_regions_are_the_sides_of_the_fitted_geodesic(ax, labelled):
-    X, y = labelled
-    p = np.array([0.1, 0.0])
-    model = make_pipeline(TangentSpace(p), LogisticRegression(fit_intercept=False)).fit(X, y)
-    display = BoundaryDisplay.from_estimator(model, X, y, resolution=80).plot(ax)
-    assert np.allclose(display.grid, np.linspace(-1, 1, 81)[:-1] + 1 / 80)  # the centres of 80 pixels
-    pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
-    inside = np.linalg.norm(pixels, axis=-1) < 1
-    heights = signed_distance(pixels[inside], model[-1].coef_[0], p)
-    assert np.array_equal(display.regions[inside], (heights > 0).astype(int))
-    assert (display.regions[~inside] == -1).all()
+def test_grid_circles_have_the_radius_that_they_name(ax):
+    c = 0.25
+    DiskDisplay.from_points([[0.0, 0.0]], curvature=-c).plot(ax, grid=True)
+    circles = [s for s in ax.collections[0].get_segments() if len(s) > 2]
+    named = [float(text.get_text()) for text in ax.texts]
+    assert named == [2, 4, 6]
+    for circle, radius in zip(circles, named, strict=False):
+        assert np.allclose(distance(circle, [0.0, 0.0], c=c), radius)
+    diameters = [s for s in ax.collections[0].get_segments() if len(s) == 2]
+    assert np.allclose(np.linalg.norm(diameters, axis=2), 2)
+    assert np.allclose(np.sum(diameters, axis=1), 0)
 
 
-def test_boundary_line_follows_the_geodesic(ax, labelled):
-    X, y = labelled
-    p = np.array([0.1, 0.0])
-    model = make_pipeline(TangentSpace(p), LogisticRegression(fit_intercept=False)).fit(X, y)
-    BoundaryDisplay.from_estimator(model, resolution=300).plot(ax)
-    contour = next(c for c in ax.collections if c.get_paths() and len(c.get_paths()[0].vertices) > 50)
-    line = contour.get_paths()[0].vertices
-    line = line[np.linalg.norm(line, axis=1) < 0.95]
-    # Within a pixel of the true boundary, in Euclidean terms.
-    off = signed_distance(line, model[-1].coef_[0], p) * (1 - np.sum(line**2, axis=1)) / 2
-    assert np.abs(off).max() < 1.5 * 2 / 300
+def test_a_point_beyond_the_most_markers_turns_them_into_a_density(ax):
+    X = cloud(np.random.default_rng(0), 11, 2, 1.0)
+    assert DiskDisplay.from_points(X[:10], most_markers=10).cloud.counts is None
+    display = DiskDisplay.from_points(X, most_markers=10).plot(ax)
+    assert display.cloud.counts.sum() == 11
+    assert sum(len(c.get_offsets()) for c in ax.collections) == 0
+
+
+def test_density_counts_the_points_of_each_class_in_each_pixel(ax):
+    # Radius 2 and 200 pixels of 0.02: (1.01, -0.51) is in column 150 and row 74, counted from the lower left.
+    X = np.array([[1.01, -0.51]] * 6 + [[-1.97, 0.01]] * 2)
+    display = DiskDisplay.from_points(X, [0, 0, 0, 1, 1, 1, 1, 1], curvature=-0.25, most_markers=1).plot(ax)
+    counts = display.cloud.counts
+    assert counts.shape == (2, 200, 200)
+    assert counts[:, 74, 150].tolist() == [3, 3]
+    assert counts[:, 100, 1].tolist() == [0, 2]
+    image = ax.images[0]
+    assert np.allclose(image.get_extent(), [-2, 2, -2, 2])
+    assert image.origin == "lower"
+    pixels, (first, second) = image.get_array(), (np.array(to_rgb(colour)) for colour in COLOURS[:2])
+    assert np.allclose(pixels[74, 150], [*(first + second) / 2, 1])  # equal shares mixed, most points: opaque
+    assert np.allclose(pixels[100, 1, :3], second)
+    assert 0.3 < pixels[100, 1, 3] < 1
+    assert np.isclose(pixels[100, 1, 3], 0.3 + 0.7 * np.log(2) / np.log(6))
+    assert np.count_nonzero(pixels[..., 3]) == 2
+
+
+def test_density_keeps_the_legend_of_the_classes(ax):
+    X = cloud(np.random.default_rng(0), 30, 2, 1.0)
+    y = np.repeat(["a", "other", "z"], 10)
+    DiskDisplay.from_points(X, y, most_markers=5).plot(ax)
+    assert legend(ax) == ["a", "z", "other"]
+    named = dict(zip(legend(ax), ax.get_legend().legend_handles, strict=True))
+    for label, colour in class_colours(np.unique(y)).items():
+        assert np.allclose(named[label].get_facecolor()[0, :3], to_rgb(colour))
+
+
+def test_a_class_called_other_is_grey_in_the_density_too():
+    X = np.array([[0.305, 0.305], [-0.305, 0.305], [0.305, -0.305]])
+    image = DiskDisplay.from_points(X, ["a", "other", "z"], most_markers=1).cloud.image()
+    shown = [image[130, 130], image[130, 69], image[69, 130]]
+    for pixel, colour in zip(shown, (COLOURS[0], OTHER, COLOURS[1]), strict=True):
+        assert np.allclose(pixel[:3], to_rgb(colour))
+
+
+def test_twenty_thousand_points_are_markers_and_one_more_is_a_density():
+    X = np.random.default_rng(0).uniform(-0.7, 0.7, (20_001, 2))
+    assert DiskDisplay.from_points(X[1:]).cloud.counts is None
+    assert DiskDisplay.from_points(X).cloud.counts is not None
 
 
 def test_a_class_called_other_is_grey_and_all_colours_differ():
-    from hyplearn.plotting.disk import OTHER, class_colours
-
     colours = class_colours(np.array([*"abcdefghijklm", "other"]))
     assert colours["other"] == OTHER
     assert len(set(colours.values())) == 14
 
 
-def test_only_the_disk_can_be_drawn():
-    with pytest.raises(ValueError, match=r"two coordinates; got shape \(5, 3\)"):
-        DiskDisplay.from_points(np.zeros((5, 3)))
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": np.zeros((5, 3))}, r"two coordinates; got shape \(5, 3\)"),
+        ({"X": np.zeros(4)}, r"got shape \(4,\)"),
+        ({"X": np.zeros((0, 2))}, r"at least one point"),
+        ({"X": [[0.1, 0.2], [1.1, 0.2]]}, "1 of 2 points lies outside the open ball"),
+        ({"X": [[0.1, np.nan]]}, "NaN"),
+        ({"X": [[0.1, 0.2]], "y": [1, 2]}, "one label for each of the 1 rows"),
+        ({"X": [[0.1, 0.2]], "curvature": 1.0}, "curvature must be a negative number"),
+        ({"X": [[0.1, 0.2]], "edges": [[0, 1]]}, "rows of X, 0 to 0; got 0 to 1"),
+        ({"X": [[0.1, 0.2]], "edges": [0, 1]}, "pairs of row numbers"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        DiskDisplay.from_points(**arguments)
 
 
-def test_nothing_is_drawn_before_plot(labelled):
+def test_nothing_is_drawn_before_plot_and_then_on_the_current_axes(labelled):
     before = plt.get_fignums()
-    DiskDisplay.from_points(*labelled)
+    display = DiskDisplay.from_points(*labelled)
     assert plt.get_fignums() == before
+    figure, ax = plt.subplots()
+    try:
+        assert display.plot().ax_ is ax
+        assert display.figure_ is figure
+    finally:
+        plt.close(figure)

@@ -3,6 +3,9 @@
 Drawing needs matplotlib, imported at the first ``plot``.
 """
 
-from hyplearn.plotting.disk import BoundaryDisplay, DiskDisplay
+from hyplearn.plotting.boundary import BoundaryDisplay
+from hyplearn.plotting.disk import DiskDisplay
+from hyplearn.plotting.hulls import HullDisplay
+from hyplearn.plotting.tangent import TangentDisplay
 
-__all__ = ["BoundaryDisplay", "DiskDisplay"]
+__all__ = ["BoundaryDisplay", "DiskDisplay", "HullDisplay", "TangentDisplay"]

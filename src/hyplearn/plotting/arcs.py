@@ -1,0 +1,95 @@
+r"""Curves of the disk as the circular arcs that they are.
+
+A geodesic meets the rim at right angles; the hypercycle at signed distance h from it, the set of points that far from
+it, passes through the same two ends of the rim, at the angle :math:`\operatorname{gd}(\sqrt c\, h)` to the geodesic.
+So two points of the rim and one angle describe every such curve, straight ones included.
+"""
+
+import numpy as np
+
+from hyplearn.geometry import gap, geodesic, klein_to_ball, log_map, midpoint
+from hyplearn.geometry.arrays import Array
+
+
+def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_points: int = 401) -> Array:
+    r"""Points of the disk at a signed distance from the geodesic H(w, p), from rim to rim; the geodesic itself at 0.
+
+    With half-chord a, chord direction τ, its normal ν on the side of w and the chord's centre m,
+
+    .. math::
+        m + a \frac{\sin u \varphi}{\sin \varphi} \tau + a \frac{\cos u \varphi - \cos \varphi}{\sin \varphi} \nu,
+        \qquad -1 \le u \le 1, \quad \tan \varphi_0 = -\frac{\langle m, \nu \rangle}{a}, \quad
+        \varphi = \varphi_0 + \operatorname{gd}(\sqrt c \, \text{height})
+
+    written by sin x / x, so that a diameter (φ = 0) is no exception. The first and the last point lie on the rim.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyplearn.plotting.arcs import hypercycle
+    >>> hypercycle(np.array([0.0, 1.0]), np.zeros(2), n_points=3)
+    array([[-1.,  0.],
+           [ 0.,  0.],
+           [ 1.,  0.]])
+    >>> print(hypercycle(np.array([0.0, 1.0]), np.zeros(2), np.log(3), n_points=3)[1])
+    [0.  0.5]
+    """
+    start, end = rim_points(w, p, c=c)
+    centre, half = (start + end) / 2, (end - start) / 2
+    a = np.linalg.norm(half)
+    normal = np.array([-half[1], half[0]]) / a
+    phi = np.arctan2(-centre @ normal, a) + 2 * np.arctan(np.tanh(np.sqrt(c) * height / 2))
+    u = np.linspace(-1, 1, n_points)[:, None]
+    along = u * _sinc(u * phi) / _sinc(phi)
+    across = phi * (1 - u**2) / 2 * _sinc((1 + u) * phi / 2) * _sinc((1 - u) * phi / 2) / _sinc(phi)
+    return centre + along * half + a * across * normal
+
+
+def _sinc(x: Array) -> Array:
+    """``sin x / x``, 1 at 0."""
+    return np.sinc(x / np.pi)
+
+
+def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
+    r"""The two ends of the geodesic H(w, p) of the disk on the rim, the side of w to the left of the way between them.
+
+    .. math:: p \oplus \frac{\pm t}{\sqrt c} = p + \frac{1 - c\|p\|^2}{c} \frac{s}{\|s\|^2},
+              \qquad s = p \pm \frac{t}{\sqrt c}, \quad t \perp w, \quad \|t\| = 1
+    """
+    along = np.array([w[1], -w[0]]) / np.linalg.norm(w)
+    s = p + np.array([[-1.0], [1.0]]) * along / np.sqrt(c)
+    ends = p + gap(p, c=c) / c * s / np.sum(s**2, axis=1, keepdims=True)
+    return ends / (np.sqrt(c) * np.linalg.norm(ends, axis=1, keepdims=True))
+
+
+def bisector(a: Array, b: Array, *, c: float = 1.0) -> tuple[Array, Array]:
+    """The hyperplane (w, p) of all points as far from a as from b, w pointing to b."""
+    p = midpoint(a, b, c=c)
+    return log_map(b, p, c=c), p
+
+
+def outline(V: Array, *, c: float = 1.0, n_points: int = 61) -> Array:
+    """The closed curve through the vertices V along geodesics, ``n_points`` of each edge."""
+    t = np.linspace(0, 1, n_points)
+    return np.concatenate([geodesic(x, y, t, c=c) for x, y in zip(V, np.roll(V, -1, axis=0), strict=True)])
+
+
+def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
+    r"""Unit vector N of Minkowski space with ``[N, X] = sinh(√c d(x, H))``, the signed distance of x to H(w, p).
+
+    .. math:: N = \Bigl(\frac{2 \sqrt c \langle p, n \rangle}{1 - c\|p\|^2}, \;
+              n + \frac{2 c \langle p, n \rangle}{1 - c\|p\|^2}\, p\Bigr), \qquad n = w / \|w\|
+
+    Differences of such vectors tell where two classes are equally far on their sides.
+    """
+    n = w / np.linalg.norm(w)
+    slope = 2 * np.sqrt(c) * (p @ n) / gap(p, c=c)
+    return np.concatenate([[slope], n + slope * np.sqrt(c) * p])
+
+
+def geodesic_of(N: Array, *, c: float = 1.0) -> tuple[Array, Array] | None:
+    """The geodesic (w, p) of the disk where ``[N, X] = 0``, p nearest to the centre; None where that is nowhere."""
+    length = np.linalg.norm(N[1:])
+    if not length > abs(N[0]):
+        return None
+    return N[1:], klein_to_ball(N[0] / length**2 * N[1:] / np.sqrt(c), c=c)

@@ -1,0 +1,108 @@
+r"""Points of more than two dimensions on a geodesic plane, and what is true of the picture.
+
+In hyperboloid coordinates about p, with the plane spanned by the unit vectors n and e, a point has a time
+:math:`T = \cosh \rho`, a height :math:`a = \langle \sqrt c z, n \rangle` above the hyperplane H(n, p), which is the
+hyperbolic sine of its signed distance, a position :math:`b = \langle \sqrt c z, e \rangle`, and other coordinates r
+that the picture has to lose; :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. Two projections leave the plane itself in place:
+
+- along the boundary: :math:`(T, a, b) \mapsto (\lambda T, a, \lambda b)`, :math:`\lambda^2 = (1 + a^2) / (T^2 - b^2)`.
+  The foot of x on H is projected orthogonally onto the geodesic along e, and x keeps its distance to H and its side.
+  A classifier whose boundary is H predicts for the picture of a point what it predicts for the point.
+- orthogonal: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}`, the nearest point of the plane.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from hyplearn.geometry import ball_to_hyperboloid, frechet_mean, minkowski
+from hyplearn.geometry.arrays import Array
+from hyplearn.plotting.arcs import minkowski_normal
+from hyplearn.tangent import frame_coordinates, from_frame, z_features
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A geodesic plane of the ball, seen as a disk with p at its centre.
+
+    Parameters
+    ----------
+    p : array of shape (d,)
+        The point of the ball that is the centre of the picture.
+    basis : array of shape (2, d)
+        Orthonormal directions at p: those to the right and upwards in the picture.
+    c : float
+        Absolute curvature.
+    along_boundary : bool
+        Whether points are projected along the hyperplane orthogonal to the first direction, or orthogonally.
+    """
+
+    p: Array
+    basis: Array
+    c: float
+    along_boundary: bool
+
+    @classmethod
+    def across(cls, w: Array, p: Array, X: Array, c: float) -> Self:
+        """The plane through p along w and the direction, orthogonal to w, in which the points spread most about p."""
+        n = w / np.linalg.norm(w)
+        F = frame_coordinates(X, p, c=c)
+        spread = F.T @ F
+        spread /= np.trace(spread) or 1.0
+        flat = np.eye(len(n)) - np.outer(n, n)
+        # What is left of the spread along n is -1, so that no other direction can come after it.
+        return cls(p, np.stack([n, _leading(flat @ spread @ flat - np.outer(n, n))[0]]), c, True)
+
+    @classmethod
+    def principal(cls, X: Array, c: float) -> Self:
+        """The plane through the mean of the points along the two directions in which they spread most."""
+        p = frechet_mean(X, c=c)
+        F = frame_coordinates(X, p, c=c)
+        return cls(p, _leading(F.T @ F), c, False)
+
+    @property
+    def statement(self) -> str:
+        """What the picture shows, for its title."""
+        if self.along_boundary:
+            return (
+                f"{len(self.p)} dimensions on the geodesic plane through p\n"
+                "along w and the main spread of the points about p:\n"
+                "sides and distances to the boundary are true"
+            )
+        return (
+            f"{len(self.p)} dimensions on the geodesic plane through the mean\n"
+            "along the two main directions of the points:\n"
+            "regions are cut by the plane, points projected orthogonally"
+        )
+
+    def project(self, X: Array) -> Array:
+        """Where points of the ball are in the picture, shape (n, 2)."""
+        Z = np.sqrt(self.c) * z_features(X, self.p, c=self.c)
+        a, b = self.basis @ Z.T
+        rest = np.sum((Z - np.stack([a, b], axis=1) @ self.basis) ** 2, axis=1)
+        # Sums of squares, so that nothing cancels: T² - b² = 1 + a² + ‖r‖².
+        time = np.sqrt(1 + a**2 + b**2 + rest)
+        if self.along_boundary:
+            shrink = np.sqrt((1 + a**2) / (1 + a**2 + rest))
+            T = np.stack([shrink * time, a, shrink * b])
+        else:
+            T = np.stack([time, a, b]) / np.sqrt(1 + rest)
+        return (T[1:] / (1 + T[0])).T / np.sqrt(self.c)
+
+    def embed(self, x: Array) -> Array:
+        """The points of the ball that points of the picture stand for, shape (n, d)."""
+        return from_frame(frame_coordinates(x, np.zeros(2), c=self.c) @ self.basis, self.p, c=self.c)
+
+    def cut(self, N: Array) -> Array:
+        """The hyperplane ``[N, X] = 0`` on the plane: the same in the picture's own three coordinates."""
+        frame = [minkowski_normal(b, self.p, c=self.c) for b in self.basis]
+        time = -minkowski(N, ball_to_hyperboloid(self.p, c=self.c))
+        return np.array([time, *(minkowski(N, b) for b in frame)])
+
+
+def _leading(spread: Array) -> Array:
+    """The two eigenvectors of largest eigenvalue as rows, each with its largest entry positive."""
+    vectors = np.linalg.eigh(spread)[1][:, :-3:-1].T
+    largest = np.take_along_axis(vectors, np.argmax(np.abs(vectors), axis=1)[:, None], axis=1)
+    return vectors * np.sign(largest)

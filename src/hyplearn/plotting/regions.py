@@ -1,0 +1,52 @@
+"""What a classifier says all over the disk: the class of every pixel, and where classes meet."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.plotting.arcs import geodesic_of, hypercycle
+from hyplearn.plotting.fitted import pairwise_normals
+from hyplearn.plotting.plane import Plane
+
+# Numbers that predict sees at once.
+BLOCK_NUMBERS = 2**22
+# Points along a boundary that is cut where a third class begins: the cut is that precise.
+CUT_POINTS = 4001
+
+
+def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array]:
+    """Pixel centres, none of which lies on the rim, and the number of the class predicted for each."""
+    radius = 1 / np.sqrt(c)
+    grid = radius * ((2 * np.arange(resolution) + 1) / resolution - 1)
+    pixels = np.stack(np.meshgrid(grid, grid), axis=-1)
+    inside = np.sum(pixels**2, axis=-1) < radius**2
+    regions = np.full(inside.shape, -1)
+    regions[inside] = _predicted(estimator, plane, pixels[inside])
+    return grid, regions
+
+
+def _predicted(estimator: Any, plane: Plane | None, x: Array) -> Array:
+    """Numbers of the classes of points of the picture, so many at a time that they fit in memory."""
+    step = max(1, BLOCK_NUMBERS // (2 if plane is None else len(plane.p)))
+    blocks = (x[i : i + step] for i in range(0, len(x), step))
+    with warnings.catch_warnings():
+        # A classifier fitted on named columns: pixels have the same, unnamed.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        labels = [estimator.predict(block if plane is None else plane.embed(block)) for block in blocks]
+    return np.searchsorted(estimator.classes_, np.concatenate(labels))
+
+
+def pairwise_arcs(estimator: Any, plane: Plane | None, c: float) -> Iterator[Array]:
+    """The geodesics on which two classes are equally likely, as far as no third class is predicted there."""
+    for i, j, N in pairwise_normals(estimator, c):
+        line = geodesic_of(N if plane is None else plane.cut(N), c=c)
+        if line is None:
+            continue
+        arc = hypercycle(*line, c=c, n_points=CUT_POINTS)
+        # The two ends lie on the rim, where no classifier can be asked.
+        valid = np.pad(np.isin(_predicted(estimator, plane, arc[1:-1]), [i, j]), 1, mode="edge")
+        cuts = np.flatnonzero(np.diff(valid, prepend=False, append=False))
+        yield from (arc[start:stop] for start, stop in cuts.reshape(-1, 2) if stop - start > 1)

@@ -1,0 +1,23 @@
+"""What axes show, by the names in the legend."""
+
+import numpy as np
+
+
+def lines(ax, label):
+    """Vertices of the lines of that label."""
+    return [line.get_xydata() for line in ax.lines if line.get_label() == label]
+
+
+def markers(ax, label):
+    """Positions of the markers of that label."""
+    return next(np.asarray(c.get_offsets()) for c in ax.collections if c.get_label() == label)
+
+
+def legend(ax):
+    """The texts of the legend, in order."""
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def unnamed_lines(ax):
+    """Vertices of the lines without a label: the rim first."""
+    return [line.get_xydata() for line in ax.lines if line.get_label().startswith("_")]

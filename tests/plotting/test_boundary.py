@@ -1,0 +1,324 @@
+"""Boundaries by content: regions, arcs, margins, support vectors, and what is said of a projection."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVR
+
+from balls import cloud
+from drawn import legend, lines, markers, unnamed_lines
+from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC, TangentSpace
+from hyplearn.datasets import make_ball_classification
+from hyplearn.geometry import signed_distance
+from hyplearn.plotting import BoundaryDisplay
+from hyplearn.plotting.canvas import COLOURS
+from hyplearn.tangent import z_features
+
+MODELS = {
+    "exact": lambda p, k: PoincareSVC(p, C=np.inf, margin="exact", curvature=k),
+    "bound": lambda p, k: PoincareSVC(p, C=1000, curvature=k),
+    "perceptron": lambda p, k: PoincarePerceptron(p, curvature=k),
+    "second order": lambda p, k: PoincareSecondOrderPerceptron(p, curvature=k),
+}
+
+
+@pytest.fixture(scope="module")
+def separable():
+    X, y, p, _ = make_ball_classification(120, 2, margin=0.2, reference_norm=0.5, random_state=5)
+    return X, y, p
+
+
+@pytest.fixture(params=[1.0, 0.25])
+def curved(request, separable):
+    """The same points in a disk of another radius; the curvature; and p."""
+    c, (X, y, p) = request.param, separable
+    return X / np.sqrt(c), y, p / np.sqrt(c), -c
+
+
+@pytest.fixture(scope="module")
+def three():
+    X = cloud(np.random.default_rng(1), 300, 2, 1.0)
+    return X, np.array(["a", "b", "c"])[np.argmax(X @ [[1, -1, 0.2], [0.3, 0, -1]] + [0, 0.1, 0], axis=1)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_boundary_and_margins_lie_at_their_distances(ax, curved, name):
+    X, y, p, k = curved
+    model = MODELS[name](p, k).fit(X, y)
+    display = BoundaryDisplay.from_estimator(model, X, y, resolution=60).plot(ax)
+    assert display.curvature == k
+    (arc,) = lines(ax, "decision boundary")
+    heights = signed_distance(arc[1:-1], model.coef_[0], p, c=-k)
+    assert np.abs(heights).max() < 1e-9
+    assert np.allclose(np.linalg.norm(arc[[0, -1]], axis=1), 1 / np.sqrt(-k), rtol=1e-15)
+    named = f"margin {display.margin:.3g}"
+    margins = lines(ax, named) + unnamed_lines(ax)[1:]
+    assert len(margins) == 2
+    for curve, sign in zip(margins, (-1, 1), strict=True):
+        heights = signed_distance(curve[1:-1], model.coef_[0], p, c=-k)
+        assert np.abs(heights - sign * display.margin).max() < 1e-9
+        assert np.allclose(curve[[0, -1]], arc[[0, -1]])
+    assert np.array_equal(markers(ax, "reference point p"), [p])
+    rings = ["support vectors"] if hasattr(model, "support_vectors_") else []
+    assert legend(ax) == ["-1", "1", "decision boundary", named, *rings, "reference point p"]
+
+
+def test_exact_margin_is_where_the_rows_of_the_svm_are_one(curved):
+    X, y, p, k = curved
+    svc = PoincareSVC(p, C=1.0, margin="exact", curvature=k).fit(X, y)  # soft: points lie within the margin
+    display = BoundaryDisplay.from_estimator(svc, resolution=20)
+    for curve, sign in zip(display.margins, (-1, 1), strict=True):
+        assert np.allclose(z_features(curve[1:-1], p, c=-k) @ svc.coef_[0], sign, rtol=0, atol=1e-9)
+    assert svc.margin_[0] < display.margin
+
+
+@pytest.mark.parametrize("name", ["bound", "perceptron"])
+def test_other_margins_are_the_least_distance_of_a_training_point(separable, name):
+    X, y, p = separable
+    model = MODELS[name](p, -1.0).fit(X, y)
+    display = BoundaryDisplay.from_estimator(model, resolution=20)
+    assert display.margin == model.margin_[0]
+
+
+def test_a_negative_margin_is_not_drawn_but_a_given_one_is(overlapping):
+    svc = PoincareSVC().fit(*overlapping)
+    assert svc.margin_[0] < 0
+    assert BoundaryDisplay.from_estimator(svc, resolution=20).margins == []
+    display = BoundaryDisplay.from_estimator(svc, resolution=20, margin=0.3)
+    heights = [signed_distance(m[1:-1], svc.coef_[0], svc.reference_[0]) for m in display.margins]
+    assert np.allclose(heights, [[-0.3], [0.3]], rtol=0, atol=1e-9)
+
+
+def test_support_vectors_are_ringed_where_they_are(ax, separable):
+    X, y, p = separable
+    svc = PoincareSVC(p).fit(X, y)
+    BoundaryDisplay.from_estimator(svc, X, y, resolution=20).plot(ax)
+    assert np.array_equal(markers(ax, "support vectors"), X[svc.support_])
+
+
+def test_regions_are_the_sides_of_the_fitted_geodesic_in_the_tint_of_their_class(ax, labelled):
+    X, y = labelled
+    p = np.array([0.1, 0.0])
+    model = make_pipeline(TangentSpace(p), LogisticRegression(fit_intercept=False)).fit(X, y)
+    display = BoundaryDisplay.from_estimator(model, X, y, resolution=80).plot(ax)
+    assert np.allclose(display.grid, np.linspace(-1, 1, 81)[:-1] + 1 / 80)  # the centres of 80 pixels
+    pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
+    inside = np.linalg.norm(pixels, axis=-1) < 1
+    heights = signed_distance(pixels[inside], model[-1].coef_[0], p)
+    assert np.array_equal(display.regions[inside], (heights > 0).astype(int))
+    assert (display.regions[~inside] == -1).all()
+    image = ax.images[0]
+    assert image.origin == "lower"
+    for code, colour in enumerate(COLOURS[:2]):
+        tint = 0.76 + 0.24 * np.array(to_rgb(colour))
+        assert np.allclose(image.get_array()[display.regions == code], tint)
+
+
+def test_regions_without_arcs_are_told_apart_by_a_line_along_pixels(ax, labelled):
+    X, y = labelled
+    p = np.array([0.1, 0.0])
+    model = make_pipeline(TangentSpace(p), LogisticRegression(fit_intercept=False)).fit(X, y)
+    BoundaryDisplay.from_estimator(model, resolution=300).plot(ax)
+    contour = next(c for c in ax.collections if c.get_paths() and len(c.get_paths()[0].vertices) > 50)
+    line = contour.get_paths()[0].vertices
+    line = line[np.linalg.norm(line, axis=1) < 0.95]
+    # Within a pixel of the true boundary, in Euclidean terms.
+    off = signed_distance(line, model[-1].coef_[0], p) * (1 - np.sum(line**2, axis=1)) / 2
+    assert np.abs(off).max() < 1.5 * 2 / 300
+
+
+def test_regions_without_points_are_named(ax, three):
+    BoundaryDisplay.from_estimator(KNeighborsClassifier().fit(*three), resolution=30).plot(ax)
+    assert legend(ax) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("most_markers", [0, 1000])
+def test_points_have_the_colour_of_their_region_whatever_classes_they_lack(ax, three, most_markers):
+    X, y = three
+    svc = PoincareSVC(C=10).fit(X, y)
+    some = np.where(y[y != "a"] == "b", "b", "new")
+    display = BoundaryDisplay.from_estimator(svc, X[y != "a"], some, resolution=20, most_markers=most_markers).plot(ax)
+    assert legend(ax) == ["a", "b", "c", "new"]
+    for handle, colour in zip(ax.get_legend().legend_handles, COLOURS[:4], strict=True):
+        assert np.allclose(handle.get_facecolor()[0, :3], to_rgb(colour))
+    if most_markers:
+        assert np.array_equal(markers(ax, "new"), X[y == "c"])
+        assert len(markers(ax, "c")) == 0
+    else:
+        assert display.points.cloud.counts.sum(axis=(1, 2)).tolist() == [0, np.sum(y == "b"), 0, np.sum(y == "c")]
+
+
+def test_boundaries_of_several_classes_are_not_hidden_by_a_density(ax, three):
+    svc = PoincareSVC(C=10).fit(*three)
+    BoundaryDisplay.from_estimator(svc, *three, resolution=20, most_markers=10).plot(ax)
+    assert all(line.get_zorder() > ax.images[1].get_zorder() for line in ax.lines)
+
+
+class Softmax:
+    """Three classes with pairwise hyperplanes, as of a multinomial model: only what the display asks for."""
+
+    def __init__(self, svc, answers):
+        self.classes_, self.predict, self.answers = svc.classes_, svc.predict, answers
+        # Weights at a common p, which say nothing of boundaries.
+        self.coef_ = self.reference_ = np.full(svc.coef_.shape, 0.1)
+
+    def hyperplane_between(self, a, b):
+        if (a, b) not in self.answers:
+            raise ValueError("These two classes are nowhere equally likely.")
+        return self.answers[a, b]
+
+
+def test_classes_against_the_rest_meet_on_arcs_where_they_are_equally_far(ax, three):
+    svc = PoincareSVC(C=10).fit(*three)
+    display = BoundaryDisplay.from_estimator(svc, *three, resolution=60).plot(ax)
+    assert len(display.boundaries) >= 2
+    for arc in display.boundaries:
+        scores = np.sort(svc.decision_function(arc[np.linalg.norm(arc, axis=1) < 1 - 1e-6]), axis=1)
+        assert np.abs(scores[:, 2] - scores[:, 1]).max() < 1e-9
+    drawn = [line for line in unnamed_lines(ax)[1:] if len(line) > 2]
+    assert all(np.array_equal(a, b) for a, b in zip(drawn, display.boundaries, strict=True))
+    assert display.reference is None
+    assert display.margins == []
+
+
+def test_arcs_end_on_the_rim_or_where_a_third_class_begins(three):
+    svc = PoincareSVC(C=10).fit(*three)
+    ends = np.concatenate([arc[[0, -1]] for arc in BoundaryDisplay.from_estimator(svc, resolution=20).boundaries])
+    inner = ends[np.linalg.norm(ends, axis=1) < 1 - 1e-12]
+    assert 0 < len(inner) < len(ends)
+    assert np.ptp(svc.decision_function(inner), axis=1).max() < 0.01  # all three classes are equally far
+
+
+def test_arcs_leave_no_border_between_regions_out(three):
+    svc = PoincareSVC(C=10).fit(*three)
+    display = BoundaryDisplay.from_estimator(svc, resolution=200)
+    inner = np.hypot(*np.meshgrid(display.grid, display.grid)) < 0.97
+    right = np.argwhere((display.regions[:, 1:] != display.regions[:, :-1]) & inner[:, 1:] & inner[:, :-1])
+    borders = np.stack([display.grid[right[:, 1]] + 1 / 200, display.grid[right[:, 0]]], axis=1)
+    curve = np.concatenate(display.boundaries)
+    nearest = np.linalg.norm(borders[:, None] - curve, axis=2).min(axis=1)
+    assert nearest.max() < 1 / 200 + 1e-3
+
+
+def test_pairwise_hyperplanes_are_asked_for_by_the_names_of_the_classes(three):
+    svc = PoincareSVC(C=10).fit(*three)
+    w, p = np.array([1.0, 0.3]), np.array([0.1, 0.2])
+    display = BoundaryDisplay.from_estimator(Softmax(svc, {("a", "b"): (w, p)}), resolution=20)
+    for arc in display.boundaries:
+        assert np.abs(signed_distance(arc[1:-1], w, p)).max() < 1e-9
+        assert not np.any(svc.predict(arc[1:-1]) == "c")
+    assert display.boundaries
+
+
+def test_two_classes_with_a_pairwise_hyperplane_have_its_arc(labelled):
+    svc = PoincareSVC().fit(*labelled)
+    w, p = svc.coef_[0], svc.reference_[0]
+    display = BoundaryDisplay.from_estimator(Softmax(svc, {("right", "left"): (w, p)}), resolution=20)
+    assert np.abs(signed_distance(display.boundaries[0][1:-1], w, p)).max() < 1e-9
+    assert display.reference is None  # p is a point of the boundary, not one that was chosen
+
+
+def test_more_dimensions_are_drawn_on_a_plane_and_the_title_says_so(ax):
+    X, y, p, _ = make_ball_classification(150, 6, margin=0.1, random_state=0)
+    svc = PoincareSVC(p, C=1000).fit(X, y)
+    display = BoundaryDisplay.from_estimator(svc, X, y, resolution=60).plot(ax)
+    assert "6 dimensions on the geodesic plane through p" in ax.get_title()
+    assert "distances to the boundary are true" in ax.get_title()
+    (arc,) = lines(ax, "decision boundary")
+    assert np.abs(arc[:, 0]).max() < 1e-15
+    for label, sign in (("-1", -1), ("1", 1)):
+        shown = signed_distance(markers(ax, label), [1.0, 0.0], [0.0, 0.0])
+        assert np.allclose(shown, svc.decision_function(X[y == sign]), rtol=0, atol=1e-9)
+    rings = signed_distance(markers(ax, "support vectors"), [1.0, 0.0], [0.0, 0.0])
+    assert np.allclose(rings, svc.decision_function(svc.support_vectors_), rtol=0, atol=1e-9)
+    assert np.array_equal(display.regions >= 0, display.regions != -1)
+    assert np.all(display.regions[:, :30] <= 0)
+    assert np.all(display.regions[:, 30:] != 0)
+    assert np.array_equal(markers(ax, "reference point p"), [[0.0, 0.0]])
+
+
+def test_several_classes_of_more_dimensions_are_cut_by_a_principal_plane(ax):
+    X = cloud(np.random.default_rng(1), 200, 4, 1.0)
+    y = np.argmax(X[:, :3], axis=1)
+    svc = PoincareSVC(C=10).fit(X, y)
+    display = BoundaryDisplay.from_estimator(svc, X, y, resolution=40).plot(ax)
+    assert "projected orthogonally" in ax.get_title()
+    for arc in display.boundaries:
+        scores = np.sort(svc.decision_function(display.plane.embed(arc[1:-1])), axis=1)
+        assert np.abs(scores[:, 2] - scores[:, 1]).max() < 1e-9
+    assert display.boundaries
+    pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)[display.regions >= 0]
+    assert np.array_equal(svc.predict(display.plane.embed(pixels)), display.regions[display.regions >= 0])
+
+
+def test_a_search_is_drawn_by_the_best_that_it_found(separable):
+    X, y, p = separable
+    search = GridSearchCV(PoincareSVC(2 * p, curvature=-0.25), {"C": [1.0, 10.0]}, cv=2).fit(2 * X, y)
+    display = BoundaryDisplay.from_estimator(search, resolution=20)
+    assert display.curvature == -0.25
+    assert np.array_equal(display.reference, 2 * p)
+
+
+def test_a_pipeline_is_drawn_with_the_curvature_of_its_step(labelled):
+    X, y = labelled
+    model = make_pipeline(TangentSpace(curvature=-0.25), LogisticRegression()).fit(2 * X, y)
+    assert np.isclose(BoundaryDisplay.from_estimator(model, resolution=20).grid[-1], 2 * (1 - 1 / 20))
+
+
+def test_a_classifier_of_named_columns_is_drawn_without_a_warning(labelled):
+    X, y = labelled
+    frame = pd.DataFrame(X, columns=["first", "second"])
+    display = BoundaryDisplay.from_estimator(PoincareSVC().fit(frame, y), frame, y, resolution=20)
+    assert np.array_equal(display.points.X, X)
+
+
+def test_many_points_are_a_density_over_the_regions(ax, labelled):
+    BoundaryDisplay.from_estimator(PoincareSVC().fit(*labelled), *labelled, resolution=20, most_markers=10).plot(ax)
+    assert [len(image.get_array()) for image in ax.images] == [20, 200]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"curvature": -2.0}, "fitted with curvature=-1.0; got curvature=-2.0"),
+        ({"margin": -1.0}, "positive hyperbolic distance; got -1.0"),
+        ({"resolution": 0}, "2 or more; got 0"),
+        ({"X": np.zeros((3, 5))}, "2 coordinates, as many as PoincareSVC was fitted on; got 5"),
+        ({"X": [[2.0, 0.0]]}, "outside the open ball"),
+    ],
+)
+def test_what_does_not_fit_the_estimator_is_named(labelled, change, message):
+    svc = PoincareSVC().fit(*labelled)
+    with pytest.raises(ValueError, match=message):
+        BoundaryDisplay.from_estimator(svc, **{"resolution": 20} | change)
+
+
+def test_points_are_needed_to_choose_a_plane():
+    X = cloud(np.random.default_rng(1), 40, 3, 1.0)
+    with pytest.raises(ValueError, match="3 dimensions is one of a plane that the points choose; got X=None"):
+        BoundaryDisplay.from_estimator(PoincareSVC().fit(X, X[:, 0] > 0))
+
+
+def test_a_margin_is_that_of_two_classes(three):
+    with pytest.raises(ValueError, match=r"of 3 classes has none to be read; got margin=0\.1"):
+        BoundaryDisplay.from_estimator(PoincareSVC().fit(*three), margin=0.1)
+
+
+def test_only_a_fitted_classifier_can_be_drawn(labelled):
+    with pytest.raises(NotFittedError, match="PoincareSVC"):
+        BoundaryDisplay.from_estimator(PoincareSVC())
+    with pytest.raises(ValueError, match="predict and classes_; got SVR"):
+        BoundaryDisplay.from_estimator(SVR().fit(labelled[0], labelled[0][:, 0]))
+
+
+def test_nothing_is_drawn_before_plot(labelled):
+    before = plt.get_fignums()
+    BoundaryDisplay.from_estimator(PoincareSVC().fit(*labelled), *labelled, resolution=20)
+    assert plt.get_fignums() == before

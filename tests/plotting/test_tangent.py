@@ -1,0 +1,170 @@
+"""The tangent space by content: frame coordinates, a straight boundary through p, margins on their rows."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from sklearn.neighbors import KNeighborsClassifier
+
+from balls import cloud
+from drawn import legend, lines, markers, unnamed_lines
+from hyplearn import PoincarePerceptron, PoincareSVC
+from hyplearn.datasets import make_ball_classification
+from hyplearn.geometry import signed_distance
+from hyplearn.plotting import TangentDisplay
+from hyplearn.plotting.canvas import COLOURS
+from hyplearn.tangent import frame_coordinates, from_frame
+
+C = 0.25
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, p, _ = make_ball_classification(120, 2, margin=0.2, reference_norm=0.5, random_state=5)
+    return 2 * X, y, 2 * p
+
+
+def margins(ax, label):
+    return lines(ax, label) + unnamed_lines(ax)
+
+
+def test_points_stand_at_their_frame_coordinates(ax, data):
+    X, y, p = data
+    TangentDisplay.from_points(X, y, p, curvature=-C).plot(ax)
+    for label in (-1, 1):
+        assert np.array_equal(markers(ax, str(label)), frame_coordinates(X[y == label], p, c=C))
+    assert np.array_equal(markers(ax, "reference point p"), [[0.0, 0.0]])
+    assert legend(ax) == ["-1", "1", "reference point p"]
+
+
+@pytest.mark.parametrize("p", [[-0.5, -0.9], [-1.9, 0.1], [1.2, 1.5]])
+def test_all_points_and_p_are_in_the_square_that_is_shown(ax, data, p):
+    X, y, _ = data
+    display = TangentDisplay.from_points(X[:3], y[:3], p, curvature=-C).plot(ax)
+    shown = np.array([*display.cloud.X, [0.0, 0.0]])
+    (left, right), (lower, upper) = ax.get_xlim(), ax.get_ylim()
+    assert np.all((shown > [left, lower]) & (shown < [right, upper]))
+    assert np.isclose(right - left, upper - lower)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+
+
+def test_the_boundary_is_the_line_through_p_orthogonal_to_w(ax, data):
+    X, y, p = data
+    svc = PoincareSVC(p, curvature=-C).fit(X, y)
+    TangentDisplay.from_estimator(svc, X, y).plot(ax)
+    ((start, end),) = lines(ax, "decision boundary")
+    assert np.allclose(start, -end)
+    assert abs(start @ svc.coef_[0]) < 1e-12
+    (left, right), (lower, upper) = ax.get_xlim(), ax.get_ylim()
+    assert not (left < end[0] < right and lower < end[1] < upper)
+    assert not (left < start[0] < right and lower < start[1] < upper)
+
+
+def test_margins_of_the_bound_are_lines_where_the_rows_of_the_svm_are_one(ax, data):
+    X, y, p = data
+    svc = PoincareSVC(p, C=1000, curvature=-C).fit(X, y)
+    TangentDisplay.from_estimator(svc, X, y).plot(ax)
+    low, high = margins(ax, "margin, ⟨f, w⟩ = ±1")
+    assert np.allclose(low @ svc.coef_[0], -1, rtol=0, atol=1e-9)
+    assert np.allclose(high @ svc.coef_[0], 1, rtol=0, atol=1e-9)
+    rows = markers(ax, "support vectors")
+    assert np.array_equal(rows, frame_coordinates(svc.support_vectors_, p, c=C))
+    assert np.allclose(np.abs(rows @ svc.coef_[0]), 1, atol=1e-3)  # the hard margin
+
+
+@pytest.mark.parametrize("kind", ["exact", "perceptron", "given"])
+def test_other_margins_are_images_of_hypercycles(ax, data, kind):
+    X, y, p = data
+    if kind == "perceptron":
+        model = PoincarePerceptron(p, curvature=-C).fit(X, y)
+        due = model.margin_[0]
+    else:
+        model = PoincareSVC(p, C=np.inf, margin="exact", curvature=-C).fit(X, y)
+        due = 0.3 if kind == "given" else np.arcsinh(0.5 / np.linalg.norm(model.coef_)) / 0.5
+    given = {"margin": 0.3} if kind == "given" else {}
+    TangentDisplay.from_estimator(model, X, y, **given).plot(ax)
+    for curve, sign in zip(margins(ax, f"margin {due:.3g}"), (-1, 1), strict=True):
+        near = curve[np.linalg.norm(curve, axis=1) < 8]
+        assert len(near) > 50
+        heights = signed_distance(from_frame(near, p, c=C), model.coef_[0], p, c=C)
+        assert np.abs(heights - sign * due).max() < 1e-9
+
+
+def test_of_more_dimensions_the_coordinate_along_w_is_kept(ax):
+    X, y, p, _ = make_ball_classification(150, 6, margin=0.1, random_state=0)
+    svc = PoincareSVC(p, C=1000).fit(X, y)
+    TangentDisplay.from_estimator(svc, X, y).plot(ax)
+    w = svc.coef_[0]
+    for label in (-1, 1):
+        due = frame_coordinates(X[y == label], p) @ w / np.linalg.norm(w)
+        assert np.allclose(markers(ax, str(label))[:, 0], due, rtol=0, atol=1e-12)
+    low, high = margins(ax, "margin, ⟨f, w⟩ = ±1")
+    assert np.allclose([*low[:, 0], *high[:, 0]], np.repeat([-1, 1], 2) / np.linalg.norm(w))
+    assert ax.get_title() == "Two of 6 frame coordinates at p"
+    assert ax.get_xlabel() == "frame coordinate along w"
+
+
+def test_bent_margins_are_left_out_in_more_dimensions():
+    X, y, p, _ = make_ball_classification(80, 3, margin=0.1, random_state=0)
+    model = PoincarePerceptron(p).fit(X, y)
+    assert TangentDisplay.from_estimator(model, X, y).margins == []
+    with pytest.raises(ValueError, match=r"of 3 dimensions only straight ones can be drawn; got margin=0\.1"):
+        TangentDisplay.from_estimator(model, X, y, margin=0.1)
+
+
+def test_of_several_classes_one_against_the_rest_is_shown():
+    X = cloud(np.random.default_rng(1), 200, 2, 1.0)
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.3, 0.3])]
+    svc = PoincareSVC().fit(X, y)
+    display = TangentDisplay.from_estimator(svc, X, y, label="c")
+    assert np.array_equal(display.cloud.X, frame_coordinates(X, svc.reference_[2]))
+    assert abs(display.boundary[0] @ svc.coef_[2]) < 1e-12
+    assert display.support is None
+    with pytest.raises(ValueError, match=r"own tangent space; got label=None.\nChoose one of \['a', 'b', 'c'\]"):
+        TangentDisplay.from_estimator(svc, X, y)
+
+
+def test_the_margin_of_one_against_the_rest_is_its_own():
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.8, 0.0], [-0.5, 0.6], [-0.3, -0.8]])
+    X = np.concatenate([from_frame(0.3 * rng.standard_normal((30, 2)), p) for p in centres])
+    model = PoincarePerceptron().fit(X, np.repeat([0, 1, 2], 30))
+    assert len({f"{margin:.3g}" for margin in model.margin_ if margin > 0}) == 3
+    for label in (0, 1, 2):
+        display = TangentDisplay.from_estimator(model, X, label=label)
+        assert display.margin_name == f"margin {model.margin_[label]:.3g}"
+
+
+def test_colours_are_those_of_the_disk_beside_it(ax, data):
+    X, y, p = data
+    svc = PoincareSVC(p, curvature=-C).fit(X, y)
+    TangentDisplay.from_estimator(svc, X[y == 1], y[y == 1]).plot(ax)
+    one = next(c for c in ax.collections if c.get_label() == "1")
+    assert np.allclose(one.get_facecolor()[0, :3], to_rgb(COLOURS[1]))
+
+
+def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):
+    X, y, p = data
+    display = TangentDisplay.from_points(X, y, p, curvature=-C, most_markers=10).plot(ax)
+    left, right, lower, upper = ax.images[0].get_extent()
+    assert np.allclose([left, right, lower, upper], [*ax.get_xlim(), *ax.get_ylim()])
+    column = ((display.cloud.X[:, 0] - left) / (right - left) * 200).astype(int)
+    assert np.array_equal(display.cloud.counts.sum(axis=(0, 1)), np.bincount(column, minlength=200))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y: TangentDisplay.from_points(np.zeros((3, 5))), r"two dimensions; got shape \(3, 5\)"),
+        (lambda X, y: TangentDisplay.from_points(X, y, [0.1]), r"p must be one point of dimension 2"),
+        (lambda X, y: TangentDisplay.from_points(X, y, [3.0, 0.0], curvature=-C), "outside the open ball"),
+        (lambda X, y: TangentDisplay.from_estimator(KNeighborsClassifier().fit(X, y), X), "no geodesic boundary"),
+        (
+            lambda X, y: TangentDisplay.from_estimator(PoincareSVC(curvature=-C).fit(X, y), np.zeros((3, 5))),
+            "2 coordinates, as many as PoincareSVC was fitted on; got 5",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(data, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*data[:2])
