@@ -23,11 +23,8 @@ quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarnin
 learning = pytest.mark.parametrize("rival", [r for r in RIVALS if not isinstance(r, HyperboloidPerceptron)], ids=repr)
 
 
-DROPPED = {"check_class_weight_classifiers": "the intercept is dropped, so no weight moves the boundary off p"}
-
-
 @quiet
-@parametrize_with_checks(RIVALS, expected_failed_checks=lambda r: DROPPED if isinstance(r, AuthorsSVC) else {})
+@parametrize_with_checks(RIVALS)
 def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_ball):
     check(estimator)
 

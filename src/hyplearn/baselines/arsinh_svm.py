@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from scipy.optimize import minimize
-from scipy.sparse.linalg import lsqr
+from scipy.sparse.linalg import LinearOperator, lsqr
 
 from hyplearn.geometry.arrays import Array
 
@@ -107,16 +107,18 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
     The first two see Klein coordinates, in which hyperplanes are straight and no row outweighs the others, and both
     sides alike. In the last one all rows are on the side of the costlier label.
     """
-    klein = R / R[:, :1]
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
     if plus.any() and minus.any():
-        above, below = plus @ klein / plus.sum(), minus @ klein / minus.sum()
+        above, below = ((side / side.sum() / R[:, 0]) @ R for side in (plus, minus))
         tangent = (above - below)[1:] if np.any(above != below) else tangent
         halfway = np.concatenate([[-tangent @ (above + below)[1:] / 2], tangent])
         yield _scaled(R, y, costs, halfway)
-        balance = np.sqrt(plus / plus.sum() + minus / minus.sum())[:, None]
-        yield _scaled(R, y, costs, lsqr(klein * balance, y * balance[:, 0], iter_lim=LEAST_SQUARES_STEPS)[0])
+        balance = np.sqrt(plus / plus.sum() + minus / minus.sum())
+        share = balance / R[:, 0]
+        # The rows of a matrix of shares times R, which would be as large as R.
+        klein = LinearOperator(R.shape, matvec=lambda u: share * (R @ u), rmatvec=lambda q: (share * q) @ R)
+        yield _scaled(R, y, costs, lsqr(klein, y * balance, iter_lim=LEAST_SQUARES_STEPS)[0])
     side = 1.0 if plus.sum() > minus.sum() else -1.0
     yield _scaled(R, y, costs, from_polar(tangent, -side * farthest_shift(R)))
 
@@ -124,7 +126,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
     """The best multiple of u on a coarse scale, after u has been moved to where [n, n] > 0."""
     u = from_polar(*to_polar(u, farthest_shift(R)))
-    u = u / max(float(np.median(np.abs(R @ u))), 1e-300)
+    u = u / (float(np.median(np.abs(R @ u))) or 1.0)
     return min((scale * u for scale in np.geomspace(1e-2, 1e2, 9)), key=lambda v: objective(R, y, costs, v))
 
 
