@@ -59,20 +59,21 @@ def test_copies_are_weights_and_no_weight_is_absence(rival, three):
     assert np.array_equal(by_class.decision_function(X), by_row.decision_function(X))
 
 
-@learning
+@pytest.mark.parametrize(
+    "rival", [EuclideanSVC(), EuclideanSVC(loss="hinge"), HyperboloidSVC(tol=1e-10), AuthorsSVC([0.1, 0.0])], ids=repr
+)
 def test_many_rows_weigh_as_few(rival, monkeypatch, three):
-    """Rows above the limit are not merged; absence is still absence."""
+    """Rows above the limit are not merged; copies are still weights and absence is absence."""
     X, y = three
-    weights = np.random.default_rng(2).integers(0, 3, len(y)).astype(float)
-    rival = clone(rival).set_params(tol=1e-10 if isinstance(rival, HyperboloidSVC) else 1e-6)
-    if getattr(rival, "solver", "") == "projected_gradient":
-        pytest.skip("draws its batches by the position of rows")
-    few = clone(rival).fit(X, y, weights)
+    weights = np.random.default_rng(2).integers(0, 9, len(y))
+    few = clone(rival).fit(X, y, weights).decision_function(X)
     monkeypatch.setattr("hyplearn.baselines.classifier.FEW_ROWS", 0)
-    many = clone(rival).fit(X, y, weights)
-    assert np.allclose(few.decision_function(X), many.decision_function(X), rtol=1e-2, atol=1e-2)
-    absent = clone(rival).fit(X[weights > 0], y[weights > 0], weights[weights > 0])
-    assert np.array_equal(many.decision_function(X), absent.decision_function(X))
+    many = clone(rival).fit(X, y, weights).decision_function(X)
+    copied = clone(rival).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).decision_function(X)
+    absent = clone(rival).fit(X[weights > 0], y[weights > 0], weights[weights > 0]).decision_function(X)
+    assert np.allclose(few, many, rtol=1e-2, atol=1e-2)
+    assert np.allclose(copied, many, rtol=1e-2, atol=1e-2)
+    assert np.array_equal(absent, many)
 
 
 @quiet

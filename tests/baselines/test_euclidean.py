@@ -10,9 +10,16 @@ from hyplearn.baselines.euclidean import INTERCEPT_COLUMN
 from hyplearn.datasets import make_ball_classification
 
 
+@pytest.fixture
+def off_centre(overlapping):
+    """Two overlapping classes whose boundary is far from the origin."""
+    X, _ = overlapping
+    return X, np.where(X[:, 0] + 0.1 * np.random.default_rng(1).standard_normal(len(X)) > 0.5, "right", "left")
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_squared_hinge_is_that_of_liblinear(fit_intercept, overlapping):
-    X, y = overlapping
+def test_squared_hinge_is_that_of_liblinear(fit_intercept, off_centre):
+    X, y = off_centre
     model = EuclideanSVC(5.0, fit_intercept=fit_intercept).fit(X, y)
     options = {"fit_intercept": fit_intercept, "intercept_scaling": INTERCEPT_COLUMN, "tol": 1e-10, "dual": False}
     linear = LinearSVC(C=5.0, max_iter=100_000, **options).fit(X, y)
@@ -22,9 +29,9 @@ def test_squared_hinge_is_that_of_liblinear(fit_intercept, overlapping):
     assert model.dual_gap_[0] <= 1e-6
 
 
-def test_hinge_has_in_effect_an_intercept_without_penalty(overlapping):
+def test_hinge_has_in_effect_an_intercept_without_penalty(off_centre):
     """libsvm's intercept has none."""
-    X, y = overlapping
+    X, y = off_centre
     model = EuclideanSVC(5.0, loss="hinge").fit(X, y)
     free = SVC(C=5.0, kernel="linear", tol=1e-8).fit(X, y)
     sign = np.where(y == "right", 1, -1)
