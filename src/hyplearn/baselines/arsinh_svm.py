@@ -110,13 +110,13 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
     if plus.any() and minus.any():
-        above, below = ((side / side.sum() / R[:, 0]) @ R for side in (plus, minus))
+        above, below = ((paid / paid.sum() / R[:, 0]) @ R for paid in (plus, minus))
         tangent = (above - below)[1:] if np.any(above != below) else tangent
         halfway = np.concatenate([[-tangent @ (above + below)[1:] / 2], tangent])
         yield _scaled(R, y, costs, halfway)
         balance = np.sqrt(plus / plus.sum() + minus / minus.sum())
         share = balance / R[:, 0]
-        # The rows of a matrix of shares times R, which would be as large as R.
+        # Klein rows times their balance, without a second matrix of the size of R.
         klein = LinearOperator(R.shape, matvec=lambda u: share * (R @ u), rmatvec=lambda q: (share * q) @ R)
         yield _scaled(R, y, costs, lsqr(klein, y * balance, iter_lim=LEAST_SQUARES_STEPS)[0])
     side = 1.0 if plus.sum() > minus.sum() else -1.0
@@ -147,7 +147,7 @@ def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: i
     Returns
     -------
     Found
-        With status "local", or "max_iter" if a stage had no time to end, or "one-sided" if all rows are on one side.
+        With status "local", or "max_iter" if the last stage was cut short, or "one-sided" if all rows are on one side.
     """
     farthest = farthest_shift(R)
     tried = [_descend(R, y, costs, *to_polar(u, farthest), WIDTHS[0], tol, max_iter) for u in starts(R, y, costs)]

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from hyplearn.estimators.classifier import FEW_ROWS, LabelledRows, TangentClassifier, merged
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
@@ -42,12 +43,14 @@ class BaselineClassifier(TangentClassifier):
             Weight k counts as k copies, weight 0 as absence.
         """
         self._check_options()
-        self._learn(*self._present(self._labelled_rows(X, y, sample_weight, reset=True)))
+        data, weights = self._present(self._labelled_rows(X, y, sample_weight, reset=True))
+        with threadpool_limits(1, user_api="blas"):  # several threads of BLAS give other bits
+            self._learn(data, weights)
         return self
 
     def _present(self, data: LabelledRows) -> tuple[LabelledRows, Array]:
         """The rows of positive weight, and their weights; where they are few, sorted and copies merged."""
-        X: Array = data.X.astype(np.float64)
+        X: Array = data.X.astype(np.float64, copy=False)
         codes: Array = np.searchsorted(self.classes_, data.y)
         weights = np.ones(len(X)) if data.weights is None else data.weights
         if len(X) <= FEW_ROWS:
