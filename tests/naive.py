@@ -135,3 +135,45 @@ def platt_loss(sigmoid, scores, positive, weights):
         t = (W_positive + 1) / (W_positive + 2) if is_positive else 1 / (W_negative + 2)
         total += w * (t * np.logaddexp(0, -(a * s + b)) + (1 - t) * np.logaddexp(0, a * s + b))
     return total
+
+
+def hyperboloid_svm(R, y, C, n):
+    """P(n) of Cho et al., one row after the other, with [n, x] = -n⁰x⁰ + Σ nʲxʲ."""
+
+    def minkowski(a, b):
+        return -a[0] * b[0] + sum(a[j] * b[j] for j in range(1, len(a)))
+
+    total = 0.5 * minkowski(n, n)
+    for x, label, cost in zip(R, y, C, strict=True):
+        total += cost * max(0.0, np.arcsinh(1) - np.arcsinh(label * minkowski(n, x)))
+    return total
+
+
+def hyperboloid_epoch(R, y, C, order, batch, step, slope, u):
+    """One epoch of projected gradient descent, row by row; u = (-n⁰, n)."""
+    u, N = u.copy(), len(R)
+    for start in range(0, N, batch):
+        rows = order[start : start + batch]
+        gradient = len(rows) / N * np.concatenate([[-u[0]], u[1:]])
+        for i in rows:
+            score = R[i] @ u
+            if y[i] * score < 1:
+                gradient -= C[i] * y[i] * R[i] / np.sqrt(1 + score**2)
+        u -= step * gradient
+        length = norm(u[1:])
+        if abs(u[0]) > slope * length:
+            edge = np.concatenate([[np.sign(u[0]) * slope], u[1:] / length])
+            u = edge * (u @ edge) / (edge @ edge)
+    return u
+
+
+def hyperboloid_perceptron(R, y, w):
+    """Weber et al.'s rule as the paper prints it, one pass; None where its normalisation does not exist."""
+    H = np.diag([-1.0] + [1.0] * (R.shape[1] - 1))
+    for x, label in zip(R, y, strict=True):
+        if -label * (w @ H @ x) <= 0:
+            u = w + label * x
+            if u @ H @ u <= 0:
+                return None
+            w = u / min(1, np.sqrt(u @ H @ u))
+    return w

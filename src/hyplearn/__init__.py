@@ -3,7 +3,15 @@
 scikit-learn estimators whose decision boundaries are geodesic hyperplanes of the Poincaré ball.
 """
 
+from hyplearn.baselines import HyperboloidSVC
 from hyplearn.estimators import ExpMap, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC, TangentSpace
 
 __version__ = "0.1.0"
-__all__ = ["ExpMap", "PoincarePerceptron", "PoincareSVC", "PoincareSecondOrderPerceptron", "TangentSpace"]
+__all__ = [
+    "ExpMap",
+    "HyperboloidSVC",
+    "PoincarePerceptron",
+    "PoincareSVC",
+    "PoincareSecondOrderPerceptron",
+    "TangentSpace",
+]

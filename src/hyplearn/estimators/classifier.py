@@ -147,7 +147,7 @@ class TangentClassifier(Calibrated):
     def _learned_point(self, data: LabelledRows, c: float, threads: int, k: int) -> Array:
         X, y, weights = data.X, self._binary_labels(data, k), data.weights
         if isinstance(self.reference, str) and len(X) <= FEW_ROWS:
-            X, y, weights = _merged(X, y, weights)
+            X, y, weights = merged(X, y, weights)
         return reference_point(self.reference, X, y, weights, c, threads=threads)
 
     def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
@@ -214,7 +214,7 @@ class TangentClassifier(Calibrated):
         return implicit_rows(data.X, p, features=self._features, c=c, rooms=data.rooms, squares=squares)
 
 
-def _merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:
+def merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:
     """Rows sorted, copies merged into weights: the same bits whatever the order of rows, copied or weighted."""
     rows, index = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)
     summed = np.bincount(np.ravel(index), weights, minlength=len(rows)).astype(np.float64)
