@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from hyplearn.estimators.classifier import LabelledRows, TangentClassifier
+from hyplearn.estimators.ball_classifier import LabelledRows
+from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.solvers.perceptron import (

@@ -1,22 +1,21 @@
 """The Poincaré support vector machine."""
 
-import os
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple, Self
 
-import joblib
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import ThreadpoolController
 
-from hyplearn.estimators.classifier import LabelledRows, TangentClassifier
+from hyplearn.estimators.ball_classifier import LabelledRows
+from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.progress import Teller, told
+from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows
@@ -203,7 +202,7 @@ class PoincareSVC(TangentClassifier):
         if previous is not None and previous.shape == self.reference_.shape:
             starts = previous
         self._descents: list[Descent] = []
-        with _blas().limit(limits=1, user_api="blas"), told(type(self).__name__, self.tol, self.verbose) as tell:
+        with one_blas_thread(), told(type(self).__name__, self.tol, self.verbose) as tell:
             solutions = list(self._solutions(data, starts, tell))
         self._keep(data, solutions)
         self._complain()
@@ -322,7 +321,7 @@ class PoincareSVC(TangentClassifier):
 
     def _solutions(self, data: LabelledRows, starts: Any, tell: Teller) -> Iterator[Solution]:
         """Solve the binary problems, side by side or one after the other."""
-        threads = _threads(self.n_jobs)
+        threads = threads_of(self.n_jobs)
         if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
             for k in range(self._n_problems):
                 yield self._solve(data, starts[k], tell, threads, k)
@@ -409,15 +408,3 @@ class PoincareSVC(TangentClassifier):
         named = ", ".join(str(self._positive(k)) for k in problems[:5])
         rest = "" if len(self.classes_) == 2 else " against the rest"
         return f"class {named}{', ...' if len(problems) > 5 else ''}{rest}"
-
-
-def _threads(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return min(int(joblib.cpu_count()), int(os.environ.get("OMP_NUM_THREADS") or 2**31))
-    return int(joblib.effective_n_jobs(n_jobs))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Where BLAS is kept to one thread: several give other bits, and here rows are shared among threads already."""
-    return ThreadpoolController()
