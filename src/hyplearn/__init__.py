@@ -3,7 +3,21 @@
 scikit-learn estimators whose decision boundaries are geodesic hyperplanes of the Poincaré ball.
 """
 
-from hyplearn.estimators import ExpMap, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC, TangentSpace
+from hyplearn.estimators import (
+    ExpMap,
+    PoincareLogisticRegression,
+    PoincarePerceptron,
+    PoincareSecondOrderPerceptron,
+    PoincareSVC,
+    TangentSpace,
+)
 
 __version__ = "0.1.0"
-__all__ = ["ExpMap", "PoincarePerceptron", "PoincareSVC", "PoincareSecondOrderPerceptron", "TangentSpace"]
+__all__ = [
+    "ExpMap",
+    "PoincareLogisticRegression",
+    "PoincarePerceptron",
+    "PoincareSVC",
+    "PoincareSecondOrderPerceptron",
+    "TangentSpace",
+]
