@@ -27,7 +27,7 @@ CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
 # Conjugate gradients end when the residual is this part of the gradient, or after so many products.
-FORCING, MOST_PRODUCTS = 0.05, 200
+FORCING, MOST_PRODUCTS = 0.2, 200
 # Armijo's: part of the decrease that the slope promises; and the lengths tried where a full step breaks it.
 ENOUGH = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 21)
