@@ -220,11 +220,15 @@ def test_a_sample_is_where_many_rows_begin(monkeypatch):
     assert solution.n_passes == sum(n == 20_000 for n, _ in starts) <= 6
 
 
-def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest():
-    """From weights that are sure and wrong the curvature is nothing, and a full step leads far beyond."""
-    rows, codes, C = problem(2, low=1.0, high=1.0)
+@pytest.mark.parametrize(("seed", "exponent", "scale"), [(2, 1.0, 20), (0, -1.0, 3), (4, 0.0, 10)])
+def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest(seed, exponent, scale):
+    """From weights that are sure and wrong the curvature is nothing, and a full step leads far beyond.
+
+    In the last two the loss alone is lowest elsewhere.
+    """
+    rows, codes, C = problem(seed, low=exponent, high=exponent)
     source = ClassRows.of(rows, codes, C, 4)
-    point = softmax._point(source, 20 * weights(2))
+    point = softmax._point(source, scale * weights(seed))
     following, passes = softmax._newton_step(source, point, 1e-6)
     step = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
     assert softmax._point(source, point.W + step).primal > point.primal
@@ -232,6 +236,18 @@ def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest():
     due = min(softmax._point(source, point.W + t * step).primal for t in softmax.LENGTHS)
     assert following.primal == pytest.approx(due, rel=1e-9)
     assert following.primal < point.primal
+
+
+def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights(monkeypatch):
+    monkeypatch.setattr(softmax, "FULL_HESSIAN", 0)
+    monkeypatch.setattr(softmax, "FORCING", 1e-9)
+    rows, codes, C = problem(6, low=-1.0, high=1.0)
+    source = ClassRows.of(rows, codes, C, 4)
+    point = softmax._point(source, weights(6))
+    step, passes = softmax._conjugate_step(source, point, 1e-30)
+    due = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
+    assert np.allclose(step, due, rtol=1e-6, atol=1e-9)
+    assert passes <= 12 + 2
 
 
 def test_a_start_saves_steps_and_the_report_tells_each():
