@@ -16,12 +16,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from balls import at_gap, cloud
 from hyplearn import ExpMap, PoincareLogisticRegression, TangentSpace
 from hyplearn import rows as rows_module
 from hyplearn.datasets import fetch_fashion_mnist, fetch_olsson, load_mammals
+from hyplearn.estimators import logistic as logistic_module
 from hyplearn.geometry import distance, frechet_mean, rotate, signed_distance, translate
 from hyplearn.tangent import cone_coordinates, from_frame
 
@@ -180,6 +181,25 @@ def test_cuts_change_nothing_beyond_the_tolerance_and_threads_not_a_bit(monkeypa
     assert np.allclose(found[0].coef_, whole.coef_, rtol=1e-6, atol=1e-6)
     assert np.array_equal(found[0].coef_, found[1].coef_)
     assert np.array_equal(found[0].coef_, found[2].coef_)
+
+
+def test_blas_has_one_thread_during_the_fit_and_its_own_after_it(monkeypatch):
+    X, y = three_classes()
+    seen, inner = [], logistic_module.solve_softmax
+
+    def blas():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    def watched(*args, **options):
+        seen.extend(blas())
+        return inner(*args, **options)
+
+    monkeypatch.setattr(logistic_module, "solve_softmax", watched)
+    with threadpool_limits(2, user_api="blas"):
+        before = blas()
+        PoincareLogisticRegression().fit(X, y)
+        assert set(seen) == {1}
+        assert blas() == before
 
 
 @pytest.mark.parametrize(
