@@ -126,6 +126,13 @@ def test_blocks_carry_their_classes(monkeypatch, numbers):
     assert all(np.shares_memory(block.X, source.X) for block in blocks)
 
 
+def test_blocks_of_a_block_with_classes_keep_their_place(monkeypatch):
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 560)
+    second = list(classed()[0].blocks())[1]
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 150)
+    assert [block.start for block in second.blocks()] == [20, 25, 30, 35]
+
+
 def test_a_sample_carries_its_classes_and_stands_for_the_whole():
     source, rows = classed(400)
     sample = source.sample(80, np.random.default_rng(1))
