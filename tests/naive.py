@@ -61,6 +61,13 @@ def hyperplane_distance_in_tangent_space(x, w, p, c):
     return np.arcsinh(2 * t * abs(v @ w) / ((1 - t**2) * norm(w) * norm(v))) / np.sqrt(c)
 
 
+def cone_coordinates(X, p, c):
+    """Hyperboloid coordinates of (-p) ⊕ x times ρ / sinh ρ."""
+    Y, rho = mobius_add(-p, X, c), np.sqrt(c) * distance(X, p, c)
+    hyperboloid = np.column_stack([2 / gap(Y, c) - 1, 2 * np.sqrt(c) * Y / gap(Y, c)[:, None]])
+    return (rho / np.sinh(rho))[:, None] * hyperboloid
+
+
 def shrink(u2):
     u = np.sqrt(u2)
     return np.arcsinh(u) / (u * np.sqrt(1 + u2))
@@ -177,3 +184,32 @@ def hyperboloid_perceptron(R, y, w):
                 return None
             w = u / min(1, np.sqrt(u @ H @ u))
     return w
+
+
+def softmax_probabilities(rows, W):
+    powers = np.exp(rows @ W.T)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def softmax_primal(rows, codes, C, W):
+    """P(W) = ½‖W‖² + Σ C log(1 / π_y)."""
+    return 0.5 * np.sum(W**2) - C @ np.log(softmax_probabilities(rows, W)[np.arange(len(rows)), codes])
+
+
+def softmax_dual(rows, codes, C, pi):
+    """D(α) with α = C (e_y - π), for any probabilities π."""
+    alpha = C[:, None] * (np.eye(pi.shape[1])[codes] - pi)
+    return -C @ np.sum(pi * np.log(pi), axis=1) - 0.5 * np.sum((alpha.T @ rows) ** 2)
+
+
+def softmax_gradient(rows, codes, C, W):
+    residual = softmax_probabilities(rows, W) - np.eye(len(W))[codes]
+    return W + (C[:, None] * residual).T @ rows
+
+
+def softmax_hessian(rows, C, W):
+    """I + Σ C (diag π - ππᵀ) ⊗ xxᵀ."""
+    hessian = np.eye(W.size)
+    for x, cost, pi in zip(rows, C, softmax_probabilities(rows, W), strict=True):
+        hessian += cost * np.kron(np.diag(pi) - np.outer(pi, pi), np.outer(x, x))
+    return hessian

@@ -23,12 +23,11 @@ from hyplearn.geometry import (
 from hyplearn.reference import (
     FARTHEST_SHIFT,
     STRATEGIES,
-    HyperboloidRows,
     _where_it_vanishes,
     reference_point,
     separable,
 )
-from hyplearn.rows import Rows
+from hyplearn.rows import HyperboloidRows, Rows
 from hyplearn.tangent import from_frame
 
 

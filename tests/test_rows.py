@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from balls import at_gap, cloud
 from hyplearn import rows as rows_module
-from hyplearn.rows import RUN, Rows
+from hyplearn.rows import RUN, ClassRows, Rows
 from hyplearn.tangent import frame_coordinates, implicit_rows, z_features
 
 FEATURES = {"frame": frame_coordinates, "z": z_features}
@@ -104,3 +104,40 @@ def test_a_sample_is_spread_evenly_over_the_source():
 def test_a_sample_of_rows_without_cost_has_none():
     rows = Rows.explicit(np.ones((100, 2)), np.zeros(100))
     assert not rows.sample(16, np.random.default_rng(0)).costs.any()
+
+
+def classed(n=60, d=4, K=3):
+    rng = np.random.default_rng(0)
+    rows, codes = rng.standard_normal((n, d)), rng.integers(0, K, n)
+    return ClassRows.of(rows, codes, rng.uniform(size=n), K), rows
+
+
+@pytest.mark.parametrize("numbers", [1, 150, 2**20])
+def test_blocks_carry_their_classes(monkeypatch, numbers):
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
+    source, rows = classed()
+    blocks = list(source.map(lambda block: block))
+    assert len(blocks) == {1: 15, 150: 12, 2**20: 1}[numbers]
+    assert np.array_equal(source[:], rows)
+    assert np.array_equal(np.vstack([block[:] for block in blocks]), rows)
+    assert np.array_equal(np.concatenate([block.codes for block in blocks]), source.codes)
+    assert np.array_equal(np.concatenate([block.costs for block in blocks]), source.costs)
+    assert [block.start for block in blocks] == list(np.cumsum([0] + [len(block.X) for block in blocks[:-1]]))
+    assert all(np.shares_memory(block.X, source.X) for block in blocks)
+
+
+def test_blocks_of_a_block_with_classes_keep_their_place(monkeypatch):
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 560)
+    second = list(classed()[0].blocks())[1]
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 150)
+    assert [block.start for block in second.blocks()] == [20, 25, 30, 35]
+
+
+def test_a_sample_carries_its_classes_and_stands_for_the_whole():
+    source, rows = classed(400)
+    sample = source.sample(80, np.random.default_rng(1))
+    places = [np.flatnonzero((rows == row).all(axis=1))[0] for row in sample[:]]
+    assert len(places) == 80
+    assert np.array_equal(sample.codes, source.codes[places])
+    assert np.allclose(sample.costs / sample.costs[0], source.costs[places] / source.costs[places[0]])
+    assert sample.costs.sum() == pytest.approx(source.costs.sum())

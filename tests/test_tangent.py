@@ -9,7 +9,7 @@ import naive
 from balls import CURVATURES, at_gap, cloud
 from hyplearn import geometry
 from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink, squared_distances
-from hyplearn.tangent import eta, frame_coordinates, from_frame, implicit_rows, z_dot, z_features
+from hyplearn.tangent import cone_coordinates, eta, frame_coordinates, from_frame, implicit_rows, z_dot, z_features
 
 dimensions = pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 9, 100])
 
@@ -22,6 +22,7 @@ def test_features_agree_with_their_naive_twins(d, c):
     assert np.allclose(frame_coordinates(X, p, c=c), naive.frame_coordinates(X, p, c), rtol=1e-10, atol=1e-12)
     assert np.allclose(z_features(X, p, c=c), naive.z_features(X, p, c), rtol=1e-10, atol=1e-12)
     assert np.allclose(eta(X, p, c=c), naive.eta(X, p, c), rtol=1e-10)
+    assert np.allclose(cone_coordinates(X, p, c=c), naive.cone_coordinates(X, p, c), rtol=1e-10, atol=1e-12)
 
 
 def test_small_kernels_agree_with_their_naive_twins():
@@ -49,6 +50,25 @@ def test_the_reference_point_itself_has_zero_features_and_eta_of_the_conformal_f
     assert np.array_equal(frame_coordinates(p, p[0]), [[0, 0]])
     assert np.array_equal(z_features(p, p[0]), [[0, 0]])
     assert eta(p, p[0])[0] == geometry.conformal_factor(p[0])
+
+
+@dimensions
+@pytest.mark.parametrize("c", CURVATURES)
+def test_cone_coordinates_grow_like_the_distance_up_to_the_rim(d, c):
+    rng = np.random.default_rng(3)
+    X = np.array([at_gap(rng, d, g, c) for g in np.geomspace(1e-15, 0.9, 40)])
+    p = at_gap(rng, d, 0.3, c)
+    rho = np.sqrt(c) * geometry.distance(X, p, c=c)
+    rows = cone_coordinates(X, p, c=c)
+    assert np.allclose(rows[:, 0], rho / np.tanh(rho), rtol=1e-13)
+    assert np.allclose(rows[:, 1:], np.sqrt(c) * frame_coordinates(X, p, c=c), rtol=1e-12, atol=1e-14)
+    assert np.array_equal(cone_coordinates(p[None], p, c=c), np.eye(1, d + 1))
+    assert cone_coordinates(X.astype(np.float32)[30:], p, c=c).dtype == np.float32
+
+
+def test_cone_coordinates_refuse_points_outside():
+    with pytest.raises(ValueError, match="outside the open ball"):
+        cone_coordinates([[0.5, 0.0], [1.0, 0.5]], [0.0, 0.0])
 
 
 @dimensions

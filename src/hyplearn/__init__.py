@@ -4,12 +4,20 @@ scikit-learn estimators whose decision boundaries are geodesic hyperplanes of th
 """
 
 from hyplearn.baselines import HyperboloidSVC
-from hyplearn.estimators import ExpMap, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC, TangentSpace
+from hyplearn.estimators import (
+    ExpMap,
+    PoincareLogisticRegression,
+    PoincarePerceptron,
+    PoincareSecondOrderPerceptron,
+    PoincareSVC,
+    TangentSpace,
+)
 
 __version__ = "0.1.0"
 __all__ = [
     "ExpMap",
     "HyperboloidSVC",
+    "PoincareLogisticRegression",
     "PoincarePerceptron",
     "PoincareSVC",
     "PoincareSecondOrderPerceptron",

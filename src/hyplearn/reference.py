@@ -5,7 +5,7 @@ equal) and c that returns one point of the ball. Those in ``STRATEGIES`` are kno
 number of threads too; whoever has a better idea passes a function.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ from hyplearn.geometry.closest import ClosestPoints, HalfSpace
 from hyplearn.geometry.hull import hull_midpoint
 from hyplearn.geometry.kernels import gaps
 from hyplearn.geometry.mean import mean_and_variance
-from hyplearn.rows import BLOCK_NUMBERS, Rows
+from hyplearn.rows import HyperboloidRows, Rows
 from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import implicit_rows, z_dot, z_features
 
@@ -299,37 +299,6 @@ def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, thre
         return replace(Rows.explicit(rows, costs), threads=threads)
     along, base = np.sqrt(c) * y * z.along, np.sqrt(c) * y * z.base
     return HyperboloidRows(z.X, p, along, base, costs, times=y * (1 - z.base), threads=threads)
-
-
-@dataclass(frozen=True, kw_only=True)
-class HyperboloidRows(Rows):
-    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``: hyperboloid coordinates, as three numbers beside X."""
-
-    times: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns, one more than X has."""
-        return self.X.shape[0], self.X.shape[1] + 1
-
-    def __getitem__(self, index: slice | Array) -> Array:
-        """Explicit rows, as float64."""
-        return np.column_stack([self.times[index], super().__getitem__(index)])
-
-    def __matmul__(self, w: Array) -> Array:
-        """``⟨u, w⟩`` of every row."""
-        return self.times * w[0] + super().__matmul__(w[1:])
-
-    def blocks(self) -> Iterator[Rows]:
-        """The rows block by block, explicit; each at least as long as wide, as what a solver keeps of one is square."""
-        step = max(self.shape[1], BLOCK_NUMBERS // self.shape[1])
-        for i in range(0, len(self.X), step):
-            cut = slice(i, i + step)
-            yield replace(Rows.explicit(self[cut], self.costs[cut]), start=i)
-
-    def weighted_sum(self, index: Array, q: Array) -> Array:
-        """``Σ q_k u_k`` over the rows with the given positions."""
-        return np.concatenate([[q @ self.times[index]], super().weighted_sum(index, q)])
 
 
 def _where_it_vanishes(u: Array, Q: Array, centre: Array, c: float) -> Array:

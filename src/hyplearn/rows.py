@@ -1,12 +1,13 @@
-"""Where rows come from. Solvers see signed rows u = y f, with a cost each, only as blocks that they map over.
+"""Where rows come from. Solvers see them, with a cost each, only as blocks that they map over.
 
-A solver makes passes: ``source.map(function, *arguments)`` applies a function of one block to every block, in order,
-and the solver reduces what it yields. A block is itself a :class:`Rows`, so whatever holds rows in memory is a source.
+Rows u = y f carry the sign of their label; those of a softmax carry the number of their class instead. A solver makes
+passes: ``source.map(function, *arguments)`` applies a function of one block to every block, in order, and the solver
+reduces what it yields. A block is itself a :class:`Rows`, so whatever holds rows in memory is a source.
 """
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -82,26 +83,101 @@ class Rows:
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
         """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
+        index, costs = self._drawn(size, rng)
+        return Rows.explicit(self[index], costs)
+
+    def _drawn(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Positions of a random part of the rows, and costs that stand for the whole."""
         n, runs = len(self.X), -(-size // RUN)
         first = ((np.arange(runs) + rng.random(runs)) * ((n - RUN + 1) / runs)).astype(np.int64)
         index = (first[:, None] + np.arange(RUN)).ravel()
         costs = self.costs[index]
         scale = self.costs.sum() / costs.sum() if costs.any() else 1.0
-        return Rows.explicit(self[index], costs * scale)
+        return index, costs * scale
+
+    @property
+    def _step(self) -> int:
+        """Rows per block."""
+        return max(1, BLOCK_NUMBERS // self.shape[1])
 
     def blocks(self) -> Iterator["Rows"]:
         """The rows block by block, as views."""
-        n, d = self.shape
-        step = max(1, BLOCK_NUMBERS // d)
-        for i in range(0, n, step):
-            cut = slice(i, i + step)
+        for i in range(0, len(self.X), self._step):
+            cut = slice(i, i + self._step)
             yield Rows(self.X[cut], self.p, self.along[cut], self.base[cut], self.costs[cut], self.start + i)
 
     def map(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
         """``function(block, *arguments)`` for every block, in order."""
-        if self.threads == 1 or self.X.size <= BLOCK_NUMBERS:
+        if self.threads == 1 or len(self.X) <= self._step:
             for block in self.blocks():
                 yield function(block, *arguments)
             return
         with ThreadPoolExecutor(self.threads) as pool:
             yield from pool.map(lambda block: function(block, *arguments), self.blocks())
+
+
+@dataclass(frozen=True, kw_only=True)
+class HyperboloidRows(Rows):
+    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``: hyperboloid coordinates, as three numbers beside X."""
+
+    times: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns, one more than X has."""
+        return self.X.shape[0], self.X.shape[1] + 1
+
+    def __getitem__(self, index: slice | Array) -> Array:
+        """Explicit rows, as float64."""
+        return np.column_stack([self.times[index], super().__getitem__(index)])
+
+    def __matmul__(self, w: Array) -> Array:
+        """``⟨u, w⟩`` of every row."""
+        return self.times * w[0] + super().__matmul__(w[1:])
+
+    @property
+    def _step(self) -> int:
+        """Rows per block: at least as many as columns, as what a solver keeps of a block is square."""
+        return max(self.shape[1], super()._step)
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows block by block, explicit."""
+        for i in range(0, len(self.X), self._step):
+            cut = slice(i, i + self._step)
+            yield replace(Rows.explicit(self[cut], self.costs[cut]), start=self.start + i)
+
+    def weighted_sum(self, index: Array, q: Array) -> Array:
+        """``Σ q_k u_k`` over the rows with the given positions."""
+        return np.concatenate([[q @ self.times[index]], super().weighted_sum(index, q)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassRows(HyperboloidRows):
+    """Rows of several classes: each carries the number of its class, from 0, instead of a sign."""
+
+    codes: Array
+    n_classes: int
+
+    @classmethod
+    def of(cls, rows: Array, codes: Array, costs: Array, n_classes: int) -> Self:
+        """The rows of a matrix."""
+        n, d = rows.shape
+        X, along, base = rows[:, 1:], np.ones(n), np.zeros(n)
+        return cls(X, np.zeros(d - 1), along, base, costs, times=rows[:, 0], codes=codes, n_classes=n_classes)
+
+    @property
+    def _step(self) -> int:
+        """Rows per block: as many scores as columns, and exponentials of them, are several times the work."""
+        return max(self.shape[1], BLOCK_NUMBERS // (4 * (self.shape[1] + self.n_classes)))
+
+    def sample(self, size: int, rng: np.random.Generator) -> "ClassRows":
+        """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
+        index, costs = self._drawn(size, rng)
+        return ClassRows.of(self[index], self.codes[index], costs, self.n_classes)
+
+    def blocks(self) -> Iterator["ClassRows"]:
+        """The rows block by block, as views."""
+        for i in range(0, len(self.X), self._step):
+            cut = slice(i, i + self._step)
+            columns = {name: getattr(self, name)[cut] for name in ("X", "along", "base", "costs", "times", "codes")}
+            yield replace(self, **columns, start=self.start + i, threads=1)

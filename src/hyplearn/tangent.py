@@ -6,7 +6,11 @@ Two feature maps, both without a 0/0 at p and both exact up to the rim (s = x - 
 - frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d``, the tangent vector in an
   orthonormal frame at p, unchanged when points and p move together.
 
-Each row is ``along · (x - p) + base · p``: two numbers beside X replace a second matrix of the size of X.
+A third, for boundaries that need not pass through p, has one coordinate more: hyperboloid coordinates as seen from p,
+shortened by the same factor ``ρ / sinh ρ`` (:func:`cone_coordinates`).
+
+Each row of the first two is ``along · (x - p) + base · p``: two numbers beside X replace a second matrix of the size
+of X.
 """
 
 from dataclasses import dataclass
@@ -22,6 +26,7 @@ from hyplearn.geometry.kernels import (
     centred_sum,
     dot,
     gap_and_square,
+    gaps,
     offsets,
     row_dot,
     shrink,
@@ -73,6 +78,55 @@ def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
     are those of :func:`frame_coordinates`.
     """
     return _explicit(X, p, "z", c)
+
+
+def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
+    r"""Hyperboloid coordinates of points as seen from p, shortened so that they grow like the distance.
+
+    .. math:: \frac{\rho}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z\bigr)
+              = \bigl(\rho \coth \rho, \; \sqrt c\, \sigma_p \log_p(x)\bigr), \qquad \rho = \sqrt c\, d(x, p)
+
+    A positive factor leaves every point on its ray of the cone :math:`X^0 > \|X\|`, so a linear function of these rows
+    vanishes on a geodesic hyperplane, or nowhere. At ρ = 0 the row is (1, 0, ..., 0).
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Points of the ball, float32 or float64.
+    p : array-like of shape (d,)
+        Reference point.
+    c : float
+        Absolute curvature.
+
+    Returns
+    -------
+    ndarray of shape (n, d + 1), of the dtype of X
+
+    Examples
+    --------
+    >>> from hyplearn.tangent import cone_coordinates
+    >>> print(cone_coordinates([[0.6, 0.0], [0.1, 0.2]], [0.1, 0.2]).round(2))
+    [[ 1.5   1.13 -0.63]
+     [ 1.    0.    0.  ]]
+    """
+    X, p, c = _checked(X, p, c)
+    rooms = gaps(X, c)
+    check_inside(X, rooms, c)
+    space, times = cone_rows(X, p, c=c, rooms=rooms)
+    return np.column_stack([times, space[:]]).astype(X.dtype, copy=False)
+
+
+def cone_rows(
+    X: Array, p: Array, *, c: float, rooms: Array, squares: Array | None = None
+) -> tuple["TangentRows", Array]:
+    """Cone coordinates as three numbers per row beside X: the rows without their first coordinate, and that one.
+
+    Points and their gaps are trusted. With the factor ``f = ρ / sinh ρ`` the first is ``f + f (cosh ρ - 1)``, whose
+    second term is the frame's base with the other sign.
+    """
+    frame = implicit_rows(X, p, features="frame", c=c, rooms=rooms, squares=squares)
+    times = frame.along * rooms / 2 - frame.base
+    return TangentRows(frame.X, frame.p, np.sqrt(c) * frame.along, np.sqrt(c) * frame.base), times
 
 
 @border("v", "p", into_ball=True)

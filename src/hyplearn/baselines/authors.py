@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from hyplearn.baselines.classifier import BaselineClassifier, check_count, check_positive
-from hyplearn.estimators.classifier import LabelledRows
+from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import log_map
 from hyplearn.geometry.arrays import Array
@@ -43,6 +43,11 @@ class AuthorsSVC(BaselineClassifier):
         Seed of its dual solver, which it takes for fewer rows than columns.
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
+    calibration : {"cross-fitted", "training"} or None, default="training"
+        Whether Platt's sigmoids make probabilities of scores, and predictions of these: of scores of rows that the
+        boundary has not seen, or, as the paper does, of the rows of training. None: ``predict`` goes by scores.
+    folds : int, default=5
+        Number of folds of "cross-fitted".
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in.
     outside : {"raise", "project"}, default="raise"
@@ -81,6 +86,8 @@ class AuthorsSVC(BaselineClassifier):
         max_iter: int = 1000,
         random_state: Any = 0,
         class_weight: Any = None,
+        calibration: str | None = "training",
+        folds: int = 5,
         curvature: float = -1.0,
         outside: str = "raise",
     ) -> None:
@@ -91,6 +98,8 @@ class AuthorsSVC(BaselineClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.class_weight = class_weight
+        self.calibration = calibration
+        self.folds = folds
         self.curvature = curvature
         self.outside = outside
 

@@ -1,19 +1,23 @@
 """What the rivals share beside the border of all classifiers: rows that count, scores as they are, options checked."""
 
+import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from hyplearn.estimators.classifier import FEW_ROWS, LabelledRows, TangentClassifier, merged
+from hyplearn.estimators.ball_classifier import FEW_ROWS, LabelledRows, merged
+from hyplearn.estimators.one_vs_rest import OneVsRest
+from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 
 
-class BaselineClassifier(TangentClassifier):
+class BaselineClassifier(OneVsRest):
     """A rival: labels, weights and one-vs-rest are those of all classifiers of the ball, learning is its own.
 
     Subclasses learn from ``_learn`` and score by ``_heights``, one array per binary problem.
@@ -21,6 +25,7 @@ class BaselineClassifier(TangentClassifier):
 
     # A rival without a parameter of this name sees points from the origin of its coordinates.
     reference: Any = "origin"
+    n_jobs: int | None = None
 
     @abstractmethod
     def _check_options(self) -> None:
@@ -42,10 +47,15 @@ class BaselineClassifier(TangentClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weight k counts as k copies, weight 0 as absence.
         """
+        self._check_calibration()
         self._check_options()
         data, weights = self._present(self._labelled_rows(X, y, sample_weight, reset=True))
-        with threadpool_limits(1, user_api="blas"):  # several threads of BLAS give other bits
+        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
             self._learn(data, weights)
+        for warning in caught:
+            warnings.warn(str(warning.message), warning.category, stacklevel=2)
+        self._calibrate(data.X, data.y, weights, warned=bool(caught))
         return self
 
     def _present(self, data: LabelledRows) -> tuple[LabelledRows, Array]:
@@ -60,23 +70,20 @@ class BaselineClassifier(TangentClassifier):
         rooms = gaps(X, absolute_curvature(self.curvature))
         return LabelledRows(X, rooms, None, self.classes_[codes.astype(np.int64)], weights), weights
 
-    def decision_function(self, X: Any) -> Array:
-        """Score of each point in each problem.
+    @abstractmethod
+    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
+        """Score of points with the given gaps, for each problem."""
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points of the ball.
+    def _scores(self, X: Array) -> Array:
+        return np.stack(list(self._heights(X, gaps(X, absolute_curvature(self.curvature)))), axis=1)
 
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes, positive on the side of ``classes_[1]``; of shape
-        (n_samples, n_classes) for more.
-        """
+    def _plain_scores_of(self, X: Any) -> Array:
         check_is_fitted(self)
         X, rooms, _, _ = ball_rows(self, X, reset=False)
-        scores = np.stack(list(self._heights(X, rooms)), axis=1)
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        return np.stack(list(self._heights(X, rooms)), axis=1)
+
+    def _scores_of(self, X: Any) -> Array:
+        return self._plain_scores_of(X)
 
     def _named(self, problems: Array) -> str:
         """The positive classes of some problems, for a warning."""

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn.baselines.classifier import BaselineClassifier, check_choice, check_count, check_positive
-from hyplearn.estimators.classifier import LabelledRows
+from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows
@@ -42,6 +42,11 @@ class EuclideanSVC(BaselineClassifier):
         Largest number of working sets or Newton steps.
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
+    calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
+        Whether Platt's sigmoids make probabilities of scores, and predictions of these: of scores of rows that the
+        boundary has not seen, or, as the paper does, of the rows of training. None: ``predict`` goes by scores.
+    folds : int, default=5
+        Number of folds of "cross-fitted".
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in: the radius of the ball, within which they must be.
     outside : {"raise", "project"}, default="raise"
@@ -82,6 +87,8 @@ class EuclideanSVC(BaselineClassifier):
         tol: float = 1e-6,
         max_iter: int = 100,
         class_weight: Any = None,
+        calibration: str | None = "cross-fitted",
+        folds: int = 5,
         curvature: float = -1.0,
         outside: str = "raise",
     ) -> None:
@@ -91,6 +98,8 @@ class EuclideanSVC(BaselineClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.class_weight = class_weight
+        self.calibration = calibration
+        self.folds = folds
         self.curvature = curvature
         self.outside = outside
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from hyplearn.baselines.classifier import BaselineClassifier, check_count
 from hyplearn.baselines.hyperboloid import boundary, hyperboloid_rows, products
-from hyplearn.estimators.classifier import LabelledRows
+from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 
@@ -41,6 +41,11 @@ class HyperboloidPerceptron(BaselineClassifier):
         Seed of the order of rows, drawn again for each pass.
     class_weight : dict or "balanced", default=None
         Weights of the classes, multiplied with ``sample_weight``.
+    calibration : {"cross-fitted", "training"} or None, default=None
+        Whether Platt's sigmoids make probabilities of scores, and predictions of these: of scores of rows that the
+        boundary has not seen, or, as the paper does, of the rows of training. None: ``predict`` goes by scores.
+    folds : int, default=5
+        Number of folds of "cross-fitted".
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in.
     outside : {"raise", "project"}, default="raise"
@@ -84,6 +89,8 @@ class HyperboloidPerceptron(BaselineClassifier):
         max_epochs: int = 100,
         random_state: Any = 0,
         class_weight: Any = None,
+        calibration: str | None = None,
+        folds: int = 5,
         curvature: float = -1.0,
         outside: str = "raise",
     ) -> None:
@@ -91,6 +98,8 @@ class HyperboloidPerceptron(BaselineClassifier):
         self.max_epochs = max_epochs
         self.random_state = random_state
         self.class_weight = class_weight
+        self.calibration = calibration
+        self.folds = folds
         self.curvature = curvature
         self.outside = outside
 

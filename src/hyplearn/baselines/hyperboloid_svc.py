@@ -12,7 +12,7 @@ from hyplearn.baselines.arsinh_svm import Found, solve_by_stages
 from hyplearn.baselines.classifier import BaselineClassifier, check_choice, check_count, check_positive
 from hyplearn.baselines.hyperboloid import boundary, hyperboloid_rows, products
 from hyplearn.baselines.projected_gradient import solve_by_projected_gradient
-from hyplearn.estimators.classifier import LabelledRows
+from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import frechet_mean
 from hyplearn.geometry.arrays import Array
@@ -51,6 +51,11 @@ class HyperboloidSVC(BaselineClassifier):
         Seed of the mini-batches.
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
+    calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
+        Whether Platt's sigmoids make probabilities of scores, and predictions of these: of scores of rows that the
+        boundary has not seen, or, as the paper does, of the rows of training. None: ``predict`` goes by scores.
+    folds : int, default=5
+        Number of folds of "cross-fitted".
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in.
     outside : {"raise", "project"}, default="raise"
@@ -92,6 +97,8 @@ class HyperboloidSVC(BaselineClassifier):
         max_iter: int = 1000,
         random_state: Any = 0,
         class_weight: Any = None,
+        calibration: str | None = "cross-fitted",
+        folds: int = 5,
         curvature: float = -1.0,
         outside: str = "raise",
     ) -> None:
@@ -101,6 +108,8 @@ class HyperboloidSVC(BaselineClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.class_weight = class_weight
+        self.calibration = calibration
+        self.folds = folds
         self.curvature = curvature
         self.outside = outside
 

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from hyplearn.estimators.classifier import LabelledRows, TangentClassifier
-from hyplearn.estimators.parallel import single_threaded_blas, thread_count
+from hyplearn.estimators.ball_classifier import LabelledRows
+from hyplearn.estimators.classifier import TangentClassifier
+from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.solvers.perceptron import (
@@ -88,7 +89,7 @@ class _PerceptronClassifier(TangentClassifier):
         data = self._labelled_rows(X, y, sample_weight, reset=not continued)
         if not continued:
             self._begin(data)
-        with single_threaded_blas(), ThreadPoolExecutor(min(thread_count(self.n_jobs), self._n_problems)) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(min(threads_of(self.n_jobs), self._n_problems)) as pool:
             learned = list(pool.map(lambda k: self._learn(data, k, continued), range(self._n_problems)))
         weights, last_mistakes, epochs, bounds, margins = zip(*learned, strict=True)
         self.coef_ = np.stack(weights)

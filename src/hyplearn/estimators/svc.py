@@ -12,9 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.estimators.classifier import SMALL_PROBLEM, LabelledRows, TangentClassifier
-from hyplearn.estimators.parallel import single_threaded_blas, thread_count
+from hyplearn.estimators.ball_classifier import LabelledRows
+from hyplearn.estimators.classifier import TangentClassifier
+from hyplearn.estimators.one_vs_rest import SMALL_PROBLEM
 from hyplearn.estimators.progress import Teller, told
+from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows
@@ -212,7 +214,7 @@ class PoincareSVC(TangentClassifier):
         if previous is not None and previous.shape == self.reference_.shape:
             starts = previous
         self._descents: list[Descent] = []
-        with single_threaded_blas(), told(type(self).__name__, self.tol, self.verbose) as tell:
+        with one_blas_thread(), told(type(self).__name__, self.tol, self.verbose) as tell:
             solutions = list(self._solutions(data, starts, tell))
         self._keep(data, solutions)
         self._complain()
@@ -347,7 +349,7 @@ class PoincareSVC(TangentClassifier):
 
     def _solutions(self, data: LabelledRows, starts: Any, tell: Teller) -> Iterator[Solution]:
         """Solve the binary problems, side by side or one after the other."""
-        threads = thread_count(self.n_jobs)
+        threads = threads_of(self.n_jobs)
         if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
             for k in range(self._n_problems):
                 yield self._solve(data, starts[k], tell, threads, k)

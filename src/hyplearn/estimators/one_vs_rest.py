@@ -1,25 +1,33 @@
-"""Probabilities for classifiers that know distances only: Platt's sigmoids, one per binary problem."""
+"""One class against the rest: K binary problems, and the probabilities that make their scores comparable."""
 
 import warnings
 from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.estimators.ball_classifier import BallClassifier, LabelledRows
+from hyplearn.estimators.threads import one_blas_thread, threads_of
+from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
+from hyplearn.reference import reference_point
 from hyplearn.solvers.platt import Sigmoid, fit_sigmoid
 
 CALIBRATIONS = ("cross-fitted", "training", None)
+# Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
+# that an interrupt is answered at once.
+SMALL_PROBLEM = 10**7
 # Digits to which two scores are one: copies of a row, whose last bits may depend on where they stand.
 SAME_SCORE = 9
 
 
-def _calibrates(classifier: "Calibrated") -> bool:
+def _calibrates(classifier: "OneVsRest") -> bool:
     if classifier.calibration is not None:
         return True
     raise AttributeError(
@@ -27,8 +35,8 @@ def _calibrates(classifier: "Calibrated") -> bool:
     )
 
 
-class Calibrated(ClassifierMixin, BaseEstimator):
-    """A one-vs-rest classifier whose scores become probabilities and, with them, predictions.
+class OneVsRest(BallClassifier):
+    """A classifier of binary problems whose scores become probabilities and, with them, predictions.
 
     Two classes make one problem, whose positive class is ``classes_[1]``; K > 2 classes make K problems. Scores of
     different problems are not comparable, as each boundary has a side and a scale of its own; probabilities are. So
@@ -44,12 +52,13 @@ class Calibrated(ClassifierMixin, BaseEstimator):
 
     calibration: str | None
     folds: int
-    classes_: Array
+    n_jobs: int | None
+    reference_: Array
     sigmoids_: Array
 
     @abstractmethod
-    def distances(self, X: Any) -> Array:
-        """Signed distance of each point to the boundary of each problem, of shape (n, n_problems)."""
+    def _plain_scores_of(self, X: Any) -> Array:
+        """What decides without probabilities, of points as a user passes them; of shape (n, n_problems)."""
 
     @abstractmethod
     def _scores(self, X: Array) -> Array:
@@ -70,6 +79,30 @@ class Calibrated(ClassifierMixin, BaseEstimator):
     def _positive(self, k: int) -> Any:
         """The positive class of problem k."""
         return self.classes_[1 if len(self.classes_) == 2 else k]
+
+    def _binary_labels(self, data: LabelledRows, k: int) -> Array:
+        return np.where(data.y == self._positive(k), 1.0, -1.0)
+
+    def _reference_points(self, data: LabelledRows) -> Array:
+        """One reference point per problem: a strategy sees the two classes of each, an array is one point or K."""
+        c = absolute_curvature(self.curvature)
+        given = self._given_points()
+        if given is not None and given.ndim == 2:
+            if len(given) != self._n_problems:
+                raise ValueError(
+                    f"{self._n_problems} binary problems need as many reference points; got {len(given)}.\n"
+                    "Pass one point for all, or one per class (one in all for two classes)."
+                )
+            return np.stack([reference_point(p, data.X, None, None, c) for p in given])
+        threads = threads_of(self.n_jobs)
+
+        def learned(k: int, threads: int = 1) -> Array:
+            return self._reference_point(data, self._binary_labels(data, k), threads)
+
+        if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
+            return np.stack([learned(k, threads) for k in range(self._n_problems)])
+        with one_blas_thread(), ThreadPoolExecutor(min(threads, self._n_problems)) as pool:
+            return np.stack(list(pool.map(learned, range(self._n_problems))))
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each point.
@@ -99,13 +132,13 @@ class Calibrated(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,) for two classes: the signed hyperbolic distance to where both are equally likely,
         positive on the side of ``classes_[1]``. Of shape (n_samples, n_classes) for more: the log-odds of each class
-        against the rest, by its sigmoid. Without probabilities, signed distances as in :meth:`distances`.
+        against the rest, by its sigmoid; without probabilities, the signed distance to the boundary of each.
         """
         if self._is_calibrated and (len(self.classes_) > 2 or self.calibration == "training"):
             logits = self._logits(X)
             return logits[:, 0] if len(self.classes_) == 2 else logits
-        distances = self.distances(X)
-        return distances[:, 0] - self._shift if len(self.classes_) == 2 else distances
+        scores = self._plain_scores_of(X)
+        return scores[:, 0] - self._shift if len(self.classes_) == 2 else scores
 
     @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Array:
@@ -230,8 +263,13 @@ class Calibrated(ClassifierMixin, BaseEstimator):
         return held_out
 
     def _parameters_of_a_fold(self) -> dict[str, Any]:
-        """What differs in the fits without a fold; class weights are in the weights of rows already."""
-        plain = {"calibration": None, "class_weight": None, "warm_start": False, "verbose": 0}
+        """What differs in the fits without a fold.
+
+        Class weights are in the weights of rows already, and scores by boundaries through other points would be others.
+        """
+        plain: dict[str, Any] = {"calibration": None, "class_weight": None, "warm_start": False, "verbose": 0}
+        if hasattr(self, "reference_"):
+            plain["reference"] = self.reference_
         return {name: value for name, value in plain.items() if name in self.get_params(deep=False)}
 
     def _dealt(self, scores: Array, codes: Array, weights: Array) -> Array:

@@ -1,0 +1,439 @@
+"""PoincareLogisticRegression as a scikit-learn classifier, its certificate, and the geometry of its boundaries."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from balls import at_gap, cloud
+from hyplearn import ExpMap, PoincareLogisticRegression, TangentSpace
+from hyplearn import rows as rows_module
+from hyplearn.datasets import fetch_fashion_mnist, fetch_olsson, load_mammals
+from hyplearn.estimators import logistic as logistic_module
+from hyplearn.geometry import distance, frechet_mean, rotate, signed_distance, translate
+from hyplearn.tangent import cone_coordinates, from_frame
+
+
+def three_classes(seed=0, n=300, d=2, K=3, spread=0.7, c=1.0):
+    """Overlapping classes around points at distance 1, in units of the curvature's radius."""
+    rng = np.random.default_rng(seed)
+    middles = rng.standard_normal((K, d))
+    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+    y = rng.integers(0, K, n)
+    return from_frame((middles[y] + spread * rng.standard_normal((n, d))) / np.sqrt(c), np.zeros(d), c=c), y
+
+
+@pytest.fixture(scope="module")
+def mammals():
+    return load_mammals(return_X_y=True)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@parametrize_with_checks([PoincareLogisticRegression(outside="project")])
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([PoincareLogisticRegression()])
+def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, inside_the_ball):
+    check(estimator)
+
+
+@pytest.mark.parametrize("curvature", [-1.0, -0.3, -4.0])
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_solution_is_that_of_a_rival_on_explicit_rows(K, curvature):
+    """scikit-learn's multinomial regression has the same penalty; of two classes it has the binary one, ½‖w‖²."""
+    X, y = three_classes(K=K, c=-curvature)
+    model = PoincareLogisticRegression(C=5.0, tol=1e-12, curvature=curvature).fit(X, y)
+    rows = cone_coordinates(X, frechet_mean(X, c=-curvature), c=-curvature)
+    C = 5.0 if K > 2 else 10.0
+    rival = LogisticRegression(C=C, fit_intercept=False, solver="newton-cg", tol=1e-10).fit(rows, y)
+    assert np.allclose(model.coef_, rival.coef_, atol=1e-5)
+    assert np.allclose(model.predict_proba(X), rival.predict_proba(rows), atol=1e-6)
+    assert np.allclose(model.decision_function(X), rival.decision_function(rows), atol=1e-5)
+    assert np.array_equal(model.predict(X), rival.predict(rows))
+
+
+def test_two_classes_are_the_binary_problem_with_half_the_penalty(overlapping):
+    X, y = overlapping
+    model = PoincareLogisticRegression(C=3.0, tol=1e-12).fit(X, y)
+    rows = np.where(y == "right", 1.0, -1.0)[:, None] * cone_coordinates(X, frechet_mean(X))
+    due = minimize(lambda w: 0.25 * w @ w + 3.0 * np.logaddexp(0, -rows @ w).sum(), np.zeros(3), tol=1e-8)
+    assert model.coef_.shape == (1, 3)
+    assert model.reference_.shape == (1, 2)
+    assert model.primal_[0] == pytest.approx(due.fun, rel=1e-9)
+    assert np.allclose(model.coef_[0], due.x, atol=1e-3)
+    assert model.decision_function(X).shape == (600,)
+    assert np.allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
+    assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, "right", "left"))
+
+
+def test_fitted_attributes_describe_many_classes(mammals):
+    X, y = mammals
+    model = PoincareLogisticRegression().fit(X, y)
+    assert model.coef_.shape == (13, 3)
+    assert np.array_equal(model.reference_, np.tile(model.reference_[0], (13, 1)))
+    assert distance(model.reference_[0], frechet_mean(X)) < 1e-9
+    assert np.allclose(model.coef_.sum(axis=0), 0, atol=1e-9)
+    assert model.status_[0] == "optimal"
+    assert 0 <= model.dual_gap_[0] <= 1e-6
+    assert model.n_passes_[0] > model.n_iter_[0] >= 1
+    proba = model.predict_proba(X)
+    assert np.allclose(proba.sum(axis=1), 1)
+    assert np.allclose(np.log(proba), model.predict_log_proba(X))
+    assert np.array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
+    assert model.score(X, y) > 0.97
+
+
+def test_verify_recomputes_the_certificate():
+    X, y = three_classes()
+    weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], len(y))
+    for labels in (y, y == 1):
+        model = PoincareLogisticRegression(C=7.0, class_weight="balanced", curvature=-0.5, tol=1e-4)
+        certificate = model.fit(X, labels, weights).verify(X, labels, weights)
+        assert certificate.primal[0] == pytest.approx(model.primal_[0], rel=1e-12)
+        assert certificate.gap[0] == pytest.approx(model.dual_gap_[0], abs=1e-12)
+        assert certificate.dual[0] <= PoincareLogisticRegression(**model.get_params() | {"tol": 1e-12}).fit(
+            X, labels, weights
+        ).primal_[0] * (1 + 1e-12)
+
+
+def test_verify_finds_a_forged_certificate_and_asks_for_the_data_of_fit():
+    X, y = three_classes()
+    with pytest.raises(NotFittedError):
+        PoincareLogisticRegression().verify(X, y)
+    model = PoincareLogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match=r"300 rows; got 299 rows.\nPass the data of fit"):
+        model.verify(X[1:], y[1:])
+    assert model.verify(X, np.roll(y, 1)).gap[0] > 1
+    model.coef_ = 1.1 * model.coef_
+    assert model.verify(X, y).gap[0] > 1e-4
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from(["mean", "means"]))
+def test_an_isometry_changes_no_probability(seed, K, reference):
+    rng = np.random.default_rng(seed)
+    X, y = three_classes(seed, n=120, d=3, K=K)
+    turn, shift = np.linalg.qr(rng.standard_normal((3, 3)))[0], at_gap(rng, 3, 1e-2, 1.0)
+    moved = translate(rotate(X, turn), shift)
+    here = PoincareLogisticRegression(reference, tol=1e-10).fit(X, y)
+    there = PoincareLogisticRegression(reference, tol=1e-10).fit(moved, y)
+    assert there.primal_[0] == pytest.approx(here.primal_[0], rel=1e-6)
+    assert np.allclose(there.predict_proba(moved), here.predict_proba(X), atol=1e-4)
+
+
+def test_order_of_rows_changes_nothing_beyond_the_tolerance(mammals):
+    X, y = mammals
+    order = np.random.default_rng(0).permutation(len(y))
+    one, other = (PoincareLogisticRegression(tol=1e-10).fit(X[index], y[index]) for index in (slice(None), order))
+    assert np.array_equal(one.reference_, other.reference_)
+    assert np.allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-6)
+
+
+def test_copies_are_weights_and_no_weight_is_absence():
+    X, y = three_classes()
+    weights = np.random.default_rng(2).integers(0, 4, len(y))
+    weighted = PoincareLogisticRegression(tol=1e-10).fit(X, y, weights)
+    copied = PoincareLogisticRegression(tol=1e-10).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert np.array_equal(weighted.reference_, copied.reference_)
+    assert np.allclose(weighted.coef_, copied.coef_, rtol=1e-6, atol=1e-6)
+    assert weighted.primal_[0] == pytest.approx(copied.primal_[0], rel=1e-9)
+
+
+def test_class_weights_are_sample_weights():
+    X, y = three_classes()
+    by_class = PoincareLogisticRegression(class_weight={0: 3.0, 2: 0.5}).fit(X, y)
+    by_row = PoincareLogisticRegression().fit(X, y, np.array([3.0, 1.0, 0.5])[y])
+    assert np.array_equal(by_class.coef_, by_row.coef_)
+    with pytest.raises(ValueError, match="All 300 weights are 0"):
+        PoincareLogisticRegression(class_weight=dict.fromkeys(range(3), 0.0)).fit(X, y)
+
+
+def test_a_class_without_weight_is_known_and_unlikely():
+    X, y = three_classes()
+    model = PoincareLogisticRegression().fit(X, y, np.where(y == 2, 0.0, 1.0))
+    assert model.predict_proba(X)[:, 2].max() < 0.1
+    assert model.coef_.shape == (3, 3)
+
+
+def test_cuts_change_nothing_beyond_the_tolerance_and_threads_not_a_bit(monkeypatch):
+    X, y = three_classes(n=3000, K=5)
+    whole = PoincareLogisticRegression(tol=1e-10).fit(X, y)
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 5000)
+    found = []
+    for n_jobs, blas in ((1, 1), (2, 2), (4, 1)):
+        with threadpool_limits(blas):
+            found.append(PoincareLogisticRegression(tol=1e-10, n_jobs=n_jobs).fit(X, y))
+    assert np.allclose(found[0].coef_, whole.coef_, rtol=1e-6, atol=1e-6)
+    assert np.array_equal(found[0].coef_, found[1].coef_)
+    assert np.array_equal(found[0].coef_, found[2].coef_)
+
+
+def test_blas_has_one_thread_during_the_fit_and_its_own_after_it(monkeypatch):
+    X, y = three_classes()
+    seen, inner = [], logistic_module.solve_softmax
+
+    def blas():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    def watched(*args, **options):
+        seen.extend(blas())
+        return inner(*args, **options)
+
+    monkeypatch.setattr(logistic_module, "solve_softmax", watched)
+    with threadpool_limits(2, user_api="blas"):
+        before = blas()
+        PoincareLogisticRegression().fit(X, y)
+        assert set(seen) == {1}
+        assert blas() == before
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["b", "a", "c"], [7, -3, 12], [True, False, True], [2.0, 0.0, 5.0]],
+    ids=["text", "ints", "bools", "floats"],
+)
+def test_labels_of_any_kind_are_classes(labels):
+    X, y = three_classes()
+    y = np.array(labels)[y]
+    model = PoincareLogisticRegression().fit(X, y)
+    assert np.array_equal(model.classes_, np.unique(y))
+    assert set(model.predict(X)) == set(labels)
+    assert model.score(X, y) > 0.6
+
+
+def test_a_class_of_one_member_is_found():
+    rng = np.random.default_rng(0)
+    X = np.vstack([0.5 * cloud(rng, 200, 2, 1.0), [[0.95, 0.0]]])
+    y = np.append(rng.choice(["left", "right"], 200), "lonely")
+    model = PoincareLogisticRegression().fit(X, y)
+    assert model.predict(X[-1:])[0] == "lonely"
+    assert model.status_[0] == "optimal"
+
+
+def test_separable_classes_have_finite_weights():
+    X = np.array([[0.5, 0.0], [0.6, 0.1], [-0.5, 0.1], [-0.6, 0.0], [0.0, 0.7], [0.1, 0.8]])
+    y = np.repeat(["east", "west", "north"], 2)
+    model = PoincareLogisticRegression(C=1e8).fit(X, y)
+    assert model.score(X, y) == 1
+    assert np.all(np.abs(model.coef_) < 1e3)
+    assert model.verify(X, y).gap[0] <= 1e-6
+
+
+@pytest.mark.parametrize("radius", [18.0, 30.0])
+def test_points_near_the_rim_do_no_harm(radius):
+    rng = np.random.default_rng(0)
+    X, y = three_classes(n=200)
+    angles = rng.uniform(0, 2 * np.pi, 20)
+    far = from_frame(radius * np.column_stack([np.cos(angles), np.sin(angles)]), np.zeros(2))
+    near = PoincareLogisticRegression("origin").fit(X, y)
+    model = PoincareLogisticRegression("origin").fit(np.vstack([X, far]), np.append(y, near.predict(far)))
+    assert model.status_[0] == "optimal"
+    assert np.isfinite(model.predict_log_proba(far)).all()
+    assert model.score(far, near.predict(far)) > 0.9
+    assert abs(model.score(X, y) - near.score(X, y)) < 0.05
+    assert (
+        PoincareLogisticRegression().fit(np.vstack([X, far]), np.append(y, near.predict(far))).status_[0] == "optimal"
+    )
+
+
+def test_points_at_the_last_representable_gap_are_classified():
+    rng = np.random.default_rng(1)
+    X = np.array([at_gap(rng, 3, 1e-15, 1.0) for _ in range(60)])
+    y = np.argmax(X, axis=1)
+    model = PoincareLogisticRegression("origin").fit(X, y)
+    assert model.score(X, y) == 1
+    assert model.verify(X, y).gap[0] <= 1e-6
+
+
+def test_float32_points_give_the_same_boundary():
+    X, y = three_classes()
+    wide, narrow = (PoincareLogisticRegression().fit(X.astype(dtype), y) for dtype in (np.float64, np.float32))
+    assert np.allclose(wide.predict_proba(X), narrow.predict_proba(X.astype(np.float32)), atol=1e-3)
+    assert narrow.coef_.dtype == np.float64
+    assert narrow.verify(X.astype(np.float32), y).gap[0] <= 1e-6
+
+
+@pytest.mark.parametrize("c", [1.0, 0.2, 4.0])
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_boundary_of_two_classes_is_where_their_scores_are_equal(c, d):
+    """sign(score_a - score_b) is the side, and the log-odds is (ρ / sinh ρ) ‖w‖ sinh(√c signed distance)."""
+    X, y = three_classes(3, d=d, K=4, c=c)
+    model = PoincareLogisticRegression(curvature=-c).fit(X, y)
+    centre, points = model.reference_[0], cloud(np.random.default_rng(4), 500, d, c, smallest_gap=1e-3)
+    scores = model.decision_function(points)
+    rho = np.sqrt(c) * distance(points, centre, c=c)
+    drawn = 0
+    for a in range(4):
+        for b in range(4):
+            u = model.coef_[a] - model.coef_[b]
+            if a == b or u[1:] @ u[1:] <= u[0] ** 2:
+                continue
+            w, p = model.hyperplane_between(a, b)
+            odds, away = scores[:, a] - scores[:, b], signed_distance(points, w, p, c=c)
+            due = rho / np.sinh(rho) * np.linalg.norm(w) * np.sinh(np.sqrt(c) * away)
+            assert np.allclose(odds, due, rtol=1e-7, atol=1e-9 * np.abs(odds).max())
+            assert abs(signed_distance(centre, w, p, c=c)) == pytest.approx(distance(centre, p, c=c), abs=1e-9)
+            drawn += 1
+    assert drawn >= 6
+
+
+def test_boundary_of_a_binary_model_is_that_of_its_decision_function(overlapping):
+    X, y = overlapping
+    model = PoincareLogisticRegression().fit(X, y)
+    w, p = model.hyperplane_between("right", "left")
+    assert np.array_equal(signed_distance(X, w, p) > 0, model.predict(X) == "right")
+    assert np.allclose(model.hyperplane_between("left", "right")[0], -w)
+    assert model.decision_function(p[None])[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_classes_without_a_boundary_are_told():
+    rng = np.random.default_rng(0)
+    X = 0.5 * cloud(rng, 400, 2, 1.0)
+    y = np.where(rng.random(400) < 0.02, "rare", "common")
+    model = PoincareLogisticRegression(C=0.01).fit(X, y)
+    assert set(model.predict(cloud(rng, 500, 2, 1.0, 1e-6))) == {"common"}
+    for pair in (("rare", "common"), ("common", "rare")):
+        with pytest.raises(ValueError, match=r"no boundary between .*: 'common' is likelier in the whole ball"):
+            model.hyperplane_between(*pair)
+    with pytest.raises(ValueError, match="'other' is no class of this model; its classes are"):
+        model.hyperplane_between("rare", "other")
+    with pytest.raises(ValueError, match="got 'rare' twice"):
+        model.hyperplane_between("rare", "rare")
+    with pytest.raises(NotFittedError):
+        PoincareLogisticRegression().hyperplane_between("rare", "common")
+
+
+@pytest.mark.parametrize("reference", ["origin", "mean", "means", [0.1, 0.2], lambda X, y, weights, c: X[y == 0][0]])
+def test_centre_comes_from_a_strategy_a_function_or_the_user(reference):
+    X, y = three_classes()
+    model = PoincareLogisticRegression(reference).fit(X, y + 5)
+    if isinstance(reference, list):
+        assert np.array_equal(model.reference_[0], reference)
+    elif callable(reference):
+        assert np.array_equal(model.reference_[0], X[y == 0][0])
+    assert model.verify(X, y + 5).gap[0] <= 1e-6
+    assert model.score(X, y + 5) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0.0}, "C must be a positive finite number; got 0.0"),
+        ({"C": np.inf}, "C must be a positive finite number; got inf"),
+        ({"C": "big"}, "C must be a positive finite number; got 'big'"),
+        ({"tol": 0.0}, "tol must be a number between 0 and 1"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+        ({"reference": "nowhere"}, "reference='nowhere' is no known strategy"),
+        ({"reference": "boundary"}, r'reference="boundary" lies between 2 classes; got 3'),
+        ({"reference": [[0.1, 0.2]] * 3}, r"must have shape \(2,\), one coordinate per feature of X; got \(3, 2\)"),
+        ({"curvature": 1.0}, "curvature must be a negative number"),
+        ({"outside": "drop"}, 'outside must be "raise" or "project"'),
+    ],
+)
+def test_bad_options_get_one_clear_error(options, message):
+    X, y = three_classes()
+    with pytest.raises(ValueError, match=message):
+        PoincareLogisticRegression(**options).fit(X, y)
+
+
+def test_bad_data_get_one_clear_error():
+    X, y = three_classes()
+    with pytest.raises(ValueError, match="needs samples of at least 2 classes; got 1 class: 4"):
+        PoincareLogisticRegression().fit(X, np.full(len(y), 4))
+    with pytest.raises(ValueError, match="1 of 300 points lie"):
+        PoincareLogisticRegression().fit(np.vstack([X[1:], [[1.0, 0.5]]]), y)
+    model = PoincareLogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match="classes that were not announced"):
+        model.verify(X, y + 1)
+
+
+def test_unsolved_problems_warn_with_the_gap_and_the_next_step(mammals):
+    X, y = mammals
+    with pytest.warns(ConvergenceWarning, match=r'gap of .*not tol=1.0e-06 \(status "max_iter"\).\nRaise max_iter'):
+        model = PoincareLogisticRegression(max_iter=2).fit(X, y)
+    assert model.verify(X, y).gap[0] == pytest.approx(model.dual_gap_[0], rel=1e-9)
+    with pytest.warns(ConvergenceWarning, match=r'status "stalled"\).\nRounding allows no more'):
+        PoincareLogisticRegression(tol=1e-100).fit(X, y)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_warm_start_begins_at_the_previous_solution(K):
+    X, y = three_classes(K=K)
+    model = PoincareLogisticRegression(C=100.0, warm_start=True).fit(X, y)
+    cold = model.n_iter_[0]
+    assert model.fit(X, y).n_passes_[0] == 1
+    model.set_params(C=110.0).fit(X, y)
+    fresh = PoincareLogisticRegression(C=110.0).fit(X, y)
+    assert model.n_iter_[0] < cold
+    assert model.primal_[0] == pytest.approx(fresh.primal_[0], rel=2e-6)
+    assert model.fit(*three_classes(K=K + 1)).coef_.shape == (K + 1, 3)
+
+
+def test_verbose_prints_a_line_per_pass(capsys):
+    X, y = three_classes()
+    PoincareLogisticRegression(verbose=1).fit(X, y)
+    assert "PoincareLogisticRegression: 3 classes, pass 2, 300 rows in the working set, gap " in capsys.readouterr().out
+
+
+def test_a_model_survives_pickling_and_cloning():
+    X, y = three_classes()
+    model = PoincareLogisticRegression(C=10.0).fit(X, y)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_it_works_with_the_tools_of_scikit_learn():
+    X, y = three_classes()
+    model = PoincareLogisticRegression()
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.7
+    search = GridSearchCV(model, {"C": [0.01, 10.0]}, scoring="neg_log_loss", cv=3).fit(X, y)
+    assert search.best_params_ == {"C": 10.0}
+    calibrated = CalibratedClassifierCV(model, cv=3).fit(X, y)
+    assert calibrated.score(X, y) > 0.7
+    flat = TangentSpace().fit(X).transform(X)
+    assert make_pipeline(ExpMap(), model).fit(flat, y).score(flat, y) > 0.7
+    steps = make_pipeline(ExpMap().set_output(transform="pandas"), model).fit(flat, y)
+    assert len(steps[-1].feature_names_in_) == 2
+
+
+def test_weights_are_routed_to_the_fit_of_every_fold():
+    X, y = three_classes()
+    weights = np.where(y == 0, 0.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = PoincareLogisticRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"C": [1.0, 10.0]}, cv=3).fit(X, y, sample_weight=weights)
+    assert search.best_estimator_.predict_proba(X)[:, 0].max() < 0.1
+
+
+def test_columns_of_a_data_frame_are_remembered():
+    X, y = three_classes()
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    model = PoincareLogisticRegression().fit(frame, pd.Series(y))
+    assert model.feature_names_in_.tolist() == ["east", "north"]
+    assert np.array_equal(model.predict(frame), PoincareLogisticRegression().fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame.rename(columns={"east": "west"}))
+
+
+def test_published_embeddings_are_certified(published_data, monkeypatch):
+    monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
+    for fetch in (fetch_olsson, fetch_fashion_mnist):
+        data = fetch(download_if_missing=False)
+        model = PoincareLogisticRegression().fit(data.X_train, data.y_train)
+        assert model.verify(data.X_train, data.y_train).gap[0] <= 1e-6
+        assert model.score(data.X_train, data.y_train) > 0.93

@@ -1,0 +1,276 @@
+"""Newton's method for the softmax against plain NumPy, other solvers, and its own certificate, the gradient."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime, minimize
+from sklearn.linear_model import LogisticRegression
+
+import naive
+from hyplearn import rows as rows_module
+from hyplearn.rows import ClassRows
+from hyplearn.solvers import softmax
+from hyplearn.solvers.softmax import solve_softmax
+
+
+def problem(seed, n=60, d=3, K=4, low=-2.0, high=2.0):
+    """Overlapping classes with costs of very different size, some of them 0; one class may have no member."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, K, n)
+    rows = rng.standard_normal((n, d)) + rng.standard_normal((K, d))[codes]
+    rows[:, 0] = 1 + np.abs(rows[:, 0])
+    return rows, codes, 10.0 ** rng.uniform(low, high, n) * (rng.uniform(size=n) > 0.1)
+
+
+def solve(rows, codes, C, K=4, **options):
+    return solve_softmax(ClassRows.of(rows, codes, C, K), **options)
+
+
+def weights(seed, d=3, K=4):
+    return np.random.default_rng(seed + 1).standard_normal((K, d))
+
+
+@pytest.fixture(params=["full", "products"])
+def second_derivatives(request, monkeypatch):
+    """Once with the matrix of second derivatives, once with products only."""
+    if request.param == "products":
+        monkeypatch.setattr(softmax, "FULL_HESSIAN", 0)
+    return request.param
+
+
+@pytest.mark.parametrize("numbers", [37, 2**20])
+@given(seed=st.integers(0, 10**6))
+def test_a_point_is_that_of_plain_numpy(numbers, seed):
+    rows, codes, C = problem(seed)
+    W = weights(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
+        patch.setattr(softmax, "CHUNK_NUMBERS", numbers)
+        patch.setattr(softmax, "FEWEST_ROWS", 7)
+        point = softmax._point(ClassRows.of(rows, codes, C, 4), W)
+    scale = C.sum()
+    assert np.isclose(point.primal, naive.softmax_primal(rows, codes, C, W), rtol=1e-11)
+    assert np.allclose(point.gradient, naive.softmax_gradient(rows, codes, C, W), rtol=0, atol=1e-11 * scale)
+    assert np.allclose(np.eye(12) + point.curvature, naive.softmax_hessian(rows, C, W), rtol=0, atol=1e-11 * scale)
+
+
+@given(st.integers(0, 10**6))
+def test_gradient_and_second_derivatives_are_those_of_finite_differences(seed):
+    rows, codes, C = problem(seed, n=20, high=0.0)
+    source, W = ClassRows.of(rows, codes, C, 4), weights(seed)
+    point = softmax._point(source, W)
+    slopes = approx_fprime(W.ravel(), lambda v: softmax._point(source, v.reshape(4, 3)).primal, 1e-7)
+    assert np.allclose(slopes, point.gradient.ravel(), rtol=0, atol=1e-5 * (1 + C.sum()))
+    bends = approx_fprime(W.ravel(), lambda v: softmax._point(source, v.reshape(4, 3)).gradient.ravel(), 1e-7)
+    assert np.allclose(bends, np.eye(12) + point.curvature, rtol=0, atol=1e-5 * (1 + C.sum()))
+
+
+@given(st.integers(0, 10**6))
+def test_products_are_those_with_the_matrix_of_second_derivatives(seed):
+    rows, codes, C = problem(seed)
+    source, W, direction = ClassRows.of(rows, codes, C, 4), weights(seed), weights(seed + 1)
+    product = direction + sum(source.map(softmax._product_block, W, direction))
+    due = (naive.softmax_hessian(rows, C, W) @ direction.ravel()).reshape(4, 3)
+    assert np.allclose(product, due, rtol=0, atol=1e-11 * C.sum())
+
+
+def test_the_preconditioner_is_the_mean_of_the_diagonal_blocks(monkeypatch):
+    rows, codes, C = problem(0)
+    W = weights(0)
+    monkeypatch.setattr(softmax, "FULL_HESSIAN", 0)
+    point = softmax._point(ClassRows.of(rows, codes, C, 4), W)
+    hessian = naive.softmax_hessian(rows, C, W).reshape(4, 3, 4, 3)
+    due = np.mean([hessian[k, :, k] for k in range(4)], axis=0) - np.eye(3)
+    assert np.allclose(point.curvature, due, rtol=1e-10, atol=1e-10 * C.sum())
+
+
+@given(st.integers(0, 10**6))
+def test_half_the_square_of_the_gradient_is_the_gap_at_every_w(seed):
+    """P(W) - D = ½‖∇P(W)‖² with the probabilities of W; other probabilities prove less."""
+    rows, codes, C = problem(seed)
+    W = weights(seed)
+    point = softmax._point(ClassRows.of(rows, codes, C, 4), W)
+    primal = naive.softmax_primal(rows, codes, C, W)
+    dual = naive.softmax_dual(rows, codes, C, naive.softmax_probabilities(rows, W))
+    scale = primal + np.sum(point.V**2)
+    assert np.isclose(point.gap * max(1, primal), primal - dual, rtol=0, atol=1e-11 * scale)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from([(1, 1, 2), (5, 9, 3), (80, 4, 5), (200, 6, 8)]), st.booleans())
+def test_no_weights_are_better_than_the_bound_allows(seed, shape, full):
+    """P(W) - P* ≤ ½‖∇P(W)‖², with P* from a run to machine precision, at every W and at what a loose fit returns."""
+    n, d, K = shape
+    rows, codes, C = problem(seed, n, d, K)
+    exact = solve(rows, codes, C, K, tol=1e-13)
+    assert exact.status == "optimal"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(softmax, "FULL_HESSIAN", 10**6 if full else 0)
+        loose = solve(rows, codes, C, K, tol=1e-2)
+    assert loose.gap <= 1e-2
+    for W in (loose.W, exact.W + 0.01 * weights(seed, d, K), weights(seed, d, K)):
+        point = softmax._point(ClassRows.of(rows, codes, C, K), W)
+        rounding = 1e-12 * point.primal
+        assert -rounding <= point.primal - exact.primal <= 0.5 * np.sum(point.gradient**2) + rounding
+
+
+@pytest.mark.parametrize("K", [3, 6])
+def test_solution_is_that_of_other_solvers(K, second_derivatives):
+    rows, codes, C = problem(K, n=300, K=K, low=0.0, high=0.0)
+    solution = solve(rows, codes, C, K, tol=1e-12)
+    rival = LogisticRegression(C=1.0, fit_intercept=False, solver="newton-cg", tol=1e-10).fit(
+        rows, codes, sample_weight=C
+    )
+    assert np.allclose(solution.W, rival.coef_, atol=1e-5)
+    quasi = minimize(
+        lambda v: naive.softmax_primal(rows, codes, C, v.reshape(K, 3)),
+        np.zeros(3 * K),
+        jac=lambda v: naive.softmax_gradient(rows, codes, C, v.reshape(K, 3)).ravel(),
+        tol=1e-10,
+    )
+    assert solution.primal <= quasi.fun * (1 + 1e-12)
+    assert np.allclose(solution.W.ravel(), quasi.x, atol=1e-4)
+
+
+def test_two_classes_are_the_binary_problem_with_half_the_penalty():
+    """With W = (-w/2, w/2): ¼‖w‖² + Σ C log(1 + exp(-⟨±x, w⟩))."""
+    rows, codes, C = problem(3, K=2, low=0.0, high=1.0)
+    solution = solve(rows, codes, C, 2, tol=1e-12)
+    signed = np.where(codes == 1, 1.0, -1.0)[:, None] * rows
+    due = minimize(
+        lambda w: 0.25 * w @ w + C @ np.logaddexp(0, -signed @ w),
+        np.zeros(3),
+        jac=lambda w: 0.5 * w - (C / (1 + np.exp(signed @ w))) @ signed,
+        tol=1e-10,
+    )
+    assert solution.primal == pytest.approx(due.fun, rel=1e-9)
+    assert np.allclose(solution.W[1] - solution.W[0], due.x, atol=1e-5)
+    assert np.allclose(solution.W[0], -solution.W[1])
+
+
+@given(st.integers(0, 10**6), st.floats(0, 6))
+def test_weights_sum_to_zero_and_newton_needs_few_steps(seed, exponent):
+    rows, codes, C = problem(seed, n=100, high=exponent)
+    solution = solve(rows, codes, C)
+    assert solution.status == "optimal"
+    assert solution.n_iter <= 40
+    assert np.allclose(solution.W.sum(axis=0), 0, atol=1e-9 * (1 + np.abs(solution.W).max()))
+
+
+def test_classes_that_a_hyperplane_separates_have_finite_weights(second_derivatives):
+    rows, codes, _ = problem(1, n=60)
+    rows[:, 1:] = 10 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])[codes] + 0.1 * rows[:, 1:]
+    for C in (1.0, 1e4, 1e8):
+        solution = solve(rows, codes, np.full(60, C))
+        assert solution.status == "optimal"
+        assert np.array_equal(np.argmax(rows @ solution.W.T, axis=1), codes)
+        assert np.linalg.norm(solution.W) < 10
+
+
+def test_small_losses_keep_their_digits():
+    """Where e^-50 of the probability is left to other classes, the loss is that and the gradient too."""
+    rows, codes, C = np.array([[1.0, 0.0]]), np.array([0]), np.array([1.0])
+    W = np.array([[25.0, 0.0], [-25.0, 0.0]])
+    point = softmax._point(ClassRows.of(rows, codes, C, 2), W)
+    assert point.loss == pytest.approx(np.exp(-50), rel=1e-12, abs=0)
+    assert point.V[0, 0] == pytest.approx(np.exp(-50), rel=1e-12, abs=0)
+    far = softmax._point(ClassRows.of(rows, 1 - codes, C, 2), 40 * W)
+    assert far.loss == pytest.approx(2000)
+    assert far.V[1, 0] == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_cuts_and_threads_give_the_same_solution(monkeypatch, threads, second_derivatives):
+    rows, codes, C = problem(0, n=900)
+    whole = solve(rows, codes, C)
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 2000)
+    source = ClassRows(
+        rows[:, 1:], np.zeros(2), np.ones(900), np.zeros(900), C, times=rows[:, 0], codes=codes, n_classes=4
+    )
+    one = solve_softmax(source)
+    many = solve_softmax(rows_module.replace(source, threads=threads))
+    assert len(list(source.blocks())) > 5
+    assert np.array_equal(one.W, many.W)
+    assert np.allclose(one.W, whole.W, atol=1e-3)
+    assert one.primal == pytest.approx(whole.primal, rel=2e-6)
+
+
+def test_more_columns_than_rows_are_rotated_away():
+    rows, codes, C = problem(5, n=12, d=40, low=0.0)
+    solution = solve(rows, codes, C, tol=1e-12)
+    assert solution.W.shape == (4, 40)
+    assert np.linalg.norm(naive.softmax_gradient(rows, codes, C, solution.W)) < 1e-4
+    assert solve(rows, codes, C, start=solution.W).n_iter == 1
+
+
+def test_a_sample_is_where_many_rows_begin(monkeypatch):
+    rows, codes, C = problem(0, n=20_000, low=-1.0, high=1.0)
+    starts, inner = [], softmax._point
+
+    def seen(source, W):
+        starts.append((source.shape[0], W))
+        return inner(source, W)
+
+    monkeypatch.setattr(softmax, "_point", seen)
+    solution = solve(rows, codes, C)
+    first = next(W for n, W in starts if n == 20_000)
+    assert starts[0][0] < 2000
+    assert np.linalg.norm(first - solution.W) < 0.5 * np.linalg.norm(solution.W)
+    assert solution.n_passes == sum(n == 20_000 for n, _ in starts) <= 6
+
+
+@pytest.mark.parametrize(("seed", "exponent", "scale"), [(2, 1.0, 20), (0, -1.0, 3), (4, 0.0, 10)])
+def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest(seed, exponent, scale):
+    """From weights that are sure and wrong the curvature is nothing, and a full step leads far beyond.
+
+    In the last two the loss alone is lowest elsewhere.
+    """
+    rows, codes, C = problem(seed, low=exponent, high=exponent)
+    source = ClassRows.of(rows, codes, C, 4)
+    point = softmax._point(source, scale * weights(seed))
+    following, passes = softmax._newton_step(source, point, 1e-6)
+    step = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
+    assert softmax._point(source, point.W + step).primal > point.primal
+    assert passes == 3
+    due = min(softmax._point(source, point.W + t * step).primal for t in softmax.LENGTHS)
+    assert following.primal == pytest.approx(due, rel=1e-9)
+    assert following.primal < point.primal
+
+
+def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights(monkeypatch):
+    monkeypatch.setattr(softmax, "FULL_HESSIAN", 0)
+    monkeypatch.setattr(softmax, "FORCING", 1e-9)
+    rows, codes, C = problem(6, low=-1.0, high=1.0)
+    source = ClassRows.of(rows, codes, C, 4)
+    point = softmax._point(source, weights(6))
+    step, passes = softmax._conjugate_step(source, point, 1e-30)
+    due = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
+    assert np.allclose(step, due, rtol=1e-6, atol=1e-9)
+    assert passes <= 12 + 2
+
+
+def test_a_start_saves_steps_and_the_report_tells_each():
+    rows, codes, C = problem(4, n=300)
+    told = []
+    cold = solve(rows, codes, C, report=told.append)
+    assert [progress.n_passes for progress in told] == sorted({progress.n_passes for progress in told})
+    assert len(told) == cold.n_iter
+    assert told[-1].gap == cold.gap
+    assert told[-1].primal - told[-1].dual == pytest.approx(cold.gap * max(1, cold.primal))
+    assert solve(rows, codes, C, start=cold.W).n_passes == 1
+
+
+def test_steps_that_run_out_and_rounding_are_told():
+    rows, codes, C = problem(4, n=300)
+    assert solve(rows, codes, C, max_iter=2).status == "max_iter"
+    stalled = solve(rows, codes, C, tol=1e-300)
+    assert stalled.status == "stalled"
+    assert stalled.gap < 1e-15
+
+
+def test_without_costs_the_weights_are_zero():
+    rows, codes, C = problem(0)
+    solution = solve(rows, codes, 0 * C)
+    assert not solution.W.any()
+    assert solution.status == "optimal"
