@@ -44,11 +44,11 @@ def fits(shapes=((1_000, 2), (100_000, 2), (1_000_000, 2), (10_000, 100), (10_00
     for n, d in shapes:
         X, y, p, _ = make_ball_classification(n, d, random_state=0)
         for model in (
-            PoincareSVC(p, C=1000.0),
-            HyperboloidSVC(C=10.0),
-            HyperboloidSVC(C=10.0, solver="projected_gradient", tol=1e-3),
-            EuclideanSVC(C=1000.0),
-            EuclideanSVC(C=1000.0, fit_intercept=False),
+            PoincareSVC(p, C=1000.0, calibration=None),
+            HyperboloidSVC(C=10.0, calibration=None),
+            HyperboloidSVC(C=10.0, solver="projected_gradient", tol=1e-3, calibration=None),
+            EuclideanSVC(C=1000.0, calibration=None),
+            EuclideanSVC(C=1000.0, fit_intercept=False, calibration=None),
             AuthorsSVC(p, C=1000.0),
         ):
             start = perf_counter()

@@ -40,7 +40,7 @@ def predictions():
     print(f"\n{'shape':>14} {'predict':>9} {'features':>9} {'X @ w':>9}   predict / (features + X @ w)")
     for n, d in ((1_000_000, 2), (100_000, 100)):
         X, y, p, w = make_ball_classification(n, d, random_state=0)
-        model = PoincarePerceptron(p, max_epochs=1).fit(X, y)
+        model = PoincarePerceptron(p, max_epochs=1, calibration=None).fit(X, y)
         predict, features, product = (
             best(f)
             for f in (

@@ -11,18 +11,15 @@ perceptrons pass over the rest in order until a pass has no mistake; the second 
 import argparse
 import csv
 import itertools
-import json
-import platform
 import sys
-from dataclasses import asdict, dataclass, field
-from datetime import date
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 from joblib import Parallel, delayed
+from record import write_record
 
-import hyplearn
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
@@ -88,7 +85,7 @@ def fill(config, fifths, margin):
         X, y, p, w = draw(config, fifths, margin, next(seeds))
         if len(np.unique(y)) < 2:
             continue  # a wide margin may leave one class empty; the paper needs two
-        options = {"max_epochs": 1_000_000, "shuffle": False}
+        options = {"max_epochs": 1_000_000, "shuffle": False, "calibration": None}
         cell.first += PoincarePerceptron(p, **options).fit(X, y).n_updates_.tolist()
         cell.second += PoincareSecondOrderPerceptron(p, a=0.0, **options).fit(X, y).n_updates_.tolist()
         longest = np.linalg.norm(z_features(X, p), axis=1).max()
@@ -143,16 +140,7 @@ def write(cells, config, seconds, folder):
             for i, values in enumerate(zip(cell.rows, cell.first, cell.second, cell.data_bound, strict=True)):
                 writer.writerow([cell.fifths, cell.margin, i, *values, cell.bound])
     (folder / "table1.md").write_text(table(cells) + "\n")
-    about = {
-        "config": asdict(config),
-        "seconds": round(seconds, 1),
-        "date": date.today().isoformat(),
-        "hyplearn": hyplearn.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "machine": f"{platform.system()} {platform.machine()}",
-    }
-    (folder / "table1.json").write_text(json.dumps(about, indent=1) + "\n")
+    write_record(folder / "table1.json", config, seconds)
 
 
 def main():

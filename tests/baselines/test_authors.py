@@ -18,7 +18,9 @@ def cells(published_data, monkeypatch):
 
 @pytest.mark.parametrize("drop_intercept", [False, True])
 def test_scores_are_those_of_the_steps_typed_out(drop_intercept, cells):
-    model = AuthorsSVC(cells.reference_points, drop_intercept=drop_intercept).fit(cells.X_train, cells.y_train)
+    model = AuthorsSVC(cells.reference_points, drop_intercept=drop_intercept, calibration=None).fit(
+        cells.X_train, cells.y_train
+    )
     X, X_test = cells.X_train.astype(float), cells.X_test.astype(float)
     for k, p in enumerate(cells.reference_points):
         svc = LinearSVC(C=5, fit_intercept=drop_intercept, random_state=0)
@@ -41,7 +43,9 @@ def platt(train, positive, test):
 @pytest.mark.parametrize(("drop_intercept", "accuracy"), [(False, 0.8977), (True, 0.8636)])
 def test_platt_scaling_of_its_scores_gives_the_papers_accuracy(drop_intercept, accuracy, cells):
     """89.77 % of the second table: probabilities from training scores, the highest wins."""
-    model = AuthorsSVC(cells.reference_points, drop_intercept=drop_intercept).fit(cells.X_train, cells.y_train)
+    model = AuthorsSVC(cells.reference_points, drop_intercept=drop_intercept, calibration=None).fit(
+        cells.X_train, cells.y_train
+    )
     train, test = model.decision_function(cells.X_train), model.decision_function(cells.X_test)
     chances = [platt(train[:, k], cells.y_train == k, test[:, k]) for k in range(len(model.classes_))]
     assert np.mean(np.argmax(chances, axis=0) == cells.y_test) == pytest.approx(accuracy, abs=1e-4)
@@ -49,7 +53,7 @@ def test_platt_scaling_of_its_scores_gives_the_papers_accuracy(drop_intercept, a
 
 def test_the_hull_gives_the_reference_points_by_default(overlapping):
     X, y = overlapping
-    model = AuthorsSVC().fit(X, y)
+    model = AuthorsSVC(calibration=None).fit(X, y)
     assert model.reference == "hull"
     assert model.reference_.shape == (1, 2)
     assert model.decision_function(model.reference_)[0] == 0
@@ -57,6 +61,6 @@ def test_the_hull_gives_the_reference_points_by_default(overlapping):
 
 def test_a_problem_of_one_label_scores_nothing(overlapping):
     X, y = overlapping
-    model = AuthorsSVC([0.0, 0.0]).fit(X, y, (y == "left").astype(float))
+    model = AuthorsSVC([0.0, 0.0], calibration=None).fit(X, y, (y == "left").astype(float))
     assert np.all(model.decision_function(X) == 0)
     assert model.classes_.tolist() == ["left", "right"]

@@ -136,7 +136,10 @@ def test_objective_is_invariant_under_isometries(seed):
     y = np.where(rng.random(100) < 0.1, -y, y)
     turn, shift = np.linalg.qr(rng.standard_normal((3, 3)))[0], cloud(rng, 1, 3, 1.0)[0]
     moved = translate(rotate(X, turn), shift)
-    here, there = HyperboloidSVC(C=2.0).fit(X, y), HyperboloidSVC(C=2.0).fit(moved, y)
+    here, there = (
+        HyperboloidSVC(C=2.0, calibration=None).fit(X, y),
+        HyperboloidSVC(C=2.0, calibration=None).fit(moved, y),
+    )
     assert there.objective_[0] == pytest.approx(here.objective_[0], rel=1e-3)
     assert np.mean(there.predict(moved) == here.predict(X)) >= 0.98
 
@@ -172,12 +175,12 @@ def test_projection_is_the_nearest_point_of_the_cone():
 def test_synthetic_sets_of_the_paper_are_learned(n, norm):
     """d = 2, ε = 0.01, C = 10: the paper plots this rival just below 100 %."""
     X, y, _, _ = make_ball_classification(n, 2, margin=0.01, reference_norm=norm, random_state=0)
-    model = HyperboloidSVC(C=10.0).fit(X, y)
+    model = HyperboloidSVC(C=10.0, calibration=None).fit(X, y)
     assert model.score(X, y) >= 0.998
     assert model.status_[0] == "local"
     with pytest.warns(ConvergenceWarning, match="still descending after max_iter=3"):
-        HyperboloidSVC(C=10.0, solver="projected_gradient", max_iter=3).fit(X, y)
-    slow = HyperboloidSVC(C=10.0, solver="projected_gradient", tol=1e-3).fit(X, y)
+        HyperboloidSVC(C=10.0, solver="projected_gradient", max_iter=3, calibration=None).fit(X, y)
+    slow = HyperboloidSVC(C=10.0, solver="projected_gradient", tol=1e-3, calibration=None).fit(X, y)
     assert slow.score(X, y) >= 0.99
     assert slow.objective_[0] >= model.objective_[0] * (1 - 1e-4)
 
@@ -191,13 +194,13 @@ def test_accuracy_is_above_what_the_paper_reports(fetch, reported, published_dat
     """Its second table, C = 5; there with Platt scaling, here by the scores alone."""
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     data = fetch(download_if_missing=False)
-    model = HyperboloidSVC(C=5.0).fit(data.X_train, data.y_train)
+    model = HyperboloidSVC(C=5.0, calibration=None).fit(data.X_train, data.y_train)
     assert model.score(data.X_test, data.y_test) > reported
 
 
 def test_scores_grow_with_the_signed_distance(overlapping):
     X, y = overlapping
-    model = HyperboloidSVC().fit(X, y)
+    model = HyperboloidSVC(calibration=None).fit(X, y)
     distance = signed_distance(X, model.coef_[0], model.reference_[0])
     scores = model.decision_function(X)
     assert np.allclose(scores, np.arcsinh(np.linalg.norm(model.coef_) * np.sinh(distance)), rtol=1e-9)
@@ -211,7 +214,7 @@ def test_a_class_among_the_others_gets_no_boundary_and_a_warning():
     ring = 0.7 * np.array([[np.cos(t), np.sin(t)] for t in np.linspace(0, 6, 40)])
     X, y = np.vstack([ring, [[0.0, 0.0]]]), np.array([0] * 40 + [1])
     with pytest.warns(ConvergenceWarning, match=r"all points on one side(.|\n)*class 1"):
-        model = HyperboloidSVC().fit(X, y)
+        model = HyperboloidSVC(calibration=None).fit(X, y)
     assert model.status_[0] == "one-sided"
     assert model.predict(X).max() == 0
     assert np.linalg.norm(model.coef_) > 0
@@ -223,7 +226,7 @@ def test_points_near_the_rim_are_told_apart():
     X = np.tanh(15.0) * np.column_stack([np.cos(angles), np.sin(angles)])
     X[::2, 1] *= -1
     y = np.sign(X[:, 1])
-    model = HyperboloidSVC(C=10.0).fit(X, y)
+    model = HyperboloidSVC(C=10.0, calibration=None).fit(X, y)
     assert model.score(X, y) == 1
     assert np.all(np.isfinite(model.decision_function(X)))
 
@@ -233,20 +236,20 @@ def test_threads_give_the_same_bits():
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            found.append(HyperboloidSVC(tol=1e-3).fit(X, y).coef_)
+            found.append(HyperboloidSVC(tol=1e-3, calibration=None).fit(X, y).coef_)
     assert np.array_equal(*found)
 
 
 def test_identical_points_of_two_classes_are_no_error():
     with pytest.warns(ConvergenceWarning, match="all points on one side"):
-        model = HyperboloidSVC().fit([[0.1, 0.2]] * 4, [0, 1, 0, 1])
+        model = HyperboloidSVC(calibration=None).fit([[0.1, 0.2]] * 4, [0, 1, 0, 1])
     assert np.all(np.isfinite(model.decision_function([[0.5, 0.5]])))
 
 
 def test_stages_say_when_they_are_cut_short(overlapping):
     X, y = overlapping
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2.\nRaise max_iter(.|\n)*class right"):
-        model = HyperboloidSVC(max_iter=2).fit(X, y)
+        model = HyperboloidSVC(max_iter=2, calibration=None).fit(X, y)
     assert model.status_[0] == "max_iter"
 
 

@@ -225,6 +225,7 @@ def test_chances_below_every_float_are_still_told_apart():
     model = PoincareSVC().fit(X, y)
     model.sigmoids_ = np.array([[1e4, 0.0]] * 3)
     far = np.array([[0.999, 0.0], [0.0, 0.999], [0.0, -0.999]])
+    assert np.array_equal(model.predict(far), model.classes_[model.predict_proba(far).argmax(axis=1)])
     assert np.isfinite(model.predict_log_proba(far)).all()
     assert np.allclose(model.predict_proba(far).sum(axis=1), 1)
 

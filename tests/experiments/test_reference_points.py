@@ -1,30 +1,21 @@
 """The comparison of reference points in a small configuration: every step of the full run, in seconds."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
+import reference_points as experiment
 
-PATH = Path(__file__).resolve().parents[2] / "experiments" / "reference_points.py"
-SETS = ("mammals", "normals, d = 2", "normals, five classes", "two sides, d = 10")
+from hyplearn.geometry import distance
 
-
-@pytest.fixture(scope="module")
-def experiment():
-    spec = importlib.util.spec_from_file_location("reference_points", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+SETS = ("mammals", "normals, d = 2", "normals, five classes", "two sides, d = 10", "trees, six branches")
 
 
 @pytest.fixture(scope="module")
-def config(experiment):
+def config():
     return experiment.Config(sets=SETS, folds=2, draws=2, n_train=300, n_test=500)
 
 
 @pytest.fixture(scope="module")
-def rows(experiment, config):
+def rows(config):
     return [row for name in config.sets for row in experiment.fill(name, config)]
 
 
@@ -32,7 +23,7 @@ def found(rows, name, method):
     return np.mean([row[4] for row in rows if row[0] == name and row[3] == method])
 
 
-def test_every_method_is_tried_on_every_split(experiment, rows):
+def test_every_method_is_tried_on_every_split(rows):
     assert len(rows) == len(SETS) * 2 * len(experiment.STRATEGIES + experiment.RIVALS)
     missing = {(row[0], row[3]) for row in rows if np.isnan(row[4])}
     assert missing == {(name, "authors") for name in SETS} | {("two sides, d = 10", "hull")}
@@ -47,25 +38,20 @@ def test_the_default_is_no_worse_than_a_euclidean_svm_on_the_mammals(rows):
     assert found(rows, "mammals", "boundary") > found(rows, "mammals", "Euclidean SVM")
 
 
-def test_the_same_seed_gives_the_same_numbers(experiment, config, rows):
+def test_the_same_seed_gives_the_same_numbers(config, rows):
     again = experiment.fill("normals, d = 2", config)
     np.testing.assert_equal(again, [row for row in rows if row[0] == "normals, d = 2"])
 
 
-def test_calibration_makes_scores_of_different_scales_comparable(experiment):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 3000)
-    scores = 2.0 * np.eye(3)[y] - 1 + rng.standard_normal((3000, 3))
-    scaled = scores * [1.0, 10.0, 0.1] + [0.0, 5.0, -3.0]
-    classes = np.arange(3)
-    right = experiment.calibrated_argmax(scores, y, scores, classes) == y
-    assert np.mean(experiment.calibrated_argmax(scaled, y, scaled, classes) == y) == pytest.approx(
-        right.mean(), abs=1e-3
-    )
-    assert np.mean(np.argmax(scaled, axis=1) == y) < right.mean() - 0.1
+def test_a_tree_has_branches_that_begin_at_one_another():
+    X, y, _, _ = experiment.trees("trees, six branches", experiment.Config(), seed=0)
+    assert np.all(np.linalg.norm(X, axis=1) < 1)
+    assert np.unique(y).tolist() == list(range(6))
+    between = [[distance(X[y == i][:, None], X[y == j]).min() for j in range(6) if j != i] for i in range(6)]
+    assert np.max(np.min(between, axis=1)) < 0.5
 
 
-def test_results_are_written_with_their_setting(experiment, config, rows, tmp_path):
+def test_results_are_written_with_their_setting(config, rows, tmp_path):
     experiment.write(rows, config, 1.0, tmp_path)
     assert len((tmp_path / "reference_points.csv").read_text().splitlines()) == 1 + len(rows)
     assert "| mammals | 2-fold | " in (tmp_path / "reference_points.md").read_text()

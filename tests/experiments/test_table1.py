@@ -1,28 +1,16 @@
 """Table I in a small configuration: every step of the full run, in seconds."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
-
-PATH = Path(__file__).resolve().parents[2] / "experiments" / "table1.py"
-
-
-@pytest.fixture(scope="module")
-def table1():
-    spec = importlib.util.spec_from_file_location("table1", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+import table1
 
 
 @pytest.fixture(scope="module")
-def config(table1):
+def config():
     return table1.Config(n_samples=800, n_features=4, margins=(1.0, 0.1), runs=3)
 
 
 @pytest.fixture(scope="module")
-def cells(table1, config):
+def cells(config):
     return [table1.fill(config, fifths, margin) for fifths in config.fifths for margin in config.margins]
 
 
@@ -38,22 +26,22 @@ def test_a_smaller_margin_needs_more_updates_and_the_second_order_fewer(cells):
     assert sum(narrow.second) < sum(narrow.first)
 
 
-def test_points_within_the_margin_are_cut_out_of_n(table1, config, cells):
+def test_points_within_the_margin_are_cut_out_of_n(config, cells):
     assert all(rows < config.n_samples for cell in cells for rows in cell.rows)
 
 
-def test_the_same_seed_fills_the_same_cell(table1, config, cells):
+def test_the_same_seed_fills_the_same_cell(config, cells):
     assert table1.fill(config, 1, 1.0) == cells[0]
 
 
-def test_results_are_written_with_their_setting(table1, config, cells, tmp_path):
+def test_results_are_written_with_their_setting(config, cells, tmp_path):
     table1.write(cells, config, 1.0, tmp_path)
     assert len((tmp_path / "table1.csv").read_text().splitlines()) == 1 + 4 * 3
     assert "| R/5 | 1 |" in (tmp_path / "table1.md").read_text()
     assert '"runs": 3' in (tmp_path / "table1.json").read_text()
 
 
-def test_printed_bounds_are_the_papers(table1):
+def test_printed_bounds_are_the_papers():
     for (fifths, margin), bound in table1.PAPER_BOUND.items():
         ours = table1.paper_bound(fifths * 0.95 / 5, 0.95, margin)
         assert ours == pytest.approx(bound, rel=0.005)

@@ -19,7 +19,7 @@ from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import COLOURS
-from hyplearn.tangent import z_features
+from hyplearn.tangent import from_frame, z_features
 
 MODELS = {
     "exact": lambda p, k: PoincareSVC(p, C=np.inf, margin="exact", curvature=k),
@@ -142,7 +142,7 @@ def test_regions_without_points_are_named(ax, three):
 @pytest.mark.parametrize("most_markers", [0, 1000])
 def test_points_have_the_colour_of_their_region_whatever_classes_they_lack(ax, three, most_markers):
     X, y = three
-    svc = PoincareSVC(C=10).fit(X, y)
+    svc = PoincareSVC(C=10, calibration=None).fit(X, y)
     some = np.where(y[y != "a"] == "b", "b", "new")
     display = BoundaryDisplay.from_estimator(svc, X[y != "a"], some, resolution=20, most_markers=most_markers).plot(ax)
     assert legend(ax) == ["a", "b", "c", "new"]
@@ -156,7 +156,7 @@ def test_points_have_the_colour_of_their_region_whatever_classes_they_lack(ax, t
 
 
 def test_boundaries_of_several_classes_are_not_hidden_by_a_density(ax, three):
-    svc = PoincareSVC(C=10).fit(*three)
+    svc = PoincareSVC(C=10, calibration=None).fit(*three)
     BoundaryDisplay.from_estimator(svc, *three, resolution=20, most_markers=10).plot(ax)
     assert all(line.get_zorder() > ax.images[1].get_zorder() for line in ax.lines)
 
@@ -176,7 +176,7 @@ class Softmax:
 
 
 def test_classes_against_the_rest_meet_on_arcs_where_they_are_equally_far(ax, three):
-    svc = PoincareSVC(C=10).fit(*three)
+    svc = PoincareSVC(C=10, calibration=None).fit(*three)
     display = BoundaryDisplay.from_estimator(svc, *three, resolution=60).plot(ax)
     assert len(display.boundaries) >= 2
     for arc in display.boundaries:
@@ -189,7 +189,7 @@ def test_classes_against_the_rest_meet_on_arcs_where_they_are_equally_far(ax, th
 
 
 def test_arcs_end_on_the_rim_or_where_a_third_class_begins(three):
-    svc = PoincareSVC(C=10).fit(*three)
+    svc = PoincareSVC(C=10, calibration=None).fit(*three)
     ends = np.concatenate([arc[[0, -1]] for arc in BoundaryDisplay.from_estimator(svc, resolution=20).boundaries])
     inner = ends[np.linalg.norm(ends, axis=1) < 1 - 1e-12]
     assert 0 < len(inner) < len(ends)
@@ -197,7 +197,7 @@ def test_arcs_end_on_the_rim_or_where_a_third_class_begins(three):
 
 
 def test_arcs_leave_no_border_between_regions_out(three):
-    svc = PoincareSVC(C=10).fit(*three)
+    svc = PoincareSVC(C=10, calibration=None).fit(*three)
     display = BoundaryDisplay.from_estimator(svc, resolution=200)
     inner = np.hypot(*np.meshgrid(display.grid, display.grid)) < 0.97
     right = np.argwhere((display.regions[:, 1:] != display.regions[:, :-1]) & inner[:, 1:] & inner[:, :-1])
@@ -208,7 +208,7 @@ def test_arcs_leave_no_border_between_regions_out(three):
 
 
 def test_pairwise_hyperplanes_are_asked_for_by_the_names_of_the_classes(three):
-    svc = PoincareSVC(C=10).fit(*three)
+    svc = PoincareSVC(C=10, calibration=None).fit(*three)
     w, p = np.array([1.0, 0.3]), np.array([0.1, 0.2])
     display = BoundaryDisplay.from_estimator(Softmax(svc, {("a", "b"): (w, p)}), resolution=20)
     for arc in display.boundaries:
@@ -247,7 +247,7 @@ def test_more_dimensions_are_drawn_on_a_plane_and_the_title_says_so(ax):
 def test_several_classes_of_more_dimensions_are_cut_by_a_principal_plane(ax):
     X = cloud(np.random.default_rng(1), 200, 4, 1.0)
     y = np.argmax(X[:, :3], axis=1)
-    svc = PoincareSVC(C=10).fit(X, y)
+    svc = PoincareSVC(C=10, calibration=None).fit(X, y)
     display = BoundaryDisplay.from_estimator(svc, X, y, resolution=40).plot(ax)
     assert "projected orthogonally" in ax.get_title()
     for arc in display.boundaries:
@@ -322,3 +322,21 @@ def test_nothing_is_drawn_before_plot(labelled):
     before = plt.get_fignums()
     BoundaryDisplay.from_estimator(PoincareSVC().fit(*labelled), *labelled, resolution=20)
     assert plt.get_fignums() == before
+
+
+def test_two_classes_change_on_the_equidistant_that_held_out_rows_ask_for():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    narrow = from_frame(0.5 * rng.standard_normal((400, 2)), np.array([-0.2, 0.0]))
+    wide = from_frame(1.5 * rng.standard_normal((400, 2)), np.array([0.6, 0.0]))
+    svc = PoincareSVC([-0.2, 0.0]).fit(np.where(y[:, None], wide, narrow), y)
+    assert svc.shift_ != 0
+    (arc,) = BoundaryDisplay.from_estimator(svc, resolution=20).boundaries
+    assert np.allclose(signed_distance(arc[1:-1], svc.coef_[0], svc.reference_[0]), svc.shift_, atol=1e-6)
+    assert np.allclose(svc.decision_function(arc[1:-1]), 0, atol=1e-6)
+
+
+def test_boundaries_that_sigmoids_bend_are_told_by_the_regions(three, overlapping):
+    assert BoundaryDisplay.from_estimator(PoincareSVC(C=10).fit(*three), resolution=20).boundaries == []
+    two = PoincareSVC(calibration="training").fit(*overlapping)
+    assert BoundaryDisplay.from_estimator(two, resolution=20).boundaries == []

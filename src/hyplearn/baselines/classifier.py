@@ -49,13 +49,13 @@ class BaselineClassifier(OneVsRest):
         """
         self._check_calibration()
         self._check_options()
-        data, weights = self._present(self._labelled_rows(X, y, sample_weight, reset=True))
+        data = self._labelled_rows(X, y, sample_weight, reset=True)
         with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            self._learn(data, weights)
+            self._learn(*self._present(data))
         for warning in caught:
             warnings.warn(str(warning.message), warning.category, stacklevel=2)
-        self._calibrate(data.X, data.y, weights, warned=bool(caught))
+        self._calibrate(data.X, data.y, data.weights, warned=bool(caught))
         return self
 
     def _present(self, data: LabelledRows) -> tuple[LabelledRows, Array]:

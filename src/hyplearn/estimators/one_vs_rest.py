@@ -55,6 +55,7 @@ class OneVsRest(BallClassifier):
     n_jobs: int | None
     reference_: Array
     sigmoids_: Array
+    shift_: float
 
     @abstractmethod
     def _plain_scores_of(self, X: Any) -> Array:
@@ -131,14 +132,15 @@ class OneVsRest(BallClassifier):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes: the signed hyperbolic distance to where both are equally likely,
-        positive on the side of ``classes_[1]``. Of shape (n_samples, n_classes) for more: the log-odds of each class
-        against the rest, by its sigmoid; without probabilities, the signed distance to the boundary of each.
+        positive on the side of ``classes_[1]``. Of shape (n_samples, n_classes) for more: the logarithms of the
+        probabilities; without them, the signed distance to the boundary of each class.
         """
-        if self._is_calibrated and (len(self.classes_) > 2 or self.calibration == "training"):
-            logits = self._logits(X)
-            return logits[:, 0] if len(self.classes_) == 2 else logits
+        if self._is_calibrated and len(self.classes_) > 2:
+            return self._log_chances(X)
+        if self._is_calibrated and self.calibration == "training":
+            return self._logits(X)[:, 0]
         scores = self._plain_scores_of(X)
-        return scores[:, 0] - self._shift if len(self.classes_) == 2 else scores
+        return scores[:, 0] - getattr(self, "shift_", 0.0) if len(self.classes_) == 2 else scores
 
     @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Array:
@@ -188,8 +190,9 @@ class OneVsRest(BallClassifier):
 
     def _forget_calibration(self) -> None:
         """Probabilities of an earlier fit hold no more."""
-        if self._is_calibrated:
-            del self.sigmoids_
+        for name in ("sigmoids_", "shift_"):
+            if hasattr(self, name):
+                delattr(self, name)
 
     def _calibrate(self, X: Array, y: Array, weights: Array | None, *, warned: bool) -> None:
         """Learn ``sigmoids_`` from validated data; ``warned`` if the fit has said that it did not converge."""
@@ -212,6 +215,9 @@ class OneVsRest(BallClassifier):
                 repeated = np.repeat(weights, self._n_problems)
                 sigmoids[:] = fit_sigmoid(held_out.ravel(), positive.ravel(), repeated, pinned=True)
         self.sigmoids_ = sigmoids
+        if len(self.classes_) == 2:
+            slope, offset = sigmoids[0]
+            self.shift_ = float(-offset / slope) if slope > 0 else 0.0
 
     def _sigmoid(self, scores: Array, held_out: Array, positive: Array, weights: Array) -> Sigmoid:
         free = fit_sigmoid(held_out, positive, weights)
@@ -224,14 +230,6 @@ class OneVsRest(BallClassifier):
         if apart:
             return fit_sigmoid(held_out, positive, weights, pinned=True)
         return free
-
-    @property
-    def _shift(self) -> float:
-        """Where two classes are equally likely: the signed distance from the boundary."""
-        if not self._is_calibrated:
-            return 0.0
-        slope, offset = self.sigmoids_[0]
-        return float(-offset / slope) if slope > 0 else 0.0
 
     def _held_out_scores(self, X: Array, y: Array, weights: Array, scores: Array, warned: bool) -> Array:
         """Scores of rows by classifiers that have not seen them."""

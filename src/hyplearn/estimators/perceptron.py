@@ -292,6 +292,9 @@ class PoincarePerceptron(_PerceptronClassifier):
         Least signed hyperbolic distance of a training point to its boundary; NaN where the last pass had mistakes.
     sigmoids_ : ndarray of shape (n_problems, 2)
         Slope and offset of each sigmoid; not there without calibration and after ``partial_fit``.
+    shift_ : float
+        Of two classes: the score at which both are equally likely, for "cross-fitted" the signed distance from the
+        boundary; 0 unless held-out rows clearly ask for another. There with ``sigmoids_``.
     mistake_bound_ : ndarray of shape (n_problems,)
         The most updates that the paper's theorem allows on these data, by the hyperplane that was found; NaN where none
         was found that separates them, with weights that are not whole numbers, and after ``partial_fit``.

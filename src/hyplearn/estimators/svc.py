@@ -143,6 +143,9 @@ class PoincareSVC(TangentClassifier):
         Least signed hyperbolic distance of a training point to its boundary; negative where one is on the wrong side.
     sigmoids_ : ndarray of shape (n_problems, 2)
         Slope and offset of each sigmoid; not there without calibration and after ``partial_fit``.
+    shift_ : float
+        Of two classes: the score at which both are equally likely, for "cross-fitted" the signed distance from the
+        boundary; 0 unless held-out rows clearly ask for another. There with ``sigmoids_``.
     n_iter_, n_passes_ : ndarrays of shape (n_problems,)
         Number of working sets, Newton steps or epochs, and of passes over the data.
 

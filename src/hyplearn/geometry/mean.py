@@ -65,7 +65,7 @@ def mean_and_variance(
         return X[np.argmax(weights > 0)].astype(np.float64), 0.0
     state = _MeanEquations(X, rooms, weights, _start(X, rooms, weights, c), c)
     for _ in range(max_iter):
-        spacing = 4 * np.finfo(float).eps / state.room
+        spacing = 16 * np.finfo(float).eps / state.room
         if state.residual <= spacing or (state.residual <= tol and state.curvature is None):
             return state.m, state.variance / c
         if state.residual <= tol / 2:

@@ -106,7 +106,8 @@ class BoundaryDisplay(Display):
         estimator : fitted classifier with `predict` and `classes_`
             Takes points of the ball, alone or at the end of a pipeline. Boundaries are arcs where its hyperplanes can
             be read: from ``hyperplane_between(a, b)``, which gives (w, p) for two classes, w on the side of a, or else
-            from ``coef_`` and ``reference_``. Of any other classifier the regions tell.
+            from ``coef_`` and ``reference_``, and ``shift_`` where predictions change at some distance from it. Of any
+            other classifier the regions tell, as of many classes whose probabilities come from sigmoids of their own.
         X, y : array-like, optional
             Points and classes to show over the regions. In more than two dimensions X is needed to choose the plane.
         curvature : float, optional
@@ -164,7 +165,8 @@ class BoundaryDisplay(Display):
         self.margin = margin_of(estimator, w, margin, c)
         if self.plane is not None:
             w, p = np.array([1.0, 0.0]), np.zeros(2)
-        self.boundaries = [hypercycle(w, p, c=c)]
+        # Where two classes are equally likely: the geodesic, or what is equally far from it.
+        self.boundaries = [hypercycle(w, p, getattr(estimator, "shift_", 0.0), c=c)]
         if self.margin is not None:
             self.margins = [hypercycle(w, p, sign * self.margin, c=c) for sign in (-1, 1)]
         if has_hyperplanes(estimator):

@@ -54,7 +54,7 @@ def has_hyperplanes(estimator: Any) -> bool:
 
 def hyperplane(estimator: Any) -> Hyperplane | None:
     """The boundary (w, p) between two classes, w on the side of the second; None if there is none to be read."""
-    if len(estimator.classes_) != 2:
+    if len(estimator.classes_) != 2 or not _is_geodesic(estimator):
         return None
     if has_hyperplanes(estimator):
         w, p = estimator.coef_[0], estimator.reference_[0]
@@ -62,6 +62,20 @@ def hyperplane(estimator: Any) -> Hyperplane | None:
     if hasattr(estimator, "hyperplane_between"):
         return _between(estimator, *estimator.classes_[::-1])
     return None
+
+
+def _is_geodesic(estimator: Any) -> bool:
+    """Whether predictions change on geodesic hyperplanes, or of two classes on an equidistant of one.
+
+    Not with the intercept of a softmax, nor where sigmoids of their own make classes more or less likely.
+    """
+    if hasattr(estimator, "hyperplane_between"):
+        return not getattr(estimator, "fit_intercept", False)
+    if not hasattr(estimator, "sigmoids_"):
+        return True
+    if len(estimator.classes_) == 2:
+        return getattr(estimator, "calibration", None) == "cross-fitted"
+    return bool(np.all(estimator.sigmoids_ == estimator.sigmoids_[0]))
 
 
 def _between(estimator: Any, a: Any, b: Any) -> Hyperplane | None:
@@ -80,6 +94,8 @@ def pairwise_normals(estimator: Any, c: float) -> Iterator[tuple[int, int, Array
     sinh of that distance is linear in X, so two classes meet on a geodesic hyperplane here too.
     """
     numbers = range(len(estimator.classes_))
+    if not _is_geodesic(estimator):
+        return
     if hasattr(estimator, "hyperplane_between"):
         for i, j in combinations(numbers, 2):
             found = _between(estimator, estimator.classes_[i], estimator.classes_[j])
