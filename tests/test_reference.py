@@ -102,7 +102,9 @@ def test_a_hyperplane_that_misses_a_row_is_not_called_separating(monkeypatch):
     """The proof is not trusted: the hyperplane is tried on every row."""
     X, y = apart()
     true = closest_points(X[y < 0], X[y > 0])
-    monkeypatch.setattr(hyplearn.reference, "closest_points", lambda X_a, X_b, c: closest_points(X_a[:3], X_b[:3], c=c))
+    monkeypatch.setattr(
+        hyplearn.reference, "closest_points", lambda X_a, X_b, c, **_: closest_points(X_a[:3], X_b[:3], c=c)
+    )
     found = separable(X, y)
     assert true.lower_bound > 0
     assert not found.separable

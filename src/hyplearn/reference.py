@@ -115,14 +115,16 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
     return _separation(X[np.flatnonzero(~last)], X[np.flatnonzero(last)], c)
 
 
-def _separation(X_a: Array, X_b: Array, c: float) -> Separation:
+def _separation(X_a: Array, X_b: Array, c: float, threads: int = 1) -> Separation:
     most = max(SAMPLE, SAMPLE_PER_DIMENSION * X_a.shape[1])
     strides = [max(1, len(X) // most) for X in (X_a, X_b)]
+    start = None
     if max(strides) > 1:
         pair = closest_points(X_a[:: strides[0]], X_b[:: strides[1]], c=c)
         if pair.status == "intersect":
             return _inseparable(pair, c)
-    pair = closest_points(X_a, X_b, c=c)
+        start = strides[0] * pair.support_a, strides[1] * pair.support_b
+    pair = closest_points(X_a, X_b, c=c, start=start, threads=threads)
     if pair.half_space_a is None or pair.half_space_b is None:
         return _inseparable(pair, c)
     (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
@@ -244,7 +246,7 @@ def closest(X: Array, y: Array | None, weights: Array | None, c: float, threads:
     X, _, weights, members = _problem("closest", X, y, weights)
     if len(members) == 1:
         return mean(X, None, weights, c)
-    found = _separation(X[members[0]], X[members[1]], c)
+    found = _separation(X[members[0]], X[members[1]], c, threads)
     if found.hyperplane is not None:
         return found.hyperplane[1]
     assert found.witness is not None
@@ -273,7 +275,7 @@ def boundary(X: Array, y: Array | None, weights: Array | None, c: float, threads
     if len(members) == 1:
         return mean(X, None, weights, c)
     if X.size <= HULL_NUMBERS:
-        found = _separation(X[members[0]], X[members[1]], c)
+        found = _separation(X[members[0]], X[members[1]], c, threads)
         if found.hyperplane is not None:
             return found.hyperplane[1]
     centre = means(X, y, weights, c, threads)

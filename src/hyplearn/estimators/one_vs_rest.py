@@ -100,10 +100,11 @@ class OneVsRest(BallClassifier):
         def learned(k: int, threads: int = 1) -> Array:
             return self._reference_point(data, self._binary_labels(data, k), threads)
 
-        if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
-            return np.stack([learned(k, threads) for k in range(self._n_problems)])
-        with one_blas_thread(), ThreadPoolExecutor(min(threads, self._n_problems)) as pool:
-            return np.stack(list(pool.map(learned, range(self._n_problems))))
+        with one_blas_thread():
+            if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
+                return np.stack([learned(k, threads) for k in range(self._n_problems)])
+            with ThreadPoolExecutor(min(threads, self._n_problems)) as pool:
+                return np.stack(list(pool.map(learned, range(self._n_problems))))
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each point.
@@ -220,16 +221,16 @@ class OneVsRest(BallClassifier):
             self.shift_ = float(-offset / slope) if slope > 0 else 0.0
 
     def _sigmoid(self, scores: Array, held_out: Array, positive: Array, weights: Array) -> Sigmoid:
-        free = fit_sigmoid(held_out, positive, weights)
-        if self.calibration == "training":
-            return free
         apart = not np.any((np.where(positive, scores, -scores) <= 0) & (weights > 0))
-        if len(self.classes_) == 2:
-            shifted, plain = (free.slope * held_out + free.offset > 0) == positive, (held_out > 0) == positive
-            apart = apart or not _errs_clearly_less(shifted, plain, weights)
-        if apart:
+        if apart and self.calibration == "cross-fitted":
             return fit_sigmoid(held_out, positive, weights, pinned=True)
-        return free
+        free = fit_sigmoid(held_out, positive, weights)
+        if self.calibration == "training" or len(self.classes_) > 2:
+            return free
+        shifted, plain = (free.slope * held_out + free.offset > 0) == positive, (held_out > 0) == positive
+        if _errs_clearly_less(shifted, plain, weights):
+            return free
+        return fit_sigmoid(held_out, positive, weights, pinned=True)
 
     def _held_out_scores(self, X: Array, y: Array, weights: Array, scores: Array, warned: bool) -> Array:
         """Scores of rows by classifiers that have not seen them."""

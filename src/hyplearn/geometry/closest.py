@@ -20,6 +20,7 @@ across; those at b carried to a along L) the distance is a convex quadratic func
 that of ``cosh d`` divided by ``cosh d``, which stays smooth where the hulls meet.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -99,7 +100,14 @@ class ClosestPoints:
 
 
 def closest_points(
-    X_a: Points, X_b: Points, *, c: float = 1.0, tol: float = 1e-9, max_iter: int = 200
+    X_a: Points,
+    X_b: Points,
+    *,
+    c: float = 1.0,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+    start: tuple[Array, Array] | None = None,
+    threads: int = 1,
 ) -> ClosestPoints:
     """The two points of two convex hulls at the least hyperbolic distance from each other.
 
@@ -114,6 +122,10 @@ def closest_points(
         below the spacing of float64 points around a and b, ``8 eps / (1 - c‖a‖²)`` each, is always small enough.
     max_iter : int
         Largest number of passes over all rows.
+    start : tuple of two int arrays, optional
+        Rows of X_a and of X_b to begin with, such as the supports that were found for some of the rows.
+    threads : int
+        Whether the passes over the two sets are made side by side; two are of use.
 
     Returns
     -------
@@ -146,34 +158,50 @@ def closest_points(
         raise ValueError(f"max_iter must be at least 1; got {max_iter}.\nPass the number of passes over all rows.")
     middle = midpoint(central_row(X_a, c), central_row(X_b, c), c=c)
     if gap(middle, c=c) >= NEAR_THE_RIM:
-        return _closest_points(_Hull(X_a, rooms_a, middle, c), _Hull(X_b, rooms_b, middle, c), tol, max_iter)
+        A, B = _Hull(X_a, rooms_a, middle, c), _Hull(X_b, rooms_b, middle, c)
+        return _closest_points(A, B, tol, max_iter, start, threads)
     moved_a, moved_b = (translate(X.astype(np.float64), -middle, c=c) for X in (X_a, X_b))
     origin = np.zeros_like(middle)
     A, B = (_Hull(X, gaps(X, c), origin, c) for X in (moved_a, moved_b))
-    return _moved_back(_closest_points(A, B, tol, max_iter), X_a, X_b, middle, c)
+    return _moved_back(_closest_points(A, B, tol, max_iter, start, threads), X_a, X_b, middle, c)
 
 
-def _closest_points(A: "_Hull", B: "_Hull", tol: float, max_iter: int) -> ClosestPoints:
+def _closest_points(
+    A: "_Hull", B: "_Hull", tol: float, max_iter: int, start: tuple[Array, Array] | None, threads: int
+) -> ClosestPoints:
+    if start is None:
+        with ThreadPoolExecutor(min(threads, 2)) as pool:
+            return _descent(A, B, tol, max_iter, np.inf, pool)
+    for hull, rows in zip((A, B), start, strict=True):
+        hull.add_rows(rows)
+    with ThreadPoolExecutor(min(threads, 2)) as pool:
+        return _descent(A, B, tol, max_iter, 0.0, pool)
+
+
+def _descent(A: "_Hull", B: "_Hull", tol: float, max_iter: int, goal: float, pool: ThreadPoolExecutor) -> ClosestPoints:
+    """Newton's method on the working rows until these prove a gap below the goal, then a pass over all; and again."""
     half_spaces: tuple[HalfSpace | None, HalfSpace | None] = (None, None)
     status: Status = "max_iter"
-    lower, goal, n_iter = 0.0, np.inf, 0
+    lower, n_iter = 0.0, 0
     while n_iter < max_iter:
         n_iter += 1
-        start = A.point, B.point
+        before = A.point, B.point
         A, B = _newton(A, B, goal)
         apart, spacing = _apart(A, B), 8 * EPS * (1 / A.room + 1 / B.room)
         if apart <= TOUCHING:
             status = "intersect"
             break
         u_a, u_b = A.direction(B.point), B.direction(A.point)
-        delta_a, delta_b = A.add_rows_beyond(u_a), B.add_rows_beyond(u_b)
+        beyond_a = pool.submit(A.add_rows_beyond, u_a)
+        delta_b = B.add_rows_beyond(u_b)
+        delta_a = beyond_a.result()
         if apart - delta_a - delta_b > lower:
             lower = apart - delta_a - delta_b
             half_spaces = A.half_space(u_a, delta_a), B.half_space(u_b, delta_b)
         if lower > 0 and apart - lower <= max(tol * max(np.sqrt(A.c), apart), spacing):
             status = "optimal"
             break
-        at_rest = np.array_equal(start, (A.point, B.point))
+        at_rest = np.array_equal(before, (A.point, B.point))
         if at_rest and goal == 0.0:
             # Not even the best step brings the points closer: what is left is rounding.
             status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
@@ -285,11 +313,16 @@ class _Hull:
         new = np.flatnonzero(heights > highest / 2) if highest > 0 else np.array([], dtype=int)
         if len(new) > few:
             new = new[np.argpartition(heights[new], -few)[-few:]]
-        new = np.setdiff1d(new, self.rows)
         used = self.weights > 0 if len(self.rows) > 4 * few else np.ones(len(self.rows), dtype=bool)
-        self.rows = np.concatenate([self.rows[used], new])
-        self.weights = np.concatenate([self.weights[used], np.zeros(len(new))])
+        self.rows, self.weights = self.rows[used], self.weights[used]
+        self.add_rows(new)
         return _beyond(highest)
+
+    def add_rows(self, rows: Array) -> None:
+        """Take rows among the working ones."""
+        new = np.setdiff1d(rows, self.rows)
+        self.rows = np.concatenate([self.rows, new])
+        self.weights = np.concatenate([self.weights, np.zeros(len(new))])
 
 
 def _beyond(height: float) -> float:
@@ -306,7 +339,7 @@ def _klein_and_times(X: Array, rooms: Array, p: Array, c: float) -> tuple[Array,
     return K, 1 + 2 * bend / (room * rooms)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _heights(X, p, u, rooms, room, c, out):  # type: ignore[no-untyped-def]
     """``⟨k, u⟩`` of every row, with k its Klein coordinates about p times √c; ``room`` is the gap of p."""
     p_dot_u = 0.0

@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 
 from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import row_dot, unrolled
 from hyplearn.rows import Rows
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 
@@ -23,6 +25,8 @@ SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
 # Costs that differ by more than this are met one step after the other, each softer by this factor than the next.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
+# Up to so many columns rows are never written out; beyond, BLAS is faster.
+FEW_COLUMNS = 16
 # Armijo's: part of the decrease that the slope promises.
 ENOUGH = 1e-4
 # Parts of a step at which its slope is taken: dense near 0 at first, as steps through rows of very different costs end
@@ -163,11 +167,43 @@ def _point(source: Rows, w: Array) -> Point:
 
 
 def _point_block(block: Rows, w: Array) -> Point:
+    d = len(w)
+    if d <= FEW_COLUMNS:
+        v, curvature = np.zeros(d), np.zeros((d, d))
+        loss, n_active = _add_active(
+            block.X, block.centre, block.along, block.base, block.costs, unrolled(w), v, curvature
+        )
+        return Point(w, loss, v, curvature, n_active)
     _, rows, costs = _active(block, w)
     room = 1 - rows @ w
     alpha = 2 * costs * room
     scaled = np.sqrt(2 * costs)[:, None] * rows
     return Point(w, float(costs @ room**2), alpha @ rows, scaled.T @ scaled, len(rows))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add_active(X, p, along, base, costs, w, v, curvature):  # type: ignore[no-untyped-def]
+    """What a point asks of the rows of a block, in one pass that writes none of them: loss and number, v, curvature."""
+    loss, n_active, p_dot_w = 0.0, 0, 0.0
+    u = np.empty(len(w))
+    for j in range(len(w)):
+        p_dot_w += p[j] * w[j]
+    for i in range(X.shape[0]):
+        room = 1.0 - along[i] * row_dot(X, i, w, p) - base[i] * p_dot_w
+        if room <= 0.0 or costs[i] <= 0.0:
+            continue
+        n_active += 1
+        loss += costs[i] * room * room
+        for j in range(len(w)):
+            u[j] = along[i] * (X[i, j] - p[j]) + base[i] * p[j]
+        for j in range(len(w)):
+            v[j] += 2.0 * costs[i] * room * u[j]
+            for k in range(j + 1):
+                curvature[j, k] += 2.0 * costs[i] * u[j] * u[k]
+    for j in range(len(w)):
+        for k in range(j):
+            curvature[k, j] = curvature[j, k]
+    return loss, n_active
 
 
 def _active(block: Rows, w: Array) -> tuple[Array, Array, Array]:
