@@ -43,6 +43,8 @@ FIT_WORK = 6 * 10**9
 HULL_NUMBERS = EXPLICIT_NUMBERS = 2**24
 # Rows of each class, also per dimension, whose hulls are tried first: where these meet, those of all rows do.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
+# Gap at which such a sample is known to be apart: how far, all rows will tell.
+APART = 0.1
 
 
 @dataclass(frozen=True)
@@ -118,20 +120,20 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
 def _separation(X_a: Array, X_b: Array, c: float, threads: int = 1) -> Separation:
     most = max(SAMPLE, SAMPLE_PER_DIMENSION * X_a.shape[1])
     strides = [max(1, len(X) // most) for X in (X_a, X_b)]
-    start = None
     if max(strides) > 1:
-        pair = closest_points(X_a[:: strides[0]], X_b[:: strides[1]], c=c)
+        pair = closest_points(X_a[:: strides[0]], X_b[:: strides[1]], c=c, tol=APART)
         if pair.status == "intersect":
             return _inseparable(pair, c)
-        start = strides[0] * pair.support_a, strides[1] * pair.support_b
-    pair = closest_points(X_a, X_b, c=c, start=start, threads=threads)
+    pair = closest_points(X_a, X_b, c=c, threads=threads)
     if pair.half_space_a is None or pair.half_space_b is None:
         return _inseparable(pair, c)
     (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
     p = midpoint(p_a, p_b, c=c)
     w = log_map(p_b, p, c=c)
     w /= np.linalg.norm(w) or 1.0
-    heights = [z_dot(X, sign * w, p, c=c, rooms=gaps(X, c)).min() for X, sign in ((X_a, -1), (X_b, 1))]
+    with ThreadPoolExecutor(min(threads, 2)) as pool:
+        least = pool.map(lambda X, w: z_dot(X, w, p, c=c, rooms=gaps(X, c)).min(), (X_a, X_b), (-w, w))
+        heights = list(least)
     if not min(heights) > 0:
         return _inseparable(pair, c)
     margin = float(np.arcsinh(np.sqrt(c) * min(heights)) / np.sqrt(c))

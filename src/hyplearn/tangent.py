@@ -193,7 +193,7 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, rooms: Array) -> Array:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _z_dot(X, p, w, room, c, rooms, out):  # type: ignore[no-untyped-def]
     p_dot_w = dot(p, w)
     for i in range(X.shape[0]):

@@ -32,7 +32,7 @@ from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, transport
 from hyplearn.geometry.hull import central_row, check_points, check_same_width
 from hyplearn.geometry.isometry import translate
-from hyplearn.geometry.kernels import gaps, offsets, row_dot, squared_distance, unrolled
+from hyplearn.geometry.kernels import gaps, row_dot, squared_distance, squared_distances, unrolled
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
@@ -100,14 +100,7 @@ class ClosestPoints:
 
 
 def closest_points(
-    X_a: Points,
-    X_b: Points,
-    *,
-    c: float = 1.0,
-    tol: float = 1e-9,
-    max_iter: int = 200,
-    start: tuple[Array, Array] | None = None,
-    threads: int = 1,
+    X_a: Points, X_b: Points, *, c: float = 1.0, tol: float = 1e-9, max_iter: int = 200, threads: int = 1
 ) -> ClosestPoints:
     """The two points of two convex hulls at the least hyperbolic distance from each other.
 
@@ -122,10 +115,8 @@ def closest_points(
         below the spacing of float64 points around a and b, ``8 eps / (1 - c‖a‖²)`` each, is always small enough.
     max_iter : int
         Largest number of passes over all rows.
-    start : tuple of two int arrays, optional
-        Rows of X_a and of X_b to begin with, such as the supports that were found for some of the rows.
     threads : int
-        Whether the passes over the two sets are made side by side; two are of use.
+        With two of them the passes over X_a and over X_b are made side by side.
 
     Returns
     -------
@@ -159,49 +150,39 @@ def closest_points(
     middle = midpoint(central_row(X_a, c), central_row(X_b, c), c=c)
     if gap(middle, c=c) >= NEAR_THE_RIM:
         A, B = _Hull(X_a, rooms_a, middle, c), _Hull(X_b, rooms_b, middle, c)
-        return _closest_points(A, B, tol, max_iter, start, threads)
+        return _closest_points(A, B, tol, max_iter, threads)
     moved_a, moved_b = (translate(X.astype(np.float64), -middle, c=c) for X in (X_a, X_b))
     origin = np.zeros_like(middle)
     A, B = (_Hull(X, gaps(X, c), origin, c) for X in (moved_a, moved_b))
-    return _moved_back(_closest_points(A, B, tol, max_iter, start, threads), X_a, X_b, middle, c)
+    return _moved_back(_closest_points(A, B, tol, max_iter, threads), X_a, X_b, middle, c)
 
 
-def _closest_points(
-    A: "_Hull", B: "_Hull", tol: float, max_iter: int, start: tuple[Array, Array] | None, threads: int
-) -> ClosestPoints:
-    if start is None:
-        with ThreadPoolExecutor(min(threads, 2)) as pool:
-            return _descent(A, B, tol, max_iter, np.inf, pool)
-    for hull, rows in zip((A, B), start, strict=True):
-        hull.add_rows(rows)
+def _closest_points(A: "_Hull", B: "_Hull", tol: float, max_iter: int, threads: int) -> ClosestPoints:
     with ThreadPoolExecutor(min(threads, 2)) as pool:
-        return _descent(A, B, tol, max_iter, 0.0, pool)
+        return _descended(A, B, tol, max_iter, pool)
 
 
-def _descent(A: "_Hull", B: "_Hull", tol: float, max_iter: int, goal: float, pool: ThreadPoolExecutor) -> ClosestPoints:
-    """Newton's method on the working rows until these prove a gap below the goal, then a pass over all; and again."""
+def _descended(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPoolExecutor) -> ClosestPoints:
     half_spaces: tuple[HalfSpace | None, HalfSpace | None] = (None, None)
     status: Status = "max_iter"
-    lower, n_iter = 0.0, 0
+    lower, goal, n_iter = 0.0, np.inf, 0
     while n_iter < max_iter:
         n_iter += 1
-        before = A.point, B.point
+        start = A.point, B.point
         A, B = _newton(A, B, goal)
         apart, spacing = _apart(A, B), 8 * EPS * (1 / A.room + 1 / B.room)
         if apart <= TOUCHING:
             status = "intersect"
             break
         u_a, u_b = A.direction(B.point), B.direction(A.point)
-        beyond_a = pool.submit(A.add_rows_beyond, u_a)
-        delta_b = B.add_rows_beyond(u_b)
-        delta_a = beyond_a.result()
+        delta_a, delta_b = pool.map(_Hull.add_rows_beyond, (A, B), (u_a, u_b))
         if apart - delta_a - delta_b > lower:
             lower = apart - delta_a - delta_b
             half_spaces = A.half_space(u_a, delta_a), B.half_space(u_b, delta_b)
         if lower > 0 and apart - lower <= max(tol * max(np.sqrt(A.c), apart), spacing):
             status = "optimal"
             break
-        at_rest = np.array_equal(before, (A.point, B.point))
+        at_rest = np.array_equal(start, (A.point, B.point))
         if at_rest and goal == 0.0:
             # Not even the best step brings the points closer: what is left is rounding.
             status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
@@ -254,7 +235,7 @@ class _Hull:
 
     def __init__(self, X: Array, rooms: Array, towards: Array, c: float) -> None:
         self.X, self.rooms, self.c = X, rooms, c
-        _, squares = offsets(X, towards, c)
+        squares = squared_distances(X, towards)
         self.rows, self.weights = np.array([np.argmin(squares / rooms)]), np.ones(1)
         self.point = self._row(0)
 
@@ -313,16 +294,11 @@ class _Hull:
         new = np.flatnonzero(heights > highest / 2) if highest > 0 else np.array([], dtype=int)
         if len(new) > few:
             new = new[np.argpartition(heights[new], -few)[-few:]]
+        new = np.setdiff1d(new, self.rows)
         used = self.weights > 0 if len(self.rows) > 4 * few else np.ones(len(self.rows), dtype=bool)
-        self.rows, self.weights = self.rows[used], self.weights[used]
-        self.add_rows(new)
+        self.rows = np.concatenate([self.rows[used], new])
+        self.weights = np.concatenate([self.weights[used], np.zeros(len(new))])
         return _beyond(highest)
-
-    def add_rows(self, rows: Array) -> None:
-        """Take rows among the working ones."""
-        new = np.setdiff1d(rows, self.rows)
-        self.rows = np.concatenate([self.rows, new])
-        self.weights = np.concatenate([self.weights, np.zeros(len(new))])
 
 
 def _beyond(height: float) -> float:

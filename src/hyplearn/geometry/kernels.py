@@ -126,7 +126,7 @@ def gaps(X: Array, c: float) -> Array:
     return rooms
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _gaps(X, p, c, rooms):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         rooms[i] = gap_of(X, i, p, c)
