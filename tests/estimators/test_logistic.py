@@ -378,11 +378,21 @@ def test_classes_without_a_boundary_are_told(fit_intercept):
         PoincareLogisticRegression().hyperplane_between("rare", "common")
 
 
-def test_classes_with_the_same_scores_are_told():
-    X, y = three_classes()
-    model = PoincareLogisticRegression().fit(X, y)
-    model.coef_[0], model.intercept_[0] = model.coef_[1], model.intercept_[1]
-    with pytest.raises(ValueError, match="no boundary between 0 and 1: they are equally likely in the whole ball"):
+@pytest.mark.parametrize(
+    ("u", "level", "verdict"),
+    [
+        ([0, 0, 0], 0, "they are equally"),
+        ([-1e-3, 0, 1e-3], 1, "0 is"),
+        ([1e-3, 0, 1e-3], -1, "1 is"),
+        ([-1, 0, 0], 1, "1 is"),
+    ],
+)
+def test_the_likelier_of_two_classes_without_a_boundary_is_named(u, level, verdict):
+    """The second and third have a boundary beyond all points that float64 holds, the last one that is a point."""
+    model = PoincareLogisticRegression("origin").fit(*three_classes())
+    model.coef_[1] = model.intercept_[1] = 0.0
+    model.coef_[0], model.intercept_[0] = u, level
+    with pytest.raises(ValueError, match=f"no boundary between 0 and 1: {verdict} likel.* in the whole ball"):
         model.hyperplane_between(0, 1)
 
 
