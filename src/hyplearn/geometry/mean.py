@@ -106,6 +106,10 @@ def _all_alike(X, weights):  # type: ignore[no-untyped-def]
 class _MeanEquations:
     """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1."""
 
+    along: Array
+    base: Array
+    radial: Array
+
     def __init__(
         self, X: Array, rooms: Array, weights: Array, m: Array, c: float, numbers: Array | None = None
     ) -> None:
@@ -122,7 +126,7 @@ class _MeanEquations:
         self.residual = float(np.linalg.norm(self.gradient))
 
     def at(self, m: Array) -> "_MeanEquations":
-        """The same at another point, which takes over the numbers: Newton's step is taken once, the other needs none."""
+        """The same at another point, which takes over the numbers: after Newton's step they are needed no more."""
         return _MeanEquations(self.X, self.rooms, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
