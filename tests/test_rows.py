@@ -128,7 +128,12 @@ def test_products_and_sums_know_the_constant_column(constant):
     assert np.array_equal(source[index], rows[index])
     assert np.allclose(source @ w, rows @ w)
     assert np.allclose(source.weighted_sum(index, q), q @ rows[index])
-    assert np.array_equal(source.sample(60, rng)[:].sum(axis=0)[-1:] == 64 * constant, [constant != 0])
+
+
+def test_a_sample_keeps_the_constant_column():
+    sample = classed(constant=10.0)[0].sample(16, np.random.default_rng(0))
+    assert sample.shape == (16, 4)
+    assert np.all(sample[:][:, -1] == 10)
 
 
 @pytest.mark.parametrize("constant", [0.0, 10.0])

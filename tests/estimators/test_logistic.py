@@ -144,14 +144,14 @@ def test_verify_finds_a_forged_certificate_and_asks_for_the_data_of_fit():
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from(["mean", "means"]))
-def test_an_isometry_changes_no_probability(seed, K, reference):
+@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from(["mean", "means"]), st.booleans())
+def test_an_isometry_changes_no_probability(seed, K, reference, fit_intercept):
     rng = np.random.default_rng(seed)
     X, y = three_classes(seed, n=120, d=3, K=K)
     turn, shift = np.linalg.qr(rng.standard_normal((3, 3)))[0], at_gap(rng, 3, 1e-2, 1.0)
     moved = translate(rotate(X, turn), shift)
-    here = PoincareLogisticRegression(reference, tol=1e-10).fit(X, y)
-    there = PoincareLogisticRegression(reference, tol=1e-10).fit(moved, y)
+    here = PoincareLogisticRegression(reference, fit_intercept=fit_intercept, tol=1e-10).fit(X, y)
+    there = PoincareLogisticRegression(reference, fit_intercept=fit_intercept, tol=1e-10).fit(moved, y)
     assert there.primal_[0] == pytest.approx(here.primal_[0], rel=1e-6)
     assert np.allclose(there.predict_proba(moved), here.predict_proba(X), atol=1e-4)
 
