@@ -1,5 +1,7 @@
 """Rows against the explicit matrix that they stand for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -106,16 +108,39 @@ def test_a_sample_of_rows_without_cost_has_none():
     assert not rows.sample(16, np.random.default_rng(0)).costs.any()
 
 
-def classed(n=60, d=4, K=3):
+def classed(n=60, d=4, K=3, constant=0.0):
+    """Rows of d columns with random classes and costs, the last column constant if one is given, and their matrix."""
     rng = np.random.default_rng(0)
     rows, codes = rng.standard_normal((n, d)), rng.integers(0, K, n)
-    return ClassRows.of(rows, codes, rng.uniform(size=n), K), rows
+    source = ClassRows.of(rows, codes, rng.uniform(size=n), K)
+    if constant:
+        rows[:, -1] = constant
+        source = replace(ClassRows.of(rows[:, :-1], codes, source.costs, K), constant=constant)
+    return source, rows
 
 
+@pytest.mark.parametrize("constant", [0.0, 10.0])
+def test_products_and_sums_know_the_constant_column(constant):
+    source, rows = classed(constant=constant)
+    rng = np.random.default_rng(1)
+    w, index, q = rng.standard_normal(4), rng.permutation(60)[:25], rng.standard_normal(25)
+    assert source.shape == (60, 4)
+    assert np.array_equal(source[index], rows[index])
+    assert np.allclose(source @ w, rows @ w)
+    assert np.allclose(source.weighted_sum(index, q), q @ rows[index])
+
+
+def test_a_sample_keeps_the_constant_column():
+    sample = classed(constant=10.0)[0].sample(16, np.random.default_rng(0))
+    assert sample.shape == (16, 4)
+    assert np.all(sample[:][:, -1] == 10)
+
+
+@pytest.mark.parametrize("constant", [0.0, 10.0])
 @pytest.mark.parametrize("numbers", [1, 150, 2**20])
-def test_blocks_carry_their_classes(monkeypatch, numbers):
+def test_blocks_carry_their_classes(monkeypatch, numbers, constant):
     monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
-    source, rows = classed()
+    source, rows = classed(constant=constant)
     blocks = list(source.map(lambda block: block))
     assert len(blocks) == {1: 15, 150: 12, 2**20: 1}[numbers]
     assert np.array_equal(source[:], rows)

@@ -153,10 +153,14 @@ class HyperboloidRows(Rows):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassRows(HyperboloidRows):
-    """Rows of several classes: each carries the number of its class, from 0, instead of a sign."""
+    """Rows of several classes: each carries the number of its class, from 0, instead of a sign.
+
+    Where ``constant`` is not 0, every row ends with it: a column for an intercept, which takes no memory.
+    """
 
     codes: Array
     n_classes: int
+    constant: float = 0.0
 
     @classmethod
     def of(cls, rows: Array, codes: Array, costs: Array, n_classes: int) -> Self:
@@ -164,6 +168,27 @@ class ClassRows(HyperboloidRows):
         n, d = rows.shape
         X, along, base = rows[:, 1:], np.ones(n), np.zeros(n)
         return cls(X, np.zeros(d - 1), along, base, costs, times=rows[:, 0], codes=codes, n_classes=n_classes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        n, d = super().shape
+        return n, d + (self.constant != 0)
+
+    def __getitem__(self, index: slice | Array) -> Array:
+        """Explicit rows, as float64."""
+        rows = super().__getitem__(index)
+        return np.column_stack([rows, np.full(len(rows), self.constant)]) if self.constant else rows
+
+    def __matmul__(self, w: Array) -> Array:
+        """``⟨u, w⟩`` of every row."""
+        d = super().shape[1]
+        return super().__matmul__(w[:d]) + self.constant * w[d:].sum()
+
+    def weighted_sum(self, index: Array, q: Array) -> Array:
+        """``Σ q_k u_k`` over the rows with the given positions."""
+        total = super().weighted_sum(index, q)
+        return np.append(total, self.constant * q.sum()) if self.constant else total
 
     @property
     def _step(self) -> int:

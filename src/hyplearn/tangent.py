@@ -125,8 +125,13 @@ def cone_rows(
     second term is the frame's base with the other sign.
     """
     frame = implicit_rows(X, p, features="frame", c=c, rooms=rooms, squares=squares)
-    times = frame.along * rooms / 2 - frame.base
-    return TangentRows(frame.X, frame.p, np.sqrt(c) * frame.along, np.sqrt(c) * frame.base), times
+    times = frame.along * rooms
+    times *= 0.5
+    times -= frame.base
+    # In place: the two numbers are this function's own, and rows are many.
+    for numbers in (frame.along, frame.base):
+        numbers *= np.sqrt(c)
+    return frame, times
 
 
 @border("v", "p", into_ball=True)

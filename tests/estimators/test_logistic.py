@@ -42,40 +42,53 @@ def mammals():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@parametrize_with_checks([PoincareLogisticRegression(outside="project")])
+@parametrize_with_checks([PoincareLogisticRegression(outside="project", fit_intercept=fit) for fit in (True, False)])
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([PoincareLogisticRegression()])
+@parametrize_with_checks([PoincareLogisticRegression(), PoincareLogisticRegression(fit_intercept=False)])
 def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, inside_the_ball):
     check(estimator)
 
 
+def explicit_rows(X, centre, fit_intercept, c=1.0):
+    """Cone coordinates, and the constant column of an intercept that a hundredth of the penalty falls on."""
+    rows = cone_coordinates(X, centre, c=c)
+    return np.column_stack([rows, np.full(len(X), 10.0)]) if fit_intercept else rows
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("curvature", [-1.0, -0.3, -4.0])
 @pytest.mark.parametrize("K", [2, 3, 5])
-def test_solution_is_that_of_a_rival_on_explicit_rows(K, curvature):
+def test_solution_is_that_of_a_rival_on_explicit_rows(K, curvature, fit_intercept):
     """scikit-learn's multinomial regression has the same penalty; of two classes it has the binary one, ½‖w‖²."""
     X, y = three_classes(K=K, c=-curvature)
-    model = PoincareLogisticRegression(C=5.0, tol=1e-12, curvature=curvature).fit(X, y)
-    rows = cone_coordinates(X, frechet_mean(X, c=-curvature), c=-curvature)
+    model = PoincareLogisticRegression(C=5.0, tol=1e-12, curvature=curvature, fit_intercept=fit_intercept).fit(X, y)
+    rows = explicit_rows(X, frechet_mean(X, c=-curvature), fit_intercept, -curvature)
     C = 5.0 if K > 2 else 10.0
     rival = LogisticRegression(C=C, fit_intercept=False, solver="newton-cg", tol=1e-10).fit(rows, y)
-    assert np.allclose(model.coef_, rival.coef_, atol=1e-5)
+    assert np.allclose(model.coef_, rival.coef_[:, :3], atol=1e-5)
+    assert np.allclose(model.intercept_, 10 * rival.coef_[:, 3:].sum(axis=1), atol=1e-4)
+    assert model.intercept_.any() == fit_intercept
     assert np.allclose(model.predict_proba(X), rival.predict_proba(rows), atol=1e-6)
     assert np.allclose(model.decision_function(X), rival.decision_function(rows), atol=1e-5)
     assert np.array_equal(model.predict(X), rival.predict(rows))
 
 
-def test_two_classes_are_the_binary_problem_with_half_the_penalty(overlapping):
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_two_classes_are_the_binary_problem_with_half_the_penalty(overlapping, fit_intercept):
     X, y = overlapping
-    model = PoincareLogisticRegression(C=3.0, tol=1e-12).fit(X, y)
-    rows = np.where(y == "right", 1.0, -1.0)[:, None] * cone_coordinates(X, frechet_mean(X))
-    due = minimize(lambda w: 0.25 * w @ w + 3.0 * np.logaddexp(0, -rows @ w).sum(), np.zeros(3), tol=1e-8)
+    model = PoincareLogisticRegression(C=3.0, tol=1e-12, fit_intercept=fit_intercept).fit(X, y)
+    rows = np.where(y == "right", 1.0, -1.0)[:, None] * explicit_rows(X, frechet_mean(X), fit_intercept)
+    start = np.zeros(rows.shape[1])
+    due = minimize(lambda w: 0.25 * w @ w + 3.0 * np.logaddexp(0, -rows @ w).sum(), start, tol=1e-8)
     assert model.coef_.shape == (1, 3)
+    assert model.intercept_.shape == (1,)
     assert model.reference_.shape == (1, 2)
     assert model.primal_[0] == pytest.approx(due.fun, rel=1e-9)
-    assert np.allclose(model.coef_[0], due.x, atol=1e-3)
+    assert np.allclose(model.coef_[0], due.x[:3], atol=1e-3)
+    assert model.intercept_[0] == pytest.approx(10 * due.x[3:].sum(), abs=1e-3)
     assert model.decision_function(X).shape == (600,)
     assert np.allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
     assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, "right", "left"))
@@ -85,6 +98,8 @@ def test_fitted_attributes_describe_many_classes(mammals):
     X, y = mammals
     model = PoincareLogisticRegression().fit(X, y)
     assert model.coef_.shape == (13, 3)
+    assert model.intercept_.shape == (13,)
+    assert model.intercept_.sum() == pytest.approx(0, abs=1e-8)
     assert np.array_equal(model.reference_, np.tile(model.reference_[0], (13, 1)))
     assert distance(model.reference_[0], frechet_mean(X)) < 1e-9
     assert np.allclose(model.coef_.sum(axis=0), 0, atol=1e-9)
@@ -98,11 +113,14 @@ def test_fitted_attributes_describe_many_classes(mammals):
     assert model.score(X, y) > 0.97
 
 
-def test_verify_recomputes_the_certificate():
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_verify_recomputes_the_certificate(fit_intercept):
     X, y = three_classes()
     weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], len(y))
     for labels in (y, y == 1):
-        model = PoincareLogisticRegression(C=7.0, class_weight="balanced", curvature=-0.5, tol=1e-4)
+        model = PoincareLogisticRegression(
+            C=7.0, fit_intercept=fit_intercept, class_weight="balanced", curvature=-0.5, tol=1e-4
+        )
         certificate = model.fit(X, labels, weights).verify(X, labels, weights)
         assert certificate.primal[0] == pytest.approx(model.primal_[0], rel=1e-12)
         assert certificate.gap[0] == pytest.approx(model.dual_gap_[0], abs=1e-12)
@@ -119,19 +137,21 @@ def test_verify_finds_a_forged_certificate_and_asks_for_the_data_of_fit():
     with pytest.raises(ValueError, match=r"300 rows; got 299 rows.\nPass the data of fit"):
         model.verify(X[1:], y[1:])
     assert model.verify(X, np.roll(y, 1)).gap[0] > 1
-    model.coef_ = 1.1 * model.coef_
+    model.intercept_ = model.intercept_ + np.array([0.1, -0.1, 0.0])
+    assert model.verify(X, y).gap[0] > 1e-4
+    model.fit(X, y).coef_ = 1.1 * model.coef_
     assert model.verify(X, y).gap[0] > 1e-4
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from(["mean", "means"]))
-def test_an_isometry_changes_no_probability(seed, K, reference):
+@given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from(["mean", "means"]), st.booleans())
+def test_an_isometry_changes_no_probability(seed, K, reference, fit_intercept):
     rng = np.random.default_rng(seed)
     X, y = three_classes(seed, n=120, d=3, K=K)
     turn, shift = np.linalg.qr(rng.standard_normal((3, 3)))[0], at_gap(rng, 3, 1e-2, 1.0)
     moved = translate(rotate(X, turn), shift)
-    here = PoincareLogisticRegression(reference, tol=1e-10).fit(X, y)
-    there = PoincareLogisticRegression(reference, tol=1e-10).fit(moved, y)
+    here = PoincareLogisticRegression(reference, fit_intercept=fit_intercept, tol=1e-10).fit(X, y)
+    there = PoincareLogisticRegression(reference, fit_intercept=fit_intercept, tol=1e-10).fit(moved, y)
     assert there.primal_[0] == pytest.approx(here.primal_[0], rel=1e-6)
     assert np.allclose(there.predict_proba(moved), here.predict_proba(X), atol=1e-4)
 
@@ -142,6 +162,7 @@ def test_order_of_rows_changes_nothing_beyond_the_tolerance(mammals):
     one, other = (PoincareLogisticRegression(tol=1e-10).fit(X[index], y[index]) for index in (slice(None), order))
     assert np.array_equal(one.reference_, other.reference_)
     assert np.allclose(one.coef_, other.coef_, rtol=1e-6, atol=1e-6)
+    assert np.allclose(one.intercept_, other.intercept_, rtol=1e-6, atol=1e-5)
 
 
 def test_copies_are_weights_and_no_weight_is_absence():
@@ -151,6 +172,7 @@ def test_copies_are_weights_and_no_weight_is_absence():
     copied = PoincareLogisticRegression(tol=1e-10).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert np.array_equal(weighted.reference_, copied.reference_)
     assert np.allclose(weighted.coef_, copied.coef_, rtol=1e-6, atol=1e-6)
+    assert np.allclose(weighted.intercept_, copied.intercept_, rtol=1e-6, atol=1e-5)
     assert weighted.primal_[0] == pytest.approx(copied.primal_[0], rel=1e-9)
 
 
@@ -159,6 +181,7 @@ def test_class_weights_are_sample_weights():
     by_class = PoincareLogisticRegression(class_weight={0: 3.0, 2: 0.5}).fit(X, y)
     by_row = PoincareLogisticRegression().fit(X, y, np.array([3.0, 1.0, 0.5])[y])
     assert np.array_equal(by_class.coef_, by_row.coef_)
+    assert np.array_equal(by_class.intercept_, by_row.intercept_)
     with pytest.raises(ValueError, match="All 300 weights are 0"):
         PoincareLogisticRegression(class_weight=dict.fromkeys(range(3), 0.0)).fit(X, y)
 
@@ -179,8 +202,10 @@ def test_cuts_change_nothing_beyond_the_tolerance_and_threads_not_a_bit(monkeypa
         with threadpool_limits(blas):
             found.append(PoincareLogisticRegression(tol=1e-10, n_jobs=n_jobs).fit(X, y))
     assert np.allclose(found[0].coef_, whole.coef_, rtol=1e-6, atol=1e-6)
-    assert np.array_equal(found[0].coef_, found[1].coef_)
-    assert np.array_equal(found[0].coef_, found[2].coef_)
+    assert np.allclose(found[0].intercept_, whole.intercept_, rtol=1e-6, atol=1e-5)
+    for other in found[1:]:
+        assert np.array_equal(found[0].coef_, other.coef_)
+        assert np.array_equal(found[0].intercept_, other.intercept_)
 
 
 def test_blas_has_one_thread_during_the_fit_and_its_own_after_it(monkeypatch):
@@ -270,10 +295,10 @@ def test_float32_points_give_the_same_boundary():
 
 @pytest.mark.parametrize("c", [1.0, 0.2, 4.0])
 @pytest.mark.parametrize("d", [1, 2, 4])
-def test_boundary_of_two_classes_is_where_their_scores_are_equal(c, d):
+def test_boundary_without_intercept_is_the_hyperplane_where_scores_are_equal(c, d):
     """sign(score_a - score_b) is the side, and the log-odds is (ρ / sinh ρ) ‖w‖ sinh(√c signed distance)."""
     X, y = three_classes(3, d=d, K=4, c=c)
-    model = PoincareLogisticRegression(curvature=-c).fit(X, y)
+    model = PoincareLogisticRegression(C=300.0, fit_intercept=False, curvature=-c).fit(X, y)
     centre, points = model.reference_[0], cloud(np.random.default_rng(4), 500, d, c, smallest_gap=1e-3)
     scores = model.decision_function(points)
     rho = np.sqrt(c) * distance(points, centre, c=c)
@@ -292,20 +317,55 @@ def test_boundary_of_two_classes_is_where_their_scores_are_equal(c, d):
     assert drawn >= 6
 
 
+@pytest.mark.parametrize("c", [1.0, 0.2, 4.0])
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_hyperplane_touches_the_boundary_at_its_point_nearest_to_the_centre(c, d):
+    """Scores are equal at p, the slope there is (ρ / sinh ρ) ‖w‖ along w, and scores keep their order nearer by."""
+    X, y = three_classes(3, d=d, K=4, c=c)
+    model = PoincareLogisticRegression(curvature=-c).fit(X, y)
+    centre, ways = model.reference_[0], np.random.default_rng(4).standard_normal((500, d))
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    drawn = 0
+    for a, b in [(a, b) for a in range(4) for b in range(4) if a != b]:
+
+        def odds(points, a=a, b=b):
+            scores = model.decision_function(points)
+            return scores[:, a] - scores[:, b]
+
+        try:
+            w, p = model.hyperplane_between(a, b)
+        except ValueError:
+            inside = from_frame(np.geomspace(1e-3, 12, 500)[:, None] / np.sqrt(c) * ways, centre, c=c)
+            assert len(set(np.sign(odds(inside)))) == 1
+            continue
+        scale = np.abs(model.coef_).max() + np.abs(model.intercept_).max()
+        assert odds(p[None])[0] == pytest.approx(0, abs=1e-9 * scale)
+        far = distance(centre, p, c=c)
+        nearer = from_frame(np.random.default_rng(5).uniform(0, 0.999 * far, (500, 1)) * ways, centre, c=c)
+        assert np.all(np.sign(odds(nearer)) == np.sign(odds(centre[None])))
+        around = from_frame(1e-4 / np.sqrt(c) * ways, p, c=c)
+        rho = np.sqrt(c) * far
+        due = rho / np.sinh(rho) * np.linalg.norm(w) * np.sinh(np.sqrt(c) * signed_distance(around, w, p, c=c))
+        assert np.allclose(odds(around), due, rtol=0, atol=1e-7 * scale)
+        drawn += 1
+    assert drawn >= 6
+
+
 def test_boundary_of_a_binary_model_is_that_of_its_decision_function(overlapping):
     X, y = overlapping
-    model = PoincareLogisticRegression().fit(X, y)
+    model = PoincareLogisticRegression(fit_intercept=False).fit(X, y)
     w, p = model.hyperplane_between("right", "left")
     assert np.array_equal(signed_distance(X, w, p) > 0, model.predict(X) == "right")
     assert np.allclose(model.hyperplane_between("left", "right")[0], -w)
     assert model.decision_function(p[None])[0] == pytest.approx(0, abs=1e-9)
 
 
-def test_classes_without_a_boundary_are_told():
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_classes_without_a_boundary_are_told(fit_intercept):
     rng = np.random.default_rng(0)
     X = 0.5 * cloud(rng, 400, 2, 1.0)
     y = np.where(rng.random(400) < 0.02, "rare", "common")
-    model = PoincareLogisticRegression(C=0.01).fit(X, y)
+    model = PoincareLogisticRegression(C=0.01, fit_intercept=fit_intercept).fit(X, y)
     assert set(model.predict(cloud(rng, 500, 2, 1.0, 1e-6))) == {"common"}
     for pair in (("rare", "common"), ("common", "rare")):
         with pytest.raises(ValueError, match=r"no boundary between .*: 'common' is likelier in the whole ball"):
@@ -316,6 +376,24 @@ def test_classes_without_a_boundary_are_told():
         model.hyperplane_between("rare", "rare")
     with pytest.raises(NotFittedError):
         PoincareLogisticRegression().hyperplane_between("rare", "common")
+
+
+@pytest.mark.parametrize(
+    ("u", "level", "verdict"),
+    [
+        ([0, 0, 0], 0, "they are equally"),
+        ([-1e-3, 0, 1e-3], 1, "0 is"),
+        ([1e-3, 0, 1e-3], -1, "1 is"),
+        ([-1, 0, 0], 1, "1 is"),
+    ],
+)
+def test_the_likelier_of_two_classes_without_a_boundary_is_named(u, level, verdict):
+    """The second and third have a boundary beyond all points that float64 holds, the last one that is a point."""
+    model = PoincareLogisticRegression("origin").fit(*three_classes())
+    model.coef_[1] = model.intercept_[1] = 0.0
+    model.coef_[0], model.intercept_[0] = u, level
+    with pytest.raises(ValueError, match=f"no boundary between 0 and 1: {verdict} likel.* in the whole ball"):
+        model.hyperplane_between(0, 1)
 
 
 @pytest.mark.parametrize("reference", ["origin", "mean", "means", [0.1, 0.2], lambda X, y, weights, c: X[y == 0][0]])
@@ -382,6 +460,26 @@ def test_warm_start_begins_at_the_previous_solution(K):
     assert model.n_iter_[0] < cold
     assert model.primal_[0] == pytest.approx(fresh.primal_[0], rel=2e-6)
     assert model.fit(*three_classes(K=K + 1)).coef_.shape == (K + 1, 3)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_warm_start_goes_on_with_an_intercept_or_without(K):
+    X, y = three_classes(K=K)
+    model = PoincareLogisticRegression(warm_start=True).fit(X, y)
+    for fit_intercept in (False, True):
+        model.set_params(fit_intercept=fit_intercept).fit(X, y)
+        fresh = PoincareLogisticRegression(fit_intercept=fit_intercept).fit(X, y)
+        assert model.primal_[0] == pytest.approx(fresh.primal_[0], rel=2e-6)
+        assert model.intercept_.any() == fit_intercept
+
+
+def test_an_intercept_gives_a_rare_class_its_share():
+    """The penalty falls on it a hundred times less: where points tell nothing, probabilities are the shares."""
+    X = np.zeros((1000, 2))
+    y = np.where(np.arange(1000) < 10, "rare", "common")
+    share = {fit: PoincareLogisticRegression(C=0.1, fit_intercept=fit).fit(X, y) for fit in (True, False)}
+    off = {fit: abs(model.predict_proba(X)[0, 1] - 0.01) for fit, model in share.items()}
+    assert off[True] < 1e-3 < 1e-2 < off[False]
 
 
 def test_verbose_prints_a_line_per_pass(capsys):

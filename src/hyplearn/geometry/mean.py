@@ -117,11 +117,17 @@ def _all_alike(X, weights):  # type: ignore[no-untyped-def]
 class _MeanEquations:
     """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1."""
 
-    def __init__(self, X: Array, rooms: Array, weights: Array, m: Array, c: float) -> None:
+    along: Array
+    base: Array
+    radial: Array
+
+    def __init__(
+        self, X: Array, rooms: Array, weights: Array, m: Array, c: float, numbers: Array | None = None
+    ) -> None:
         self.X, self.rooms, self.weights, self.m, self.c = X, rooms, weights, m, c
         self.room = float(gap(m, c=c))
         d = X.shape[1]
-        sums, self.curvature = np.zeros(d), None
+        sums, self.curvature, self.numbers = np.zeros(d), None, numbers
         if d <= FEW_DIMENSIONS:
             self.curvature = np.zeros((d, d))
             self.stiffness, base, self.variance = _newton_equations(
@@ -129,7 +135,8 @@ class _MeanEquations:
             )
         else:
             # Row i in frame coordinates is along_i (x_i - m) + base_i m.
-            self.along, self.base, self.radial = (np.empty(len(X)) for _ in range(3))
+            self.numbers = np.empty((3, len(X))) if numbers is None else numbers
+            self.along, self.base, self.radial = self.numbers
             self.stiffness, base, self.variance = _equations(
                 X, unrolled(m), rooms, weights, self.room, c, self.along, self.base, self.radial, sums
             )
@@ -137,8 +144,8 @@ class _MeanEquations:
         self.residual = float(np.linalg.norm(self.gradient))
 
     def at(self, m: Array) -> "_MeanEquations":
-        """The same at another point."""
-        return _MeanEquations(self.X, self.rooms, self.weights, m, self.c)
+        """The same at another point, which takes over the numbers: after Newton's step they are needed no more."""
+        return _MeanEquations(self.X, self.rooms, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
         """The step at whose end the quadratic model of the objective is least, or near it in many dimensions."""

@@ -1,0 +1,135 @@
+"""The hyperplane that touches a boundary, against zeros found by bisection on rays from the centre."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hyplearn.estimators.boundary import touching_hyperplane
+from hyplearn.geometry import distance, side, signed_distance
+from hyplearn.tangent import cone_coordinates, from_frame
+
+RADII = np.linspace(0, 12, 601)[1:]
+
+
+def log_odds(radii, slopes, u0, b):
+    """f on rays from the centre, where ⟨u, v⟩ is the radius times a slope."""
+    return u0 * radii / np.tanh(radii) + slopes * radii + b
+
+
+def zeros(u, b, ways):
+    """Frame coordinates of zeros on rays: where f changes its sign between two radii, bisected."""
+    slopes = ways @ u[1:]
+    values = np.sign(log_odds(RADII, slopes[:, None], u[0], b))
+    ray, place = np.nonzero(values[:, 1:] != values[:, :-1])
+    low, high = RADII[place], RADII[place + 1]
+    for _ in range(50):
+        middle = (low + high) / 2
+        beyond = np.sign(log_odds(middle, slopes[ray], u[0], b)) != values[ray, place]
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return low[:, None] * ways[ray]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([1.0, 0.3, 5.0]))
+def test_zeros_are_no_nearer_than_p_and_all_on_one_side(seed, d, c):
+    """A zero at distance ρ lies b (ρ coth ρ - t coth t) times a positive number above the hyperplane at distance t."""
+    rng = np.random.default_rng(seed)
+    *u, b = rng.standard_normal(d + 2) * 10 ** rng.uniform(-2, 2, d + 2)
+    u = np.array(u)
+    centre = from_frame(rng.standard_normal(d) / np.sqrt(c), np.zeros(d), c=c)
+    ways = rng.standard_normal((200, d))
+    ways = np.vstack([ways / np.linalg.norm(ways, axis=1, keepdims=True), u[1:] / np.linalg.norm(u[1:])])
+    ways = np.vstack([ways, -ways[-1:]])
+    found = from_frame(zeros(u, b, ways) / np.sqrt(c), centre, c=c)
+    touching = touching_hyperplane(u, b, centre, c=c)
+    if touching is None:
+        assert len(found) == 0
+        return
+    w, p = touching
+    radius = np.sqrt(c) * distance(centre, p, c=c)
+    assume(RADII[0] < radius < RADII[-2])
+    scale = np.abs(u).max() * (1 + radius) + abs(b)
+    assert cone_coordinates(p[None], centre, c=c)[0] @ u + b == pytest.approx(0, abs=1e-10 * scale)
+    away = np.sqrt(c) * distance(found, centre, c=c)
+    assert away.min() == pytest.approx(radius, rel=1e-6)
+    heights = np.sign(b) * np.sinh(np.sqrt(c) * signed_distance(found, w, p, c=c))
+    assert np.all(heights >= -1e-6 * np.exp(away))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3))
+def test_normal_points_to_where_the_log_odds_grow(seed, d):
+    rng = np.random.default_rng(seed)
+    u, b, centre = rng.standard_normal(d + 1), rng.standard_normal(), from_frame(rng.standard_normal(d), np.zeros(d))
+    touching = touching_hyperplane(u, b, centre, c=1.0)
+    assume(touching is not None)
+    w, p = touching
+    assume(distance(centre, p) < 10)
+    ahead, behind = (from_frame(h * w / np.linalg.norm(w), p) for h in (1e-6, -1e-6))
+    values = cone_coordinates([ahead, behind], centre) @ u + b
+    rho = distance(centre, p)
+    slope = np.linalg.norm(w) * rho / np.sinh(rho)
+    assert (values[0] - values[1]) / 2e-6 == pytest.approx(slope, rel=1e-3, abs=1e-6)
+
+
+@given(st.integers(0, 10**6))
+def test_a_small_intercept_moves_the_hyperplane_a_little(seed):
+    """The closed form without intercept is the limit of Newton's method with one."""
+    u = np.random.default_rng(seed).standard_normal(3)
+    assume(abs(u[0]) < 0.95 * np.linalg.norm(u[1:]))
+    (w, p), (v, q) = (touching_hyperplane(u, b, np.array([0.3, 0.2]), c=1.0) for b in (0.0, 1e-9))
+    assert np.allclose(w, v, rtol=0, atol=1e-7)
+    assert np.allclose(p, q, rtol=0, atol=1e-7)
+
+
+def test_the_nearer_of_two_zeros_is_taken():
+    """On the axis 10 t coth t + t - 12 has a zero on each side of the centre, 10 t coth t + 7 t - 7 two on one side."""
+    origin = np.zeros(1)
+    for u, b in (([10.0, 1.0], -12.0), ([10.0, 7.0], -7.0)):
+        _, p = touching_hyperplane(np.array(u), b, origin, c=1.0)
+        roots = 2 * np.arctanh(np.abs(from_frame(zeros(np.array(u), b, np.array([[1.0], [-1.0]])), origin)))
+        assert len(roots) == 2
+        assert 2 * np.arctanh(abs(p[0])) == pytest.approx(roots.min(), rel=1e-9)
+
+
+def test_a_sphere_around_the_centre_is_touched_from_outside():
+    w, p = touching_hyperplane(np.array([-1.0, 0.0, 0.0]), 2.0, np.array([0.2, 0.1]), c=1.0)
+    rho = distance(p, [0.2, 0.1])
+    assert rho / np.tanh(rho) == pytest.approx(2)
+    assert side([0.2, 0.1], w, p) == 1
+
+
+@pytest.mark.parametrize("direction", [[0.0, 1.0], [1.0, 0.0]])
+def test_a_boundary_through_the_centre_touches_there(direction):
+    w, p = touching_hyperplane(np.array([3.0, *direction]), -3.0, np.array([0.2, 0.1]), c=1.0)
+    assert np.allclose(p, [0.2, 0.1])
+    assert np.allclose(w, direction)
+
+
+@pytest.mark.parametrize(
+    ("u", "b"),
+    [
+        ([0.0, 0.0, 0.0], 0.0),
+        ([0.0, 0.0, 0.0], 1.0),
+        ([1.0, 0.0, 0.0], 0.0),
+        ([1.0, 0.0, 0.0], 1.0),
+        ([1.0, 0.0, 0.0], -1.0),
+        ([1.0, 0.6, 0.8], 0.0),
+        ([1.0, 0.6, 0.8], 0.1),
+        ([-2.0, 1.0, 0.0], -1.0),
+        ([2.0, 1.0, 0.0], -1.5),
+        ([0.0, 1e-3, 0.0], 1.0),
+        ([-1e-3, 1e-3, 0.0], 1.0),
+    ],
+)
+def test_without_a_zero_there_is_no_hyperplane(u, b):
+    """The last two have one only beyond all points that float64 holds."""
+    assert touching_hyperplane(np.array(u), b, np.zeros(2), c=1.0) is None
+
+
+def test_zeros_that_no_float_reaches_are_none():
+    """36 from the centre is inside towards the middle of the ball and outside away from it."""
+    centre = from_frame([0.0, 10.0], np.zeros(2))
+    w, p = touching_hyperplane(np.array([0.0, 0.0, 1.0]), 36.0, centre, c=1.0)
+    assert distance(centre, p) == pytest.approx(36, abs=0.1)
+    assert side(centre, w, p) == 1
+    assert touching_hyperplane(np.array([0.0, 0.0, -1.0]), 36.0, centre, c=1.0) is None
