@@ -1,11 +1,12 @@
 """Mammals in the disk: a real hierarchy, classified by order, beside Euclidean classifiers with intercept.
 
 The 1,170 mammals of WordNet stand in the Poincaré disk as a tree. Every classifier sees the same two coordinates and
-the same folds; each tunes its C by an inner cross-validation, so that none loses by a poor default. Writes
-``out/mammals.png``.
+the same folds. The rivals tune their C by an inner cross-validation, so that none loses by a poor default; ours are as
+they come. Writes ``out/mammals.png``.
 """
 
 import time
+import warnings
 from pathlib import Path
 
 import matplotlib
@@ -18,12 +19,10 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
-from hyplearn import TangentSpace
+from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace
 from hyplearn.datasets import load_mammals
-from hyplearn.geometry import ball_to_hyperboloid
 from hyplearn.plotting import BoundaryDisplay
 
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -43,33 +42,37 @@ def softmax(**kwargs):
 
 MODELS = {
     "largest class": DummyClassifier(),
-    "Euclidean SVM, with intercept": tuned(LinearSVC(dual=False, max_iter=10_000)),
-    "Euclidean softmax, with intercept": tuned(softmax()),
-    "softmax in the tangent space at the mean": tuned(TangentSpace("mean"), softmax()),
-    "softmax with geodesic boundaries": tuned(FunctionTransformer(ball_to_hyperboloid), softmax(fit_intercept=False)),
+    "Euclidean SVM, C tuned": tuned(LinearSVC(dual=False, max_iter=10_000)),
+    "Euclidean softmax, C tuned": tuned(softmax()),
+    "softmax in the tangent space at the mean, C tuned": tuned(TangentSpace("mean"), softmax()),
+    "PoincareSVC": PoincareSVC(),
+    "PoincareLogisticRegression": PoincareLogisticRegression(),
 }
 
 
 def main():
+    warnings.filterwarnings("ignore", "Probabilities of classes")  # some orders have a handful of members
     mammals = load_mammals()
     X, y = mammals.data, mammals.target
     print(f"{len(X)} mammals of WordNet in the Poincaré disk, {len(mammals.target_names)} classes.")
-    print("Accuracy by 5-fold cross-validation; C of every model tuned inside each training fold.\n")
-    print(f"{'classifier':44} accuracy    std   time")
+    print(
+        "Accuracy by 5-fold cross-validation; rivals tune their C inside each training fold, ours have their defaults.\n"
+    )
+    print(f"{'classifier':50} accuracy    std   time")
     for name, model in MODELS.items():
         start = time.perf_counter()
         scores = cross_val_score(model, X, y, cv=FOLDS)
-        print(f"{name:44} {scores.mean():7.1%} {scores.std():6.1%} {time.perf_counter() - start:5.1f} s", flush=True)
+        print(f"{name:50} {scores.mean():7.1%} {scores.std():6.1%} {time.perf_counter() - start:5.1f} s", flush=True)
     picture = draw(mammals, Path("out") / "mammals.png")
-    print(f"\nThe disk with the geodesic boundaries is in {picture}.")
+    print(f"\nThe disk with the regions of two of them is in {picture}.")
 
 
 def draw(mammals, path):
-    """The tree, and beside it the regions of the Euclidean and of the geodesic classifier."""
+    """The tree over the regions of the best Euclidean classifier, and over those of ours."""
     X, y = mammals.data, mammals.target
     edges = np.stack([np.arange(1, len(X)), mammals.parents[1:]], axis=1)
     figure, axes = plt.subplots(1, 2, figsize=(15, 7), layout="constrained")
-    for ax, name in zip(axes, ("Euclidean softmax, with intercept", "softmax with geodesic boundaries"), strict=True):
+    for ax, name in zip(axes, ("Euclidean softmax, C tuned", "PoincareLogisticRegression"), strict=True):
         model = MODELS[name].fit(X, y)
         last = ax is axes[-1]
         BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax=ax, legend=last)

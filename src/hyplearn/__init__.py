@@ -7,6 +7,7 @@ from hyplearn.baselines import HyperboloidSVC
 from hyplearn.estimators import (
     ExpMap,
     PoincareLogisticRegression,
+    PoincareLogisticRegressionCV,
     PoincarePerceptron,
     PoincareSecondOrderPerceptron,
     PoincareSVC,
@@ -18,6 +19,7 @@ __all__ = [
     "ExpMap",
     "HyperboloidSVC",
     "PoincareLogisticRegression",
+    "PoincareLogisticRegressionCV",
     "PoincarePerceptron",
     "PoincareSVC",
     "PoincareSecondOrderPerceptron",

@@ -1,6 +1,7 @@
 """The scikit-learn face of hyplearn."""
 
 from hyplearn.estimators.logistic import PoincareLogisticRegression
+from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
 from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.estimators.svc import PoincareSVC
 from hyplearn.estimators.transformers import ExpMap, TangentSpace
@@ -8,6 +9,7 @@ from hyplearn.estimators.transformers import ExpMap, TangentSpace
 __all__ = [
     "ExpMap",
     "PoincareLogisticRegression",
+    "PoincareLogisticRegressionCV",
     "PoincarePerceptron",
     "PoincareSVC",
     "PoincareSecondOrderPerceptron",
