@@ -48,8 +48,10 @@ bench: install ## speed beside rivals, as ratios in one run
 reproduce: install ## the paper's tables, into experiments/results
 	@echo "==> Table I: updates of the perceptrons (a minute or two)"
 	@$(BIN)/python experiments/table1.py
-	@echo "==> Reference points: every strategy on published and synthetic sets (ten minutes or so)"
+	@echo "==> Reference points: every strategy on published and synthetic sets (a quarter of an hour)"
 	@$(BIN)/python experiments/reference_points.py
+	@echo "==> Many classes: our classifiers beside those one would otherwise take (a quarter of an hour)"
+	@$(BIN)/python experiments/comparison.py
 
 clean: ## remove .venv and everything generated
 	rm -rf $(VENV) out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

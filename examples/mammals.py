@@ -55,9 +55,7 @@ def main():
     mammals = load_mammals()
     X, y = mammals.data, mammals.target
     print(f"{len(X)} mammals of WordNet in the Poincaré disk, {len(mammals.target_names)} classes.")
-    print(
-        "Accuracy by 5-fold cross-validation; rivals tune their C inside each training fold, ours have their defaults.\n"
-    )
+    print("Accuracy by 5-fold cross-validation; rivals tune C inside each training fold, ours have defaults.\n")
     print(f"{'classifier':50} accuracy    std   time")
     for name, model in MODELS.items():
         start = time.perf_counter()
