@@ -283,7 +283,7 @@ class OneVsRest(BallClassifier):
         for k, label in enumerate(self.classes_):
             rows = np.flatnonzero((codes == k) & (weights > 0))
             different, ranks = np.unique(np.round(scores[rows] / scale, SAME_SCORE), return_inverse=True)
-            if len(different) < self.folds:
+            if 0 < len(different) < self.folds:
                 few.append(f"{label} ({len(different)})")
             if len(different) > 1:
                 folds[rows] = (np.ravel(ranks) + k) % self.folds
