@@ -123,6 +123,22 @@ def test_held_out_scores_come_from_fits_without_the_row(classifier):
     assert np.allclose(model.sigmoids_, due, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Probabilities of classes")
+def test_probabilities_are_as_sharp_as_held_out_rows_ask_for():
+    """Sigmoids that are only scaled to the sum 1 are far from sure enough; what held-out rows ask for is near the best."""
+    X, y = load_mammals(return_X_y=True)
+    half = np.random.default_rng(0).permutation(len(X)) % 2 == 0
+    model = PoincareSVC("means").fit(X[half], y[half])
+    predicted, asked = model.predict(X[~half]), model.sharpness_
+    losses = []
+    for power in (1.0, asked, 10.0):
+        model.sharpness_ = power
+        losses.append(log_loss(y[~half], model.predict_proba(X[~half])))
+        assert np.array_equal(model.predict(X[~half]), predicted)
+    assert losses[1] < 0.9 * min(losses[0], losses[2])
+    assert PoincareSVC("means", calibration="training").fit(X[half], y[half]).sharpness_ == 1
+
+
 def test_two_classes_are_equally_likely_on_the_boundary_unless_held_out_rows_object():
     X, y, p, _ = make_ball_classification(2000, 2, margin=0.01, random_state=0)
     overlapping = cloud(np.random.default_rng(0), 600, 2, 1.0)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -23,6 +24,8 @@ CALIBRATIONS = ("cross-fitted", "training", None)
 # Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
 # that an interrupt is answered at once.
 SMALL_PROBLEM = 10**7
+# Bounds of the exponent of probabilities: on few rows without an error the best would be infinite.
+SHARPNESS = (0.1, 10.0)
 # Digits to which two scores are one: copies of a row, whose last bits may depend on where they stand.
 SAME_SCORE = 9
 
@@ -45,7 +48,8 @@ class OneVsRest(BallClassifier):
     Rows that were held out decide what sigmoids may change. Of two classes both are equally likely on the boundary
     itself, unless such rows say clearly that they are so at some distance from it: on one of its equidistants, which
     then is where ``predict`` changes. Of more, each class has a sigmoid of its own, unless the largest distance is
-    clearly right more often: then one sigmoid serves all.
+    clearly right more often: then one sigmoid serves all. The sigmoids of a point are raised to the power that makes
+    held-out rows most likely and scaled to the sum 1, which changes no prediction.
 
     Subclasses learn boundaries, know the distances to them, and call :meth:`_calibrate` at the end of ``fit``.
     """
@@ -55,6 +59,7 @@ class OneVsRest(BallClassifier):
     n_jobs: int | None
     reference_: Array
     sigmoids_: Array
+    sharpness_: float
     shift_: float
 
     @abstractmethod
@@ -145,7 +150,7 @@ class OneVsRest(BallClassifier):
 
     @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class: Platt's sigmoids of the scores, scaled to the sum 1.
+        """Probability of each class: Platt's sigmoids of the scores, of more than two classes scaled to the sum 1.
 
         Parameters
         ----------
@@ -180,7 +185,7 @@ class OneVsRest(BallClassifier):
         if len(self.classes_) == 2:
             logits = self._logits(X)
             return -np.logaddexp(0, np.hstack([logits, -logits]))
-        chances = _log_sigmoids(self._scores_of(X), self.sigmoids_)
+        chances = self.sharpness_ * _log_sigmoids(self._scores_of(X), self.sigmoids_)
         return chances - logsumexp(chances, axis=1, keepdims=True)
 
     def _check_calibration(self) -> None:
@@ -191,7 +196,7 @@ class OneVsRest(BallClassifier):
 
     def _forget_calibration(self) -> None:
         """Probabilities of an earlier fit hold no more."""
-        for name in ("sigmoids_", "shift_"):
+        for name in ("sigmoids_", "sharpness_", "shift_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -215,7 +220,9 @@ class OneVsRest(BallClassifier):
             if _errs_clearly_less(farthest, likeliest, weights):
                 repeated = np.repeat(weights, self._n_problems)
                 sigmoids[:] = fit_sigmoid(held_out.ravel(), positive.ravel(), repeated, pinned=True)
-        self.sigmoids_ = sigmoids
+        self.sigmoids_, self.sharpness_ = sigmoids, 1.0
+        if self.calibration == "cross-fitted" and len(self.classes_) > 2:
+            self.sharpness_ = _best_sharpness(_log_sigmoids(held_out, sigmoids), positive, weights)
         if len(self.classes_) == 2:
             slope, offset = sigmoids[0]
             self.shift_ = float(-offset / slope) if slope > 0 else 0.0
@@ -302,6 +309,20 @@ class OneVsRest(BallClassifier):
 def _log_sigmoids(scores: Array, sigmoids: Array) -> Array:
     """Logarithms of the sigmoids of scores, exact where these are too small for a float."""
     return -np.logaddexp(0, -(scores * sigmoids[:, 0] + sigmoids[:, 1]))
+
+
+def _best_sharpness(chances: Array, positive: Array, weights: Array) -> float:
+    r"""The exponent β of the least log-loss of :math:`P_k \propto \sigma_k^\beta`, given logarithms of the sigmoids.
+
+    Of K answers to K questions asked one by one, each is less sure than their consensus; β = 1 would leave it at that.
+    """
+
+    def loss(log_beta: float) -> float:
+        scaled = np.exp(log_beta) * chances
+        return float(weights @ (logsumexp(scaled, axis=1) - scaled[positive])) / float(weights.sum())
+
+    found = minimize_scalar(loss, bounds=np.log(SHARPNESS), method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(found.x))
 
 
 def _argmax_is_right(scores: Array, positive: Array) -> Array:

@@ -292,6 +292,8 @@ class PoincarePerceptron(_PerceptronClassifier):
         Least signed hyperbolic distance of a training point to its boundary; NaN where the last pass had mistakes.
     sigmoids_ : ndarray of shape (n_problems, 2)
         Slope and offset of each sigmoid; not there without calibration and after ``partial_fit``.
+    sharpness_ : float
+        Of more than two classes: the power of the sigmoids to which probabilities are proportional; 1 for "training".
     shift_ : float
         Of two classes: the score at which both are equally likely, for "cross-fitted" the signed distance from the
         boundary; 0 unless held-out rows clearly ask for another. There with ``sigmoids_``.
@@ -340,7 +342,7 @@ class PoincareSecondOrderPerceptron(_PerceptronClassifier):
 
     Attributes
     ----------
-    classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_, sigmoids_
+    classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_, sigmoids_, sharpness_, shift_
         As in :class:`PoincarePerceptron`.
     mistake_bound_ : ndarray of shape (n_problems,)
         The most updates that the second-order theorem allows, ``mistake_bounds_["second_order"]``; NaN where no
