@@ -125,7 +125,7 @@ def test_held_out_scores_come_from_fits_without_the_row(classifier):
 
 @pytest.mark.filterwarnings("ignore:Probabilities of classes")
 def test_probabilities_are_as_sharp_as_held_out_rows_ask_for():
-    """Sigmoids that are only scaled to the sum 1 are far from sure enough; what held-out rows ask for is near the best."""
+    """Sigmoids that are only scaled to the sum 1 are far from sure enough; held-out rows know better."""
     X, y = load_mammals(return_X_y=True)
     half = np.random.default_rng(0).permutation(len(X)) % 2 == 0
     model = PoincareSVC("means").fit(X[half], y[half])
