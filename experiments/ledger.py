@@ -1,7 +1,7 @@
 """Measurements that survive a kill: every finished cell is a line of a file, and a restart skips what is there.
 
-The lines of an unfinished run stand in ``name.part.jsonl``, whose first line is the configuration and the versions. A run
-of the same configuration goes on from there; any other begins anew. When all cells are measured, they become
+The lines of an unfinished run stand in ``name.part.jsonl``, whose first line is the configuration and the versions. A
+run of the same configuration goes on from there; any other begins anew. When all cells are measured, they become
 ``name.csv``: until then older results stay whole, and a finished run is never mistaken for one to go on with.
 """
 

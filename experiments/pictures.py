@@ -5,6 +5,7 @@ import matplotlib
 matplotlib.use("Agg")  # no window: the pictures go to files
 
 import matplotlib.pyplot as plt
+from matplotlib.collections import PathCollection
 
 # Identifiers in an SVG are hashes of this and of what they name, not of the clock.
 plt.rcParams["svg.hashsalt"] = "hyplearn"
@@ -18,7 +19,7 @@ def save(figure, folder, name):
     folder.mkdir(parents=True, exist_ok=True)
     for ax in figure.axes:
         for collection in ax.collections:
-            collection.set_rasterized(True)
+            collection.set_rasterized(isinstance(collection, PathCollection))
     figure.savefig(folder / f"{name}.png", dpi=DPI)
     figure.savefig(folder / f"{name}.svg", dpi=DPI, metadata={"Date": None})
     plt.close(figure)
