@@ -85,6 +85,18 @@ def fewer_updates(results):
     )
 
 
+def hyperboloid_perceptron(results):
+    """The hyperboloid perceptron of Weber et al. does not converge."""
+    rows = results["table1"]
+    outcomes = [row["hyperboloid"] for row in rows]
+    return Finding(
+        f"of {len(rows)} runs on separable data {outcomes.count('converged')} converge within 100 passes, "
+        f"{outcomes.count('undefined')} end in the root of a negative number",
+        HOLDS if "converged" not in outcomes else FAILS,
+        "Each of its updates moves the scores of all points to one side, and its normalisation need not exist.",
+    )
+
+
 def optimum(results):
     """The Poincaré SVM provably converges to a global optimum, independent of d, N and ε."""
     rows = results["synthetic"]
@@ -307,8 +319,8 @@ def pictures_in_many_dimensions(results):
 
 
 CLAIMS = (
-    bound, fewer_updates, optimum, all_accurate, speed, fifty_points, breakdown, wide_margin, euclidean_below,
-    euclidean_in_many_dimensions, complexity, table_again, gain, best, ten_times, no_spread,
+    bound, fewer_updates, hyperboloid_perceptron, optimum, all_accurate, speed, fifty_points, breakdown, wide_margin,
+    euclidean_below, euclidean_in_many_dimensions, complexity, table_again, gain, best, ten_times, no_spread,
     pictures_in_many_dimensions,
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ import matplotlib
 matplotlib.use("Agg")  # no window: the pictures go to files
 
 import matplotlib.pyplot as plt
-from matplotlib.collections import PathCollection
+from matplotlib.collections import PolyCollection
 
 # Identifiers in an SVG are hashes of this and of what they name, not of the clock.
 plt.rcParams["svg.hashsalt"] = "hyplearn"
@@ -15,11 +15,11 @@ DPI = 110
 
 
 def save(figure, folder, name):
-    """Write ``name.png`` and ``name.svg``; points become an image in the SVG, which stays small."""
+    """Write ``name.png`` and ``name.svg``; points, grids and contours are images in the SVG, which stays small."""
     folder.mkdir(parents=True, exist_ok=True)
     for ax in figure.axes:
         for collection in ax.collections:
-            collection.set_rasterized(isinstance(collection, PathCollection))
+            collection.set_rasterized(not isinstance(collection, PolyCollection))
     figure.savefig(folder / f"{name}.png", dpi=DPI)
     figure.savefig(folder / f"{name}.svg", dpi=DPI, metadata={"Date": None})
     plt.close(figure)

@@ -201,7 +201,7 @@ def picture(rows, config, fifths):
                 values = np.array([chosen(rows, value, **{**base, axis: at, "method": method}) for at in places])
                 low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=1)
                 ax.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
-                ax.plot(places, middle, color=colour, linewidth=width, label=method)
+                ax.plot(places, middle, color=colour, linewidth=1.6 if value == "seconds" else width, label=method)
                 ax.plot(places, values.mean(axis=1), "x", color=colour, markersize=6)
             ax.set(xscale="log", xlabel=axis_name, yscale="log" if value == "seconds" else "linear")
             if axis == "d":
