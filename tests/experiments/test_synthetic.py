@@ -53,6 +53,13 @@ def test_a_cell_is_the_same_whenever_it_is_measured(config, rows):
         assert {score: again[score] for score in SCORES} == {score: row[score] for score in SCORES}
 
 
+def test_runs_differ_in_their_points_and_hyperplanes(config):
+    (X, *_, p), (X_other, *_, p_other) = (synthetic.draw(config, 2, 200, 0.01, 1, run) for run in (0, 1))
+    assert not np.any(X_other == X)
+    assert np.linalg.norm(p) == pytest.approx(np.linalg.norm(p_other))
+    assert not np.any(p == p_other)
+
+
 def test_both_sides_have_training_points_however_few(config):
     small = synthetic.Config(held_out=2000)
     for run in range(20):
