@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check test-slow bench reproduce clean
+.PHONY: help install demo test check test-slow bench reproduce reproduce-full clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -45,13 +45,26 @@ test-slow: install ## the tests marked slow
 bench: install ## speed beside rivals, as ratios in one run
 	@for f in benchmarks/bench_*.py; do echo "==> $$f"; $(BIN)/python $$f || exit 1; done
 
-reproduce: install ## the paper's tables, into experiments/results
+reproduce: install ## the paper's tables and figures, small; into experiments/results/quick
 	@echo "==> Table I: updates of the perceptrons (a minute or two)"
+	@$(BIN)/python experiments/table1.py --output experiments/results/quick
+	@echo "==> Synthetic figures: SVMs against dimension, number and margin (three minutes)"
+	@$(BIN)/python experiments/synthetic.py
+	@echo "==> Table II: SVMs on the published embeddings (a minute)"
+	@$(BIN)/python experiments/table2.py
+	@echo "==> Figures: the geometry in pictures (a minute)"
+	@$(BIN)/python experiments/figures.py
+	@echo "==> Claims: what holds"
+	@$(BIN)/python experiments/claims.py
+
+reproduce-full: install ## the same in the paper's sizes, with all comparisons: hours; goes on where it was stopped
 	@$(BIN)/python experiments/table1.py
-	@echo "==> Reference points: every strategy on published and synthetic sets (a quarter of an hour)"
+	@$(BIN)/python experiments/table2.py --full
+	@$(BIN)/python experiments/figures.py
 	@$(BIN)/python experiments/reference_points.py
-	@echo "==> Many classes: our classifiers beside those one would otherwise take (a quarter of an hour)"
 	@$(BIN)/python experiments/comparison.py
+	@$(BIN)/python experiments/synthetic.py --full
+	@$(BIN)/python experiments/claims.py --full
 
 clean: ## remove .venv and everything generated
 	rm -rf $(VENV) out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

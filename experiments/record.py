@@ -13,12 +13,10 @@ import sklearn
 import hyplearn
 
 
-def write_record(path, config, seconds):
-    """Write the record of a run as JSON."""
-    about = {
+def about(config):
+    """What has to be the same for two runs to be one: configuration, versions, machine."""
+    return {
         "config": asdict(config),
-        "seconds": round(seconds, 1),
-        "date": date.today().isoformat(),
         "hyplearn": hyplearn.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -26,4 +24,9 @@ def write_record(path, config, seconds):
         "scikit-learn": sklearn.__version__,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
-    path.write_text(json.dumps(about, indent=1) + "\n")
+
+
+def write_record(path, config, seconds):
+    """Write the record of a run as JSON."""
+    when = {"date": date.today().isoformat(), "seconds": round(seconds, 1)}
+    path.write_text(json.dumps(about(config) | when, indent=1) + "\n")

@@ -26,6 +26,12 @@ def test_a_smaller_margin_needs_more_updates_and_the_second_order_fewer(cells):
     assert sum(narrow.second) < sum(narrow.first)
 
 
+def test_the_hyperboloid_perceptron_does_not_converge_where_ours_does(cells):
+    outcomes = [outcome for cell in cells for outcome in cell.hyperboloid]
+    assert len(outcomes) == 12
+    assert set(outcomes) <= {"max_epochs", "undefined"}
+
+
 def test_points_within_the_margin_are_cut_out_of_n(config, cells):
     assert all(rows < config.n_samples for cell in cells for rows in cell.rows)
 

@@ -1,0 +1,186 @@
+"""The paper's pictures of the geometry: embedded data, tangent spaces, reference points, hulls, margins.
+
+python experiments/figures.py     # half a minute; writes experiments/results/figures/*.png and *.svg
+python experiments/figures.py --only hulls boundaries --output out
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pictures
+from matplotlib import pyplot as plt
+from record import write_record
+
+from hyplearn import PoincareSVC
+from hyplearn.baselines import EuclideanSVC
+from hyplearn.datasets import (
+    fetch_cifar10,
+    fetch_fashion_mnist,
+    fetch_olsson,
+    load_mammals,
+    make_ball_classification,
+)
+from hyplearn.geometry import geodesic
+from hyplearn.plotting import BoundaryDisplay, DiskDisplay, HullDisplay, TangentDisplay
+from hyplearn.plotting.arcs import hypercycle
+from hyplearn.plotting.canvas import draw_boundary, draw_legend, draw_reference
+
+RESULTS = Path(__file__).parent / "results" / "figures"
+CLOTHES = np.array(
+    ["T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"]
+)
+THINGS = np.array(["plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "lorry"])
+SHADES = ("#332288", "#44AA99", "#EE7733")
+TINTS = ("#FBDCC7", "#BFE3DD", "#9C95CC")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Which pictures, and the radius R of the paper's synthetic ball; the tests take those that need no file."""
+
+    only: tuple[str, ...] = ("datasets", "regions", "tangent", "reference", "hulls", "boundaries")
+    radius: float = 0.95
+    resolution: int = 400
+
+
+def datasets(config):
+    """The embedded data sets, coloured by class; more than 20,000 points as their density."""
+    figure, axes = plt.subplots(2, 2, figsize=(13, 10.4), layout="constrained")
+    cells, things, clothes, mammals = fetch_olsson(), fetch_cifar10(), fetch_fashion_mnist(), load_mammals()
+    X, y = np.concatenate([cells.X_train, cells.X_test]), np.concatenate([cells.y_train, cells.y_test])
+    edges = np.stack([np.arange(1, len(mammals.data)), mammals.parents[1:]], axis=1)
+    shown = {
+        f"Olsson's cells, {len(X)}": DiskDisplay.from_points(X, np.char.add("cell type ", y.astype(str))),
+        f"CIFAR10, {len(things.X_train):,} pictures": DiskDisplay.from_points(things.X_train, THINGS[things.y_train]),
+        f"Fashion-MNIST, {len(clothes.X_train):,} pictures": DiskDisplay.from_points(
+            clothes.X_train, CLOTHES[clothes.y_train]
+        ),
+        f"Mammals of WordNet, {len(mammals.data):,}": DiskDisplay.from_points(
+            mammals.data, mammals.target, edges=edges
+        ),
+    }
+    for ax, (title, display) in zip(axes.flat, shown.items(), strict=True):
+        display.plot(ax, size=14, grid=True)
+        ax.set_title(title)
+    return figure
+
+
+def regions(config):
+    """Fashion-MNIST cut up by three SVMs: geodesics, straight lines, straight lines through the centre."""
+    figure, axes = plt.subplots(1, 3, figsize=(17.5, 5.8), layout="constrained")
+    clothes = fetch_fashion_mnist()
+    models = {
+        "PoincareSVC": PoincareSVC(),
+        "Euclidean SVM": EuclideanSVC(5),
+        "Euclidean SVM, no intercept": EuclideanSVC(5, fit_intercept=False),
+    }
+    for ax, (title, model) in zip(axes, models.items(), strict=True):
+        model.fit(clothes.X_train, CLOTHES[clothes.y_train])
+        X, y = clothes.X_test, CLOTHES[clothes.y_test]
+        display = BoundaryDisplay.from_estimator(model, X, y, resolution=config.resolution)
+        display.plot(ax, size=5, legend=ax is axes[-1])
+        ax.set_title(f"{title}: {100 * model.score(X, y):.1f} % of new pictures")
+    return figure
+
+
+def two_sides(config, fifths=3, margin=0.3, n=150):
+    """The paper's synthetic data with the two sides named."""
+    X, y, p, w = make_ball_classification(
+        n, 2, margin=margin, reference_norm=fifths * config.radius / 5, radius=config.radius, random_state=5
+    )
+    return X, np.where(y > 0, "positive", "negative"), p, w
+
+
+def tangent(config):
+    """An SVM in the disk, where its boundary is an arc, and in the tangent space at p, where it is a line."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(13.5, 5.8), layout="constrained", width_ratios=(1, 1.2))
+    X, y, p, _ = two_sides(config)
+    svc = PoincareSVC(p, C=1000, margin="exact", calibration=None).fit(X, y)
+    BoundaryDisplay.from_estimator(svc, X, y, resolution=config.resolution).plot(left, size=16, legend=False)
+    TangentDisplay.from_estimator(svc, X, y).plot(right, size=16)
+    left.set_title("The Poincaré disk")
+    right.set_title("The tangent space at p")
+    return figure
+
+
+def reference(config):
+    """The same points and three choices of p: what the classifier sees from there, and the best boundary through it."""
+    figure, axes = plt.subplots(2, 3, figsize=(14, 10), layout="constrained")
+    X, y, p, _ = two_sides(config)
+    for column, t in zip(axes.T, (0.0, 0.5, 1.0), strict=True):
+        q = geodesic(np.zeros(2), p, t)
+        svc = PoincareSVC(q, C=1000, margin="exact", calibration=None).fit(X, y)
+        BoundaryDisplay.from_estimator(svc, X, y, resolution=config.resolution).plot(column[0], size=12, legend=False)
+        TangentDisplay.from_estimator(svc, X, y).plot(column[1], size=12, legend=False)
+        where = {0.0: "p at the centre", 0.5: "p halfway", 1.0: "p on the true boundary"}[t]
+        column[0].set_title(f"{where}: {100 * svc.score(X, y):.0f} % right")
+    handles, labels = axes[1, 0].get_legend_handles_labels()
+    labels = [label.split(" ")[0] if label.startswith("margin") else label for label in labels]  # each has its own
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    return figure
+
+
+def hulls(config):
+    """Hulls, closest pairs and midpoints, of classes that are apart and of classes that overlap."""
+    figure, axes = plt.subplots(1, 2, figsize=(15.5, 5.8), layout="constrained")
+    X, y, _, _ = make_ball_classification(60, 2, margin=0.4, reference_norm=0.4, radius=0.9, random_state=4)
+    HullDisplay.from_points(X, np.where(y > 0, "positive", "negative")).plot(axes[0], size=16)
+    axes[0].set_title("Closest vertices need not be closest points")
+    X, y, _, _ = two_sides(config, fifths=1, margin=0.0, n=120)
+    y[np.random.default_rng(0).choice(len(y), 4, replace=False)] = "positive"
+    HullDisplay.from_points(X, y).plot(axes[1], size=16)
+    axes[1].set_title("Where classes overlap, the closest vertices say little")
+    return figure
+
+
+def boundaries(config):
+    """Boundaries for different p with the same w, and margins of different width about one boundary."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(14.5, 6), layout="constrained")
+    w = np.array([0.0, 1.0])
+    for ax in (left, right):
+        DiskDisplay.from_points(np.zeros((1, 2))).plot(ax, size=0, grid=True)
+    for fifths, colour in zip((1, 2, 3), SHADES, strict=True):
+        p = fifths * config.radius / 5 * w
+        name = f"‖p‖ = {'' if fifths == 1 else fifths}R/5"
+        draw_boundary(left, hypercycle(w, p), name, color=colour, linewidth=2.2)
+        draw_reference(left, p, None, colour)
+    left.set_title("The farther p, the more its boundary bends")
+    p = 2 * config.radius / 5 * w
+    for margin, colour in zip((1.0, 0.5, 0.1), TINTS, strict=True):
+        lower, upper = (hypercycle(w, p, sign * margin) for sign in (-1, 1))
+        band = np.concatenate([lower, upper[::-1]])
+        right.fill(*band.T, color=colour, linewidth=0, label=f"ε = {margin:g}", zorder=1.1)
+    draw_boundary(right, hypercycle(w, p))
+    draw_reference(right, p)
+    right.set_title("Points nearer to the boundary than ε")
+    for ax in (left, right):
+        draw_legend(ax)
+    return figure
+
+
+PICTURES = {draw.__name__: draw for draw in (datasets, regions, tangent, reference, hulls, boundaries)}
+
+
+def run(config, folder):
+    """Draw and write the pictures."""
+    start = perf_counter()
+    for name in config.only:
+        pictures.save(PICTURES[name](config), folder, name)
+    write_record(folder / "figures.json", config, perf_counter() - start)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", default=Config.only, choices=Config.only)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    run(Config(only=tuple(arguments.only)), arguments.output)
+    for name in arguments.only:
+        print(f"{arguments.output / name}.png: {PICTURES[name].__doc__}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+"""Table II of the paper: SVMs on embeddings of cells and pictures, the paper's protocol beside ours and fair rivals.
+
+The paper's protocol: logarithms at the published reference points, liblinear's squared hinge with C = 5 and without
+intercept, Platt's sigmoids of the training scores, the official split. "Solved to the optimum" is the same problem in
+PoincareSVC (C / σ_p² in frame coordinates), with its certificate. Ours are the two classifiers with their defaults,
+which find reference points and cross-fit probabilities within the time that is given; the paper's time has no search
+for its points. Rivals have C = 5 and Platt's sigmoids of training scores too.
+
+A trial, in the official split, varies the seeds of what is randomised, as in the paper; as the solvers here end at the
+optimum, only times vary. A trial of "resampled" is a random stratified split of the official sizes over all rows. The
+embedders of CIFAR10 and Fashion-MNIST saw the labels of the official training rows, so accuracies are higher there.
+
+mini-ImageNet is read where :func:`hyplearn.datasets.load_mini_imagenet` finds it; else 20 wrapped normals
+(8,000 points in 512 dimensions as there; fewer in the quick setting) stand for it, to run the same path; they have
+nothing to do with the paper's numbers.
+
+    python experiments/table2.py           # two or three minutes; writes experiments/results/quick/table2.{csv,md,json}
+    python experiments/table2.py --full    # five trials of both protocols; writes experiments/results/table2.*
+"""
+
+import argparse
+import itertools
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from ledger import fill
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import f1_score
+from sklearn.model_selection import train_test_split
+from sklearn.svm import LinearSVC
+from sklearn.utils import Bunch
+
+from hyplearn import HyperboloidSVC, PoincareLogisticRegression, PoincareSVC
+from hyplearn.baselines import AuthorsSVC, EuclideanSVC
+from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mini_imagenet
+from hyplearn.geometry import conformal_factor
+from hyplearn.reference import reference_point
+from hyplearn.tangent import from_frame
+
+RESULTS = Path(__file__).parent / "results"
+PUBLISHED = {"Olsson": fetch_olsson, "CIFAR10": fetch_cifar10, "Fashion-MNIST": fetch_fashion_mnist}
+IMAGENET = "mini-ImageNet"
+AUTHORS, OPTIMUM, DROPPED = "Poincaré SVM, paper's", "… solved to the optimum", "… intercept fitted and dropped"
+OURS, SOFTMAX = "PoincareSVC, defaults", "PoincareLogisticRegression, defaults"
+STRAIGHT, RISING = "Euclidean SVM, no intercept, paper's", "… rising sigmoids"
+INTERCEPT, HYPERBOLOID = "Euclidean SVM", "hyperboloid SVM"
+METHODS = (AUTHORS, OPTIMUM, DROPPED, OURS, SOFTMAX, STRAIGHT, RISING, INTERCEPT, HYPERBOLOID)
+# Accuracy in per cent and seconds, as printed; the Euclidean SVM of the paper is the one without intercept.
+PAPER = {
+    ("Olsson", STRAIGHT): (71.59, 0.06), ("Olsson", HYPERBOLOID): (71.97, 4.49), ("Olsson", AUTHORS): (89.77, 0.16),
+    ("CIFAR10", STRAIGHT): (47.66, 26.03), ("CIFAR10", HYPERBOLOID): (89.87, 707.69),
+    ("CIFAR10", AUTHORS): (91.84, 45.55), ("Fashion-MNIST", STRAIGHT): (39.91, 32.70),
+    ("Fashion-MNIST", HYPERBOLOID): (76.78, 898.82), ("Fashion-MNIST", AUTHORS): (87.82, 67.28),
+    (IMAGENET, STRAIGHT): (63.33, 7.94), (IMAGENET, HYPERBOLOID): (31.75, 618.23), (IMAGENET, AUTHORS): (63.59, 18.78),
+}  # fmt: skip
+WHY = {
+    AUTHORS: """The paper's numbers, to the last digit or the next. They need what the paper does not say: the squared
+hinge, no intercept, the cost on logarithms in coordinates of the ball, sigmoids of training scores, and reference
+points that its algorithm does not find (Olsson's are midpoints of Euclidean hulls, those of the pictures lie on a
+pixel lattice). The times, the paper's and this one, are without a search for these points.""",
+    OPTIMUM: """The same problem with a certificate of optimality. Where it differs from the row above, liblinear had
+stopped short.""",
+    DROPPED: """The authors' code can also fit an intercept and then drop it, so that w was made for another boundary
+than the one it is used for. The table was not computed so.""",
+    OURS: """No point is given and no cost is tuned. One of Olsson's 88 cells is 1.1 points, so that there differences
+of one or two mean nothing: see the resampled splits.""",
+    STRAIGHT: """The paper's Euclidean SVM has no intercept: its boundaries all pass through the centre of the disk,
+which few classes have on their edge. Its sigmoids may fall with the score, and then prefer the wrong side.""",
+    RISING: """The same boundaries with sigmoids that never fall. What differs from the row above is the fault of
+sigmoids, not of Euclidean geometry.""",
+    INTERCEPT: """An intercept, and nothing else changed. On the pictures it gives back what hyperbolic geometry is said
+to give, or all but a point or two; on Olsson's cells, which crowd at the rim, it does not: there geometry helps.""",
+    HYPERBOLOID: """The paper ran a copy of Cho et al.'s SVM that visits each row 25 times an epoch, starts with the
+wrong sign and loops in Python. Here it descends to a local minimum from three starts: nothing proves that it is the
+least one, but it is more accurate than the paper says and, but for the smallest set, hundreds of times faster.""",
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Which sets, and how many trials in the official split and in resampled ones; the default is the quick setting."""
+
+    name: str = "quick"
+    sets: tuple[str, ...] = (*PUBLISHED, IMAGENET)
+    official: int = 1
+    resampled: int = 1
+    C: float = 5.0
+    # Of the stand-in: rows, dimension, classes, and how far apart the classes lie.
+    stand_in: tuple[int, int, int, float] = (2000, 64, 20, 0.3)
+    seed: int = 0
+
+
+FULL = Config(name="full", official=5, resampled=5, stand_in=(8000, 512, 20, 0.1))
+
+
+@lru_cache(maxsize=1)
+def data_of(name, config):
+    """The set with its reference points, and the name under which its rows stand in the table."""
+    if name in PUBLISHED:
+        return name, PUBLISHED[name]()
+    try:
+        data, name = load_mini_imagenet(), IMAGENET
+    except FileNotFoundError:
+        data, name = stand_in(config), stand_in_name(config)
+    if data.reference_points is None:
+        data.reference_points = np.stack([between(data, label) for label in np.unique(data.y_train)])
+    return name, data
+
+
+def stand_in_name(config):
+    """What the stand-in is called, so that nobody takes it for the pictures."""
+    n, d, n_classes, _ = config.stand_in
+    return f"synthetic stand-in for {IMAGENET} ({n:,} points, {d}-d, {n_classes} classes)"
+
+
+def stand_in(config):
+    """Wrapped normals about points in random directions; seven of ten rows to learn from, as in the paper."""
+    n, d, n_classes, apart = config.stand_in
+    rng = np.random.default_rng(config.seed)
+    means = rng.standard_normal((n_classes, d))
+    means = from_frame(apart * means / np.linalg.norm(means, axis=1, keepdims=True), np.zeros(d))
+    y = np.arange(n) % n_classes
+    X = np.empty((n, d))
+    for k, mean in enumerate(means):
+        X[y == k] = from_frame(3 / np.sqrt(d) * rng.standard_normal((np.sum(y == k), d)), mean)
+    parts = train_test_split(X, y, test_size=0.3, stratify=y, random_state=config.seed)
+    return Bunch(**dict(zip(("X_train", "X_test", "y_train", "y_test"), parts, strict=True)), reference_points=None)
+
+
+def between(data, label):
+    """The midpoint of the closest points of two hulls, what the paper's rule means in many dimensions."""
+    return reference_point("closest", data.X_train, np.where(data.y_train == label, 1, -1), None, 1.0)
+
+
+def split(data, protocol, trial):
+    """Training and test rows of a trial."""
+    official = data.X_train, data.y_train, data.X_test, data.y_test
+    if protocol == "official":
+        return official
+    X, y = np.concatenate(official[::2]), np.concatenate(official[1::2])
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=len(data.y_test), stratify=y, random_state=trial
+    )
+    return X_train, y_train, X_test, y_test
+
+
+class StraightSVC(ClassifierMixin, BaseEstimator):
+    """The paper's Euclidean SVM: liblinear without intercept, and sigmoids of training scores that may fall."""
+
+    def __init__(self, C=5.0):
+        self.C = C
+
+    def fit(self, X, y):
+        """Learn the boundaries, then the sigmoids."""
+        svc = LinearSVC(C=self.C, fit_intercept=False, dual=False).fit(X, y)
+        self.model_ = CalibratedClassifierCV(FrozenEstimator(svc)).fit(X, y)
+        return self
+
+    def predict(self, X):
+        """The class whose sigmoid is highest."""
+        return self.model_.predict(X)
+
+
+def classifier(method, p, C, trial):
+    """The classifier of that name; p holds one reference point for each class."""
+    few = p.shape[1] <= 10
+    return {
+        AUTHORS: AuthorsSVC(p, C=C, random_state=trial),
+        OPTIMUM: PoincareSVC(p, C=C / conformal_factor(p) ** 2, loss="squared_hinge", calibration="training"),
+        DROPPED: AuthorsSVC(p, C=C, drop_intercept=True, random_state=trial),
+        OURS: PoincareSVC(random_state=trial),
+        SOFTMAX: PoincareLogisticRegression(),
+        STRAIGHT: StraightSVC(C),
+        RISING: EuclideanSVC(C, fit_intercept=False, calibration="training"),
+        INTERCEPT: EuclideanSVC(C, calibration="training"),
+        HYPERBOLOID: HyperboloidSVC(
+            C, solver="stages" if few else "projected_gradient", random_state=trial, calibration="training"
+        ),
+    }[method]
+
+
+def measure(config, cell):
+    """Accuracy and macro-F1 on the test rows in per cent, seconds of the fit."""
+    shown, data = data_of(cell["set"], config)
+    X_train, y_train, X_test, y_test = split(data, cell["protocol"], cell["trial"])
+    model = classifier(cell["method"], data.reference_points, config.C, cell["trial"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # liblinear that stops short of its tolerance, as it did for the paper
+        start = perf_counter()
+        model.fit(X_train, y_train)
+        seconds = perf_counter() - start
+    predicted = model.predict(X_test)
+    return {
+        "data": shown,
+        "accuracy": round(100 * float(np.mean(predicted == y_test)), 4),
+        "macro_f1": round(100 * float(f1_score(y_test, predicted, average="macro", zero_division=0)), 4),
+        "seconds": float(f"{seconds:.3g}"),
+    }
+
+
+def all_cells(config):
+    """One cell for every set, protocol, trial and method."""
+    trials = [("official", i) for i in range(config.official)] + [("resampled", i) for i in range(config.resampled)]
+    return [
+        {"set": name, "protocol": protocol, "trial": trial, "method": method}
+        for name, (protocol, trial), method in itertools.product(config.sets, trials, METHODS)
+    ]
+
+
+def warm(config):
+    """Compile all that the fits run, so that no time holds it."""
+    small = Config(stand_in=(200, 3, 3, 1.0))
+    data = stand_in(small)
+    p = np.stack([between(data, label) for label in range(3)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for method in METHODS:
+            classifier(method, p, config.C, 0).fit(data.X_train, data.y_train)
+
+
+def run(config, folder):
+    """Measure what is missing, then write the table."""
+    warm(config)
+    rows = fill(folder, "table2", config, all_cells(config), lambda cell: measure(config, cell))
+    (folder / "table2.md").write_text(text(rows, config))
+    return rows
+
+
+def spread(values, digits=2):
+    """Mean ± standard deviation."""
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {np.std(values):.{digits}f}"
+
+
+def text(rows, config):
+    """The table, ours beside the paper's, and what explains the differences."""
+    lines = [
+        f"Table II, {config.name} configuration: test accuracy and macro-F1 in per cent, seconds of the fit; mean ± "
+        f"standard deviation. Trials: {config.official} in the official split, {config.resampled} in resampled splits.",
+        "",
+        "| set | method | accuracy | paper | macro-F1 | seconds | paper | accuracy, resampled |",
+        "| --- " * 8 + "|",
+    ]
+    for name, method in dict.fromkeys((row["data"], row["method"]) for row in rows):
+        own = [row for row in rows if (row["data"], row["method"]) == (name, method)]
+        official, resampled = ([row for row in own if row["protocol"] == p] for p in ("official", "resampled"))
+        paper = [f"{value:.2f}" for value in PAPER.get((name, method), ())] or ["–", "–"]
+        values = [spread([row[column] for row in official]) for column in ("accuracy", "macro_f1", "seconds")]
+        again = spread([row["accuracy"] for row in resampled]) if resampled else "–"
+        lines.append(f"| {' | '.join([name, method, values[0], paper[0], *values[1:], paper[1], again])} |")
+    return "\n".join([*lines, "", *(f"**{method}.** {why}\n" for method, why in WHY.items())])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="five trials of both protocols")
+    parser.add_argument("--output", type=Path, help="folder of the results")
+    arguments = parser.parse_args()
+    folder = arguments.output or (RESULTS if arguments.full else RESULTS / "quick")
+    run(FULL if arguments.full else Config(), folder)
+    print((folder / "table2.md").read_text())
+
+
+if __name__ == "__main__":
+    main()
