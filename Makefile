@@ -57,7 +57,7 @@ reproduce: install ## the paper's tables and figures, small; into experiments/re
 	@echo "==> Claims: what holds"
 	@$(BIN)/python experiments/claims.py
 
-reproduce-full: install ## the same in the paper's sizes, with all comparisons: hours; goes on where it was stopped
+reproduce-full: install ## the same in the paper's sizes, with all comparisons: most of a day; goes on where it was stopped
 	@$(BIN)/python experiments/table1.py
 	@$(BIN)/python experiments/table2.py --full
 	@$(BIN)/python experiments/figures.py

@@ -10,13 +10,13 @@ Times are of the fit alone, without probabilities, on one thread; a fit of less 
 faster counts, as the first may compile.
 
     python experiments/synthetic.py           # three minutes; writes experiments/results/quick/synthetic*
-    python experiments/synthetic.py --full    # the paper's sizes and 20 runs: hours; in experiments/results
+    python experiments/synthetic.py --full    # the paper's sizes and 20 runs: most of a day; in experiments/results
 """
 
 import argparse
 import itertools
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -223,9 +223,11 @@ def picture(rows, config, fifths):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="the paper's sizes and runs")
+    parser.add_argument("--runs", type=int, help="fewer runs, or more")
     parser.add_argument("--output", type=Path, help="folder of the results")
     arguments = parser.parse_args()
     config = FULL if arguments.full else Config()
+    config = replace(config, runs=arguments.runs or config.runs)
     folder = arguments.output or (RESULTS if arguments.full else RESULTS / "quick")
     run(config, folder)
     print((folder / "synthetic.md").read_text())
