@@ -25,8 +25,9 @@ SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
 # Costs that differ by more than this are met one step after the other, each softer by this factor than the next.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
-# Up to so many columns rows are never written out; beyond, BLAS is faster.
-FEW_COLUMNS = 16
+# Up to so many columns rows are never written out; beyond, BLAS is faster. Nor at costs that are higher: these magnify
+# how margins are rounded, and α is to have the rounding of ``Σ α u``.
+FEW_COLUMNS, LOW_COST = 16, 1.0
 # Armijo's: part of the decrease that the slope promises.
 ENOUGH = 1e-4
 # Parts of a step at which its slope is taken: dense near 0 at first, as steps through rows of very different costs end
@@ -168,7 +169,7 @@ def _point(source: Rows, w: Array) -> Point:
 
 def _point_block(block: Rows, w: Array) -> Point:
     d = len(w)
-    if d <= FEW_COLUMNS:
+    if d <= FEW_COLUMNS and block.costs.max(initial=0.0) <= LOW_COST:
         v, curvature = np.zeros(d), np.zeros((d, d))
         loss, n_active = _add_active(
             block.X, block.centre, block.along, block.base, block.costs, unrolled(w), v, curvature
