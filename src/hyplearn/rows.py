@@ -100,11 +100,14 @@ class Rows:
         """Rows per block."""
         return max(1, BLOCK_NUMBERS // self.shape[1])
 
+    def _cuts(self) -> Iterator[slice]:
+        """Where blocks begin and end."""
+        return (slice(i, i + self._step) for i in range(0, len(self.X), self._step))
+
     def blocks(self) -> Iterator["Rows"]:
         """The rows block by block, as views."""
-        for i in range(0, len(self.X), self._step):
-            cut = slice(i, i + self._step)
-            yield Rows(self.X[cut], self.p, self.along[cut], self.base[cut], self.costs[cut], self.start + i)
+        for cut in self._cuts():
+            yield Rows(self.X[cut], self.p, self.along[cut], self.base[cut], self.costs[cut], self.start + cut.start)
 
     def map(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
         """``function(block, *arguments)`` for every block, in order."""
@@ -142,9 +145,8 @@ class HyperboloidRows(Rows):
 
     def blocks(self) -> Iterator[Rows]:
         """The rows block by block, explicit."""
-        for i in range(0, len(self.X), self._step):
-            cut = slice(i, i + self._step)
-            yield replace(Rows.explicit(self[cut], self.costs[cut]), start=self.start + i)
+        for cut in self._cuts():
+            yield replace(Rows.explicit(self[cut], self.costs[cut]), start=self.start + cut.start)
 
     def weighted_sum(self, index: Array, q: Array) -> Array:
         """``Σ q_k u_k`` over the rows with the given positions."""
@@ -202,7 +204,6 @@ class ClassRows(HyperboloidRows):
 
     def blocks(self) -> Iterator["ClassRows"]:
         """The rows block by block, as views."""
-        for i in range(0, len(self.X), self._step):
-            cut = slice(i, i + self._step)
+        for cut in self._cuts():
             columns = {name: getattr(self, name)[cut] for name in ("X", "along", "base", "costs", "times", "codes")}
-            yield replace(self, **columns, start=self.start + i, threads=1)
+            yield replace(self, **columns, start=self.start + cut.start, threads=1)

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from balls import cloud
 from hyplearn import PoincareSVC
 from hyplearn.datasets import fetch_fashion_mnist, load_mammals, make_ball_classification
-from hyplearn.estimators import svc as svc_module
+from hyplearn.estimators import one_vs_rest
 from hyplearn.geometry import distance, log_map, rotate, signed_distance, translate
 from hyplearn.tangent import frame_coordinates, z_features
 
@@ -249,7 +249,7 @@ def test_threads_give_the_same_bits_for_many_classes(monkeypatch):
     mammals = load_mammals()
     models = []
     for n_jobs, small in ((1, 10**7), (2, 10**7), (2, 1)):
-        monkeypatch.setattr(svc_module, "SMALL_PROBLEM", small)
+        monkeypatch.setattr(one_vs_rest, "SMALL_PROBLEM", small)
         models.append(PoincareSVC(n_jobs=n_jobs).fit(mammals.data, mammals.target))
     assert np.array_equal(models[0].coef_, models[1].coef_)
     assert np.array_equal(models[0].coef_, models[2].coef_)

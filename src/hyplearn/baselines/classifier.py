@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.ball_classifier import FEW_ROWS, LabelledRows, merged
 from hyplearn.estimators.one_vs_rest import OneVsRest
 from hyplearn.estimators.threads import one_blas_thread
-from hyplearn.estimators.validation import absolute_curvature, ball_rows
+from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 
@@ -74,21 +73,8 @@ class BaselineClassifier(OneVsRest):
     def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
         """Score of points with the given gaps, for each problem."""
 
-    def _scores(self, X: Array) -> Array:
-        return np.stack(list(self._heights(X, gaps(X, absolute_curvature(self.curvature)))), axis=1)
-
-    def _plain_scores_of(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X, rooms, _, _ = ball_rows(self, X, reset=False)
+    def _plain_scores(self, X: Array, rooms: Array) -> Array:
         return np.stack(list(self._heights(X, rooms)), axis=1)
-
-    def _scores_of(self, X: Any) -> Array:
-        return self._plain_scores_of(X)
-
-    def _named(self, problems: Array) -> str:
-        """The positive classes of some problems, for a warning."""
-        named = ", ".join(str(self._positive(k)) for k in problems[:5])
-        return f"class {named}{', ...' if len(problems) > 5 else ''}"
 
 
 def check_positive(name: str, value: object) -> None:

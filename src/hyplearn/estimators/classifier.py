@@ -5,13 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.one_vs_rest import OneVsRest
-from hyplearn.estimators.validation import absolute_curvature, ball_rows
+from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
-from hyplearn.geometry.kernels import gaps
 from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
 
 
@@ -58,35 +56,22 @@ class TangentClassifier(OneVsRest):
         -------
         ndarray of shape (n_samples, n_problems), positive on the side of the problem's own class.
         """
-        check_is_fitted(self)
-        X, rooms, _, _ = ball_rows(self, X, reset=False)
-        return self._distances(X, rooms)
+        return self._plain_scores(*self._checked(X))
 
-    def _plain_scores_of(self, X: Any) -> Array:
-        return self.distances(X)
-
-    def _scores(self, X: Array) -> Array:
-        return self._platt_scores(X, gaps(X, absolute_curvature(self.curvature)))
-
-    def _scores_of(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X, rooms, _, _ = ball_rows(self, X, reset=False)
-        return self._platt_scores(X, rooms)
+    def _plain_scores(self, X: Array, rooms: Array) -> Array:
+        root = np.sqrt(absolute_curvature(self.curvature))
+        return np.stack([np.arcsinh(height) / root for height in self._heights(X, rooms)], axis=1)
 
     def _platt_scores(self, X: Array, rooms: Array) -> Array:
         """Signed distances; for the paper's way, the values ``⟨f, w⟩`` of the rows that were learned from."""
         if self.calibration != "training":
-            return self._distances(X, rooms)
+            return self._plain_scores(X, rooms)
         c = absolute_curvature(self.curvature)
         values = [
             implicit_rows(X, p, features=self._features, c=c, rooms=rooms) @ w
             for w, p in zip(self.coef_, self.reference_, strict=True)
         ]
         return np.stack(values, axis=1)
-
-    def _distances(self, X: Array, rooms: Array) -> Array:
-        root = np.sqrt(absolute_curvature(self.curvature))
-        return np.stack([np.arcsinh(height) / root for height in self._heights(X, rooms)], axis=1)
 
     @property
     @abstractmethod

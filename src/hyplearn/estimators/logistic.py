@@ -15,7 +15,7 @@ from hyplearn.estimators.boundary import touching_hyperplane
 from hyplearn.estimators.progress import told
 from hyplearn.estimators.softmax_certificate import SoftmaxCertificate, softmax_certificate
 from hyplearn.estimators.threads import one_blas_thread, threads_of
-from hyplearn.estimators.validation import absolute_curvature, ball_rows
+from hyplearn.estimators.validation import absolute_curvature, ball_rows, check_stopping
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import ClassRows
 from hyplearn.solvers.softmax import solve_softmax
@@ -351,10 +351,7 @@ class PoincareLogisticRegression(BallClassifier):
     def _check_options(self) -> None:
         if not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < np.inf:
             raise ValueError(f"C must be a positive finite number; got {self.C!r}.")
-        if not isinstance(self.tol, (int, float, np.number)) or not 0 < self.tol < 1:
-            raise ValueError(f"tol must be a number between 0 and 1, a relative gap; got {self.tol!r}.")
-        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number of at least 1; got {self.max_iter!r}.")
+        check_stopping(self.tol, self.max_iter)
 
     def _complain(self) -> None:
         """A warning where the certificate is not reached."""

@@ -2,8 +2,9 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -15,11 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.ball_classifier import BallClassifier, LabelledRows
 from hyplearn.estimators.threads import one_blas_thread, threads_of
-from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import gaps
 from hyplearn.reference import reference_point
 from hyplearn.solvers.platt import Sigmoid, fit_sigmoid
 
+T = TypeVar("T")
 CALIBRATIONS = ("cross-fitted", "training", None)
 # Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
 # that an interrupt is answered at once.
@@ -63,16 +66,18 @@ class OneVsRest(BallClassifier):
     shift_: float
 
     @abstractmethod
-    def _plain_scores_of(self, X: Any) -> Array:
-        """What decides without probabilities, of points as a user passes them; of shape (n, n_problems)."""
+    def _plain_scores(self, X: Array, rooms: Array) -> Array:
+        """What decides without probabilities: scores of points with the given gaps, of shape (n, n_problems)."""
 
-    @abstractmethod
-    def _scores(self, X: Array) -> Array:
-        """What the sigmoids see of validated points, of shape (n, n_problems); positive on the positive side."""
+    def _platt_scores(self, X: Array, rooms: Array) -> Array:
+        """What the sigmoids see, positive on the positive side."""
+        return self._plain_scores(X, rooms)
 
-    @abstractmethod
-    def _scores_of(self, X: Any) -> Array:
-        """The same of points as a user passes them, which are checked."""
+    def _checked(self, X: Any) -> tuple[Array, Array]:
+        """Points as a user passes them, checked, and their gaps."""
+        check_is_fitted(self)
+        X, rooms, _, _ = ball_rows(self, X, reset=False)
+        return X, rooms
 
     @abstractmethod
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -100,16 +105,27 @@ class OneVsRest(BallClassifier):
                     "Pass one point for all, or one per class (one in all for two classes)."
                 )
             return np.stack([reference_point(p, data.X, None, None, c) for p in given])
-        threads = threads_of(self.n_jobs)
 
-        def learned(k: int, threads: int = 1) -> Array:
+        def learned(k: int, threads: int) -> Array:
             return self._reference_point(data, self._binary_labels(data, k), threads)
 
         with one_blas_thread():
-            if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
-                return np.stack([learned(k, threads) for k in range(self._n_problems)])
-            with ThreadPoolExecutor(min(threads, self._n_problems)) as pool:
-                return np.stack(list(pool.map(learned, range(self._n_problems))))
+            return np.stack(list(self._per_problem(data, learned)))
+
+    def _per_problem(self, data: LabelledRows, solve: Callable[[int, int], T]) -> Iterator[T]:
+        """``solve(k, threads)`` of every problem k: side by side, or of large data one after the other."""
+        threads, problems = threads_of(self.n_jobs), range(self._n_problems)
+        if len(problems) == 1 or data.X.size > SMALL_PROBLEM:
+            for k in problems:
+                yield solve(k, threads)
+            return
+        with ThreadPoolExecutor(min(threads, len(problems))) as pool:
+            yield from pool.map(lambda k: solve(k, 1), problems)
+
+    def _named(self, problems: Array) -> str:
+        """The positive classes of some problems, for a message."""
+        named = ", ".join(str(self._positive(k)) for k in problems[:5])
+        return f"class {named}{', ...' if len(problems) > 5 else ''}"
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each point.
@@ -143,9 +159,10 @@ class OneVsRest(BallClassifier):
         """
         if self._is_calibrated and len(self.classes_) > 2:
             return self._log_chances(X)
+        X, rooms = self._checked(X)
         if self._is_calibrated and self.calibration == "training":
-            return self._logits(X)[:, 0]
-        scores = self._plain_scores_of(X)
+            return _logits(self._platt_scores(X, rooms), self.sigmoids_)[:, 0]
+        scores = self._plain_scores(X, rooms)
         return scores[:, 0] - getattr(self, "shift_", 0.0) if len(self.classes_) == 2 else scores
 
     @available_if(_calibrates)
@@ -178,14 +195,11 @@ class OneVsRest(BallClassifier):
     def _is_calibrated(self) -> bool:
         return hasattr(self, "sigmoids_")
 
-    def _logits(self, X: Any) -> Array:
-        return self._scores_of(X) * self.sigmoids_[:, 0] + self.sigmoids_[:, 1]
-
     def _log_chances(self, X: Any) -> Array:
+        logits = _logits(self._platt_scores(*self._checked(X)), self.sigmoids_)
         if len(self.classes_) == 2:
-            logits = self._logits(X)
-            return -np.logaddexp(0, np.hstack([logits, -logits]))
-        chances = self.sharpness_ * _log_sigmoids(self._scores_of(X), self.sigmoids_)
+            return _log_sigmoids(np.hstack([-logits, logits]))
+        chances = self.sharpness_ * _log_sigmoids(logits)
         return chances - logsumexp(chances, axis=1, keepdims=True)
 
     def _check_calibration(self) -> None:
@@ -206,7 +220,7 @@ class OneVsRest(BallClassifier):
         if self.calibration is None:
             return
         weights = np.ones(len(X)) if weights is None else weights
-        scores = self._scores(X)
+        scores = self._platt_scores(X, gaps(X, absolute_curvature(self.curvature)))
         held_out = scores
         if self.calibration == "cross-fitted":
             held_out = self._held_out_scores(X, y, weights, scores, warned)
@@ -214,15 +228,14 @@ class OneVsRest(BallClassifier):
         sigmoids = np.array(
             [self._sigmoid(scores[:, k], held_out[:, k], positive[:, k], weights) for k in range(self._n_problems)]
         )
-        if self.calibration == "cross-fitted" and len(self.classes_) > 2:
-            farthest = _argmax_is_right(held_out, positive)
-            likeliest = _argmax_is_right(_log_sigmoids(held_out, sigmoids), positive)
-            if _errs_clearly_less(farthest, likeliest, weights):
-                repeated = np.repeat(weights, self._n_problems)
-                sigmoids[:] = fit_sigmoid(held_out.ravel(), positive.ravel(), repeated, pinned=True)
         self.sigmoids_, self.sharpness_ = sigmoids, 1.0
         if self.calibration == "cross-fitted" and len(self.classes_) > 2:
-            self.sharpness_ = _best_sharpness(_log_sigmoids(held_out, sigmoids), positive, weights)
+            chances = _log_sigmoids(_logits(held_out, sigmoids))
+            if _errs_clearly_less(_argmax_is_right(held_out, positive), _argmax_is_right(chances, positive), weights):
+                repeated = np.repeat(weights, self._n_problems)
+                sigmoids[:] = fit_sigmoid(held_out.ravel(), positive.ravel(), repeated, pinned=True)
+                chances = _log_sigmoids(_logits(held_out, sigmoids))
+            self.sharpness_ = _best_sharpness(chances, positive, weights)
         if len(self.classes_) == 2:
             slope, offset = sigmoids[0]
             self.shift_ = float(-offset / slope) if slope > 0 else 0.0
@@ -258,7 +271,7 @@ class OneVsRest(BallClassifier):
                 warnings.simplefilter("always", ConvergenceWarning)
                 part = clone(self).set_params(**self._parameters_of_a_fold()).fit(X, y, sample_weight=rest)
             unfinished += [str(warning.message) for warning in caught]
-            held_out[held] = part._scores(X[held])
+            held_out[held] = part._platt_scores(X[held], gaps(X[held], absolute_curvature(self.curvature)))
         if unfinished and not warned:
             warnings.warn(
                 f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. One of them:\n"
@@ -306,9 +319,14 @@ class OneVsRest(BallClassifier):
         return folds
 
 
-def _log_sigmoids(scores: Array, sigmoids: Array) -> Array:
-    """Logarithms of the sigmoids of scores, exact where these are too small for a float."""
-    return -np.logaddexp(0, -(scores * sigmoids[:, 0] + sigmoids[:, 1]))
+def _logits(scores: Array, sigmoids: Array) -> Array:
+    """Slope times score plus offset, for each problem."""
+    return scores * sigmoids[:, 0] + sigmoids[:, 1]
+
+
+def _log_sigmoids(logits: Array) -> Array:
+    """Logarithms of the sigmoids, exact where these are too small for a float."""
+    return -np.logaddexp(0, -logits)
 
 
 def _best_sharpness(chances: Array, positive: Array, weights: Array) -> float:

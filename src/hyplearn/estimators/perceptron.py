@@ -3,7 +3,6 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.classifier import TangentClassifier
-from hyplearn.estimators.threads import one_blas_thread, threads_of
+from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.solvers.perceptron import (
@@ -89,8 +88,8 @@ class _PerceptronClassifier(TangentClassifier):
         data = self._labelled_rows(X, y, sample_weight, reset=not continued)
         if not continued:
             self._begin(data)
-        with one_blas_thread(), ThreadPoolExecutor(min(threads_of(self.n_jobs), self._n_problems)) as pool:
-            learned = list(pool.map(lambda k: self._learn(data, k, continued), range(self._n_problems)))
+        with one_blas_thread():
+            learned = list(self._per_problem(data, lambda k, threads: self._learn(data, k, continued)))
         weights, last_mistakes, epochs, bounds, margins = zip(*learned, strict=True)
         self.coef_ = np.stack(weights)
         self.n_iter_ = np.array(epochs)

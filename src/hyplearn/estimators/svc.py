@@ -1,8 +1,6 @@
 """The Poincaré support vector machine."""
 
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -14,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.classifier import TangentClassifier
-from hyplearn.estimators.one_vs_rest import SMALL_PROBLEM
 from hyplearn.estimators.progress import Teller, told
-from hyplearn.estimators.threads import one_blas_thread, threads_of
-from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.estimators.threads import one_blas_thread
+from hyplearn.estimators.validation import absolute_curvature, check_stopping
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows
 from hyplearn.solvers.sgd import Descent, solve_sgd
@@ -220,7 +217,8 @@ class PoincareSVC(TangentClassifier):
             starts = previous
         self._descents: list[Descent] = []
         with one_blas_thread(), told(type(self).__name__, self.tol, self.verbose) as tell:
-            solutions = list(self._solutions(data, starts, tell))
+            solve = partial(self._solve, data, starts, tell)
+            solutions = list(self._per_problem(data, solve))
         self._keep(data, solutions)
         self._complain()
         self._calibrate(data.X, data.y, data.weights, warned=bool((self.status_ != "optimal").any()))
@@ -334,10 +332,7 @@ class PoincareSVC(TangentClassifier):
                 f"C must be a positive number, or one for each binary problem; got {self.C!r}.\n"
                 "Pass numpy.inf for the hard margin."
             )
-        if not isinstance(self.tol, (int, float, np.number)) or not 0 < self.tol < 1:
-            raise ValueError(f"tol must be a number between 0 and 1, a relative gap; got {self.tol!r}.")
-        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number of at least 1; got {self.max_iter!r}.")
+        check_stopping(self.tol, self.max_iter)
         if self.solver == "sgd" and (self.loss != "hinge" or not np.all(np.isfinite(C))):
             raise ValueError(
                 f'solver="sgd" knows the hinge loss with a finite C; got loss="{self.loss}", C={self.C}.\n'
@@ -352,18 +347,8 @@ class PoincareSVC(TangentClassifier):
                 "Pass one number for all, or one per class (one in all for two classes)."
             )
 
-    def _solutions(self, data: LabelledRows, starts: Any, tell: Teller) -> Iterator[Solution]:
-        """Solve the binary problems, side by side or one after the other."""
-        threads = threads_of(self.n_jobs)
-        if self._n_problems == 1 or data.X.size > SMALL_PROBLEM:
-            for k in range(self._n_problems):
-                yield self._solve(data, starts[k], tell, threads, k)
-            return
-        with ThreadPoolExecutor(min(threads, self._n_problems)) as pool:
-            one = partial(self._solve, data, tell=tell, threads=1)
-            yield from pool.map(lambda k: one(starts[k], k=k), range(self._n_problems))
-
-    def _solve(self, data: LabelledRows, start: Array | None, tell: Teller, threads: int, k: int) -> Solution:
+    def _solve(self, data: LabelledRows, starts: Any, tell: Teller, k: int, threads: int) -> Solution:
+        start = starts[k]
         rows = self._signed_rows(data, k, threads)
         report = partial(tell, f"class {self._positive(k)}")
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -443,6 +428,4 @@ class PoincareSVC(TangentClassifier):
             )
 
     def _names(self, problems: Array) -> str:
-        named = ", ".join(str(self._positive(k)) for k in problems[:5])
-        rest = "" if len(self.classes_) == 2 else " against the rest"
-        return f"class {named}{', ...' if len(problems) > 5 else ''}{rest}"
+        return self._named(problems) + ("" if len(self.classes_) == 2 else " against the rest")

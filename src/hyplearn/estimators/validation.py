@@ -82,3 +82,11 @@ def _moved_inside(X: Array, rooms: Array, estimator: Any, c: float, keep_dtype: 
         f"{problem} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4
     )
     return pull_inside(X if keep_dtype else X.astype(np.float64), c)
+
+
+def check_stopping(tol: Any, max_iter: Any) -> None:
+    """Refuse a relative gap that proves nothing, or no step at all."""
+    if not isinstance(tol, (int, float, np.number)) or not 0 < tol < 1:
+        raise ValueError(f"tol must be a number between 0 and 1, a relative gap; got {tol!r}.")
+    if not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
+        raise ValueError(f"max_iter must be a whole number of at least 1; got {max_iter!r}.")
