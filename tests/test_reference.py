@@ -23,9 +23,9 @@ from hyplearn.geometry import (
 from hyplearn.reference import (
     FARTHEST_SHIFT,
     STRATEGIES,
-    _where_it_vanishes,
     reference_point,
     separable,
+    where_it_vanishes,
 )
 from hyplearn.rows import HyperboloidRows, Rows
 from hyplearn.tangent import from_frame
@@ -203,7 +203,7 @@ def test_the_way_ends_at_the_nearest_point_where_the_functional_vanishes(c):
     centre, q = from_frame(rng.standard_normal((2, 3)) / np.sqrt(c), np.zeros(3), c=c)
     u = np.array([0.4, 1.0, -0.5, 0.3])
     Q = 3 * ball_to_hyperboloid(translate(q, -centre, c=c), c=c)
-    p = _where_it_vanishes(u, Q, centre, c)
+    p = where_it_vanishes(u, Q, centre, c)
 
     def height(x):
         return ball_to_hyperboloid(translate(x, -centre, c=c), c=c) @ u

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balls import at_gap, cloud
-from hyplearn import rows as rows_module
-from hyplearn.rows import RUN, ClassRows, Rows
+from hyplearn.rows import ClassRows, Rows
+from hyplearn.rows import memory as rows_module
+from hyplearn.rows.memory import RUN
 from hyplearn.tangent import frame_coordinates, implicit_rows, z_features
 
 FEATURES = {"frame": frame_coordinates, "z": z_features}

@@ -5,7 +5,7 @@ equal) and c that returns one point of the ball. Those in ``STRATEGIES`` are kno
 number of threads too; whoever has a better idea passes a function.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -31,7 +31,7 @@ Reference: TypeAlias = str | Array | Strategy
 # accuracy beyond it, and little is gained: who weighs a class so low does not want to see it.
 FARTHEST_SHIFT = 2.5
 # Proven distance of the class means from the true ones, which in fact are nearer by far: a last step squares it.
-MEAN_TOL = 1e-6
+MEAN_TOL = 1e-7
 # Cost of a row in the convex fit of "boundary": with 1 the 231 rows of Olsson's cells lose two points and more.
 FIT_COST = 0.005
 # Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
@@ -164,11 +164,16 @@ def _problem(name: str, X: Array, y: Array | None, weights: Array | None, most: 
         X, y, weights = X[present], y[present], weights[present]
     classes = distinct(y)
     if len(classes) > most:
-        raise ValueError(
-            f'reference="{name}" lies between 2 classes; got {len(classes)}.\n'
-            'Pass the labels of one against the rest, or take reference="means".'
-        )
+        raise too_many_classes(name, len(classes))
     return _Problem(X, y, weights, [np.flatnonzero(y == label) for label in classes])
+
+
+def too_many_classes(name: str, n_classes: int) -> ValueError:
+    """The error of a strategy that knows two classes."""
+    return ValueError(
+        f'reference="{name}" lies between 2 classes; got {n_classes}.\n'
+        'Pass the labels of one against the rest, or take reference="means".'
+    )
 
 
 def distinct(y: Array) -> Array:
@@ -205,12 +210,17 @@ def means(X: Array, y: Array | None, weights: Array | None, c: float, threads: i
     X, y, weights, members = _problem("means", X, y, weights, most=np.inf)
     with ThreadPoolExecutor(min(threads, len(members))) as pool:
         classes = list(pool.map(lambda own: _class_mean(X, weights, own, c), members))
+    return between(classes, c)
+
+
+def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
+    """The point of :func:`means`, given mean, variance and weight of every class."""
     centres = np.stack([mean for mean, _, _ in classes])
     apart = distance(centres[0], centres[-1], c=c)
-    if len(members) != 2 or apart == 0:
+    if len(classes) != 2 or apart == 0:
         return mean(centres, None, None, c)
     (_, variance_a, total_a), (_, variance_b, total_b) = classes
-    spread = (total_a * variance_a + total_b * variance_b) / (total_a + total_b) / X.shape[1]
+    spread = (total_a * variance_a + total_b * variance_b) / (total_a + total_b) / centres.shape[1]
     limit = FARTHEST_SHIFT / np.sqrt(c)
     shift = np.clip(spread / apart * np.log(total_a / total_b), -limit, limit)
     return geodesic(centres[0], centres[1], 0.5 + shift / apart, c=c)
@@ -286,7 +296,7 @@ def boundary(X: Array, y: Array | None, weights: Array | None, c: float, threads
     rows = _hyperboloid_rows(X[::stride], sides, FIT_COST * stride * weights[::stride], centre, c, threads)
     u = solve_svm(rows, loss="squared_hinge", tol=FIT_TOL if stride == 1 else SAMPLE_TOL).w
     near = weights[::stride] / (1 + np.exp(np.minimum(np.abs(rows @ u), 700.0)))
-    return _where_it_vanishes(u, rows.weighted_sum(np.arange(len(near)), sides * near), centre, c)
+    return where_it_vanishes(u, rows.weighted_sum(np.arange(len(near)), sides * near), centre, c)
 
 
 def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, threads: int) -> Rows:
@@ -305,7 +315,7 @@ def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, thre
     return HyperboloidRows(z.X, p, along, base, costs, times=y * (1 - z.base), threads=threads)
 
 
-def _where_it_vanishes(u: Array, Q: Array, centre: Array, c: float) -> Array:
+def where_it_vanishes(u: Array, Q: Array, centre: Array, c: float) -> Array:
     r"""The point nearest to Q where ``⟨u, X⟩ = 0``; hyperboloid coordinates are those seen from the centre.
 
     With u₋ the functional as a vector of Minkowski's product, g its part tangent at Q and f its value there, the value
@@ -360,11 +370,16 @@ def reference_point(
                 f"reference={name} must return one point of the ball, an array of shape ({X.shape[1]},); {problem}\n"
                 "It is called with the points, labels of ±1, weights (None where equal) and c."
             ) from None
+    return checked_point(reference, X.shape[1], c)
+
+
+def checked_point(point: Any, d: int, c: float) -> Array:
+    """The point itself, as float64, if it is one of the ball in d dimensions; else an error that says why not."""
     try:
-        return _checked_point(reference, X.shape[1], c)
+        return _checked_point(point, d, c)
     except _NoPointError as problem:
         raise ValueError(
-            f"The reference point must have shape ({X.shape[1]},), one coordinate per feature of X; {problem}\n"
+            f"The reference point must have shape ({d},), one coordinate per feature of X; {problem}\n"
             f"Pass a point of the ball, a function, or one of {sorted(STRATEGIES)}."
         ) from None
 

@@ -20,10 +20,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from balls import at_gap, cloud
 from hyplearn import ExpMap, PoincareLogisticRegression, TangentSpace
-from hyplearn import rows as rows_module
 from hyplearn.datasets import fetch_fashion_mnist, fetch_olsson, load_mammals
 from hyplearn.estimators import logistic as logistic_module
 from hyplearn.geometry import distance, frechet_mean, rotate, signed_distance, translate
+from hyplearn.rows import memory as rows_module
 from hyplearn.tangent import cone_coordinates, from_frame
 
 

@@ -8,8 +8,8 @@ from scipy.optimize import approx_fprime, minimize
 from sklearn.linear_model import LogisticRegression
 
 import naive
-from hyplearn import rows as rows_module
 from hyplearn.rows import ClassRows
+from hyplearn.rows import memory as rows_module
 from hyplearn.solvers import softmax
 from hyplearn.solvers.softmax import solve_softmax
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from hyplearn import rows as rows_module
 from hyplearn.rows import Rows
+from hyplearn.rows import memory as rows_module
 from hyplearn.solvers import squared_hinge
 from hyplearn.solvers.squared_hinge import solve_squared_hinge
 

@@ -20,9 +20,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import naive
-from hyplearn import rows as rows_module
 from hyplearn.datasets import make_ball_classification
 from hyplearn.rows import Rows
+from hyplearn.rows import memory as rows_module
 from hyplearn.solvers import hinge
 from hyplearn.solvers.interior_point import solve_box
 from hyplearn.solvers.survey import BINS, EDGES, EVERYTHING, NOTHING, Band, losses_along, survey

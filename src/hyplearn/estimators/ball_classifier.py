@@ -1,6 +1,7 @@
 """What all classifiers of the ball share: labels, weights, and where a reference point comes from."""
 
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -8,9 +9,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from hyplearn.estimators import streaming
+from hyplearn.estimators.streaming import keep_feature_names, labelled
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
 from hyplearn.reference import STRATEGIES, distinct, reference_point
+from hyplearn.rows.labelled import Labelled
+from hyplearn.rows.points import PointSource
 
 # Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
 # of rows, give the same bits.
@@ -38,6 +43,29 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
     outside: str
     class_weight: Any
     classes_: Array
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled points."""
+
+    def _fit_source(self, points: PointSource) -> Self:
+        """Learn from points that are read in blocks; of few numbers as if they had been passed as an array."""
+        data = labelled(self, points)
+        if data.n_rows * points.n_features > streaming.IN_MEMORY:
+            self._fit_points(data)
+        else:
+            block = points.gathered()
+            self.fit(block.X, block.y, sample_weight=block.weights)
+            keep_feature_names(self, points)
+        points.finished()
+        return self
+
+    def _fit_points(self, data: Labelled) -> None:
+        """Learn in passes over points whose classes are known already."""
+        raise ValueError(
+            f"{type(self).__name__} learns from points in memory only; {data.points.name} holds {data.n_rows} rows.\n"
+            "Pass some of them as an array."
+        )
 
     def _labelled_rows(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, reset: bool) -> LabelledRows:
         """Validate training data; learn ``classes_`` unless they are known."""

@@ -17,7 +17,12 @@ from hyplearn.estimators.softmax_certificate import SoftmaxCertificate, softmax_
 from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature, ball_rows, check_stopping
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows import ClassRows
+from hyplearn.reference import checked_point
+from hyplearn.reference_passes import streamed_references
+from hyplearn.rows import ClassRows, RowSource
+from hyplearn.rows.labelled import Labelled
+from hyplearn.rows.opening import point_source
+from hyplearn.rows.streamed import ConeRows
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.tangent import cone_rows, frame_coordinates
 
@@ -148,31 +153,49 @@ class PoincareLogisticRegression(BallClassifier):
         self.outside = outside
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Minimise the penalised log-loss to the tolerance.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Points of the ball.
+        X : array-like of shape (n_samples, n_features), memory map, or source of :func:`hyplearn.open_points`
+            Points of the ball. A memory map or a source is read in blocks, in some ten passes.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels; a source brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C by row: weight k counts as k copies, weight 0 as absence.
         """
         self._check_options()
+        if (points := point_source(X, y, sample_weight)) is not None:
+            return self._fit_source(points)
         start = self._W if self.warm_start and hasattr(self, "coef_") else None
         data = self._labelled_rows(X, y, sample_weight, reset=True)
         codes = np.searchsorted(self.classes_, data.y)
         centre = self._reference_point(data, codes)
-        K, d = len(self.classes_), data.X.shape[1]
         rows = self._class_rows(data, codes, centre)
-        if start is not None and start.shape != (K, rows.shape[1]):
+        if start is not None and start.shape != (len(self.classes_), rows.shape[1]):
             start = None
+        self._solve(rows, centre, start)
+        return self
+
+    def _fit_points(self, data: Labelled) -> None:
+        given, sides = self._given_points(), np.arange(data.n_classes)
+        if given is None:
+            centre = streamed_references(self.reference, data, [sides])[0]
+        else:
+            centre = checked_point(given, data.points.n_features, data.c)
+        make = ConeRows(data.weighing, centre, data.c, float(self.C), self._constant)
+        d = data.points.n_features
+        rows = data.rows(make, d + 1 + self.fit_intercept, n_classes=data.n_classes)
+        self._solve(rows, centre, None)
+
+    def _solve(self, rows: RowSource, centre: Array, start: Array | None) -> None:
+        """Solve, and set the fitted attributes."""
+        K, d = len(self.classes_), len(centre)
         with one_blas_thread(), told(type(self).__name__, self.tol, self.verbose) as tell:
             report = partial(tell, f"{K} classes")
             solution = solve_softmax(rows, tol=self.tol, max_iter=self.max_iter, start=start, report=report)
-        self._n_rows = len(data.X)
+        self._n_rows = rows.shape[0]
         W = solution.W if K > 2 else solution.W[1:] - solution.W[:1]
         self.coef_ = W[:, : d + 1]
         self.intercept_ = INTERCEPT * W[:, d + 1] if self.fit_intercept else np.zeros(len(W))
@@ -181,7 +204,11 @@ class PoincareLogisticRegression(BallClassifier):
             setattr(self, f"{name}_", np.array([getattr(solution, name)]))
         self.dual_gap_ = np.array([solution.gap])
         self._complain()
-        return self
+
+    @property
+    def _constant(self) -> float:
+        """The last entry of every row."""
+        return INTERCEPT if self.fit_intercept else 0.0
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of ``classes_[1]`` for two classes, the scores ``⟨W_k, x⟩`` for more.
@@ -318,7 +345,7 @@ class PoincareLogisticRegression(BallClassifier):
         return ClassRows(
             *(space.X, space.p, space.along, space.base, self._costs(data)),
             times=times,
-            constant=INTERCEPT if self.fit_intercept else 0.0,
+            constant=self._constant,
             codes=codes,
             n_classes=len(self.classes_),
             threads=threads_of(self.n_jobs),
@@ -364,5 +391,5 @@ class PoincareLogisticRegression(BallClassifier):
                 f"{type(self).__name__} reached a relative duality gap of {self.dual_gap_[0]:.1e}, not tol="
                 f'{self.tol:.1e} (status "{self.status_[0]}").\n{advice[self.status_[0]]}',
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )

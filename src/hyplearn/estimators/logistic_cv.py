@@ -85,7 +85,7 @@ class PoincareLogisticRegressionCV(PoincareLogisticRegression):
         """The C chosen."""
         return self.C_
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose C by cross-validation, then minimise the penalised log-loss of all rows.
 
         Parameters

@@ -15,11 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.ball_classifier import BallClassifier, LabelledRows
+from hyplearn.estimators.streaming import CALIBRATED_NUMBERS, kept_for_probabilities, sample_strides
 from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
-from hyplearn.reference import reference_point
+from hyplearn.reference import checked_point, reference_point
+from hyplearn.reference_passes import streamed_references
+from hyplearn.rows.labelled import Labelled
 from hyplearn.solvers.platt import Sigmoid, fit_sigmoid
 
 T = TypeVar("T")
@@ -89,7 +92,7 @@ class OneVsRest(BallClassifier):
 
     def _positive(self, k: int) -> Any:
         """The positive class of problem k."""
-        return self.classes_[1 if len(self.classes_) == 2 else k]
+        return self.classes_[self._positives[k]]
 
     def _binary_labels(self, data: LabelledRows, k: int) -> Array:
         return np.where(data.y == self._positive(k), 1.0, -1.0)
@@ -99,11 +102,7 @@ class OneVsRest(BallClassifier):
         c = absolute_curvature(self.curvature)
         given = self._given_points()
         if given is not None and given.ndim == 2:
-            if len(given) != self._n_problems:
-                raise ValueError(
-                    f"{self._n_problems} binary problems need as many reference points; got {len(given)}.\n"
-                    "Pass one point for all, or one per class (one in all for two classes)."
-                )
+            self._check_number_of_points(given)
             return np.stack([reference_point(p, data.X, None, None, c) for p in given])
 
         def learned(k: int, threads: int) -> Array:
@@ -111,6 +110,28 @@ class OneVsRest(BallClassifier):
 
         with one_blas_thread():
             return np.stack(list(self._per_problem(data, learned)))
+
+    def _streamed_references(self, data: Labelled) -> Array:
+        """One reference point per problem, of points that are read in blocks."""
+        given = self._given_points()
+        if given is not None:
+            given = np.tile(given, (self._n_problems, 1)) if given.ndim == 1 else given
+            self._check_number_of_points(given)
+            return np.stack([checked_point(p, data.points.n_features, data.c) for p in given])
+        sides = [np.arange(data.n_classes) == k for k in self._positives]
+        return np.stack(streamed_references(self.reference, data, [side.astype(int) for side in sides]))
+
+    @property
+    def _positives(self) -> list[int]:
+        """The number of the positive class of each problem."""
+        return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+
+    def _check_number_of_points(self, given: Array) -> None:
+        if len(given) != self._n_problems:
+            raise ValueError(
+                f"{self._n_problems} binary problems need as many reference points; got {len(given)}.\n"
+                "Pass one point for all, or one per class (one in all for two classes)."
+            )
 
     def _per_problem(self, data: LabelledRows, solve: Callable[[int, int], T]) -> Iterator[T]:
         """``solve(k, threads)`` of every problem k: side by side, or of large data one after the other."""
@@ -220,6 +241,7 @@ class OneVsRest(BallClassifier):
         if self.calibration is None:
             return
         weights = np.ones(len(X)) if weights is None else weights
+        X, y, weights = self._standing_rows(X, y, weights)
         scores = self._platt_scores(X, gaps(X, absolute_curvature(self.curvature)))
         held_out = scores
         if self.calibration == "cross-fitted":
@@ -239,6 +261,15 @@ class OneVsRest(BallClassifier):
         if len(self.classes_) == 2:
             slope, offset = sigmoids[0]
             self.shift_ = float(-offset / slope) if slope > 0 else 0.0
+
+    def _standing_rows(self, X: Array, y: Array, weights: Array) -> tuple[Array, Array, Array]:
+        """All rows, or where they are many some that stand for them."""
+        if X.size <= CALIBRATED_NUMBERS:
+            return X, y, weights
+        codes = np.searchsorted(self.classes_, y)
+        strides = sample_strides(np.bincount(codes, minlength=len(self.classes_)), X.shape[1])
+        kept = kept_for_probabilities(0, codes, strides)
+        return X[kept], y[kept], weights[kept] * strides[codes[kept]]
 
     def _sigmoid(self, scores: Array, held_out: Array, positive: Array, weights: Array) -> Sigmoid:
         apart = not np.any((np.where(positive, scores, -scores) <= 0) & (weights > 0))

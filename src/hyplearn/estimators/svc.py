@@ -13,10 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.progress import Teller, told
+from hyplearn.estimators.streaming import least_heights, points_at, rows_for_probabilities
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature, check_stopping
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows import Rows
+from hyplearn.rows import Rows, RowSource
+from hyplearn.rows.labelled import Labelled
+from hyplearn.rows.opening import point_source
+from hyplearn.rows.streamed import SignedRows
 from hyplearn.solvers.sgd import Descent, solve_sgd
 from hyplearn.solvers.solution import Solution, relative_gap
 from hyplearn.solvers.svm import solve_svm
@@ -130,8 +134,11 @@ class PoincareSVC(TangentClassifier):
         "infeasible" (no hard margin) or "online" (after ``partial_fit``).
     primal_, dual_, dual_gap_ : ndarrays of shape (n_problems,)
         P(w), D(α) and ``(P - D) / max(1, |P|)``.
+    n_support_ : ndarray of shape (n_problems,)
+        Number of rows with α > 0 in each problem.
     support_ : ndarray of shape (n_support,)
-        Rows with α > 0 in some problem.
+        Rows with α > 0 in some problem. Of points that are read in blocks, none if there are more than 2 million: the
+        gap is proven by sums over them.
     support_vectors_ : ndarray of shape (n_support, n_features)
         Those points.
     dual_coef_ : ndarray of shape (n_problems, n_support)
@@ -157,6 +164,8 @@ class PoincareSVC(TangentClassifier):
     >>> print(svc.score(X, y), svc.status_[0], bool(svc.dual_gap_[0] < 1e-6))
     1.0 optimal True
     """
+
+    support_: Array
 
     def __init__(
         self,
@@ -195,19 +204,21 @@ class PoincareSVC(TangentClassifier):
         self.outside = outside
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solve every binary problem to the tolerance.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Points of the ball.
+        X : array-like of shape (n_samples, n_features), memory map, or source of :func:`hyplearn.open_points`
+            Points of the ball. A memory map or a source is read in blocks, in a handful of passes per problem.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels; a source brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C by row: weight k counts as k copies, weight 0 as absence.
         """
         self._check_options()
+        if (points := point_source(X, y, sample_weight)) is not None:
+            return self._fit_source(points)
         previous = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
         data = self._labelled_rows(X, y, sample_weight, reset=True)
         self._check_number_of_costs()
@@ -223,6 +234,29 @@ class PoincareSVC(TangentClassifier):
         self._complain()
         self._calibrate(data.X, data.y, data.weights, warned=bool((self.status_ != "optimal").any()))
         return self
+
+    def _fit_points(self, data: Labelled) -> None:
+        if self.solver != "exact" or self.warm_start:
+            given = f'solver="{self.solver}"' if self.solver != "exact" else "warm_start=True"
+            raise ValueError(
+                f"Points that are read in blocks are solved exactly, from the start; got {given}.\n"
+                'Take solver="exact" and warm_start=False, or pass an array.'
+            )
+        self._check_number_of_costs()
+        d, solutions = data.points.n_features, []
+        with one_blas_thread(), told(type(self).__name__, self.tol, self.verbose) as tell:
+            self.reference_ = self._streamed_references(data)
+            for k, (positive, p) in enumerate(zip(self._positives, self.reference_, strict=True)):
+                make = SignedRows(data.weighing, positive, p, self._features, data.c, self._cost(k))
+                solutions.append(self._solved(data.rows(make, d), None, tell, k, data.threads))
+            self._keep_solutions(data.n_rows, solutions)
+            self._keep_support(solutions, *points_at(data, self.support_))
+            least = least_heights(data, self._positives, self.coef_, self.reference_)
+            self.margin_ = np.arcsinh(least) / np.sqrt(data.c)
+            rows = None if self.calibration is None else rows_for_probabilities(data)
+        self._complain()
+        if rows is not None:
+            self._calibrate(*rows, warned=bool((self.status_ != "optimal").any()))
 
     @available_if(_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -256,6 +290,7 @@ class PoincareSVC(TangentClassifier):
         self.coef_ = np.stack([descent.w.copy() for descent in self._descents])
         self.status_ = np.full(self._n_problems, "online")
         self.primal_, self.dual_, self.dual_gap_, self.margin_ = (unknown.copy() for _ in range(4))
+        self.n_support_ = np.zeros(self._n_problems, dtype=int)
         self.support_, self.support_vectors_ = np.empty(0, dtype=np.int64), np.empty((0, d), dtype=data.X.dtype)
         self.dual_coef_ = np.empty((self._n_problems, 0))
         self.n_iter_ = self.n_passes_ = np.ones(self._n_problems, dtype=int)
@@ -284,6 +319,11 @@ class PoincareSVC(TangentClassifier):
             seen = "a stream" if "online" in self.status_ else f"{self._n_rows} rows"
             raise ValueError(
                 f"A certificate speaks of the data of fit, {seen}; got {len(data.X)} rows.\nPass the data of fit."
+            )
+        if self.n_support_.any() and not len(self.support_):
+            raise ValueError(
+                f"The {self.n_support_.max()} dual variables were too many to keep, so there is nothing to verify; "
+                "dual_gap_ was proven by their sums.\nFit on points in memory to keep them."
             )
         found = [self._verified(data, k) for k in range(self._n_problems)]
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
@@ -348,19 +388,30 @@ class PoincareSVC(TangentClassifier):
             )
 
     def _solve(self, data: LabelledRows, starts: Any, tell: Teller, k: int, threads: int) -> Solution:
-        start = starts[k]
         rows = self._signed_rows(data, k, threads)
+        if self.solver == "exact":
+            return self._solved(rows, starts[k], tell, k, threads)
+        return solve_sgd(
+            rows,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=self._seed(),
+            start=starts[k],
+            report=partial(tell, f"class {self._positive(k)}"),
+        )
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _solved(self, rows: RowSource, start: Array | None, tell: Teller, k: int, threads: int) -> Solution:
         report = partial(tell, f"class {self._positive(k)}")
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        if self.solver == "sgd":
-            return solve_sgd(rows, tol=self.tol, max_iter=self.max_iter, seed=seed, start=start, report=report)
         return solve_svm(
             rows,
             loss=self.loss,  # type: ignore[arg-type]
             tol=self.tol,
             max_iter=self.max_iter,
             start=start,
-            seed=seed,
+            seed=self._seed(),
             report=report,
             threads=threads,
         )
@@ -384,23 +435,32 @@ class PoincareSVC(TangentClassifier):
 
     def _keep(self, data: LabelledRows, solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
-        self._n_rows = len(data.X)
-        self.coef_ = np.stack([solution.w for solution in solutions])
-        self.status_ = np.array([solution.status for solution in solutions])
-        for name in ("primal", "dual", "n_iter", "n_passes"):
-            setattr(self, f"{name}_", np.array([getattr(solution, name) for solution in solutions]))
-        self.dual_gap_ = np.array([solution.gap for solution in solutions])
-        self.support_ = np.unique(np.concatenate([solution.support for solution in solutions]))
-        self.support_vectors_ = data.X[self.support_]
-        self.dual_coef_ = np.zeros((len(solutions), len(self.support_)))
+        self._keep_solutions(len(data.X), solutions)
+        self._keep_support(solutions, data.X[self.support_], data.y[self.support_])
         self.margin_ = np.empty(len(solutions))
         present = slice(None) if data.weights is None else data.weights > 0
         root = np.sqrt(absolute_curvature(self.curvature))
-        for k, (solution, heights) in enumerate(zip(solutions, self._heights(data.X, data.rooms), strict=True)):
-            y = self._binary_labels(data, k)
+        for k, heights in enumerate(self._heights(data.X, data.rooms)):
+            self.margin_[k] = np.arcsinh(np.min((self._binary_labels(data, k) * heights)[present])) / root
+
+    def _keep_solutions(self, n_rows: int, solutions: list[Solution]) -> None:
+        self._n_rows = n_rows
+        self.coef_ = np.stack([solution.w for solution in solutions])
+        self.status_ = np.array([solution.status for solution in solutions])
+        for name in ("primal", "dual", "n_iter", "n_passes", "n_support"):
+            setattr(self, f"{name}_", np.array([getattr(solution, name) for solution in solutions]))
+        self.dual_gap_ = np.array([solution.gap for solution in solutions])
+        kept = all(len(solution.support) == solution.n_support for solution in solutions)
+        self.support_ = np.unique(np.concatenate([solution.support if kept else [] for solution in solutions]))
+        self.support_ = self.support_.astype(np.int64)
+
+    def _keep_support(self, solutions: list[Solution], vectors: Array, labels: Array) -> None:
+        self.support_vectors_ = vectors
+        self.dual_coef_ = np.zeros((len(solutions), len(self.support_)))
+        for k, solution in enumerate(solutions if len(self.support_) else []):
             places = np.searchsorted(self.support_, solution.support)
-            self.dual_coef_[k, places] = y[solution.support] * solution.alpha
-            self.margin_[k] = np.arcsinh(np.min((y * heights)[present])) / root
+            signs = np.where(labels[places] == self._positive(k), 1.0, -1.0)
+            self.dual_coef_[k, places] = signs * solution.alpha
 
     def _complain(self) -> None:
         """An error where the hard margin has no solution, a warning where the certificate is not reached."""

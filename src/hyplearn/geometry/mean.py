@@ -1,6 +1,8 @@
 """The Fréchet mean, by Newton's method with a proof of how near it is."""
 
 import math
+from collections.abc import Generator
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -63,19 +65,36 @@ def mean_and_variance(
     """The mean of rows with the given gaps and weights of sum 1, and their mean squared distance to it."""
     if _all_alike(X, weights):
         return X[np.argmax(weights > 0)].astype(np.float64), 0.0
-    state = _MeanEquations(X, rooms, weights, _start(X, rooms, weights, c), c)
+    steps = mean_steps(_start(X, rooms, weights, c), tol=tol, max_iter=max_iter)
+    state = _RowEquations(X, rooms, weights, next(steps), c)
+    while True:
+        try:
+            state = state.at(steps.send(state))
+        except StopIteration as end:
+            return end.value
+
+
+Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
+
+
+def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
+    """Newton's method as a dialogue: asks for the equations at a point, again and again, until it knows the mean.
+
+    Whoever answers may hold the rows in memory, or pass over them wherever they are. Returns mean and variance.
+    """
+    state = yield start
     for _ in range(max_iter):
         spacing = 16 * np.finfo(float).eps / state.room
         if state.residual <= spacing or (state.residual <= tol and state.curvature is None):
-            return state.m, state.variance / c
+            return state.m, state.variance / state.c
         if state.residual <= tol / 2:
             # One more step is free. As long as the residual at most, it keeps the proof, and squares the error.
-            return state.moved(state.newton_step()), state.variance / c
-        newton = state.at(state.moved(state.newton_step()))
-        state = newton if newton.residual <= state.residual / 2 else state.at(state.moved(state.majorising_step()))
+            return state.moved(state.newton_step()), state.variance / state.c
+        newton = yield state.moved(state.newton_step())
+        state = newton if newton.residual <= state.residual / 2 else (yield state.moved(state.majorising_step()))
     raise ArithmeticError(
-        f"The Fréchet mean of {len(X)} points was not reached in {max_iter} steps: it lies within "
-        f"{state.residual:.3g} of the last iterate, tol is {tol:g}.\nRaise max_iter or tol."
+        f"The Fréchet mean was not reached in {max_iter} steps: it lies within {state.residual:.3g} of the last "
+        f"iterate, tol is {tol:g}.\nRaise max_iter or tol."
     )
 
 
@@ -114,8 +133,46 @@ def _all_alike(X, weights):  # type: ignore[no-untyped-def]
     return alike
 
 
-class _MeanEquations:
-    """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1."""
+class MeanEquations:
+    """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1.
+
+    Attributes
+    ----------
+    m, room, c
+        Where they are taken, the gap there, and the absolute curvature.
+    stiffness : float
+        ``Σ w ρ coth ρ``, which no eigenvalue of the Hessian exceeds.
+    gradient : ndarray of shape (d,), residual : float
+        ``Σ w v`` and its length.
+    curvature : ndarray of shape (d, d) or None
+        ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, what the Hessian lacks of the stiffness.
+    variance : float
+        ``Σ w ρ²``.
+    """
+
+    def __init__(
+        self, m: Array, c: float, stiffness: float, gradient: Array, curvature: Array | None, variance: float
+    ) -> None:
+        self.m, self.c, self.room = m, c, float(gap(m, c=c))
+        self.stiffness, self.gradient, self.curvature, self.variance = stiffness, gradient, curvature, variance
+        self.residual = float(np.linalg.norm(gradient))
+
+    def newton_step(self) -> Array:
+        """The step at whose end the quadratic model of the objective is least."""
+        assert self.curvature is not None
+        return np.linalg.solve(self.stiffness * np.eye(len(self.m)) - self.curvature, self.gradient)
+
+    def majorising_step(self) -> Array:
+        """The step for the largest curvature that any direction can have."""
+        return self.gradient / self.stiffness
+
+    def moved(self, step: Array) -> Array:
+        """The point reached from m by a step in frame coordinates."""
+        return exp_map(step * self.room / (2 * np.sqrt(self.c)), self.m, c=self.c)
+
+
+class _RowEquations(MeanEquations):
+    """The equations of rows in memory; in many dimensions with a Hessian that only multiplies."""
 
     along: Array
     base: Array
@@ -124,41 +181,31 @@ class _MeanEquations:
     def __init__(
         self, X: Array, rooms: Array, weights: Array, m: Array, c: float, numbers: Array | None = None
     ) -> None:
-        self.X, self.rooms, self.weights, self.m, self.c = X, rooms, weights, m, c
-        self.room = float(gap(m, c=c))
-        d = X.shape[1]
-        sums, self.curvature, self.numbers = np.zeros(d), None, numbers
-        if d <= FEW_DIMENSIONS:
-            self.curvature = np.zeros((d, d))
-            self.stiffness, base, self.variance = _newton_equations(
-                X, unrolled(m), rooms, weights, self.room, c, sums, self.curvature
-            )
-        else:
-            # Row i in frame coordinates is along_i (x_i - m) + base_i m.
-            self.numbers = np.empty((3, len(X))) if numbers is None else numbers
-            self.along, self.base, self.radial = self.numbers
-            self.stiffness, base, self.variance = _equations(
-                X, unrolled(m), rooms, weights, self.room, c, self.along, self.base, self.radial, sums
-            )
-        self.gradient = sums + base * m
-        self.residual = float(np.linalg.norm(self.gradient))
+        self.X, self.rooms, self.weights, self.numbers = X, rooms, weights, numbers
+        if X.shape[1] <= FEW_DIMENSIONS:
+            super().__init__(m, c, *summed_equations(X, rooms, weights, m, c))
+            return
+        # Row i in frame coordinates is along_i (x_i - m) + base_i m.
+        self.numbers = np.empty((3, len(X))) if numbers is None else numbers
+        self.along, self.base, self.radial = self.numbers
+        sums = np.zeros(X.shape[1])
+        stiffness, base, variance = _equations(
+            X, unrolled(m), rooms, weights, float(gap(m, c=c)), c, self.along, self.base, self.radial, sums
+        )
+        super().__init__(m, c, stiffness, sums + base * m, None, variance)
 
-    def at(self, m: Array) -> "_MeanEquations":
+    def at(self, m: Array) -> "_RowEquations":
         """The same at another point, which takes over the numbers: after Newton's step they are needed no more."""
-        return _MeanEquations(self.X, self.rooms, self.weights, m, self.c, self.numbers)
+        return _RowEquations(self.X, self.rooms, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
         """The step at whose end the quadratic model of the objective is least, or near it in many dimensions."""
-        d = len(self.m)
         if self.curvature is not None:
-            return np.linalg.solve(self.stiffness * np.eye(d) - self.curvature, self.gradient)
+            return super().newton_step()
+        d = len(self.m)
         operator = LinearOperator((d, d), matvec=self._hessian_times)
         step, _ = cg(operator, self.gradient, rtol=min(0.1, self.residual), maxiter=d)
         return step
-
-    def majorising_step(self) -> Array:
-        """The step for the largest curvature that any direction can have."""
-        return self.gradient / self.stiffness
 
     def _hessian_times(self, u: Array) -> Array:
         """``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``: 1 along each geodesic to a point, ρ coth ρ across."""
@@ -166,9 +213,18 @@ class _MeanEquations:
         q = self.weights * self.radial * projected
         return self.stiffness * u - centred_sum(self.X, q * self.along, self.m) - (q @ self.base) * self.m
 
-    def moved(self, step: Array) -> Array:
-        """The point reached from m by a step in frame coordinates."""
-        return exp_map(step * self.room / (2 * np.sqrt(self.c)), self.m, c=self.c)
+
+def summed_equations(X: Array, rooms: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
+    """Stiffness, gradient, curvature and variance at m: sums over rows, so those of blocks add up."""
+    d = X.shape[1]
+    sums, curvature, room = np.zeros(d), np.zeros((d, d)), float(gap(m, c=c))
+    if d <= FEW_DIMENSIONS:
+        stiffness, base, variance = _newton_equations(X, unrolled(m), rooms, weights, room, c, sums, curvature)
+        return stiffness, sums + base * m, curvature, variance
+    along, bases, radial = np.empty((3, len(X)))
+    stiffness, base, variance = _equations(X, unrolled(m), rooms, weights, room, c, along, bases, radial, sums)
+    rows = along[:, None] * (X - m) + bases[:, None] * m
+    return stiffness, sums + base * m, (rows * (weights * radial)[:, None]).T @ rows, variance
 
 
 @njit(cache=True, error_model="numpy")

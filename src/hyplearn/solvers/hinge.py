@@ -9,13 +9,15 @@ are near the margin now.
 On the way to many rows stand a few samples of them: each tells the next where to begin and how many rows to gather.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows import Rows
+from hyplearn.rows import Rows, RowSource
+from hyplearn.rows.source import summed
 from hyplearn.solvers.interior_point import BoxSolution, solve_box
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.survey import CLAMPED, EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
@@ -25,6 +27,8 @@ FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
 # Each sample is a sixteenth of the next, so all together cost less than a tenth of a pass; the solution moves by a
 # fourth of what it moved before, while the rows are 16 times as many: 4 times as many are to be gathered.
 SAMPLE_RATIO, GROWTH = 16, 4
+# Numbers in a sample at most: it is held in memory, wherever the rows are.
+SAMPLE_NUMBERS = 2**23
 SAMPLE_TOL = 1e-2
 # A step that leaves more of the gap than this was limited by the number of rows gathered.
 SLOW = 0.7
@@ -63,7 +67,7 @@ class State:
 
 
 def solve_hinge(
-    source: Rows,
+    source: RowSource,
     *,
     tol: float,
     max_iter: int,
@@ -85,20 +89,22 @@ def solve_hinge(
 
 
 def _from_samples(
-    source: Rows, first: int, max_iter: int, rng: np.random.Generator, threads: int
+    source: RowSource, first: int, max_iter: int, rng: np.random.Generator, threads: int
 ) -> tuple[Array, int, Band]:
     """Where to begin, how many rows to gather, and between which distances, by samples of growing size."""
-    n = source.shape[0]
+    n, d = source.shape
     sizes = []
-    while (n := n // SAMPLE_RATIO) >= SAMPLES_WORTH * first:
+    while (n := min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)) >= SAMPLES_WORTH * first:
         sizes.append(n)
-    sample = source.sample(first, rng)
+    # One look at the source: smaller samples are drawn from the largest.
+    largest = source.sample(sizes[0] if sizes else first, rng)
+    sample = largest.sample(first, rng) if sizes else largest
     paid = sample.costs > 0
-    w, size, band = np.zeros(source.shape[1]), first, NOTHING
+    w, size, band = np.zeros(d), first, NOTHING
     if paid.any():
         w = solve_box(sample.X[paid], sample.costs[paid], tol=SAMPLE_TOL, exact=False, threads=threads).w
     for n in reversed(sizes):
-        sample = source.sample(n, rng)
+        sample = largest if n == sizes[0] else largest.sample(n, rng)
         if not sample.costs.any():
             continue
         state = _working_sets(sample, w, size, band, tol=SAMPLE_TOL, max_iter=max_iter, report=None, threads=threads)
@@ -108,7 +114,7 @@ def _from_samples(
 
 
 def _working_sets(
-    source: Rows,
+    source: RowSource,
     w: Array,
     size: int,
     band: Band,
@@ -156,7 +162,7 @@ def _most(size: int) -> int:
     return 4 * size
 
 
-def _gather(source: Rows, state: State) -> None:
+def _gather(source: RowSource, state: State) -> None:
     """Survey again where the rows at hand are far fewer or far more than they should be."""
     here, n = state.here, source.shape[0]
     while True:
@@ -179,7 +185,7 @@ def _solve(seen: Survey, tol: float, exact: bool, threads: int) -> BoxSolution:
     return solve_box(U, C, tol=tol, exact=exact, threads=threads)
 
 
-def _search(source: Rows, state: State, dw: Array) -> None:
+def _search(source: RowSource, state: State, dw: Array) -> None:
     """Go part of the way where the whole of it went too far."""
     w = state.here.w
     losses = losses_along(source, w, dw, LENGTHS)
@@ -191,31 +197,55 @@ def _search(source: Rows, state: State, dw: Array) -> None:
         state.n_passes += 1
 
 
-def _certified(source: Rows, state: State, tol: float) -> Solution:
+def _certified(source: RowSource, state: State, tol: float) -> Solution:
     """The solution with the α of every row that has one, and the dual value computed from them."""
     assert state.model is not None
     seen, box = state.model
     primal = state.here.primal
-    support, alpha, v = collect(source, seen, box.alpha)
-    dual = float(alpha.sum() - 0.5 * (v @ v))
+    kept = collect(source, seen, box.alpha)
+    dual = float(kept.total - 0.5 * (kept.v @ kept.v))
     gap = relative_gap(primal, dual)
     status: Status = "optimal" if gap <= tol else "stalled" if state.stalled else "max_iter"
-    n_passes = state.n_passes + (seen.clamped_cost > 0)
-    return Solution(state.here.w, support, alpha, v, primal, dual, gap, status, state.n_iter, n_passes)
+    return Solution(
+        state.here.w, kept.support, kept.alpha, kept.v, primal, dual, gap, status, state.n_iter,
+        state.n_passes + kept.n_passes, kept.n_support,
+    )  # fmt: skip
 
 
-def collect(source: Rows, seen: Survey, alphas: Array) -> tuple[Array, Array, Array]:
-    """Positions and α of the rows with α > 0, and ``Σ α u``, from the rows themselves."""
+class Collected(NamedTuple):
+    """The rows with α > 0: their positions, α (both empty where they are too many to keep), ``Σ α u``, ``Σ α``."""
+
+    support: Array
+    alpha: Array
+    v: Array
+    total: float
+    n_support: int
+    n_passes: int
+
+
+def collect(source: RowSource, seen: Survey, alphas: Array) -> Collected:
+    """The α of every row, from the rows themselves; where these are too many to keep, from the sums over the clamped.
+
+    Nothing is lost to the proof by that: all clamped rows have the same α/C, and their sums are known.
+    """
     own = alphas[: len(seen.found)]
     found, alpha, v = seen.found[own > 0], own[own > 0], own @ seen.rows
     if seen.clamped_cost == 0 or alphas[-1] == 0:
-        return found, alpha, v
+        return Collected(found, alpha, v, alpha.sum(), len(found), 0)
     share = min(1.0, alphas[-1] / seen.clamped_cost)
-    parts = list(source.map(_collect_block, seen.w, seen.band, share))
-    found = np.concatenate([found, *(part[0] for part in parts)])
-    alpha = np.concatenate([alpha, *(part[1] for part in parts)])
+    n_support = len(found) + seen.n_clamped
+    if n_support > source.most_kept:
+        v, total = v + share * seen.clamped, alpha.sum() + share * seen.clamped_cost
+        return Collected(found[:0], alpha[:0], v, total, n_support, 0)
+    clamped, clamped_alpha, clamped_v = source.fold(_collect_block, _merged, seen.w, seen.band, share)
+    found, alpha = np.concatenate([found, clamped]), np.concatenate([alpha, clamped_alpha])
     order = np.argsort(found)
-    return found[order], alpha[order], v + sum(part[2] for part in parts)
+    return Collected(found[order], alpha[order], v + clamped_v, alpha.sum(), len(found), 1)
+
+
+def _merged(parts: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
+    found, alpha, v = zip(*parts, strict=True)
+    return np.concatenate(found), np.concatenate(alpha), summed(v)
 
 
 def _collect_block(block: Rows, w: Array, band: Band, share: float) -> tuple[Array, Array, Array]:

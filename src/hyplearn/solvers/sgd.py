@@ -63,11 +63,13 @@ def solve_sgd(
             status = "stopped"
             break
     scale, dual = _dual_bound(here)
-    support, alpha, v = collect(source, here, np.array([scale * here.clamped_cost]))
+    kept = collect(source, here, np.array([scale * here.clamped_cost]))
     gap = relative_gap(here.primal, dual)
     if gap <= tol:
         status = "optimal"
-    return Solution(here.w, support, alpha, v, here.primal, dual, gap, status, epoch, 2 * epoch + 2)
+    return Solution(
+        here.w, kept.support, kept.alpha, kept.v, here.primal, dual, gap, status, epoch, 2 * epoch + 2, kept.n_support
+    )
 
 
 def _dual_bound(here: Survey) -> tuple[float, float]:

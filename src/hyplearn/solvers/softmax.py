@@ -10,13 +10,14 @@ probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gra
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows import ClassRows
+from hyplearn.rows import ClassRows, RowSource
+from hyplearn.rows.source import columns_summed, summed
 from hyplearn.solvers.solution import Progress, Report, Status
 
 # Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
@@ -25,6 +26,7 @@ FULL_HESSIAN = 300
 CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
 # A sample from which to begin, where there are many more rows.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
+SAMPLE_NUMBERS = 2**23
 SAMPLE_TOL = 1e-4
 # Conjugate gradients end when the residual is this part of the gradient, or after so many products.
 FORCING, MOST_PRODUCTS = 0.2, 200
@@ -86,7 +88,7 @@ class Point(NamedTuple):
 
 
 def solve_softmax(
-    source: ClassRows,
+    source: RowSource,
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
@@ -98,7 +100,7 @@ def solve_softmax(
 
     Parameters
     ----------
-    source : ClassRows
+    source : RowSource
         Rows with their classes and costs.
     tol : float
         Relative duality gap at which to stop.
@@ -124,8 +126,9 @@ def solve_softmax(
     n, d = source.shape
     if n < d:
         # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
-        Q, R = np.linalg.qr(source[:].T)
-        flat = ClassRows.of(R.T, source.codes, source.costs, source.n_classes)
+        rows = cast(ClassRows, source.gathered())
+        Q, R = np.linalg.qr(rows[:].T)
+        flat = ClassRows.of(R.T, rows.codes, rows.costs, rows.n_classes)
         start = None if start is None else start @ Q
         inner = solve_softmax(flat, tol=tol, max_iter=max_iter, start=start, seed=seed, report=report)
         return replace(inner, W=inner.W @ Q.T)
@@ -150,17 +153,18 @@ def solve_softmax(
     return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes)
 
 
-def _start(source: ClassRows, max_iter: int, seed: int) -> Array:
+def _start(source: RowSource, max_iter: int, seed: int) -> Array:
     """The solution of a sample where there are many rows, zeros where there are few."""
-    entries, size = source.n_classes * source.shape[1], len(source.X) // SAMPLE_RATIO
+    n, d = source.shape
+    entries, size = source.n_classes * d, min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
     if size >= max(FIRST_ROWS, FIRST_ROWS_PER_ENTRY * entries):
         sample = source.sample(size, np.random.default_rng(seed))
         if sample.costs.any():
             return solve_softmax(sample, tol=SAMPLE_TOL, max_iter=max_iter, seed=seed).W
-    return np.zeros((source.n_classes, source.shape[1]))
+    return np.zeros((source.n_classes, d))
 
 
-def _newton_step(source: ClassRows, point: Point, tol: float) -> tuple[Point | None, int]:
+def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
     gradient = point.gradient
     if _full(point.W):
@@ -171,7 +175,7 @@ def _newton_step(source: ClassRows, point: Point, tol: float) -> tuple[Point | N
     slope = float(np.sum(gradient * step))
     following = _point(source, point.W + step)
     if not following.primal <= point.primal + ENOUGH * slope:
-        values = np.sum(list(source.map(_losses_along_block, point.W, step, LENGTHS)), axis=0)
+        values = source.fold(_losses_along_block, summed, point.W, step, LENGTHS)
         values += [0.5 * np.sum((point.W + t * step) ** 2) for t in LENGTHS]
         following = _point(source, point.W + LENGTHS[np.argmin(values)] * step)
         passes += 2
@@ -179,7 +183,7 @@ def _newton_step(source: ClassRows, point: Point, tol: float) -> tuple[Point | N
     return (following if lower else None), passes
 
 
-def _conjugate_step(source: ClassRows, point: Point, tol: float) -> tuple[Array, int]:
+def _conjugate_step(source: RowSource, point: Point, tol: float) -> tuple[Array, int]:
     """Newton's step to a part of the gradient, by products with the second derivatives, one pass each.
 
     Preconditioned by the identity plus the mean of the diagonal blocks, which is one small matrix for all classes.
@@ -191,19 +195,14 @@ def _conjugate_step(source: ClassRows, point: Point, tol: float) -> tuple[Array,
         preconditioned = cho_solve(factor, residual.T).T
         energy, previous = float(np.sum(residual * preconditioned)), energy
         direction = preconditioned + energy / previous * direction
-        image = direction + sum(source.map(_product_block, point.W, direction))
+        image = direction + source.fold(_product_block, summed, point.W, direction)
         length = energy / np.sum(direction * image)
         step, residual, products = step + length * direction, residual - length * image, products + 1
     return step, products + 1
 
 
-def _point(source: ClassRows, W: Array) -> Point:
-    loss, V, curvature = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if _full(W) else W.shape[1],))
-    for part in source.map(_point_block, W):
-        loss += part.loss
-        V += part.V
-        curvature += part.curvature
-    return Point(W, loss, V, curvature)
+def _point(source: RowSource, W: Array) -> Point:
+    return Point(W, *source.fold(_point_block, columns_summed, W))
 
 
 def _full(W: Array) -> bool:
@@ -211,7 +210,8 @@ def _full(W: Array) -> bool:
     return W.size <= FULL_HESSIAN
 
 
-def _point_block(block: ClassRows, W: Array) -> Point:
+def _point_block(block: ClassRows, W: Array) -> tuple[float, Array, Array]:
+    """What a point asks of a block: all but W."""
     K, d = W.shape
     loss, V, curvature = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if _full(W) else d,))
     for rows, codes, costs in _chunks(block, W.size if _full(W) else K + d):
@@ -230,7 +230,7 @@ def _point_block(block: ClassRows, W: Array) -> Point:
         # 1 - π_y as the sum of the others, which keeps its digits where it is small.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         V -= (roots * pi) @ scaled
-    return Point(W, loss, V, curvature)
+    return loss, V, curvature
 
 
 def _probabilities(heights: Array, codes: Array) -> tuple[Array, Array, Array]:

@@ -19,7 +19,8 @@ class Solution:
         Normal vector.
     support, alpha : ndarrays of shape (n_support,)
         Positions of the rows with α > 0, in order, and their α; where the problem is infeasible, the α ≥ 0 that proves
-        it: no w has ``⟨u_i, w⟩ > 0`` for all rows by more than ``‖Σ α_i u_i‖ ‖w‖ / Σ α_i``.
+        it: no w has ``⟨u_i, w⟩ > 0`` for all rows by more than ``‖Σ α_i u_i‖ ‖w‖ / Σ α_i``. Empty where there are more
+        than the source allows to keep.
     v : ndarray of shape (d,)
         ``Σ α_i u_i``, which is w up to the gap.
     primal, dual, gap : float
@@ -30,6 +31,8 @@ class Solution:
         change (the paper's rule), or the hard margin has no solution.
     n_iter, n_passes : int
         Number of problems solved on the way, and of passes over all rows.
+    n_support : int
+        Number of rows with α > 0.
     """
 
     w: Array
@@ -42,6 +45,12 @@ class Solution:
     status: Status
     n_iter: int
     n_passes: int
+    n_support: int
+
+    @property
+    def total(self) -> float:
+        """``Σ α``, of the hinge loss."""
+        return self.dual + 0.5 * float(self.v @ self.v)
 
 
 class Progress(NamedTuple):

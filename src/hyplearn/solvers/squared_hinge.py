@@ -17,11 +17,13 @@ from scipy.linalg import cho_factor, cho_solve
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import row_dot, unrolled
-from hyplearn.rows import Rows
+from hyplearn.rows import Rows, RowSource
+from hyplearn.rows.source import columns_joined, columns_summed, summed
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 
 # A sample from which to begin, where there are many more rows.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
+SAMPLE_NUMBERS = 2**23
 SAMPLE_TOL = 1e-3
 # Costs that differ by more than this are met one step after the other, each softer by this factor than the next.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
@@ -63,7 +65,7 @@ class Point(NamedTuple):
 
 
 def solve_squared_hinge(
-    source: Rows,
+    source: RowSource,
     *,
     tol: float,
     max_iter: int,
@@ -74,14 +76,14 @@ def solve_squared_hinge(
     """Minimise the squared hinge loss until the relative duality gap is at most ``tol``."""
     n, d = source.shape
     n_iter, n_passes = 0, 1
-    highest, lowest = source.costs.max(), source.costs.min(where=source.costs > 0, initial=np.inf)
+    lowest, highest, _ = source.cost_range
     if highest > COST_RATIO * lowest:
         # Rows of very different costs become active few at a time; softer costs lead to the harder ones.
-        softer = replace(source, costs=np.minimum(source.costs, highest / SOFTER))
+        softer = source.altered(_softened, highest / SOFTER)
         led = solve_squared_hinge(softer, tol=SOFTER_TOL, max_iter=max_iter, rng=rng, start=start)
         start, n_passes = led.w, led.n_passes + 1
     if start is None:
-        start, size = np.zeros(d), n // SAMPLE_RATIO
+        start, size = np.zeros(d), min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
         sample = source.sample(size, rng) if size >= max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d) else None
         if sample is not None and sample.costs.any():
             start = solve_squared_hinge(sample, tol=SAMPLE_TOL, max_iter=max_iter, rng=rng).w
@@ -103,20 +105,26 @@ def solve_squared_hinge(
             report(Progress(n_passes, point.primal, point.dual, point.gap, point.n_active))
     if status != "optimal" and 0 < point.n_active <= d:
         return _interpolated(source, point, tol, status, n_iter, n_passes)
-    parts = list(source.map(_alpha_block, point.w))
-    support, alpha = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    support, alpha = np.empty(0, dtype=np.int64), np.empty(0)
+    if point.n_active <= source.most_kept:
+        support, alpha = source.fold(_alpha_block, columns_joined, point.w)
+        n_passes += 1
     return Solution(
-        point.w, support, alpha, point.v, point.primal, point.dual, point.gap, status, max(n_iter, 1), n_passes + 1
-    )
+        point.w, support, alpha, point.v, point.primal, point.dual, point.gap, status, max(n_iter, 1), n_passes,
+        point.n_active,
+    )  # fmt: skip
 
 
-def _interpolated(source: Rows, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
+def _softened(rows: Rows, most: float) -> Rows:
+    return replace(rows, costs=np.minimum(rows.costs, most))
+
+
+def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
     r"""The solution from α, where high costs leave active rows so near to the margin that w cannot tell how near.
 
     .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
     """
-    parts = [part for part in source.map(_active, point.w) if len(part[0])]
-    support, rows, costs = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    support, rows, costs = source.fold(_active, columns_joined, point.w)
     system = rows @ rows.T + np.diag(1 / (2 * costs))
     alpha = np.maximum(np.linalg.lstsq(system, np.ones(len(rows)), rcond=None)[0], 0)
     w = alpha @ rows
@@ -125,10 +133,11 @@ def _interpolated(source: Rows, point: Point, tol: float, status: Status, n_iter
     gap = relative_gap(primal, dual)
     if gap <= tol:
         status = "optimal"
-    return Solution(w, support[alpha > 0], alpha[alpha > 0], w, primal, dual, gap, status, n_iter, n_passes + 2)
+    support, alpha = support[alpha > 0], alpha[alpha > 0]
+    return Solution(w, support, alpha, w, primal, dual, gap, status, n_iter, n_passes + 2, len(support))
 
 
-def _newton_step(source: Rows, point: Point) -> tuple[Point | None, int]:
+def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
     gradient = point.w - point.v
     try:
@@ -143,12 +152,12 @@ def _newton_step(source: Rows, point: Point) -> tuple[Point | None, int]:
     return (following if lower else None), passes
 
 
-def _lowest(source: Rows, w: Array, step: Array) -> float:
+def _lowest(source: RowSource, w: Array, step: Array) -> float:
     """The length t in [0, 1] at which P is lowest along the step, where the slope vanishes; in three passes."""
     low, high = 0.0, 1.0
     for grid in GRIDS:
         lengths = low + (high - low) * grid
-        slopes = np.sum(list(source.map(_slopes_block, w, step, lengths)), axis=0) + step @ w + lengths * (step @ step)
+        slopes = source.fold(_slopes_block, summed, w, step, lengths) + step @ w + lengths * (step @ step)
         k = int(np.clip(np.searchsorted(slopes, 0.0), 1, len(grid) - 1))
         low, high = lengths[k - 1], lengths[k]
     # Between two neighbours of the grid the slope is nearly a line.
@@ -162,24 +171,24 @@ def _slopes_block(block: Rows, w: Array, step: Array, lengths: Array) -> Array:
     return np.array([-(costs * np.maximum(0, room - t * rise)) @ rise for t in lengths])
 
 
-def _point(source: Rows, w: Array) -> Point:
-    parts = list(source.map(_point_block, w))
-    return Point(w, *(sum(part[k] for part in parts) for k in range(1, 5)))
+def _point(source: RowSource, w: Array) -> Point:
+    return Point(w, *source.fold(_point_block, columns_summed, w))
 
 
-def _point_block(block: Rows, w: Array) -> Point:
+def _point_block(block: Rows, w: Array) -> tuple[float, Array, Array, int]:
+    """What a point asks of a block: all but w."""
     d = len(w)
     if d <= FEW_COLUMNS and block.costs.max(initial=0.0) <= LOW_COST:
         v, curvature = np.zeros(d), np.zeros((d, d))
         loss, n_active = _add_active(
             block.X, block.centre, block.along, block.base, block.costs, unrolled(w), v, curvature
         )
-        return Point(w, loss, v, curvature, n_active)
+        return loss, v, curvature, n_active
     _, rows, costs = _active(block, w)
     room = 1 - rows @ w
     alpha = 2 * costs * room
     scaled = np.sqrt(2 * costs)[:, None] * rows
-    return Point(w, float(costs @ room**2), alpha @ rows, scaled.T @ scaled, len(rows))
+    return float(costs @ room**2), alpha @ rows, scaled.T @ scaled, len(rows)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,12 +1,14 @@
 """One pass over all rows at a given w: the loss, where rows stand, and those near the margin made explicit."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows import Rows
+from hyplearn.rows import Rows, RowSource
+from hyplearn.rows.source import summed
 
 # Rows are counted by their distance from the margin in half octaves (1 to 1.5, 1.5 to 2), from 2^-60 to 2^20.
 LOWEST_EXPONENT, BINS = -60, 160
@@ -48,6 +50,8 @@ class Survey(NamedTuple):
         ``Σ C u`` and ``Σ C`` over the clamped rows.
     complete : bool
         Whether all rows of the band were gathered, or there were too many.
+    most : int
+        How many may be gathered.
     """
 
     w: Array
@@ -62,11 +66,17 @@ class Survey(NamedTuple):
     clamped: Array
     clamped_cost: float
     complete: bool
+    most: int
 
     @property
     def primal(self) -> float:
         """The value of the soft margin with hinge loss."""
         return float(0.5 * (self.w @ self.w) + self.loss)
+
+    @property
+    def n_clamped(self) -> int:
+        """Number of clamped rows."""
+        return int(self.counts[0].sum() - np.count_nonzero(self.rows @ self.w < 1.0))
 
     def band_of(self, size: int) -> Band:
         """The band that holds about ``size`` rows, half of them on each side where there are as many."""
@@ -84,32 +94,32 @@ class Survey(NamedTuple):
         return int(sum(self.counts[side, edge > EDGES].sum() for side, edge in enumerate(band)))
 
 
-def survey(source: Rows, w: Array, band: Band, most: int) -> Survey:
+def survey(source: RowSource, w: Array, band: Band, most: int) -> Survey:
     """Pass over all rows; gather those within the band, unless they are more than ``most``."""
-    parts = []
-    gathered = 0
-    for part in source.map(_survey_block, w, band, most):
-        gathered += len(part.found)
-        if gathered > most:
-            part = part._replace(found=part.found[:0], rows=part.rows[:0], costs=part.costs[:0], complete=False)
-        parts.append(part)
-    complete = all(part.complete for part in parts)
-    kept = parts if complete else []
-    d = source.shape[1]
-    return Survey(
-        w,
-        band,
-        loss=float(sum(part.loss for part in parts)),
+    return source.fold(_survey_block, _merged, w, band, most)
+
+
+def _merged(parts: Sequence[Survey]) -> Survey:
+    """One survey of several."""
+    most = parts[0].most
+    complete = all(part.complete for part in parts) and sum(len(part.found) for part in parts) <= most
+    kept = parts if complete else [_without_rows(parts[0])]
+    return parts[0]._replace(
+        loss=sum(part.loss for part in parts),
         least=min(part.least for part in parts),
         longest=max(part.longest for part in parts),
-        counts=np.sum([part.counts for part in parts], axis=0),
-        found=np.concatenate([part.found for part in kept]) if kept else np.empty(0, dtype=np.int64),
-        rows=np.concatenate([part.rows for part in kept]) if kept else np.empty((0, d)),
-        costs=np.concatenate([part.costs for part in kept]) if kept else np.empty(0),
-        clamped=np.sum([part.clamped for part in parts], axis=0),
-        clamped_cost=float(sum(part.clamped_cost for part in parts)),
+        counts=summed([part.counts for part in parts]),
+        found=np.concatenate([part.found for part in kept]),
+        rows=np.concatenate([part.rows for part in kept]),
+        costs=np.concatenate([part.costs for part in kept]),
+        clamped=summed([part.clamped for part in parts]),
+        clamped_cost=sum(part.clamped_cost for part in parts),
         complete=complete,
     )
+
+
+def _without_rows(part: Survey) -> Survey:
+    return part._replace(found=part.found[:0], rows=part.rows[:0], costs=part.costs[:0])
 
 
 def _survey_block(block: Rows, w: Array, band: Band, most: int) -> Survey:
@@ -119,7 +129,7 @@ def _survey_block(block: Rows, w: Array, band: Band, most: int) -> Survey:
     index = index if complete else index[:0]
     return Survey(
         w, band, loss, least, longest, counts, index + block.start, block[index], block.costs[index],
-        clamped + base * block.p, cost, complete,
+        clamped + base * block.p, cost, complete, most,
     )  # fmt: skip
 
 
@@ -189,9 +199,9 @@ def height_and_square(X, i, p, along, base, w):  # type: ignore[no-untyped-def]
     return height, square
 
 
-def losses_along(source: Rows, w: Array, dw: Array, lengths: Array) -> Array:
+def losses_along(source: RowSource, w: Array, dw: Array, lengths: Array) -> Array:
     """``Σ C max(0, 1 - ⟨u, w + t dw⟩)`` for each length t, in one pass."""
-    return np.sum(list(source.map(_losses_along_block, w, dw, lengths)), axis=0)
+    return source.fold(_losses_along_block, summed, w, dw, lengths)
 
 
 def _losses_along_block(block: Rows, w: Array, dw: Array, lengths: Array) -> Array:

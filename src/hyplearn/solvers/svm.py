@@ -7,8 +7,8 @@ Rows u_i carry the sign of their label, costs C_i stand beside them; an infinite
 For every dual feasible α, :math:`P(w) - D(\alpha)` bounds the distance to the optimum; a solver stops when that gap,
 relative to max(1, P), is at most ``tol``, and returns α with it, so that anybody can check.
 
-All rows are seen in passes only (:meth:`~hyplearn.rows.Rows.map`), and nothing is kept between two passes but what the
-previous w tells again.
+All rows are seen in passes only (:meth:`~hyplearn.rows.RowSource.fold`), and nothing is kept between two passes but
+what the previous w tells again.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows import Rows
+from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.hinge import solve_hinge
 from hyplearn.solvers.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.squared_hinge import solve_squared_hinge
@@ -33,7 +33,7 @@ NO_MARGIN = 1e-10
 
 
 def solve_svm(
-    source: Rows,
+    source: RowSource,
     *,
     loss: Loss = "hinge",
     tol: float = 1e-6,
@@ -47,7 +47,7 @@ def solve_svm(
 
     Parameters
     ----------
-    source : Rows
+    source : RowSource
         Signed rows with their costs; infinite costs ask for the hard margin (of all rows or of none).
     loss : {"hinge", "squared_hinge"}
         Loss below the margin; the hard margin knows none.
@@ -75,20 +75,21 @@ def solve_svm(
     optimal [ 1.1429 -0.1429] [1 2]
     """
     n, d = source.shape
-    if not (source.costs > 0).any():
+    if source.cost_range.highest == 0:
         nothing = np.zeros(d)
-        return Solution(nothing, np.empty(0, dtype=np.int64), np.empty(0), nothing, 0.0, 0.0, 0.0, "optimal", 1, 1)
+        return Solution(nothing, np.empty(0, dtype=np.int64), np.empty(0), nothing, 0.0, 0.0, 0.0, "optimal", 1, 1, 0)
     if n < d:
         # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
-        Q, R = np.linalg.qr(source[:].T)
+        rows = source.gathered()
+        Q, R = np.linalg.qr(rows.X.T)
         start = None if start is None else Q.T @ start
-        inner = _solve(Rows.explicit(R.T, source.costs), loss, tol, max_iter, start, seed, report, threads)
+        inner = _solve(Rows.explicit(R.T, rows.costs), loss, tol, max_iter, start, seed, report, threads)
         return replace(inner, w=Q @ inner.w, v=Q @ inner.v)
     return _solve(source, loss, tol, max_iter, start, seed, report, threads)
 
 
 def _solve(
-    source: Rows,
+    source: RowSource,
     loss: Loss,
     tol: float,
     max_iter: int,
@@ -97,15 +98,16 @@ def _solve(
     report: Report | None,
     threads: int,
 ) -> Solution:
-    if loss == "squared_hinge" and np.isfinite(source.costs).all():
+    finite = source.cost_range.highest < np.inf
+    if loss == "squared_hinge" and finite:
         rng = np.random.default_rng(seed)
         return solve_squared_hinge(source, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report)
 
-    def hinge(rows: Rows, tol: float, start: Array | None, max_iter: int) -> Solution:
+    def hinge(rows: RowSource, tol: float, start: Array | None, max_iter: int) -> Solution:
         rng = np.random.default_rng(seed)
         return solve_hinge(rows, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report, threads=threads)
 
-    if np.isfinite(source.costs).all():
+    if finite:
         solution = hinge(source, tol, start, max_iter)
         if solution.status != "stalled":
             return solution
@@ -113,11 +115,11 @@ def _solve(
 
 
 def _solve_by_rising_costs(
-    source: Rows,
+    source: RowSource,
     tol: float,
     start: Array | None,
     max_iter: int,
-    hinge: Callable[[Rows, float, Array | None, int], Solution],
+    hinge: Callable[[RowSource, float, Array | None, int], Solution],
 ) -> Solution:
     r"""The hard margin, or one so costly that it is as good as hard, by softer ones until no row pays.
 
@@ -126,19 +128,17 @@ def _solve_by_rising_costs(
     they are infinite is divided by its least margin. And whatever α ≥ 0: no hyperplane leaves rows a margin above
     :math:`\|\sum \alpha_i u_i\| / \sum \alpha_i`, which falls to nothing where rows are not separable.
     """
-    lengths = np.sqrt(np.concatenate(list(source.map(_squares))))
-    longest = float(lengths.max()) or 1.0
+    longest = float(np.sqrt(source.fold(_largest_square, max))) or 1.0
     # In units of the longest row: gaps are relative to max(1, P), and P of long rows is far below 1.
-    unit = replace(source, along=source.along / longest, base=source.base / longest, costs=source.costs * longest**2)
-    lengths = np.where(lengths > 0, lengths / longest, 1.0)  # rows of zeros have no unit of their own
-    hard, n_iter, n_passes = bool(np.isinf(source.costs).any()), 0, 1
+    unit = source.altered(_in_units_of, longest)
+    hard, n_iter, n_passes = source.cost_range.highest == np.inf, 0, 1
     start = None if start is None else start * longest
     for cap in RISING_COSTS:
-        soft = hinge(replace(unit, costs=np.minimum(unit.costs, cap / lengths**2)), tol / 2, start, max_iter - n_iter)
+        soft = hinge(unit.altered(_capped, cap), tol / 2, start, max_iter - n_iter)
         n_iter, n_passes = n_iter + soft.n_iter, n_passes + soft.n_passes + 1
         start, solution = soft.w, _judged(unit, soft, hard)
         # What α leaves to the rows in units of their own lengths; after the last cap, of the longest.
-        weight = float(soft.alpha @ lengths[soft.support]) if cap < RISING_COSTS[-1] else float(soft.alpha.sum())
+        weight = _weighed(unit, soft) if cap < RISING_COSTS[-1] else soft.total
         proven = hard and np.linalg.norm(soft.v) <= NO_MARGIN * weight
         if solution.gap <= tol or proven or n_iter >= max_iter:
             break
@@ -163,13 +163,12 @@ def _solve_by_rising_costs(
     )
 
 
-def _judged(source: Rows, soft: Solution, hard: bool) -> Solution:
+def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
     """The solution of softer costs by the given ones."""
     if not hard:
         primal = survey(source, soft.w, NOTHING, 0).primal
         return replace(soft, primal=primal, gap=relative_gap(primal, soft.dual))
-    present = replace(source, costs=np.where(source.costs > 0, 1.0, 0.0))
-    least = survey(present, soft.w, NOTHING, 0).least
+    least = survey(source.altered(_at_equal_costs), soft.w, NOTHING, 0).least
     if least <= 0:
         return replace(soft, primal=np.inf, gap=np.inf)
     w = soft.w / least
@@ -177,5 +176,36 @@ def _judged(source: Rows, soft: Solution, hard: bool) -> Solution:
     return replace(soft, w=w, primal=primal, gap=relative_gap(primal, soft.dual))
 
 
-def _squares(block: Rows) -> Array:
-    return np.sum(block[:] ** 2, axis=1)
+def _weighed(source: RowSource, soft: Solution) -> float:
+    """``Σ α ‖u‖``, or where α is not kept ``Σ α``: no row is longer than 1."""
+    if len(soft.alpha) < soft.n_support:
+        return soft.total
+    return float(soft.alpha @ np.sqrt(source.fold(_squares_at, np.concatenate, soft.support)))
+
+
+def _squares_at(block: Rows, support: Array) -> Array:
+    """``‖u‖²`` of those rows of a block that are among some positions in the source, which are in order."""
+    first, last = np.searchsorted(support, [block.start, block.start + len(block.X)])
+    return _squares(block, support[first:last] - block.start)
+
+
+def _squares(rows: Rows, index: Array | slice = slice(None)) -> Array:
+    return np.sum(rows[index] ** 2, axis=1)
+
+
+def _largest_square(block: Rows) -> float:
+    return float(_squares(block).max(initial=0.0))
+
+
+def _in_units_of(rows: Rows, length: float) -> Rows:
+    return replace(rows, along=rows.along / length, base=rows.base / length, costs=rows.costs * length**2)
+
+
+def _capped(rows: Rows, cap: float) -> Rows:
+    """Costs of at most ``cap / ‖u‖²``; rows of zeros have no unit of their own."""
+    squares = np.concatenate([_squares(block) for block in rows.blocks()])
+    return replace(rows, costs=np.minimum(rows.costs, cap / np.where(squares > 0, squares, 1.0)))
+
+
+def _at_equal_costs(rows: Rows) -> Rows:
+    return replace(rows, costs=np.where(rows.costs > 0, 1.0, 0.0))

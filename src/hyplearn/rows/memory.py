@@ -1,30 +1,31 @@
-"""Where rows come from. Solvers see them, with a cost each, only as blocks that they map over.
+"""Rows in memory, with a cost each.
 
-Rows u = y f carry the sign of their label; those of a softmax carry the number of their class instead. A solver makes
-passes: ``source.map(function, *arguments)`` applies a function of one block to every block, in order, and the solver
-reduces what it yields. A block is itself a :class:`Rows`, so whatever holds rows in memory is a source.
+Rows u = y f carry the sign of their label; those of a softmax carry the number of their class instead. A block of rows
+is itself a :class:`Rows`, so whatever holds rows in memory is a source.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
+from hyplearn.rows.source import Costs, Merge, RowSource, folded
 from hyplearn.tangent import TangentRows
 
 # Numbers per block: 8 MiB of coordinates are some milliseconds of work, so that a pass can be shared between threads
 # and interrupted. The cut does not depend on the number of threads, so neither do the sums.
 BLOCK_NUMBERS = 2**20
+R = TypeVar("R", bound="Rows")
 # A sample takes runs of this many neighbours, which share cache lines.
 RUN = 8
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(RowSource):
     """Signed rows in memory: row i is ``along_i (x_i - p) + base_i p``, with the sign of its label in both numbers.
 
     Attributes
@@ -81,19 +82,31 @@ class Rows:
         coefficients, bases = q * self.along[index], q @ self.base[index]
         return centred_sum_at(self.X, index, coefficients, self.p) + bases * self.p
 
+    @property
+    def cost_range(self) -> Costs:
+        """The range of the costs."""
+        return Costs.of(self.costs)
+
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
         """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
-        index, costs = self._drawn(size, rng)
-        return Rows.explicit(self[index], costs)
+        return standing_for(self.taken(drawn(len(self.X), size, seed_of(rng), 0, len(self.X))), self.cost_range)
 
-    def _drawn(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Positions of a random part of the rows, and costs that stand for the whole."""
-        n, runs = len(self.X), -(-size // RUN)
-        first = ((np.arange(runs) + rng.random(runs)) * ((n - RUN + 1) / runs)).astype(np.int64)
-        index = (first[:, None] + np.arange(RUN)).ravel()
-        costs = self.costs[index]
-        scale = self.costs.sum() / costs.sum() if costs.any() else 1.0
-        return index, costs * scale
+    def taken(self, index: Array | slice) -> "Rows":
+        """The rows with the given positions, explicit, with their costs."""
+        return Rows.explicit(self[index], self.costs[index])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> "Rows":
+        """Several parts of rows as one, explicit."""
+        return Rows.explicit(np.concatenate([part[:] for part in parts]), _joined_costs(parts))
+
+    def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
+        """The rows that ``function(self, *arguments)`` makes of these."""
+        return function(self, *arguments)
+
+    def gathered(self) -> "Rows":
+        """All rows, explicit."""
+        return self.taken(slice(None))
 
     @property
     def _step(self) -> int:
@@ -117,6 +130,10 @@ class Rows:
             return
         with ThreadPoolExecutor(self.threads) as pool:
             yield from pool.map(lambda block: function(block, *arguments), self.blocks())
+
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
+        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+        return folded(self.map(function, *arguments), merge)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,13 +214,62 @@ class ClassRows(HyperboloidRows):
         """Rows per block: as many scores as columns, and exponentials of them, are several times the work."""
         return max(self.shape[1], BLOCK_NUMBERS // (4 * (self.shape[1] + self.n_classes)))
 
-    def sample(self, size: int, rng: np.random.Generator) -> "ClassRows":
-        """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
-        index, costs = self._drawn(size, rng)
-        return ClassRows.of(self[index], self.codes[index], costs, self.n_classes)
+    def taken(self, index: Array | slice) -> "ClassRows":
+        """The rows with the given positions, explicit, with their classes and costs."""
+        return ClassRows.of(self[index], self.codes[index], self.costs[index], self.n_classes)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> "ClassRows":
+        """Several parts of rows as one, explicit."""
+        rows, codes = np.concatenate([part[:] for part in parts]), np.concatenate([part.codes for part in parts])
+        return ClassRows.of(rows, codes, _joined_costs(parts), parts[0].n_classes)
 
     def blocks(self) -> Iterator["ClassRows"]:
         """The rows block by block, as views."""
         for cut in self._cuts():
             columns = {name: getattr(self, name)[cut] for name in ("X", "along", "base", "costs", "times", "codes")}
             yield replace(self, **columns, start=self.start + cut.start, threads=1)
+
+
+def joined(parts: Sequence[R]) -> Rows:
+    """Several parts of rows as one, explicit."""
+    return type(parts[0]).joined(parts)
+
+
+def _joined_costs(parts: Sequence[Rows]) -> Array:
+    return np.concatenate([part.costs for part in parts])
+
+
+def seed_of(rng: np.random.Generator) -> int:
+    """A seed for :func:`drawn`."""
+    return int(rng.integers(2**63))
+
+
+def drawn(n: int, size: int, seed: int, start: int, stop: int) -> Array:
+    """Which of the positions from ``start`` to ``stop`` are in a sample of about ``size`` of n, spread evenly.
+
+    Runs of ``RUN`` neighbours, each at a random place of its own share of the positions. The place is a hash of the
+    seed and the number of the run, so that every block knows its part of the sample without the others.
+    """
+    runs = -(-size // RUN)
+    share = (n - RUN + 1) / runs
+    first, last = max(0, int((start - RUN) / share) - 1), min(runs, int(stop / share) + 2)
+    numbers = np.arange(first, last)
+    index = (((numbers + uniform(seed, numbers)) * share).astype(np.int64)[:, None] + np.arange(RUN)).ravel()
+    return index[(index >= start) & (index < stop)]
+
+
+def uniform(seed: int, numbers: Array) -> Array:
+    """Numbers in [0, 1), the finaliser of splitmix64 of each."""
+    with np.errstate(over="ignore"):
+        state = np.uint64(seed) + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def standing_for(sample: R, whole: Costs) -> R:
+    """A sample whose costs sum to those of the whole."""
+    scale = whole.total / sample.costs.sum() if sample.costs.any() else 1.0
+    return replace(sample, costs=sample.costs * scale)

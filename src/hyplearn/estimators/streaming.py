@@ -1,0 +1,123 @@
+"""What estimators share where points are read in blocks: the first pass, class weights, samples for probabilities."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from hyplearn.estimators.threads import threads_of
+from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import gaps
+from hyplearn.rows.census import taken_census
+from hyplearn.rows.labelled import Labelled
+from hyplearn.rows.memory import uniform
+from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.source import columns_joined
+from hyplearn.rows.streamed import Weighing
+from hyplearn.tangent import z_dot
+
+# Numbers of coordinates up to which points are read into memory at once, and no passes over files are needed.
+IN_MEMORY = 2**24
+# Numbers of coordinates from which probabilities are learned at most: two parameters per class need no more.
+CALIBRATED_NUMBERS = 2**22
+
+
+def labelled(estimator: Any, points: PointSource) -> Labelled:
+    """Pass over the points once: learn the classes, check every row, weigh the classes."""
+    if estimator.outside != "raise":
+        raise ValueError(
+            f'Points that are read in blocks are taken as they are; got outside="{estimator.outside}".\n'
+            "Move the points inside before, or pass them as an array."
+        )
+    c, threads = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs)
+    census = taken_census(points, c, threads)
+    classes = census.classes
+    if classes.dtype.kind not in "iubUS":
+        check_classification_targets(classes)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes; got 1 class: {classes.tolist()[0]!r} in "
+            f"{points.name}.\nCheck the labels, or pass more data."
+        )
+    estimator.classes_, estimator.n_features_in_ = classes, points.n_features
+    keep_feature_names(estimator, points)
+    factors = _class_factors(estimator.class_weight, classes, census.counts)
+    totals = factors * census.totals
+    if not totals.any():
+        raise ValueError(
+            f"All {census.n_rows} weights are 0, so nothing is left to learn from.\n"
+            "Check sample_weight and class_weight."
+        )
+    return Labelled(points, Weighing(classes, factors), totals, census.counts, c, threads)
+
+
+def keep_feature_names(estimator: Any, points: PointSource) -> None:
+    """Remember how the source calls its coordinates."""
+    if points.feature_names is not None:
+        estimator.feature_names_in_ = np.array(points.feature_names, dtype=object)
+
+
+def _class_factors(class_weight: Any, classes: Array, counts: Array) -> Array:
+    if class_weight == "balanced":
+        return counts.sum() / (len(classes) * counts)
+    return compute_class_weight(class_weight, classes=classes, y=classes).astype(np.float64)
+
+
+def least_heights(data: Labelled, positives: Sequence[int], coef: Array, references: Array) -> Array:
+    """For each problem the least ``√c ⟨y z, w⟩ / ‖w‖`` of a row that has a weight, in one pass."""
+    return data.fold(_least_heights, _least, data.weighing, list(positives), coef, references, data.c)
+
+
+def _least_heights(
+    block: Block, weighing: Weighing, positives: Sequence[int], coef: Array, references: Array, c: float
+) -> Array:
+    codes = weighing.codes(block)
+    present, rooms, least = weighing.weights(block, codes) > 0, gaps(block.X, c), []
+    for k, w, p in zip(positives, coef, references, strict=True):
+        heights = z_dot(block.X, np.sqrt(c) / (np.linalg.norm(w) or 1.0) * w, p, c=c, rooms=rooms)
+        least.append(np.where(codes == k, heights, -heights).min(where=present, initial=np.inf))
+    return np.array(least)
+
+
+def _least(parts: Sequence[Array]) -> Array:
+    return np.min(parts, axis=0)
+
+
+def points_at(data: Labelled, index: Array) -> tuple[Array, Array]:
+    """Points and labels with the given positions, which are in order."""
+    X, y = data.fold(_points_at, columns_joined, index)
+    return X, y
+
+
+def _points_at(block: Block, index: Array) -> tuple[Array, Array]:
+    first, last = np.searchsorted(index, [block.start, block.start + len(block.X)])
+    own = index[first:last] - block.start
+    assert block.y is not None
+    return block.X[own], block.y[own]
+
+
+def rows_for_probabilities(data: Labelled) -> tuple[Array, Array, Array]:
+    """Points, classes and weights of rows that stand for all when probabilities are learned."""
+    strides = sample_strides(data.counts, data.points.n_features)
+    return data.fold(_standing_rows, columns_joined, data.weighing, strides)
+
+
+def sample_strides(counts: Array, n_features: int) -> Array:
+    """For every class, of how many rows one is kept: equally many of all classes, all of those that are rare."""
+    most = max(1, CALIBRATED_NUMBERS // (n_features * len(counts)))
+    return np.maximum(1, -(-counts // most)) if counts.sum() * n_features > CALIBRATED_NUMBERS else np.ones_like(counts)
+
+
+def kept_for_probabilities(start: int, codes: Array, strides: Array) -> Array:
+    """Which rows are kept, from the one at ``start`` on: a matter of their position in the source alone."""
+    return np.flatnonzero(uniform(0, np.arange(start, start + len(codes))) * strides[codes] < 1)
+
+
+def _standing_rows(block: Block, weighing: Weighing, strides: Array) -> tuple[Array, Array, Array]:
+    codes = weighing.codes(block)
+    kept = kept_for_probabilities(block.start, codes, strides)
+    own = codes[kept]
+    return block.X[kept], weighing.classes[own], weighing.weights(block, codes)[kept] * strides[own]

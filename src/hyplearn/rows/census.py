@@ -1,0 +1,88 @@
+"""The first pass over a source: what it holds, and whether all points lie in the ball."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.border import describe_outside
+from hyplearn.geometry.kernels import gaps
+from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.source import Costs
+
+# Range of whole numbers up to which they are counted instead of sorted.
+FEW_VALUES = 2**16
+
+
+class Census(NamedTuple):
+    """Labels with the number and the weight of their rows, and the range of the weights."""
+
+    classes: Array
+    counts: Array
+    totals: Array
+    weights: Costs
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+
+def taken_census(points: PointSource, c: float, threads: int) -> Census:
+    """Count the rows of every class and check every point."""
+    return points.fold(_count, _merged, points.name, points.n_features, c, threads=threads)
+
+
+def _count(block: Block, name: str, n_features: int, c: float) -> Census:
+    _check(block, name, n_features, c)
+    assert block.y is not None
+    classes, codes = _coded(block.y)
+    counts = np.bincount(codes, minlength=len(classes))
+    if block.weights is None:
+        return Census(classes, counts, counts.astype(np.float64), Costs(1.0, 1.0, float(len(block.X))))
+    return Census(classes, counts, np.bincount(codes, block.weights), Costs.of(block.weights))
+
+
+def _coded(y: Array) -> tuple[Array, Array]:
+    """The labels in order, and the number of each row's; whole numbers of a small range without sorting."""
+    if y.dtype.kind in "iu" and (low := y.min()) + FEW_VALUES > (high := y.max()):
+        offsets = (y - low).astype(np.int64)
+        present = np.bincount(offsets, minlength=int(high) - int(low) + 1) > 0
+        return np.flatnonzero(present).astype(y.dtype) + low, (np.cumsum(present) - 1)[offsets]
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, np.ravel(codes)
+
+
+def _check(block: Block, name: str, n_features: int, c: float) -> None:
+    X, y, weights = block.X, block.y, block.weights
+    if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
+        raise ValueError(
+            f"{name}: from row {block.start} on a block has shape {X.shape} and type {X.dtype}, the first one "
+            f"{n_features} columns.\nEvery block must hold float32 or float64 rows of the same width."
+        )
+    if y is None or y.shape != (len(X),):
+        got = "no labels" if y is None else f"labels of shape {y.shape}"
+        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.")
+    if weights is not None and (weights.shape != (len(X),) or not np.all((weights >= 0) & (weights < np.inf))):
+        raise ValueError(f"{name}: the weights of the rows from {block.start} on must be finite and not negative.")
+    rooms = gaps(X, c)
+    if np.all(rooms > 0):
+        return
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"{name}: row {block.start + bad[0]} holds {X[bad[0]][~np.isfinite(X[bad[0]])][0]}.\n"
+            "Leave out such rows before the fit."
+        )
+    raise ValueError(
+        f"{name}, rows {block.start} to {block.start + len(X) - 1}, counted from the first of these: "
+        f"{describe_outside(X, rooms, c)}\nRescale the embedding, or set curvature to that of your embedding."
+    )
+
+
+def _merged(parts: Sequence[Census]) -> Census:
+    classes, places = np.unique(np.concatenate([part.classes for part in parts]), return_inverse=True)
+    counts = np.bincount(places, np.concatenate([part.counts for part in parts])).astype(np.int64)
+    totals = np.bincount(places, np.concatenate([part.totals for part in parts]))
+    return Census(classes, counts, totals, Costs.merged([part.weights for part in parts]))

@@ -1,0 +1,130 @@
+"""Arrays in files, read block by block: never mapped, as a file that shrinks would take the process with it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.rows.points import Block, PointSource
+
+
+class WatchedFile:
+    """A file that must stay as it was when it was opened."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.state = self._state()
+
+    def _state(self) -> tuple[int, int, int]:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            raise FileNotFoundError(f"There is no file {self.path}.\nCheck the path.") from None
+        return found.st_size, found.st_mtime_ns, found.st_ino
+
+    def check(self) -> None:
+        """Raise if the file is not what it was."""
+        if self._state() != self.state:
+            raise OSError(
+                f"{self.path} was changed while it was read, so no model was made of it.\n"
+                "Run the fit again when nothing writes to the file."
+            )
+
+
+class ArrayFile:
+    """An array that lies in a file row by row."""
+
+    def __init__(self, path: str | os.PathLike[str], dtype: Any, shape: tuple[int, ...], offset: int) -> None:
+        self.file, self.dtype, self.shape, self.offset = WatchedFile(path), np.dtype(dtype), shape, offset
+        self.row_bytes = self.dtype.itemsize * int(np.prod(shape[1:]))
+        needed = offset + shape[0] * self.row_bytes
+        if self.file.state[0] < needed:
+            raise OSError(
+                f"{self.file.path} is cut short: {shape[0]} rows need {needed} bytes, the file has "
+                f"{self.file.state[0]}.\nWrite or copy it again."
+            )
+
+    @classmethod
+    def npy(cls, path: str | os.PathLike[str]) -> "ArrayFile":
+        """The array of a ``.npy`` file."""
+        with WatchedFile(path).path.open("rb") as stream:
+            try:
+                version = np.lib.format.read_magic(stream)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, fortran, dtype = read(stream)
+            except ValueError as problem:
+                raise ValueError(f"{path} is no .npy file: {problem}\nWrite it with numpy.save.") from None
+            offset = stream.tell()
+        if dtype.hasobject or (fortran and len(shape) > 1):
+            kind = "Python objects" if dtype.hasobject else "columns one after the other"
+            raise ValueError(f"{path} holds {kind}, which cannot be read row by row.\nSave numbers or text in C order.")
+        return cls(path, dtype, shape, offset)
+
+    @classmethod
+    def of(cls, X: np.memmap[Any, Any]) -> "ArrayFile":
+        """The file behind a memory map, from where the map's first row lies."""
+        root = X
+        while isinstance(root.base, np.memmap):
+            root = root.base
+        ahead = X.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+        return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead)
+
+    def read(self, start: int, stop: int) -> Array:
+        """Some rows."""
+        out = np.empty((stop - start, *self.shape[1:]), dtype=self.dtype)
+        buffer, place = memoryview(out.data).cast("B"), self.offset + start * self.row_bytes
+        with self.file.path.open("rb", buffering=0) as stream:
+            stream.seek(place)
+            while len(buffer):
+                count = stream.readinto(buffer)
+                if not count:
+                    self.file.check()
+                    raise OSError(f"{self.file.path} ended {len(buffer)} bytes too early.\nWrite or copy it again.")
+                buffer = buffer[count:]
+        return out
+
+
+class ArrayPoints(PointSource):
+    """Points, labels and weights that can be sliced: arrays in files, in memory, or in a store of chunks.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Points, float32 or float64.
+    y, weights : arrays of shape (n,), optional
+        Their labels and weights.
+    """
+
+    def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
+        self.name = str(X.file.path) if isinstance(X, ArrayFile) else name
+        if len(X.shape) != 2 or X.shape[0] == 0 or X.dtype not in (np.float32, np.float64):
+            raise ValueError(
+                f"{self.name} must hold rows of float32 or float64; got shape {tuple(X.shape)}, {X.dtype}.\n"
+                "Pass points of shape (n, d), n ≥ 1."
+            )
+        for what, array in (("labels", y), ("weights", weights)):
+            if array is not None and tuple(array.shape) != X.shape[:1]:
+                raise ValueError(f"{X.shape[0]} points need as many {what}; got shape {tuple(array.shape)}.")
+        self.X, self.y, self.weights = X, y, weights
+        self.n_features = int(X.shape[1])
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """Blocks of the usual size."""
+        n = self.X.shape[0]
+        for start in range(first * self.block_rows, n, self.block_rows):
+            cut = start, min(start + self.block_rows, n)
+            X, y, weights = (None if array is None else _part(array, *cut) for array in (self.X, self.y, self.weights))
+            assert X is not None
+            yield Block(X, y, None if weights is None else weights.astype(np.float64), start)
+        for array in (self.X, self.y, self.weights):
+            if isinstance(array, ArrayFile):
+                array.file.check()
+
+
+def _part(array: Any, start: int, stop: int) -> Array:
+    if isinstance(array, ArrayFile):
+        return array.read(start, stop)
+    return np.ascontiguousarray(array[start:stop])

@@ -1,0 +1,122 @@
+"""Labelled points that need not fit into memory, as blocks that can be read again and again."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.rows.memory import BLOCK_NUMBERS
+from hyplearn.rows.source import Folding, Merge
+
+T = TypeVar("T")
+
+
+class Block(NamedTuple):
+    """Some consecutive points of a source.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+        The points, as they are stored.
+    y : ndarray of shape (n,) or None
+        Their labels, where the source has any.
+    weights : ndarray of shape (n,) or None
+        Their weights, where the source has any.
+    start : int
+        Position of the first one in the source.
+    """
+
+    X: Array
+    y: Array | None
+    weights: Array | None
+    start: int
+
+
+class PointSource(ABC):
+    """Points in blocks: files, arrays on disk, whatever can be read more than once.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the source.
+    n_features : int
+        Number of coordinates.
+    feature_names : list of str or None
+        Names of the coordinates, where they have any.
+    on_block : callable or None
+        Called with the number of rows after each block of a pass.
+    """
+
+    name: str
+    n_features: int
+    feature_names: list[str] | None = None
+    on_block: Callable[[int], None] | None = None
+
+    @abstractmethod
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """The blocks in order, from the one with the given number on; none of them empty, and the same every time."""
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block where the source is free to choose."""
+        return max(1, BLOCK_NUMBERS // self.n_features)
+
+    def map(self, function: Callable[..., T], *arguments: Any, threads: int = 1, first: int = 0) -> Iterator[T]:
+        """``function(block, *arguments)`` of every block, in order; the next blocks are read meanwhile."""
+        with ThreadPoolExecutor(threads) as pool:
+            pending: deque[tuple[int, Future[T]]] = deque()
+            for block in read_ahead(self.blocks(first)):
+                pending.append((len(block.X), pool.submit(function, block, *arguments)))
+                if len(pending) > threads:
+                    yield self._told(*pending.popleft())
+            while pending:
+                yield self._told(*pending.popleft())
+
+    def _told(self, rows: int, future: Future[T]) -> T:
+        result = future.result()
+        if self.on_block is not None:
+            self.on_block(rows)
+        return result
+
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
+        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+        folding = Folding(merge)
+        for part in self.map(function, *arguments, threads=threads):
+            folding.add(part)
+        return folding.result()
+
+    def finished(self) -> None:  # noqa: B027, most sources remember nothing
+        """Called at the end of a fit: nothing needs to be remembered any more."""
+
+    def gathered(self) -> Block:
+        """All points in memory."""
+        blocks = list(self.blocks())
+        y, weights = ([getattr(block, name) for block in blocks] for name in ("y", "weights"))
+        return Block(
+            np.concatenate([block.X for block in blocks]),
+            None if y[0] is None else np.concatenate(y),
+            None if weights[0] is None else np.concatenate(weights),
+            0,
+        )
+
+
+def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
+    """The same blocks, the next one being read by a thread while one is worked on."""
+    with ThreadPoolExecutor(1) as reader:
+        stop = threading.Event()
+
+        def following() -> T | None:
+            return None if stop.is_set() else next(blocks, None)
+
+        upcoming = reader.submit(following)
+        try:
+            while (block := upcoming.result()) is not None:
+                upcoming = reader.submit(following)
+                yield block
+        finally:
+            stop.set()

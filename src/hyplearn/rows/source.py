@@ -1,0 +1,116 @@
+"""What a solver asks of rows, wherever they are: passes over blocks, a sample, the range of their costs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+
+if TYPE_CHECKING:
+    from hyplearn.rows.memory import Rows
+
+# Makes one part of several, associatively: what blocks yield, or what earlier merges made of that.
+Merge: TypeAlias = Callable[[Sequence[Any]], Any]
+# Parts that wait to be merged: few enough to hold, enough that what they carry is not copied for every block.
+PENDING = 16
+
+
+class Costs(NamedTuple):
+    """The least cost above 0 (infinite where there is none), the highest, and the sum."""
+
+    lowest: float
+    highest: float
+    total: float
+
+    @classmethod
+    def of(cls, costs: Array) -> Self:
+        """The range of some costs."""
+        lowest = costs.min(where=costs > 0, initial=np.inf)
+        return cls(float(lowest), float(costs.max(initial=0.0)), float(costs.sum()))
+
+    @classmethod
+    def merged(cls, parts: Sequence["Costs"]) -> Self:
+        """The range of the costs of several blocks."""
+        lowest, highest, totals = zip(*parts, strict=True)
+        return cls(min(lowest), max(highest), sum(totals))
+
+
+class RowSource(ABC):
+    """Rows with costs that are seen in passes.
+
+    Functions of a block, and what merges their results, belong to modules and not to calls, so that they can travel
+    to where a block is.
+    """
+
+    # How many dual variables a solution keeps: all of them unless rows may not fit into memory.
+    most_kept: float = np.inf
+    # Of rows that carry the number of their class: how many classes there are.
+    n_classes: int
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+
+    @property
+    @abstractmethod
+    def cost_range(self) -> Costs:
+        """The range of the costs."""
+
+    @abstractmethod
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
+        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+
+    @abstractmethod
+    def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "RowSource":
+        """The rows that ``function(block, *arguments)`` makes of every block."""
+
+    @abstractmethod
+    def sample(self, size: int, rng: np.random.Generator) -> "Rows":
+        """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
+
+    @abstractmethod
+    def gathered(self) -> "Rows":
+        """All rows, explicit, in memory."""
+
+
+class Folding:
+    """The parts of a pass so far. Which are merged when depends on their number alone, so that a pass can go on."""
+
+    def __init__(self, merge: Merge, pending: Iterable[Any] = ()) -> None:
+        self.merge, self.pending = merge, list(pending)
+
+    def add(self, part: Any) -> None:
+        """Take the part of the next block."""
+        self.pending.append(part)
+        if len(self.pending) == PENDING:
+            self.pending = [self.merge(self.pending)]
+
+    def result(self) -> Any:
+        """All parts, merged."""
+        return self.merge(self.pending)
+
+
+def folded(parts: Iterable[Any], merge: Merge) -> Any:
+    """Parts merged in order, a few at a time."""
+    folding = Folding(merge)
+    for part in parts:
+        folding.add(part)
+    return folding.result()
+
+
+def summed(parts: Sequence[Any]) -> Any:
+    """The sum of arrays or numbers, from the first to the last."""
+    return sum(parts[1:], parts[0])
+
+
+def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
+    """The sums of tuples of arrays or numbers, entry by entry."""
+    return tuple(summed(column) for column in zip(*parts, strict=True))
+
+
+def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
+    """Tuples of arrays, joined entry by entry."""
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))

@@ -1,0 +1,208 @@
+"""Rows of points that need not fit into memory: made anew from the blocks of a source in every pass."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import gaps
+from hyplearn.rows.memory import ClassRows, HyperboloidRows, Rows, drawn, joined, seed_of, standing_for
+from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.source import Costs, Merge, RowSource
+from hyplearn.tangent import Features, cone_rows, implicit_rows
+
+# Dual variables that a solution keeps: 32 MiB with their positions.
+MOST_KEPT = 2**21
+Maker: TypeAlias = Callable[[Block], Rows]
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """Labels as numbers of classes, and the weight of each row: its own times that of its class.
+
+    Attributes
+    ----------
+    classes : ndarray
+        All labels, in order.
+    factors : ndarray
+        The weight of each class.
+    """
+
+    classes: Array
+    factors: Array
+
+    def codes(self, block: Block) -> Array:
+        """The number of the class of each row."""
+        assert block.y is not None
+        return np.searchsorted(self.classes, block.y)
+
+    def weights(self, block: Block, codes: Array) -> Array:
+        """The weight of each row."""
+        factors = self.factors[codes]
+        return factors if block.weights is None else factors * block.weights
+
+
+@dataclass(frozen=True)
+class SignedRows:
+    """Makes the rows of a binary problem: features at p, with the sign of the label, at C times the weight."""
+
+    weighing: Weighing
+    positive: int
+    p: Array
+    features: Features
+    c: float
+    C: float
+
+    def __call__(self, block: Block) -> Rows:
+        """Rows of a block."""
+        codes = self.weighing.codes(block)
+        rows = implicit_rows(block.X, self.p, features=self.features, c=self.c)
+        costs = _scaled(self.weighing.weights(block, codes), self.C)
+        return replace(Rows.labelled(rows, self.signs(codes), costs), start=block.start)
+
+    def signs(self, codes: Array) -> Array:
+        """1 for the positive class, -1 for the others."""
+        return np.where(codes == self.positive, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class ConeRows:
+    """Makes the rows of all classes at once: cone coordinates at the centre, and a constant if it is not 0."""
+
+    weighing: Weighing
+    centre: Array
+    c: float
+    C: float
+    constant: float
+
+    def __call__(self, block: Block) -> ClassRows:
+        """Rows of a block."""
+        codes = self.weighing.codes(block)
+        space, times = cone_rows(block.X, self.centre, c=self.c, rooms=gaps(block.X, self.c))
+        return ClassRows(
+            *(space.X, space.p, space.along, space.base, _scaled(self.weighing.weights(block, codes), self.C)),
+            start=block.start,
+            times=times,
+            constant=self.constant,
+            codes=codes,
+            n_classes=len(self.weighing.classes),
+        )
+
+
+@dataclass(frozen=True)
+class SignedHyperboloidRows:
+    """Makes hyperboloid coordinates as seen from p, with the sign of the label, of one of ``stride`` rows."""
+
+    weighing: Weighing
+    positive: int
+    p: Array
+    c: float
+    C: float
+    stride: int
+
+    def __call__(self, block: Block) -> HyperboloidRows:
+        """Rows of a block."""
+        every = slice(-block.start % self.stride, None, self.stride)
+        weights = None if block.weights is None else block.weights[every]
+        assert block.y is not None
+        block = Block(np.ascontiguousarray(block.X[every]), block.y[every], weights, -(-block.start // self.stride))
+        codes = self.weighing.codes(block)
+        signs = np.where(codes == self.positive, 1.0, -1.0)
+        z = implicit_rows(block.X, self.p, features="z", c=self.c)
+        scaled = np.sqrt(self.c) * signs
+        costs = _scaled(self.weighing.weights(block, codes), self.C * self.stride)
+        return HyperboloidRows(
+            z.X, z.p, scaled * z.along, scaled * z.base, costs, times=signs * (1 - z.base), start=block.start
+        )
+
+
+def _scaled(weights: Array, C: float) -> Array:
+    """Costs; an infinite C times 0 is no number."""
+    return np.where(weights > 0, C * np.where(weights > 0, weights, 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class _Altered:
+    make: Maker
+    function: Callable[..., Rows]
+    arguments: tuple[Any, ...]
+
+    def __call__(self, block: Block) -> Rows:
+        return self.function(self.make(block), *self.arguments)
+
+
+@dataclass(frozen=True)
+class StreamedRows(RowSource):
+    """Rows that a maker makes of the points of a source.
+
+    Attributes
+    ----------
+    points : PointSource
+        Where the points are.
+    make : callable
+        Makes rows of a block of points.
+    n_rows, n_columns : int
+        How many there are.
+    n_classes : int
+        Of rows that carry their class: how many there are.
+    threads : int
+        How many blocks are worked on at once.
+    """
+
+    points: PointSource
+    make: Maker
+    n_rows: int
+    n_columns: int
+    n_classes: int = 0
+    threads: int = 1
+
+    most_kept = MOST_KEPT
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.n_rows, self.n_columns
+
+    @cached_property
+    def cost_range(self) -> Costs:
+        """The range of the costs, by a pass when it is first asked for."""
+        return self.fold(_cost_range, Costs.merged)
+
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
+        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+        return self.points.fold(_on_rows, merge, self.make, function, merge, arguments, threads=self.threads)
+
+    def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
+        """The rows that ``function(block, *arguments)`` makes of every block."""
+        return replace(self, make=_Altered(self.make, function, arguments))
+
+    def sample(self, size: int, rng: np.random.Generator) -> Rows:
+        """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
+        sample = self.fold(_sampled, joined, self.n_rows, size, seed_of(rng))
+        return standing_for(sample, self.cost_range)
+
+    def gathered(self) -> Rows:
+        """All rows, explicit, in memory."""
+        return self.fold(_all, joined)
+
+
+def _on_rows(block: Block, make: Maker, function: Callable[..., Any], merge: Merge, arguments: Sequence[Any]) -> Any:
+    """What a function finds in the rows of a block of points."""
+    rows = make(block)
+    return merge([function(part, *arguments) for part in list(rows.blocks()) or [rows.taken(slice(None))]])
+
+
+def _cost_range(rows: Rows) -> Costs:
+    return Costs.of(rows.costs)
+
+
+def _sampled(rows: Rows, n: int, size: int, seed: int) -> Rows:
+    start = rows.start
+    return rows.taken(drawn(n, size, seed, start, start + len(rows.X)) - start)
+
+
+def _all(rows: Rows) -> Rows:
+    return rows.taken(slice(None))
