@@ -308,7 +308,7 @@ def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, thre
     if X.size <= EXPLICIT_NUMBERS:
         rows = np.empty((len(X), X.shape[1] + 1))
         rows[:, 0] = 1 - z.base
-        rows[:, 1:] = np.sqrt(c) * z_features(X, p, c=c)
+        rows[:, 1:] = np.sqrt(c) * z_features(X.astype(np.float64, copy=False), p, c=c)
         rows *= y[:, None]
         return replace(Rows.explicit(rows, costs), threads=threads)
     along, base = np.sqrt(c) * y * z.along, np.sqrt(c) * y * z.base
