@@ -257,14 +257,14 @@ def _explicit(X: Points, p: Points, features: Features, c: float) -> Array:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _product(X, p, along, base, w, out):  # type: ignore[no-untyped-def]
     p_dot_w = dot(p, w)
     for i in range(X.shape[0]):
         out[i] = along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _coefficients(rooms, room, c, z, along, base):  # type: ignore[no-untyped-def]
     """Two numbers per row, from the gaps of x and p; ``base`` comes with the squares ‖x - p‖²."""
     for i in range(rooms.size):
@@ -275,7 +275,7 @@ def _coefficients(rooms, room, c, z, along, base):  # type: ignore[no-untyped-de
         base[i] = -along[i] * bend
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _rows(X, p, room, c, z, out, rooms):  # type: ignore[no-untyped-def]
     """The explicit rows, chunk by chunk; ``rooms`` receives the gaps, so that the caller can refuse points outside."""
     along, base = np.empty(CHUNK), np.empty(CHUNK)

@@ -139,7 +139,7 @@ def offsets(X: Array, p: Array, c: float) -> tuple[Array, Array]:
     return rooms, squares
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _offsets(X, p, c, rooms, squares):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         rooms[i], squares[i] = gap_and_square(X, i, p, c)
@@ -182,7 +182,7 @@ def _scaled_norm(s):  # type: ignore[no-untyped-def]
     return largest * math.sqrt(total)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def norms(X):  # type: ignore[no-untyped-def]
     """``‖x‖`` of every row of X."""
     out = np.empty(X.shape[0])
@@ -207,7 +207,7 @@ def squared_distances(X: Array, p: Array) -> Array:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _squared_distances(X, p, out):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         out[i] = squared_distance(X, i, p)
@@ -245,7 +245,7 @@ def centred_dot(X: Array, w: Array, p: Array) -> Array:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _centred_dot(X, w, p, out):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         out[i] = row_dot(X, i, w, p)
@@ -261,7 +261,7 @@ def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
     """``Σ q_i (x_i - p)`` over the rows of X."""
     out = np.zeros(X.shape[1])

@@ -36,6 +36,14 @@ class Block(NamedTuple):
     weights: Array | None
     start: int
 
+    def pieces(self, numbers: int) -> Iterator["Block"]:
+        """The block in parts of about so many coordinates."""
+        step = max(1, numbers // self.X.shape[1])
+        for first in range(0, len(self.X), step):
+            cut = slice(first, first + step)
+            y, weights = (None if array is None else array[cut] for array in (self.y, self.weights))
+            yield Block(self.X[cut], y, weights, self.start + first)
+
 
 class PointSource(ABC):
     """Points in blocks: files, arrays on disk, whatever can be read more than once.

@@ -16,6 +16,8 @@ from hyplearn.tangent import Features, cone_rows, implicit_rows
 
 # Dual variables that a solution keeps: 32 MiB with their positions.
 MOST_KEPT = 2**21
+# Numbers of coordinates whose rows are made at once: few enough that what is made of them stays in the cache.
+PIECE_NUMBERS = 2**17
 Maker: TypeAlias = Callable[[Block], Rows]
 
 
@@ -37,10 +39,14 @@ class Weighing:
     def codes(self, block: Block) -> Array:
         """The number of the class of each row."""
         assert block.y is not None
+        if len(self.classes) == 2:
+            return (block.y == self.classes[1]).view(np.int8)
         return np.searchsorted(self.classes, block.y)
 
     def weights(self, block: Block, codes: Array) -> Array:
         """The weight of each row."""
+        if np.all(self.factors == 1):
+            return np.ones(len(block.X)) if block.weights is None else block.weights
         factors = self.factors[codes]
         return factors if block.weights is None else factors * block.weights
 
@@ -65,7 +71,7 @@ class SignedRows:
 
     def signs(self, codes: Array) -> Array:
         """1 for the positive class, -1 for the others."""
-        return np.where(codes == self.positive, 1.0, -1.0)
+        return 2.0 * (codes == self.positive) - 1.0
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ class SignedHyperboloidRows:
         assert block.y is not None
         block = Block(np.ascontiguousarray(block.X[every]), block.y[every], weights, -(-block.start // self.stride))
         codes = self.weighing.codes(block)
-        signs = np.where(codes == self.positive, 1.0, -1.0)
+        signs = 2.0 * (codes == self.positive) - 1.0
         z = implicit_rows(block.X, self.p, features="z", c=self.c)
         scaled = np.sqrt(self.c) * signs
         costs = _scaled(self.weighing.weights(block, codes), self.C * self.stride)
@@ -121,6 +127,8 @@ class SignedHyperboloidRows:
 
 def _scaled(weights: Array, C: float) -> Array:
     """Costs; an infinite C times 0 is no number."""
+    if np.inf > C:
+        return C * weights
     return np.where(weights > 0, C * np.where(weights > 0, weights, 1.0), 0.0)
 
 
@@ -191,8 +199,11 @@ class StreamedRows(RowSource):
 
 def _on_rows(block: Block, make: Maker, function: Callable[..., Any], merge: Merge, arguments: Sequence[Any]) -> Any:
     """What a function finds in the rows of a block of points."""
-    rows = make(block)
-    return merge([function(part, *arguments) for part in list(rows.blocks()) or [rows.taken(slice(None))]])
+    parts = []
+    for piece in block.pieces(PIECE_NUMBERS):
+        rows = make(piece)
+        parts += [function(part, *arguments) for part in list(rows.blocks()) or [rows.taken(slice(None))]]
+    return merge(parts)
 
 
 def _cost_range(rows: Rows) -> Costs:
