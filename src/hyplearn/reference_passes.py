@@ -129,7 +129,7 @@ def _boundary(data: Labelled, sides: Array, centre: Array) -> Array:
     d = data.points.n_features
     stride = -(-data.n_rows * d**2 // FIT_WORK)
     make = SignedHyperboloidRows(data.weighing, _positive(sides), centre, data.c, FIT_COST, stride)
-    rows = data.rows(make, d + 1, stride=stride)
+    rows = data.rows(make, FIT_COST, d + 1, stride=stride)
     u = solve_svm(rows, loss="squared_hinge", tol=FIT_TOL if stride == 1 else SAMPLE_TOL).w
     return where_it_vanishes(u, rows.fold(_near, summed, u), centre, data.c)
 

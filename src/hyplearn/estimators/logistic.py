@@ -186,8 +186,10 @@ class PoincareLogisticRegression(BallClassifier):
             centre = checked_point(given, data.points.n_features, data.c)
         make = ConeRows(data.weighing, centre, data.c, float(self.C), self._constant)
         d = data.points.n_features
-        rows = data.rows(make, d + 1 + self.fit_intercept, n_classes=data.n_classes)
+        rows = data.rows(make, float(self.C), d + 1 + self.fit_intercept, n_classes=data.n_classes)
+        before = data.points.n_passes
         self._solve(rows, centre, None)
+        self.n_passes_ = np.array([data.points.n_passes - before])
 
     def _solve(self, rows: RowSource, centre: Array, start: Array | None) -> None:
         """Solve, and set the fitted attributes."""

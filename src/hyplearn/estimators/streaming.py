@@ -15,7 +15,7 @@ from hyplearn.rows.census import taken_census
 from hyplearn.rows.labelled import Labelled
 from hyplearn.rows.memory import uniform
 from hyplearn.rows.points import Block, PointSource
-from hyplearn.rows.source import columns_joined
+from hyplearn.rows.source import Costs, columns_joined
 from hyplearn.rows.streamed import Weighing
 from hyplearn.tangent import z_dot
 
@@ -51,7 +51,10 @@ def labelled(estimator: Any, points: PointSource) -> Labelled:
             f"All {census.n_rows} weights are 0, so nothing is left to learn from.\n"
             "Check sample_weight and class_weight."
         )
-    return Labelled(points, Weighing(classes, factors), totals, census.counts, c, threads)
+    present = totals > 0
+    lowest, highest = (factors * census.lowest)[present].min(), (factors * census.highest).max()
+    weights = Costs(float(lowest), float(highest), float(totals.sum()))
+    return Labelled(points, Weighing(classes, factors), totals, census.counts, weights, c, threads)
 
 
 def keep_feature_names(estimator: Any, points: PointSource) -> None:

@@ -1,6 +1,7 @@
 """The Poincaré support vector machine."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -248,7 +249,9 @@ class PoincareSVC(TangentClassifier):
             self.reference_ = self._streamed_references(data)
             for k, (positive, p) in enumerate(zip(self._positives, self.reference_, strict=True)):
                 make = SignedRows(data.weighing, positive, p, self._features, data.c, self._cost(k))
-                solutions.append(self._solved(data.rows(make, d), None, tell, k, data.threads))
+                before = data.points.n_passes
+                solution = self._solved(data.rows(make, self._cost(k), d), None, tell, k, data.threads)
+                solutions.append(replace(solution, n_passes=data.points.n_passes - before))
             self._keep_solutions(data.n_rows, solutions)
             self._keep_support(solutions, *points_at(data, self.support_))
             least = least_heights(data, self._positives, self.coef_, self.reference_)

@@ -9,19 +9,19 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import describe_outside
 from hyplearn.geometry.kernels import gaps
 from hyplearn.rows.points import Block, PointSource
-from hyplearn.rows.source import Costs
 
 # Range of whole numbers up to which they are counted instead of sorted.
 FEW_VALUES = 2**16
 
 
 class Census(NamedTuple):
-    """Labels with the number and the weight of their rows, and the range of the weights."""
+    """Labels with the number of their rows, the sum of their weights, the least above 0, and the largest."""
 
     classes: Array
     counts: Array
     totals: Array
-    weights: Costs
+    lowest: Array
+    highest: Array
 
     @property
     def n_rows(self) -> int:
@@ -40,8 +40,12 @@ def _count(block: Block, name: str, n_features: int, c: float) -> Census:
     classes, codes = _coded(block.y)
     counts = np.bincount(codes, minlength=len(classes))
     if block.weights is None:
-        return Census(classes, counts, counts.astype(np.float64), Costs(1.0, 1.0, float(len(block.X))))
-    return Census(classes, counts, np.bincount(codes, block.weights), Costs.of(block.weights))
+        ones = np.ones(len(classes))
+        return Census(classes, counts, counts.astype(np.float64), ones, ones)
+    lowest, highest = np.full(len(classes), np.inf), np.zeros(len(classes))
+    np.minimum.at(lowest, codes, np.where(block.weights > 0, block.weights, np.inf))
+    np.maximum.at(highest, codes, block.weights)
+    return Census(classes, counts, np.bincount(codes, block.weights), lowest, highest)
 
 
 def _coded(y: Array) -> tuple[Array, Array]:
@@ -83,6 +87,8 @@ def _check(block: Block, name: str, n_features: int, c: float) -> None:
 
 def _merged(parts: Sequence[Census]) -> Census:
     classes, places = np.unique(np.concatenate([part.classes for part in parts]), return_inverse=True)
-    counts = np.bincount(places, np.concatenate([part.counts for part in parts])).astype(np.int64)
-    totals = np.bincount(places, np.concatenate([part.totals for part in parts]))
-    return Census(classes, counts, totals, Costs.merged([part.weights for part in parts]))
+    _, counts, totals, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
+    lowest, highest = np.full(len(classes), np.inf), np.zeros(len(classes))
+    np.minimum.at(lowest, places, lows)
+    np.maximum.at(highest, places, highs)
+    return Census(classes, np.bincount(places, counts).astype(np.int64), np.bincount(places, totals), lowest, highest)

@@ -111,6 +111,13 @@ class ArrayPoints(PointSource):
         self.X, self.y, self.weights = X, y, weights
         self.n_features = int(X.shape[1])
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Shapes and types, and the states of the files."""
+        arrays = [array for array in (self.X, self.y, self.weights) if array is not None]
+        states = [(str(array.file.path), *array.file.state) for array in arrays if isinstance(array, ArrayFile)]
+        return *((tuple(array.shape), array.dtype.str) for array in arrays), *states
+
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Blocks of the usual size."""
         n = self.X.shape[0]

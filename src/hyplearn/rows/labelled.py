@@ -6,7 +6,7 @@ from typing import Any
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.points import PointSource
-from hyplearn.rows.source import Merge
+from hyplearn.rows.source import Costs, Merge
 from hyplearn.rows.streamed import Maker, StreamedRows, Weighing
 
 
@@ -22,6 +22,8 @@ class Labelled:
         Classes, and the weight of each.
     totals, counts : ndarrays
         Weight and number of all rows of each class.
+    weights : Costs
+        Range of the weights of rows, with those of their classes.
     c : float
         Absolute curvature.
     threads : int
@@ -32,6 +34,7 @@ class Labelled:
     weighing: Weighing
     totals: Array
     counts: Array
+    weights: Costs
     c: float
     threads: int
 
@@ -49,6 +52,9 @@ class Labelled:
         """One pass over the points."""
         return self.points.fold(function, merge, *arguments, threads=self.threads)
 
-    def rows(self, make: Maker, n_columns: int, *, stride: int = 1, n_classes: int = 0) -> StreamedRows:
-        """The rows that a maker makes of one of ``stride`` points."""
-        return StreamedRows(self.points, make, -(-self.n_rows // stride), n_columns, n_classes, self.threads)
+    def rows(self, make: Maker, C: float, n_columns: int, *, stride: int = 1, n_classes: int = 0) -> StreamedRows:
+        """The rows that a maker makes, at C times their weights, of one of ``stride`` points."""
+        lowest, highest, total = self.weights
+        costs = Costs(C * stride * lowest, C * stride * highest if highest else 0.0, C * total)
+        n_rows = -(-self.n_rows // stride)
+        return StreamedRows(self.points, make, n_rows, n_columns, n_classes, self.threads, costs)

@@ -1,5 +1,6 @@
 """Labelled points that need not fit into memory, as blocks that can be read again and again."""
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -11,7 +12,7 @@ import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.memory import BLOCK_NUMBERS
-from hyplearn.rows.source import Folding, Merge
+from hyplearn.rows.source import Merge, folded
 
 T = TypeVar("T")
 
@@ -58,12 +59,15 @@ class PointSource(ABC):
         Names of the coordinates, where they have any.
     on_block : callable or None
         Called with the number of rows after each block of a pass.
+    n_passes : int
+        Passes so far.
     """
 
     name: str
     n_features: int
     feature_names: list[str] | None = None
     on_block: Callable[[int], None] | None = None
+    n_passes: int = 0
 
     @abstractmethod
     def blocks(self, first: int = 0) -> Iterator[Block]:
@@ -93,10 +97,23 @@ class PointSource(ABC):
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
         """One pass: ``function(block, *arguments)`` of every block, merged in order."""
-        folding = Folding(merge)
-        for part in self.map(function, *arguments, threads=threads):
-            folding.add(part)
-        return folding.result()
+        self.n_passes += 1
+        return folded(self.map(function, *arguments, threads=threads), merge)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What tells this source from others, and from itself after a change."""
+        return self.name, self.n_features
+
+    def checkpointed(self, path: str | os.PathLike[str], *, every: float = 30.0) -> "PointSource":
+        """The same points, with a file that remembers what passes over them found.
+
+        A fit that was killed goes on from there when it is run again, and ends in the same bits. The file is written
+        after a block at most once in ``every`` seconds, and removed when the fit is finished.
+        """
+        from hyplearn.rows.checkpoint import CheckpointedPoints  # which is made of this class
+
+        return CheckpointedPoints(self, path, every)
 
     def finished(self) -> None:  # noqa: B027, most sources remember nothing
         """Called at the end of a fit: nothing needs to be remembered any more."""

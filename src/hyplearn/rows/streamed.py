@@ -158,6 +158,8 @@ class StreamedRows(RowSource):
         Of rows that carry their class: how many there are.
     threads : int
         How many blocks are worked on at once.
+    known_costs : Costs or None
+        The range of the costs, where it is known.
     """
 
     points: PointSource
@@ -166,6 +168,7 @@ class StreamedRows(RowSource):
     n_columns: int
     n_classes: int = 0
     threads: int = 1
+    known_costs: Costs | None = None
 
     most_kept = MOST_KEPT
 
@@ -176,7 +179,9 @@ class StreamedRows(RowSource):
 
     @cached_property
     def cost_range(self) -> Costs:
-        """The range of the costs, by a pass when it is first asked for."""
+        """The range of the costs; if it is not known, by a pass when it is first asked for."""
+        if self.known_costs is not None:
+            return self.known_costs
         return self.fold(_cost_range, Costs.merged)
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
@@ -185,7 +190,7 @@ class StreamedRows(RowSource):
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
         """The rows that ``function(block, *arguments)`` makes of every block."""
-        return replace(self, make=_Altered(self.make, function, arguments))
+        return replace(self, make=_Altered(self.make, function, arguments), known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
         """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
