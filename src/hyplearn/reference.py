@@ -18,7 +18,7 @@ from hyplearn.geometry.border import as_rows, check_c
 from hyplearn.geometry.closest import ClosestPoints, HalfSpace
 from hyplearn.geometry.hull import hull_midpoint
 from hyplearn.geometry.kernels import gaps
-from hyplearn.geometry.mean import mean_and_variance
+from hyplearn.geometry.mean import FEW_DIMENSIONS, mean_and_variance
 from hyplearn.rows import HyperboloidRows, Rows
 from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import implicit_rows, z_dot, z_features
@@ -30,8 +30,9 @@ Reference: TypeAlias = str | Array | Strategy
 # In the disk a boundary this far off leaves a twentieth of the directions behind it. Fashion-MNIST and the mammals lose
 # accuracy beyond it, and little is gained: who weighs a class so low does not want to see it.
 FARTHEST_SHIFT = 2.5
-# Proven distance of the class means from the true ones, which in fact are nearer by far: a last step squares it.
-MEAN_TOL = 1e-7
+# Proven distance of the class means from the true ones. In few dimensions they are nearer by far: a last step, which
+# is exact there, squares it.
+MEAN_TOL, MEAN_TOL_OF_MANY_DIMENSIONS = 1e-7, 1e-11
 # Cost of a row in the convex fit of "boundary": with 1 the 231 rows of Olsson's cells lose two points and more.
 FIT_COST = 0.005
 # Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
@@ -226,6 +227,11 @@ def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
     return geodesic(centres[0], centres[1], 0.5 + shift / apart, c=c)
 
 
+def mean_tol(d: int) -> float:
+    """The distance to which means of d dimensions are sought."""
+    return MEAN_TOL if d <= FEW_DIMENSIONS else MEAN_TOL_OF_MANY_DIMENSIONS
+
+
 def _class_mean(X: Array, weights: Array, members: Array, c: float) -> tuple[Array, float, float]:
     """The mean of some rows, their mean squared distance to it, and their weight; of many numbers without a copy."""
     total = float(weights[members].sum())
@@ -234,7 +240,7 @@ def _class_mean(X: Array, weights: Array, members: Array, c: float) -> tuple[Arr
     else:
         shares = np.zeros(len(X))
         shares[members] = weights[members] / total
-    return *mean_and_variance(X, gaps(X, c), shares, c, tol=MEAN_TOL), total
+    return *mean_and_variance(X, gaps(X, c), shares, c, tol=mean_tol(X.shape[1])), total
 
 
 def hull(X: Array, y: Array | None, weights: Array | None, c: float, threads: int = 1) -> Array:

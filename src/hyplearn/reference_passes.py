@@ -13,10 +13,10 @@ from hyplearn.reference import (
     FIT_COST,
     FIT_TOL,
     FIT_WORK,
-    MEAN_TOL,
     SAMPLE_TOL,
     STRATEGIES,
     between,
+    mean_tol,
     too_many_classes,
     where_it_vanishes,
 )
@@ -45,7 +45,7 @@ def streamed_references(name: str, data: Labelled, problems: Sequence[Array]) ->
         return [_means(data, everything, EXACT)[0][0]] * len(problems)
     if name in ("means", "boundary"):
         groups = [sides == side for sides in problems for side in range(int(sides.max()) + 1)]
-        found = _means(data, np.array(groups), MEAN_TOL)
+        found = _means(data, np.array(groups), mean_tol(data.points.n_features))
         centres = []
         for sides in problems:
             n_sides = int(sides.max()) + 1

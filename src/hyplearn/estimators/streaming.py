@@ -22,7 +22,7 @@ from hyplearn.tangent import z_dot
 # Numbers of coordinates up to which points are read into memory at once, and no passes over files are needed.
 IN_MEMORY = 2**24
 # Numbers of coordinates from which probabilities are learned at most: two parameters per class need no more.
-CALIBRATED_NUMBERS = 2**22
+CALIBRATED_NUMBERS = 2**21
 
 
 def labelled(estimator: Any, points: PointSource) -> Labelled:

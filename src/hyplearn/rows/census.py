@@ -50,10 +50,10 @@ def _count(block: Block, name: str, n_features: int, c: float) -> Census:
 
 def _coded(y: Array) -> tuple[Array, Array]:
     """The labels in order, and the number of each row's; whole numbers of a small range without sorting."""
-    if y.dtype.kind in "iu" and (low := y.min()) + FEW_VALUES > (high := y.max()):
-        offsets = (y - low).astype(np.int64)
-        present = np.bincount(offsets, minlength=int(high) - int(low) + 1) > 0
-        return np.flatnonzero(present).astype(y.dtype) + low, (np.cumsum(present) - 1)[offsets]
+    if y.dtype.kind in "iu" and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
+        offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
+        present = np.bincount(offsets, minlength=high - low + 1) > 0
+        return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
     classes, codes = np.unique(y, return_inverse=True)
     return classes, np.ravel(codes)
 

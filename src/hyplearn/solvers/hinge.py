@@ -229,18 +229,19 @@ def collect(source: RowSource, seen: Survey, alphas: Array) -> Collected:
     Nothing is lost to the proof by that: all clamped rows have the same α/C, and their sums are known.
     """
     own = alphas[: len(seen.found)]
-    found, alpha, v = seen.found[own > 0], own[own > 0], own @ seen.rows
-    if seen.clamped_cost == 0 or alphas[-1] == 0:
-        return Collected(found, alpha, v, alpha.sum(), len(found), 0)
-    share = min(1.0, alphas[-1] / seen.clamped_cost)
-    n_support = len(found) + seen.n_clamped
+    found, alpha, v, total = seen.found[own > 0], own[own > 0], own @ seen.rows, own.sum()
+    clamped = seen.clamped_cost > 0 and alphas[-1] > 0
+    share = min(1.0, alphas[-1] / seen.clamped_cost) if clamped else 0.0
+    n_support = len(found) + (seen.n_clamped if clamped else 0)
     if n_support > source.most_kept:
-        v, total = v + share * seen.clamped, alpha.sum() + share * seen.clamped_cost
+        v, total = v + share * seen.clamped, total + share * seen.clamped_cost
         return Collected(found[:0], alpha[:0], v, total, n_support, 0)
-    clamped, clamped_alpha, clamped_v = source.fold(_collect_block, _merged, seen.w, seen.band, share)
-    found, alpha = np.concatenate([found, clamped]), np.concatenate([alpha, clamped_alpha])
+    if not clamped:
+        return Collected(found, alpha, v, total, n_support, 0)
+    positions, alphas, sums = source.fold(_collect_block, _merged, seen.w, seen.band, share)
+    found, alpha = np.concatenate([found, positions]), np.concatenate([alpha, alphas])
     order = np.argsort(found)
-    return Collected(found[order], alpha[order], v + clamped_v, alpha.sum(), len(found), 1)
+    return Collected(found[order], alpha[order], v + sums, alpha.sum(), n_support, 1)
 
 
 def _merged(parts: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:

@@ -1,0 +1,152 @@
+"""Rows made anew in every pass against the rows in memory that they stand for."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from balls import at_gap, cloud
+from hyplearn.rows import ClassRows, Costs, HyperboloidRows, Rows, points, streamed
+from hyplearn.rows.files import ArrayPoints
+from hyplearn.rows.source import summed
+from hyplearn.rows.streamed import ConeRows, SignedHyperboloidRows, SignedRows, StreamedRows, Weighing
+from hyplearn.solvers.svm import _capped
+from hyplearn.tangent import cone_rows, implicit_rows
+
+N, D = 211, 3
+CLASSES = np.array(["left", "right", "top"])
+
+
+@pytest.fixture
+def data():
+    """Points, labels, weights of which some are 0, and a reference point."""
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(size=N) * (rng.uniform(size=N) > 0.1)
+    return cloud(rng, N, D, 1.0), CLASSES[rng.integers(0, 3, N)], weights, at_gap(rng, D, 0.6, 1.0)
+
+
+@pytest.fixture(params=[1, 7, 64, N, 10 * N], ids="block of {}".format)
+def block_rows(request, monkeypatch):
+    """How many rows the source gives at once; rows are made of a third of them."""
+    monkeypatch.setattr(points, "BLOCK_NUMBERS", request.param * D)
+    monkeypatch.setattr(streamed, "PIECE_NUMBERS", max(1, request.param // 3) * D)
+    return request.param
+
+
+WEIGHING = Weighing(CLASSES, np.array([1.0, 2.0, 0.5]))
+
+
+def pair(kind, data, threads=1, C=3.0):
+    """Streamed rows, and the same in memory."""
+    X, y, weights, p = data
+    codes = np.searchsorted(CLASSES, y)
+    costs, signs = C * weights * WEIGHING.factors[codes], np.where(codes == 1, 1.0, -1.0)
+    if kind == "signed":
+        make = SignedRows(WEIGHING, 1, p, "frame", 1.0, C)
+        rows = Rows.labelled(implicit_rows(X, p), signs, costs)
+    elif kind == "hyperboloid":
+        make = SignedHyperboloidRows(WEIGHING, 1, p, 1.0, C, 1)
+        z = implicit_rows(X, p, features="z")
+        rows = HyperboloidRows(z.X, p, signs * z.along, signs * z.base, costs, times=signs * (1 - z.base))
+    else:
+        make = ConeRows(WEIGHING, p, 1.0, C, 10.0)
+        space, times = cone_rows(X, p, c=1.0, rooms=1 - np.sum(X**2, axis=1))
+        rows = ClassRows(
+            space.X, space.p, space.along, space.base, costs, times=times, constant=10.0, codes=codes, n_classes=3
+        )
+    source = ArrayPoints(X, y, weights)
+    return StreamedRows(source, make, N, rows.shape[1], 3 if kind == "classes" else 0, threads), rows
+
+
+def product(block, w):
+    return [(block.start, block @ w)]
+
+
+def in_order(parts):
+    return [entry for part in parts for entry in part]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["signed", "hyperboloid", "classes"])
+def test_a_pass_sees_every_row_once_and_in_order(data, block_rows, kind, threads):
+    source, rows = pair(kind, data, threads)
+    w = np.arange(1.0, rows.shape[1] + 1)
+    parts = source.fold(product, in_order, w)
+    starts, values = zip(*parts, strict=True)
+    assert list(starts) == list(np.cumsum([0] + [len(value) for value in values[:-1]]))
+    assert np.allclose(np.concatenate(values), rows @ w, rtol=1e-12, atol=1e-12)
+    assert source.shape == rows.shape
+
+
+@pytest.mark.parametrize("kind", ["signed", "hyperboloid", "classes"])
+def test_costs_are_c_times_the_weights_of_row_and_class(data, block_rows, kind):
+    source, rows = pair(kind, data)
+    assert source.gathered().costs == pytest.approx(rows.costs)
+    assert source.cost_range == pytest.approx(Costs.of(rows.costs))
+
+
+@pytest.mark.parametrize("kind", ["signed", "classes"])
+def test_a_sample_is_that_of_the_rows_in_memory(data, block_rows, kind):
+    source, rows = pair(kind, data)
+    sample, twin = (rows.sample(40, np.random.default_rng(3)) for rows in (source, rows))
+    assert np.allclose(sample[:], twin[:], rtol=1e-12, atol=1e-12)
+    assert sample.costs == pytest.approx(twin.costs)
+    if kind == "classes":
+        assert np.array_equal(sample.codes, twin.codes)
+        assert sample.n_classes == 3
+
+
+def test_altered_rows_are_altered_in_every_pass_and_know_their_costs(data, block_rows):
+    source, rows = pair("signed", data)
+    for cap in (0.5, 1e-3):
+        altered, twin = source.altered(_capped, cap), rows.altered(_capped, cap)
+        assert altered.gathered().costs == pytest.approx(twin.costs)
+        assert altered.cost_range == pytest.approx(Costs.of(twin.costs))
+
+
+def test_an_infinite_cost_leaves_rows_without_weight_out(data):
+    X, y, weights, p = data
+    make = SignedRows(WEIGHING, 1, p, "frame", 1.0, np.inf)
+    costs = StreamedRows(ArrayPoints(X, y, weights), make, N, D).gathered().costs
+    assert np.array_equal(np.isinf(costs), weights > 0)
+    assert np.all(costs[weights == 0] == 0)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 5, 300])
+def test_one_of_so_many_rows_is_taken_whatever_the_blocks(data, block_rows, stride):
+    X, y, weights, p = data
+    make = SignedHyperboloidRows(WEIGHING, 1, p, 1.0, 1.0, stride)
+    rows = StreamedRows(ArrayPoints(X, y, weights), make, -(-N // stride), D + 1)
+    whole = pair("hyperboloid", data, C=1.0)[1]
+    gathered = rows.gathered()
+    assert np.allclose(gathered[:], whole[:][::stride], rtol=1e-12, atol=1e-12)
+    assert gathered.costs == pytest.approx(stride * whole.costs[::stride])
+    starts = [start for start, part in rows.fold(product, in_order, np.ones(D + 1)) if len(part)]
+    assert starts == sorted(starts)
+
+
+def test_makers_and_what_they_are_asked_can_travel(data):
+    source, _ = pair("signed", data)
+    make = pickle.loads(pickle.dumps(source.make))
+    block = next(source.points.blocks())
+    assert np.array_equal(make(block)[:], source.make(block)[:])
+
+
+def total(block):
+    return block[:].sum(axis=0)
+
+
+def test_an_error_in_a_block_ends_the_pass_and_no_thread_is_left_behind(data, monkeypatch):
+    monkeypatch.setattr(points, "BLOCK_NUMBERS", 10 * D)
+    source, _ = pair("signed", data, threads=2)
+
+    class Broken(ArrayPoints):
+        def blocks(self, first=0):
+            for block in super().blocks(first):
+                if block.start == 100:
+                    raise OSError("row 100 is gone")
+                yield block
+
+    broken = StreamedRows(Broken(*data[:3]), source.make, N, D, threads=2)
+    with pytest.raises(OSError, match="row 100 is gone"):
+        broken.fold(total, summed)
