@@ -174,7 +174,7 @@ class PoincareLogisticRegression(BallClassifier):
             solution = solve_softmax(rows, tol=self.tol, max_iter=self.max_iter, start=start, report=report)
         self._n_rows = len(data.X)
         W = solution.W if K > 2 else solution.W[1:] - solution.W[:1]
-        self.coef_ = W[:, : d + 1]
+        self.coef_ = np.ascontiguousarray(W[:, : d + 1])
         self.intercept_ = INTERCEPT * W[:, d + 1] if self.fit_intercept else np.zeros(len(W))
         self.reference_ = np.tile(centre, (len(self.coef_), 1))
         for name in ("status", "primal", "n_iter", "n_passes"):
