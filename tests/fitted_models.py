@@ -1,6 +1,7 @@
 """Estimators of every class that a model file holds, fitted to a few points."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 
@@ -30,12 +31,12 @@ def ball(n=60, classes=3, seed=0):
 def estimators():
     """One of every class, not fitted, with few passes."""
     return [
-        PoincareSVC(),
+        PoincareSVC(folds=2),
         PoincarePerceptron(max_epochs=5),
         PoincareSecondOrderPerceptron(max_epochs=5),
         PoincareLogisticRegression(),
         PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
-        HyperboloidSVC(max_iter=50),
+        HyperboloidSVC(max_iter=20, folds=2),
         EuclideanSVC(),
         AuthorsSVC("means"),
         HyperboloidPerceptron(max_epochs=3),
@@ -50,8 +51,9 @@ def quietly_fitted(estimator, X, y):
         return estimator.fit(X, y)
 
 
+@cache
 def fitted():
-    """All of them, of three classes and of two, and streams in their middle."""
+    """All of them, of three classes and of two, and streams in their middle; made once, to be changed by nobody."""
     found = []
     for classes in (3, 2):
         X, y = ball(classes=classes)

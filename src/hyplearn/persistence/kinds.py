@@ -136,15 +136,15 @@ def names(symbol: str) -> Kind:
 
 
 def labels(symbol: str) -> Kind:
-    """At least two labels, all different and in order, of any type that labels have."""
+    """At least two labels, all different and in order, of any type that labels have; floats are whole, as in a fit."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
             return False
-        finite = value.dtype.kind != "f" or np.isfinite(value).all()
-        return bool(finite and np.all(value[:-1] < value[1:]) and sizes.fit(value.shape, (symbol,)))
+        whole = value.dtype.kind != "f" or bool(np.all(np.isfinite(value) & (value == np.round(value))))
+        return whole and bool(np.all(value[:-1] < value[1:])) and sizes.fit(value.shape, (symbol,))
 
-    return Kind(f"two or more labels, all different and in order, of shape ({symbol},)", holds)
+    return Kind(f"two or more labels, all different and in order, floats being whole, of shape ({symbol},)", holds)
 
 
 def size(symbol: str) -> Kind:
