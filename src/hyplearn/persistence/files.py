@@ -73,7 +73,7 @@ def save(estimator: Any, path: PathLike) -> None:
     path = Path(path).expanduser()
     if path.suffix != SUFFIX:
         raise ValueError(f"Model files end in {SUFFIX}; got {path.name!r}.\nPass {str(path.with_suffix(SUFFIX))!r}.")
-    _write(path, to_bytes(estimator))
+    write_in_one_step(path, to_bytes(estimator))
 
 
 def load(path: PathLike) -> Any:
@@ -263,7 +263,7 @@ def _read(path: Path) -> bytes:
         return file.read(status.st_size + 1)
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_in_one_step(path: Path, data: bytes) -> None:
     """Write beside the place, flush to the disk, and move there in one step."""
     target = path.resolve()
     if not target.parent.is_dir():
