@@ -120,6 +120,15 @@ def header_edited(rng, data, other):
     return closed(header, arrays)
 
 
+def value_replaced(rng, data, other):
+    """One parameter or attribute replaced by a value that others have, and all sums mended."""
+    header, arrays = opened(data)
+    part = header[str(rng.choice(["parameters", "attributes"]))]
+    values = [*HOSTILE, *opened(other)[0]["parameters"].values()]
+    part[str(rng.choice(list(part)))] = copy.deepcopy(values[rng.integers(len(values))])
+    return closed(header, arrays)
+
+
 def header_text_edited(rng, data, other):
     """Characters of the JSON itself changed, and all sums mended."""
     header, arrays = opened(data)
@@ -170,7 +179,7 @@ def class_changed(rng, data, other):
 
 
 RAW = [bits_flipped, cut_off, grown, spliced, blotted, prefix_changed]
-MENDED = [header_edited, header_text_edited, array_edited, table_edited, class_changed]
+MENDED = [header_edited, value_replaced, header_text_edited, array_edited, table_edited, class_changed]
 
 
 def mutation(files, number):

@@ -28,9 +28,10 @@ class Sizes:
         """Whether the shape is the expected one; symbols not seen before take its sizes."""
         if len(shape) != len(expected):
             return False
-        named = zip(shape, expected, strict=True)
-        return all(size == (self.symbols.setdefault(want, size) if isinstance(want, str) else want)
-                   for size, want in named)  # fmt: skip
+        for size, want in zip(shape, expected, strict=True):
+            if size != (self.symbols.setdefault(want, size) if isinstance(want, str) else want):
+                return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,9 @@ def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
     """Words out of a few."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
-        return isinstance(value, np.ndarray) and value.dtype.kind == "U" and sizes.fit(value.shape, shape) and bool(
-            np.all(np.isin(value, among))
-        )  # fmt: skip
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "U":
+            return False
+        return sizes.fit(value.shape, shape) and bool(np.all(np.isin(value, among)))
 
     return Kind(f"words out of {', '.join(among)}, of shape ({', '.join(map(str, shape))})", holds)
 
