@@ -61,7 +61,8 @@ def save(estimator: Any, path: PathLike) -> None:
     --------
     >>> import pathlib, tempfile
     >>> import hyplearn
-    >>> X, y = hyplearn.datasets.load_mammals(return_X_y=True)
+    >>> from hyplearn.datasets import load_mammals
+    >>> X, y = load_mammals(return_X_y=True)
     >>> model = hyplearn.PoincareLogisticRegression().fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "mammals.hyp")
