@@ -4,10 +4,7 @@ import dataclasses
 import math
 import os
 import re
-import secrets
-import stat
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,13 +12,13 @@ import numpy as np
 
 from hyplearn.persistence.container import (
     DIGEST_BYTES,
-    LARGEST_FILE,
     SAVE_AGAIN,
     SCHEMA_VERSION,
     FlawError,
     pack,
     unpack,
 )
+from hyplearn.persistence.disk import read_whole, write_in_one_step
 from hyplearn.persistence.schema import CERTIFICATE, COMPOSED, SCHEMAS, Attributes, Schema
 from hyplearn.persistence.values import Decoder, Encoder
 
@@ -121,7 +118,7 @@ def _used(path: PathLike, reader: Callable[[bytes], T]) -> T:
     """What the reader makes of the bytes of a file; its complaints name the file."""
     path = Path(path).expanduser()
     try:
-        return reader(_read(path))
+        return reader(read_whole(path))
     except FlawError as flaw:
         raise ModelFileError(f"{path} is no model that can be used: {flaw.problem}.\n{flaw.advice}") from None
 
@@ -144,6 +141,8 @@ def _described(data: bytes) -> dict[str, Any]:
 
 def to_bytes(estimator: Any) -> bytes:
     """The contents of the model file of an estimator."""
+    from hyplearn import __version__  # not above: the package itself imports this module
+
     schema = SCHEMAS.get(type(estimator).__name__)
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
@@ -157,7 +156,7 @@ def to_bytes(estimator: Any) -> bytes:
         schema.check(parameters, attributes)
         encoder = Encoder()
         header = {
-            "library": metadata.version("hyplearn"),
+            "library": __version__,
             "class": type(estimator).__name__,
             "parameters": {name: encoder.encode(value) for name, value in parameters.items()},
             "certificate": _certificate(attributes),
@@ -249,47 +248,3 @@ def _ordered(schema: Schema, attributes: Attributes) -> Attributes:
     """In the order of the schema, whatever the order of assignment: equal estimators give equal bytes."""
     places = {name: k for k, name in enumerate({**schema.fitted, **schema.settings})}
     return dict(sorted(attributes.items(), key=lambda item: places.get(item[0], len(places))))
-
-
-def _read(path: Path) -> bytes:
-    """The bytes of a regular file of a size that a model can have."""
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
-    if not path.is_file():
-        raise FlawError("it is not a regular file", "Pass a file that hyplearn.save has written.")
-    with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
-            raise FlawError(f"it has {status.st_size:,} bytes; a model file has up to {LARGEST_FILE:,}")
-        return file.read(status.st_size + 1)
-
-
-def write_in_one_step(path: Path, data: bytes) -> None:
-    """Write beside the place, flush to the disk, and move there in one step."""
-    target = path.resolve()
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent}.\nMake it first.")
-    if target.exists() and not target.is_file():
-        raise ValueError(f"{path} is not a regular file, and is not replaced.\nPass another path.")
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last too, where folders can be flushed."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,8 @@ from hyplearn.estimators import (
 from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
-from hyplearn.persistence.files import PathLike, write_in_one_step
+from hyplearn.persistence.disk import write_in_one_step
+from hyplearn.persistence.files import PathLike
 from hyplearn.persistence.onnx_graph import Graph, Tensor
 
 EXPORTED = (PoincareSVC, PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron)
