@@ -6,7 +6,6 @@ Run as a script, ``python tests/mutations.py 100000`` counts what becomes of so 
 import copy
 import hashlib
 import json
-import resource
 import struct
 import sys
 import tempfile
@@ -259,6 +258,8 @@ def run(count, first=0):
 
 
 if __name__ == "__main__":
+    import resource
+
     # A load that takes much memory ends in MemoryError, which is no refusal.
     resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
     outcomes = run(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
