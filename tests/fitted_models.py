@@ -36,7 +36,7 @@ def estimators():
         PoincareSecondOrderPerceptron(max_epochs=5),
         PoincareLogisticRegression(),
         PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
-        HyperboloidSVC(max_iter=20, folds=2),
+        HyperboloidSVC(max_iter=20, calibration="training"),
         EuclideanSVC(),
         AuthorsSVC("means"),
         HyperboloidPerceptron(max_epochs=3),

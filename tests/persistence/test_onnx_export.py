@@ -75,6 +75,13 @@ def test_the_runtime_agrees(model, classes, path):
     assert_agrees(fitted, np.vstack([cloud(rng, 400, 2, 1.0), near_the_rim, fitted.reference_, [[0.0, 0.0]]]), path)
 
 
+def test_scores_next_to_a_boundary_keep_their_digits(path):
+    X, y = ball(classes=2)
+    model = PoincareSVC(calibration=None).fit(X, y)
+    near = model.reference_ + model.coef_ * 10.0 ** -np.arange(3, 15)[:, None]
+    np.testing.assert_allclose(outputs(model, near, path)["decision"], model.decision_function(near), rtol=1e-9)
+
+
 def test_the_runtime_agrees_for_another_curvature_and_many_dimensions(path):
     rng = np.random.default_rng(0)
     X = cloud(rng, 120, 7, 0.3)
