@@ -112,7 +112,7 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
     --------
     >>> from hyplearn.tangent import cone_coordinates
     >>> print(cone_coordinates([[0.6, 0.0], [0.1, 0.2]], [0.1, 0.2]).round(2))
-    [[ 1.91  1.42 -0.8 ]
+    [[ 1.95  1.47 -0.82]
      [ 1.    0.    0.  ]]
     """
     X, p, c = _checked(X, p, c)
