@@ -62,10 +62,11 @@ def hyperplane_distance_in_tangent_space(x, w, p, c):
 
 
 def cone_coordinates(X, p, c):
-    """Hyperboloid coordinates of (-p) ⊕ x times ρ / sinh ρ."""
+    """Hyperboloid coordinates of (-p) ⊕ x; beyond the distance 4 their length grows like it."""
     Y, rho = mobius_add(-p, X, c), np.sqrt(c) * distance(X, p, c)
     hyperboloid = np.column_stack([2 / gap(Y, c) - 1, 2 * np.sqrt(c) * Y / gap(Y, c)[:, None]])
-    return (rho / np.sinh(rho))[:, None] * hyperboloid
+    length = np.where(rho < 4, np.sinh(rho), np.sinh(4) + rho - 4)
+    return (length / np.sinh(rho))[:, None] * hyperboloid
 
 
 def shrink(u2):

@@ -8,7 +8,20 @@ import pytest
 
 import hyplearn
 
-OPTIONAL = ("matplotlib", "dask", "distributed", "anndata", "pyarrow", "torch", "typer", "rich", "pandas", "networkx")
+OPTIONAL = (
+    "matplotlib",
+    "dask",
+    "distributed",
+    "anndata",
+    "pyarrow",
+    "torch",
+    "typer",
+    "rich",
+    "pandas",
+    "networkx",
+    "polars",
+    "onnx",
+)
 
 
 def run(code):
@@ -28,6 +41,7 @@ import sklearn.svm, numba
 del sys.modules["pandas"]
 before = set(sys.modules)
 import hyplearn, hyplearn.geometry, hyplearn.tangent, hyplearn.reference, hyplearn.datasets, hyplearn.plotting
+import hyplearn.persistence
 print([name for name in {OPTIONAL} if name in set(sys.modules) - before])
 """
     assert run(code).strip() == "[]"

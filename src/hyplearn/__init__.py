@@ -13,6 +13,7 @@ from hyplearn.estimators import (
     PoincareSVC,
     TangentSpace,
 )
+from hyplearn.persistence import load, save
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,4 +25,6 @@ __all__ = [
     "PoincareSVC",
     "PoincareSecondOrderPerceptron",
     "TangentSpace",
+    "load",
+    "save",
 ]

@@ -7,12 +7,13 @@ Two feature maps, both without a 0/0 at p and both exact up to the rim (s = x - 
   orthonormal frame at p, unchanged when points and p move together.
 
 A third, for boundaries that need not pass through p, has one coordinate more: hyperboloid coordinates as seen from p,
-shortened by the same factor ``ρ / sinh ρ`` (:func:`cone_coordinates`).
+shortened far from it, where they explode (:func:`cone_coordinates`).
 
 Each row of the first two is ``along · (x - p) + base · p``: two numbers beside X replace a second matrix of the size
 of X.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +39,9 @@ from hyplearn.geometry.kernels import (
 Features = Literal["frame", "z"]
 # Rows per stage of the kernels: few enough to stay in the cache, many enough to overlap their square roots.
 CHUNK = 256
+# Distance to p, in units of the curvature's radius, up to which cone coordinates are hyperboloid coordinates.
+NEAR = 4.0
+SINH_NEAR, COSH_NEAR = math.sinh(NEAR), math.cosh(NEAR)
 
 
 def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
@@ -81,13 +85,15 @@ def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperboloid coordinates of points as seen from p, shortened so that they grow like the distance.
+    r"""Hyperboloid coordinates of points as seen from p, shortened where they explode.
 
-    .. math:: \frac{\rho}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z\bigr)
-              = \bigl(\rho \coth \rho, \; \sqrt c\, \sigma_p \log_p(x)\bigr), \qquad \rho = \sqrt c\, d(x, p)
+    .. math:: \frac{s(\rho)}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z\bigr)
+              = s(\rho) \Bigl(\coth \rho, \; \frac{\log_p(x)}{\|\log_p(x)\|}\Bigr), \qquad \rho = \sqrt c\, d(x, p)
 
-    A positive factor leaves every point on its ray of the cone :math:`X^0 > \|X\|`, so a linear function of these rows
-    vanishes on a geodesic hyperplane, or nowhere. At ρ = 0 the row is (1, 0, ..., 0).
+    where s (:func:`cone_length`) is sinh ρ up to the distance 4, and beyond grows like the distance: there e^ρ would
+    let a few far points outweigh all others. A positive factor leaves every point on its ray of the cone
+    :math:`X^0 > \|X\|`, so a linear function of these rows vanishes on a geodesic hyperplane, or nowhere. At ρ = 0 the
+    row is (1, 0, ..., 0).
 
     Parameters
     ----------
@@ -106,7 +112,7 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
     --------
     >>> from hyplearn.tangent import cone_coordinates
     >>> print(cone_coordinates([[0.6, 0.0], [0.1, 0.2]], [0.1, 0.2]).round(2))
-    [[ 1.5   1.13 -0.63]
+    [[ 1.95  1.47 -0.82]
      [ 1.    0.    0.  ]]
     """
     X, p, c = _checked(X, p, c)
@@ -116,22 +122,40 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
     return np.column_stack([times, space[:]]).astype(X.dtype, copy=False)
 
 
+def cone_length(rho: Array) -> Array:
+    r"""Length of cone coordinates without their first, at distances ρ in units of the curvature's radius.
+
+    .. math:: s(\rho) = \sinh \rho \;\text{ for } \rho \le 4, \qquad s(\rho) = \sinh 4 + (\rho - 4) \;\text{ beyond}
+    """
+    near = np.minimum(rho, NEAR)
+    return np.sinh(near) + (rho - near)
+
+
 def cone_rows(
     X: Array, p: Array, *, c: float, rooms: Array, squares: Array | None = None
 ) -> tuple["TangentRows", Array]:
     """Cone coordinates as three numbers per row beside X: the rows without their first coordinate, and that one.
 
-    Points and their gaps are trusted. With the factor ``f = ρ / sinh ρ`` the first is ``f + f (cosh ρ - 1)``, whose
-    second term is the frame's base with the other sign.
+    Points and their gaps are trusted. Before they are shortened the first is ``cosh ρ = 1 + (cosh ρ - 1)``, whose
+    second term is the base of z with the other sign.
     """
-    frame = implicit_rows(X, p, features="frame", c=c, rooms=rooms, squares=squares)
-    times = frame.along * rooms
-    times *= 0.5
-    times -= frame.base
-    # In place: the two numbers are this function's own, and rows are many.
-    for numbers in (frame.along, frame.base):
-        numbers *= np.sqrt(c)
-    return frame, times
+    z = implicit_rows(X, p, features="z", c=c, rooms=rooms, squares=squares)
+    times = 1.0 - z.base
+    _shorten(np.sqrt(c), times, z.along, z.base)
+    return z, times
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _shorten(root, times, along, base):  # type: ignore[no-untyped-def]
+    """From cosh ρ and the coefficients of z to cone coordinates, in place."""
+    for i in range(times.size):
+        factor = 1.0
+        if times[i] > COSH_NEAR:
+            sinh = math.sqrt((times[i] - 1.0) * (times[i] + 1.0))
+            factor = (SINH_NEAR + math.log(times[i] + sinh) - NEAR) / sinh
+        times[i] *= factor
+        along[i] *= root * factor
+        base[i] *= root * factor
 
 
 @border("v", "p", into_ball=True)

@@ -21,6 +21,7 @@ from hyplearn.datasets import (
     load_mammals,
     make_ball_classification,
 )
+from hyplearn.estimators.one_vs_rest import _harmless_sharpness
 from hyplearn.geometry import conformal_factor, rotate, signed_distance, translate
 from hyplearn.solvers.platt import fit_sigmoid
 from hyplearn.tangent import frame_coordinates, from_frame
@@ -137,6 +138,55 @@ def test_probabilities_are_as_sharp_as_held_out_rows_ask_for():
         assert np.array_equal(model.predict(X[~half]), predicted)
     assert losses[1] < 0.9 * min(losses[0], losses[2])
     assert PoincareSVC("means", calibration="training").fit(X[half], y[half]).sharpness_ == 1
+
+
+def chances_of(weight_of_the_last):
+    """Logarithms of sigmoids of three classes: two are certain and right, of the third half the rows are wrong."""
+    right, wrong = np.log([0.9, 0.3, 0.3]), np.log([0.3, 0.9, 0.3])
+    chances = np.concatenate([np.tile(right, (300, 1)), np.tile(wrong, (300, 1)), np.tile(right[[2, 1, 0]], (100, 1)),
+                              np.tile(wrong, (100, 1))])  # fmt: skip
+    positive = np.arange(3) == np.repeat([0, 1, 2], [300, 300, 200])[:, None]
+    return chances, positive, np.where(positive[:, 2], weight_of_the_last, 1.0)
+
+
+def test_no_class_clearly_loses_by_the_sharpness_that_is_best_for_all():
+    """A class that would pay for the others forbids it, unless it is too light to tell its loss from chance."""
+    assert _harmless_sharpness(*chances_of(1.0)) == 1.0
+    assert _harmless_sharpness(*chances_of(0.01)) > 1.5
+    chances, positive, weights = chances_of(0.0)
+    few = weights > 0
+    assert _harmless_sharpness(chances, positive, weights) == _harmless_sharpness(
+        chances[few], positive[few], weights[few]
+    )
+
+
+def calibration_error(chances, y, classes, bins=15):
+    confidence, right = chances.max(axis=1), classes[chances.argmax(axis=1)] == y
+    which = np.minimum((bins * confidence).astype(int), bins - 1)
+    return sum(abs(np.sum((confidence - right)[which == b])) for b in range(bins)) / len(y)
+
+
+@pytest.mark.parametrize(
+    "fetch",
+    [
+        fetch_olsson,
+        pytest.param(fetch_cifar10, marks=pytest.mark.slow),
+        pytest.param(fetch_fashion_mnist, marks=pytest.mark.slow),
+    ],
+)
+def test_held_out_scores_are_no_worse_than_those_of_training_on_the_published_splits(
+    fetch, published_data, monkeypatch
+):
+    """Fashion-MNIST's test rows are harder than those of training: what is best for these is too sharp."""
+    monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
+    data = fetch()
+    found = []
+    for calibration in ("cross-fitted", "training"):
+        model = PoincareSVC(calibration=calibration).fit(data.X_train, data.y_train)
+        chances = model.predict_proba(data.X_test)
+        found.append((log_loss(data.y_test, chances), calibration_error(chances, data.y_test, model.classes_)))
+    assert found[0][0] <= found[1][0]
+    assert found[0][1] <= found[1][1]
 
 
 def test_two_classes_are_equally_likely_on_the_boundary_unless_held_out_rows_object():

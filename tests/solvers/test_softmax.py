@@ -274,3 +274,12 @@ def test_without_costs_the_weights_are_zero():
     solution = solve(rows, codes, 0 * C)
     assert not solution.W.any()
     assert solution.status == "optimal"
+
+
+@pytest.mark.parametrize("d", [3, 120])
+def test_rows_too_long_for_the_identity_beside_them_end_as_stalled(d):
+    rng = np.random.default_rng(0)
+    rows = 1e12 * rng.standard_normal((400, 2)) @ rng.standard_normal((2, d))
+    solution = solve_softmax(ClassRows.of(rows, rng.integers(0, 3, 400), np.full(400, 1e6), 3))
+    assert solution.status == "stalled"
+    assert np.isfinite(solution.W).all()

@@ -1,22 +1,25 @@
 r"""Where two classes of a softmax on cone coordinates are equally likely, seen from the centre of the rows.
 
-With v the frame coordinates at the centre in units of the curvature's radius and ρ their length, the log-odds is
+At the distance ρ from the centre, in units of the curvature's radius, in the direction e the log-odds is
 
-.. math:: f = u_0\, \rho \coth \rho + \langle u, v \rangle + b
+.. math:: f = s(\rho)\, (u_0 \coth \rho + \langle u, e \rangle) + b
 
-On a sphere around the centre f is highest and lowest on the axis, the geodesic through the centre along u. So the zero
-of f nearest to the centre lies on the axis; and if the axis has none, there is none. The geodesic hyperplane that
-touches the zeros there, at distance t from the centre, has all of them on one side: the sinh of the signed distance of
-a zero to it is a positive multiple of :math:`b\, (\rho \coth \rho - t \coth t)`.
+with the length s of the rows (:func:`~hyplearn.tangent.cone_length`). On a sphere around the centre f is highest and
+lowest on the axis, the geodesic through the centre along u. So the zero of f nearest to the centre lies on the axis;
+and if the axis has none, there is none. The geodesic hyperplane that touches the zeros there, at distance t from the
+centre, has all of them on one side: the sinh of the signed distance of a zero to it is a positive multiple of
+:math:`b\, (s(\rho) \coth \rho - s(t) \coth t)`.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import brentq
 
 from hyplearn.geometry import distance, transport
 from hyplearn.geometry.arrays import Array
-from hyplearn.tangent import from_frame
+from hyplearn.tangent import NEAR, SINH_NEAR, from_frame
 
 # No two points of the ball that float64 holds are farther apart, in units of the curvature's radius.
 FARTHEST = 75.0
@@ -25,14 +28,14 @@ FARTHEST = 75.0
 def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> tuple[Array, Array] | None:
     r"""The geodesic hyperplane that touches ``f = 0`` where that is nearest to the centre; None if it is empty.
 
-    It is (w, p): w points to where f is positive, and :math:`\frac{\rho}{\sinh \rho} \|w\|` is the slope of f at p.
+    It is (w, p): w points to where f is positive, and :math:`\frac{s(\rho)}{\sinh \rho} \|w\|` is the slope of f at p.
     With b = 0 the hyperplane is the zero set itself. With ``u[1:] = 0`` that is a sphere, and p one of its points.
     Zeros beyond all points of the ball that float64 holds are none.
 
     Parameters
     ----------
     u : ndarray of shape (d + 1,)
-        Coefficients of ρ coth ρ, first, and of v.
+        Coefficients of cone coordinates.
     b : float
         Intercept.
     centre : ndarray of shape (d,)
@@ -56,35 +59,46 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> tuple
 
 
 def _first_zero(a: float, b: float, length: float) -> tuple[float, float] | None:
-    """The smallest ρ with ``h = a ρ coth ρ + b - length ρ = 0``, where a + b ≥ 0, and ``-h' sinh ρ / ρ`` there."""
+    """The smallest ρ with ``h = s (a coth ρ - length) + b = 0``, where a + b ≥ 0, and ``-h' sinh ρ / s`` there."""
     if b == 0:
         return (math.atanh(a / length), math.sqrt((length - a) * (length + a))) if a < length else None
     if a + b == 0:
         return (0.0, length) if length > 0 else None
-    rho = _newton(a, b, length)
-    return None if rho is None else (rho, _descent(a, length, rho) * math.sinh(rho) / rho)
-
-
-def _newton(a: float, b: float, length: float) -> float | None:
-    """Newton's method from where ρ coth ρ is replaced by a lower bound of it, 1 or ρ.
-
-    h is convex for a > 0 and begins positive: steps lead up to the first zero and never beyond; where h turns upwards
-    there is none. For a ≤ 0 it is concave and falls: steps lead down to its only zero. So a step in the wrong
-    direction is rounding, and the end.
-    """
-    above, divisor = (a + b, length) if a > 0 else (b, length - a)
-    rho = above / divisor if divisor > 0 else math.inf
-    while rho <= FARTHEST:
-        descent = _descent(a, length, rho)
-        if descent <= 0:
-            return None
-        step = (a * rho / math.tanh(rho) + b - length * rho) / descent
-        if rho + step == rho or (step > 0) != (a > 0):
-            return rho
-        rho += step
+    for start, end in ((0.0, NEAR), (NEAR, FARTHEST)):
+        lowest = _turn(a, b, start, end)
+        if _height(lowest, a, b, length) <= 0:
+            rho = _zero(_height, start, lowest, a, b, length)
+            return rho, _descent(a, length, rho)
     return None
 
 
+def _turn(a: float, b: float, start: float, end: float) -> float:
+    """Where ``h / s`` ends to fall between the two: it falls while ``a q + b > 0``, and q falls in each part of s."""
+    return _zero(_fall, start, end, a, b, start) if _fall(end, a, b, start) < 0 else end
+
+
+def _fall(rho: float, a: float, b: float, start: float) -> float:
+    """``a q + b`` with ``q = (s / sinh ρ)² / s'``, which is 1 where a part of s starts."""
+    return a * (_factor(rho) ** 2 if start else 1 / math.cosh(rho)) + b
+
+
+def _height(rho: float, a: float, b: float, length: float) -> float:
+    """h; it changes its sign once at most while ``h / s`` falls."""
+    return _factor(rho) * (a * math.cosh(rho) - length * math.sinh(rho)) + b
+
+
 def _descent(a: float, length: float, rho: float) -> float:
-    """``-h'(ρ)``."""
-    return length - a * (math.sinh(2 * rho) - 2 * rho) / (2 * math.sinh(rho) ** 2)
+    """``-h' sinh ρ / s``."""
+    if rho <= NEAR:
+        return length * math.cosh(rho) - a * math.sinh(rho)
+    return (length - a / math.tanh(rho)) / _factor(rho) + a / math.sinh(rho)
+
+
+def _factor(rho: float) -> float:
+    """``s / sinh ρ``, by which rows are shorter than hyperboloid coordinates."""
+    return 1.0 if rho <= NEAR else (SINH_NEAR + rho - NEAR) / math.sinh(rho)
+
+
+def _zero(function: Callable[..., float], start: float, end: float, *args: float) -> float:
+    """Where a function that is positive at the start and not at the end is zero, to the last digits of that."""
+    return float(brentq(function, start, end, args=args, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=2000))

@@ -24,38 +24,41 @@ from hyplearn.rows.labelled import Labelled
 from hyplearn.rows.opening import point_source
 from hyplearn.rows.streamed import ConeRows
 from hyplearn.solvers.softmax import solve_softmax
-from hyplearn.tangent import cone_rows, frame_coordinates
+from hyplearn.tangent import cone_length, cone_rows, frame_coordinates
 
 # Rows per block of scores, and when a certificate is verified.
 SCORED_ROWS = 10_000
-# The constant column of the rows: a score of b needs a coefficient of b / 10, so an intercept is penalised a hundred
-# times less than the rest. It shall not draw classes to equal shares, yet keep P strongly convex in all coefficients.
-INTERCEPT = 10.0
+# The constant column of the rows, above all other numbers in rows that are not shortened: a score of b needs a
+# coefficient of b / 30. An intercept shall not draw classes to equal shares, yet P be strongly convex in all of W.
+INTERCEPT = 30.0
 
 
 class PoincareLogisticRegression(BallClassifier):
     r"""Multinomial logistic regression of the Poincaré ball, solved to a certificate of optimality.
 
-    With the rows :math:`x_i = (\rho \coth \rho, \sqrt c\, f_i, 10)` of points seen from a centre m, where f are frame
-    coordinates and ρ is the distance to m in units of the curvature's radius, finds the weights of
+    With the rows :math:`x_i = s(\rho) (\coth \rho, e_i)` and a 30 behind them, where ρ is the distance of a point to a
+    centre m in units of the curvature's radius and e its direction, finds the weights of
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
-    Without its last column a row is hyperboloid coordinates times the positive number :math:`\rho / \sinh \rho`
-    (:func:`~hyplearn.tangent.cone_coordinates`): rows grow like the distance, not like its exponential, so that points
-    near the rim do no harm. The last column makes an intercept. With ``fit_intercept=False`` it is left out, and two
-    classes are equally likely exactly on a geodesic hyperplane, or nowhere. With the intercept b they are so where
-    :math:`u_0\, \rho \coth \rho + \langle u, \sqrt c\, f \rangle + b = 0`: a surface of revolution around the geodesic
-    through m along u, on one side of the geodesic hyperplane that touches it where it is nearest to m, and bent away
-    from it. :meth:`hyperplane_between` is the hyperplane in both cases. The intercept is the default because accuracy
-    and log-loss are better with it.
+    Without its last column a row is hyperboloid coordinates as seen from m, as they are up to the distance 4 (there
+    s = sinh ρ) and shortened by a positive factor beyond, where rows grow like the distance and not like its
+    exponential, so that points near the rim do no harm (:func:`~hyplearn.tangent.cone_coordinates`). The last column
+    makes an intercept. With ``fit_intercept=False`` it is left out, and two classes are equally likely exactly on a
+    geodesic hyperplane, or nowhere. With the intercept b they are so where
+    :math:`s(\rho) (u_0 \coth \rho + \langle u, e \rangle) + b = 0`: a surface of revolution around the geodesic
+    through m along u; nearer than 4 a part of a sphere, a horosphere or an equidistant of a geodesic hyperplane, all of
+    which are spheres or planes of the ball as one draws it. It is on one side of the geodesic hyperplane that touches
+    it where it is nearest to m, and bent away from it. :meth:`hyperplane_between` is the hyperplane in both cases. The
+    intercept is the default because accuracy and log-loss are better with it.
 
     All of W is penalised: by its length in a frame at m, which knows no axes; and m moves with the points, so an
-    isometry of the ball changes no probability. The intercept is ten times its coefficient and so costs a hundredth:
-    a class far larger than another needs a large one. With nothing left unpenalised P is strongly convex: there is one
-    solution, finite for separable classes too, and :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` at every W.
-    ``dual_gap_`` is that bound, and :meth:`verify` recomputes it.
+    isometry of the ball changes no probability. The intercept is thirty times its coefficient and so costs next to
+    nothing: a class far larger than another needs a large one. With nothing left unpenalised P is strongly convex:
+    there is one solution, finite for separable classes too, and
+    :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` at every W. ``dual_gap_`` is that bound, and :meth:`verify`
+    recomputes it.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ class PoincareLogisticRegression(BallClassifier):
         W without the last column. Its rows sum to zero; of two classes there is one row, that of ``classes_[1]`` less
         that of ``classes_[0]``.
     intercept_ : ndarray of shape (len(coef_),)
-        What is added to the scores, ten times the last column of W; zeros with ``fit_intercept=False``.
+        What is added to the scores, 30 times the last column of W; zeros with ``fit_intercept=False``.
     reference_ : ndarray of shape (len(coef_), n_features)
         The centre, once for each row of ``coef_``.
     status_ : ndarray of str of shape (1,)
@@ -199,7 +202,7 @@ class PoincareLogisticRegression(BallClassifier):
             solution = solve_softmax(rows, tol=self.tol, max_iter=self.max_iter, start=start, report=report)
         self._n_rows = rows.shape[0]
         W = solution.W if K > 2 else solution.W[1:] - solution.W[:1]
-        self.coef_ = W[:, : d + 1]
+        self.coef_ = np.ascontiguousarray(W[:, : d + 1])
         self.intercept_ = INTERCEPT * W[:, d + 1] if self.fit_intercept else np.zeros(len(W))
         self.reference_ = np.tile(centre, (len(self.coef_), 1))
         for name in ("status", "primal", "n_iter", "n_passes"):
@@ -255,7 +258,7 @@ class PoincareLogisticRegression(BallClassifier):
         w, p : ndarrays of shape (n_features,)
             The point p of the boundary nearest to the centre, and the normal there: near p ``signed_distance(x, w, p)``
             is positive where a is likelier than b. The log-odds of a against b is
-            :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ in units of the curvature's
+            :math:`\frac{s(\rho)}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ in units of the curvature's
             radius: everywhere without the intercept, to first order at p with it.
 
         Raises
@@ -360,8 +363,10 @@ class PoincareLogisticRegression(BallClassifier):
             cut = slice(start, start + SCORED_ROWS)
             frame = np.sqrt(c) * frame_coordinates(data.X[cut].astype(np.float64), self.reference_[0], c=c)
             rho = np.linalg.norm(frame, axis=1)
-            first = np.where(rho > 0, rho / np.tanh(np.where(rho > 0, rho, 1.0)), 1.0)
-            columns = [first, frame, np.full(len(rho), INTERCEPT)]
+            safe = np.where(rho > 0, rho, 1.0)
+            length = np.where(rho > 0, cone_length(safe), 0.0)
+            first = np.where(rho > 0, length / np.tanh(safe), 1.0)
+            columns = [first, (length / safe)[:, None] * frame, np.full(len(rho), INTERCEPT)]
             rows = np.column_stack(columns if self.fit_intercept else columns[:-1])
             yield rows, np.searchsorted(self.classes_, data.y[cut]), C[cut]
 

@@ -32,6 +32,8 @@ CALIBRATIONS = ("cross-fitted", "training", None)
 SMALL_PROBLEM = 10**7
 # Bounds of the exponent of probabilities: on few rows without an error the best would be infinite.
 SHARPNESS = (0.1, 10.0)
+# Standard deviations of chance beyond which a class loses clearly: three and not two, as each of many classes is asked.
+CLEAR_LOSS = 3.0
 # Digits to which two scores are one: copies of a row, whose last bits may depend on where they stand.
 SAME_SCORE = 9
 
@@ -54,8 +56,10 @@ class OneVsRest(BallClassifier):
     Rows that were held out decide what sigmoids may change. Of two classes both are equally likely on the boundary
     itself, unless such rows say clearly that they are so at some distance from it: on one of its equidistants, which
     then is where ``predict`` changes. Of more, each class has a sigmoid of its own, unless the largest distance is
-    clearly right more often: then one sigmoid serves all. The sigmoids of a point are raised to the power that makes
-    held-out rows most likely and scaled to the sum 1, which changes no prediction.
+    clearly right more often: then one sigmoid serves all. The sigmoids of a point are scaled to the sum 1, after they
+    were raised to the power that makes held-out rows most likely, unless those of some class clearly lose by it: they
+    would pay for the others, and do so dearly where new rows are harder than those of training. That changes no
+    prediction.
 
     Subclasses learn boundaries, know the distances to them, and call :meth:`_calibrate` at the end of ``fit``.
     """
@@ -257,7 +261,7 @@ class OneVsRest(BallClassifier):
                 repeated = np.repeat(weights, self._n_problems)
                 sigmoids[:] = fit_sigmoid(held_out.ravel(), positive.ravel(), repeated, pinned=True)
                 chances = _log_sigmoids(_logits(held_out, sigmoids))
-            self.sharpness_ = _best_sharpness(chances, positive, weights)
+            self.sharpness_ = _harmless_sharpness(chances, positive, weights)
         if len(self.classes_) == 2:
             slope, offset = sigmoids[0]
             self.shift_ = float(-offset / slope) if slope > 0 else 0.0
@@ -360,18 +364,28 @@ def _log_sigmoids(logits: Array) -> Array:
     return -np.logaddexp(0, -logits)
 
 
-def _best_sharpness(chances: Array, positive: Array, weights: Array) -> float:
+def _harmless_sharpness(chances: Array, positive: Array, weights: Array) -> float:
     r"""The exponent β of the least log-loss of :math:`P_k \propto \sigma_k^\beta`, given logarithms of the sigmoids.
 
     Of K answers to K questions asked one by one, each is less sure than their consensus; β = 1 would leave it at that.
+    It does where the rows of some class have a clearly larger loss with the best β than with 1.
     """
+    found = minimize_scalar(
+        lambda log_beta: float(weights @ _losses(np.exp(log_beta) * chances, positive)) / float(weights.sum()),
+        bounds=np.log(SHARPNESS),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    beta = float(np.exp(found.x))
+    worse = _losses(beta * chances, positive) - _losses(chances, positive)
+    sums, squares = (weights * worse) @ positive, (weights * worse**2) @ positive
+    return 1.0 if np.any(sums > CLEAR_LOSS * np.sqrt(squares)) else beta
 
-    def loss(log_beta: float) -> float:
-        scaled = np.exp(log_beta) * chances
-        return float(weights @ (logsumexp(scaled, axis=1) - scaled[positive])) / float(weights.sum())
 
-    found = minimize_scalar(loss, bounds=np.log(SHARPNESS), method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(found.x))
+def _losses(scores: Array, positive: Array) -> Array:
+    """Negative log-likelihood of each row by the softmax of its scores."""
+    losses: Array = logsumexp(scores, axis=1) - scores[positive]
+    return losses
 
 
 def _argmax_is_right(scores: Array, positive: Array) -> Array:

@@ -292,7 +292,8 @@ class PoincarePerceptron(_PerceptronClassifier):
     sigmoids_ : ndarray of shape (n_problems, 2)
         Slope and offset of each sigmoid; not there without calibration and after ``partial_fit``.
     sharpness_ : float
-        Of more than two classes: the power of the sigmoids to which probabilities are proportional; 1 for "training".
+        Of more than two classes: the power of the sigmoids to which probabilities are proportional; 1 for "training",
+        and where held-out rows of some class would clearly lose by the power that is best for all.
     shift_ : float
         Of two classes: the score at which both are equally likely, for "cross-fitted" the signed distance from the
         boundary; 0 unless held-out rows clearly ask for another. There with ``sigmoids_``.

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
@@ -23,6 +23,17 @@ class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     @property
     def _n_features_out(self) -> int:
         return self.n_features_in_
+
+    def _transformed(self, X: Any) -> Array:
+        """Rows to transform back: their columns have the names of the output, not those of ``fit``."""
+        check_is_fitted(self)
+        X = check_array(X, dtype=(np.float64, np.float32), estimator=self, input_name="X")
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} gives {self.n_features_in_}.\n"
+                "Pass rows as transform returns them."
+            )
+        return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,8 +110,7 @@ class TangentSpace(_BallTransformer):
 
     def inverse_transform(self, X: Any) -> Array:
         """Points of the ball with the given frame coordinates."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = self._transformed(X)
         return from_frame(X, self.reference_.astype(X.dtype), c=absolute_curvature(self.curvature))
 
 
@@ -163,6 +173,5 @@ class ExpMap(_BallTransformer):
 
     def inverse_transform(self, X: Any) -> Array:
         """Distances and directions of the points from the centre."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = self._transformed(X)
         return frame_coordinates(X, np.zeros(X.shape[1]), c=absolute_curvature(self.curvature))

@@ -10,7 +10,7 @@ probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gra
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -167,11 +167,14 @@ def _start(source: RowSource, max_iter: int, seed: int) -> Array:
 def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
     gradient = point.gradient
+    try:
+        factor = cho_factor(np.eye(len(point.curvature)) + point.curvature)
+    except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
+        return None, 0
     if _full(point.W):
-        factor = cho_factor(np.eye(gradient.size) + point.curvature)
         step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
     else:
-        step, passes = _conjugate_step(source, point, tol)
+        step, passes = _conjugate_step(source, point, factor, tol)
     slope = float(np.sum(gradient * step))
     following = _point(source, point.W + step)
     if not following.primal <= point.primal + ENOUGH * slope:
@@ -183,12 +186,12 @@ def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | N
     return (following if lower else None), passes
 
 
-def _conjugate_step(source: RowSource, point: Point, tol: float) -> tuple[Array, int]:
+def _conjugate_step(source: RowSource, point: Point, factor: Any, tol: float) -> tuple[Array, int]:
     """Newton's step to a part of the gradient, by products with the second derivatives, one pass each.
 
-    Preconditioned by the identity plus the mean of the diagonal blocks, which is one small matrix for all classes.
+    Preconditioned by the identity plus the mean of the diagonal blocks, whose factor is given: one small matrix for
+    all classes.
     """
-    factor = cho_factor(np.eye(point.W.shape[1]) + point.curvature)
     target = max(FORCING * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal)))
     step, residual, direction, energy, products = np.zeros_like(point.W), -point.gradient, 0.0, 1.0, 0
     while np.linalg.norm(residual) > target and products < MOST_PRODUCTS:

@@ -1,0 +1,136 @@
+"""ONNX graphs: what onnxruntime makes of points is what the classifier makes of them."""
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from balls import at_gap, cloud
+from fitted_models import NAMES, ball
+from hyplearn import (
+    HyperboloidSVC,
+    PoincareLogisticRegression,
+    PoincareLogisticRegressionCV,
+    PoincarePerceptron,
+    PoincareSecondOrderPerceptron,
+    PoincareSVC,
+)
+from hyplearn.persistence import export_onnx
+
+runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Probabilities of classes"
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.onnx"
+
+
+def outputs(model, X, path):
+    export_onnx(model, path)
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    found = session.run(None, {"X": X})
+    return dict(zip([one.name for one in session.get_outputs()], found, strict=True))
+
+
+def assert_agrees(model, X, path):
+    """Within 1e-6, relative; labels where no tie is near."""
+    found = outputs(model, X, path)
+    decision = model.decision_function(X)
+    np.testing.assert_allclose(found["decision"], decision, rtol=1e-6, atol=1e-12)
+    ordered = np.sort(decision, axis=1) if decision.ndim == 2 else np.column_stack([-abs(decision), abs(decision)])
+    clear = ordered[:, -1] - ordered[:, -2] > 1e-9
+    assert clear.mean() > 0.95  # near the rim two of three classes may be equally certain
+    assert found["label"][clear].tolist() == model.predict(X)[clear].tolist()
+    has_chances = isinstance(model, PoincareLogisticRegression) or hasattr(model, "sigmoids_")
+    assert ("probabilities" in found) == has_chances
+    if has_chances:
+        np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), rtol=1e-6, atol=1e-300)
+
+
+MODELS = [
+    PoincareSVC(folds=2),
+    PoincareSVC(calibration="training"),
+    PoincareSVC(calibration="training", margin="exact"),
+    PoincareSVC(calibration=None),
+    PoincareLogisticRegression(),
+    PoincareLogisticRegression(fit_intercept=False),
+    PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
+    PoincarePerceptron(max_epochs=5, folds=2),
+    PoincareSecondOrderPerceptron(max_epochs=5, calibration="training"),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_runtime_agrees(model, classes, path):
+    X, y = ball(classes=classes)
+    fitted = clone(model).fit(X, NAMES[y])
+    rng = np.random.default_rng(1)
+    near_the_rim = [at_gap(rng, 2, gap, 1.0) for gap in 10 ** rng.uniform(-9, -1, 100)]
+    assert_agrees(fitted, np.vstack([cloud(rng, 400, 2, 1.0), near_the_rim, fitted.reference_, [[0.0, 0.0]]]), path)
+
+
+def test_scores_next_to_a_boundary_keep_their_digits(path):
+    X, y = ball(classes=2)
+    model = PoincareSVC(calibration=None).fit(X, y)
+    near = model.reference_ + model.coef_ * 10.0 ** -np.arange(3, 15)[:, None]
+    np.testing.assert_allclose(outputs(model, near, path)["decision"], model.decision_function(near), rtol=1e-9)
+
+
+def test_the_runtime_agrees_for_another_curvature_and_many_dimensions(path):
+    rng = np.random.default_rng(0)
+    X = cloud(rng, 120, 7, 0.3)
+    y = (X[:, 0] + 0.3 * rng.standard_normal(120) > 0).astype(int) + (X[:, 1] > 0.8)
+    for model in (PoincareSVC("mean", curvature=-0.3, folds=2), PoincareLogisticRegression(curvature=-0.3)):
+        assert_agrees(model.fit(X, y), cloud(rng, 300, 7, 0.3), path)
+
+
+def test_a_stream_can_be_exported(path):
+    X, y = ball()
+    assert_agrees(PoincarePerceptron("origin").partial_fit(X, y, classes=[0, 1, 2]), X, path)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array([7, -3, 40]), np.array([3, 4], dtype=np.uint8), np.array([False, True]), np.array([2.0, 5.0, 9.0]),
+     np.array(["é", "b", "c"], dtype=object)],
+    ids=lambda labels: labels.dtype.str,
+)  # fmt: skip
+def test_labels_of_every_type_come_out(labels, path):
+    X, y = ball(classes=len(labels))
+    model = PoincareLogisticRegression().fit(X, labels[y])
+    assert outputs(model, X, path)["label"].tolist() == model.predict(X).tolist()
+
+
+def test_nothing_is_told_of_points_outside(path):
+    X, y = ball()
+    found = outputs(PoincareLogisticRegression().fit(X, y), np.array([[1.5, 0.0], [1.0, 0.0], [0.1, 0.0]]), path)
+    assert np.isnan(found["probabilities"]).all(axis=1).tolist() == [True, True, False]
+
+
+def test_what_cannot_be_exported_is_told(path):
+    X, y = ball()
+    with pytest.raises(TypeError, match=r"HyperboloidSVC cannot become an ONNX graph; known are PoincareSVC"):
+        export_onnx(HyperboloidSVC(), path)
+    with pytest.raises(NotFittedError):
+        export_onnx(PoincareSVC(), path)
+    model = PoincareLogisticRegression(outside="project").fit(X, y)
+    with pytest.raises(ValueError, match=r"moves no points into the ball; got outside='project'\.\nProject"):
+        export_onnx(model, path)
+    with pytest.raises(ValueError, match=r"end in \.onnx; got 'model.hyp'"):
+        export_onnx(model, path.with_suffix(".hyp"))
+    with pytest.raises(ValueError, match=r"got \|S1\.\nFit with labels"):
+        export_onnx(PoincareLogisticRegression().fit(X, np.array([b"a", b"b", b"c"])[y]), path)
+    assert not path.exists()
+
+
+def test_without_onnx_the_extra_is_named(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    X, y = ball()
+    with pytest.raises(ImportError, match=r"needs onnx: pip install 'hyplearn\[onnx\]'"):
+        export_onnx(PoincareLogisticRegression().fit(X, y), path)

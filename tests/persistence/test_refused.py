@@ -1,0 +1,201 @@
+"""Model files that are damaged, hostile or newer: one clear error each, before anything is made of them."""
+
+import hashlib
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hyplearn
+from fitted_models import NAMES, ball
+from hyplearn import PoincarePerceptron, PoincareSVC
+from hyplearn.persistence import ModelFileError
+from hyplearn.persistence.container import DIGEST_BYTES, LARGEST_FILE, PREFIX, SCHEMA_VERSION
+from hyplearn.persistence.files import to_bytes
+from mutations import closed, opened
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.hyp"
+
+
+# What the prefix holds, by its field.
+VERSION, HEADER_BYTES, ARRAY_BYTES = 1, 2, 3
+
+
+def with_prefix(data, field, value):
+    fields = list(PREFIX.unpack_from(data))
+    fields[field] = value
+    body = PREFIX.pack(*fields) + data[PREFIX.size : -DIGEST_BYTES]
+    return body + hashlib.sha256(body).digest()
+
+
+def edited(data, *place, value):
+    header, arrays = opened(data)
+    node = header
+    for key in place[:-1]:
+        node = node[key]
+    node[place[-1]] = value
+    return closed(header, arrays)
+
+
+def refused(path, data, message):
+    """One error of two lines, and little memory on the way to it."""
+    path.write_bytes(data)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=message) as caught:
+        hyplearn.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**7
+    first, *rest = str(caught.value).split("\n")
+    assert first.startswith(f"{path} is no model that can be used: ")
+    assert len(rest) == 1
+
+
+@pytest.fixture(scope="module")
+def svc_bytes():
+    X, y = ball()
+    return to_bytes(PoincareSVC().fit(X, NAMES[y]))
+
+
+def test_damage_is_told_from_another_kind_of_file_and_from_a_newer_one(svc_bytes, path):
+    refused(path, b"", "it begins with b''")
+    refused(path, b"PK\x03\x04" + svc_bytes, "it begins with b'PK")
+    refused(path, svc_bytes[:40], "it ends after 40 bytes")
+    refused(path, svc_bytes[:-1], "checksum does not fit")
+    refused(path, svc_bytes + b"\n", "checksum does not fit")
+    refused(path, svc_bytes[:500] + b"\x00" + svc_bytes[501:], "checksum does not fit")
+    refused(path, with_prefix(svc_bytes, VERSION, 2), r"schema version is 2, and (.|\n)*Upgrade hyplearn")
+    refused(path, with_prefix(svc_bytes, VERSION, 0), "versions begin with 1")
+    refused(path, edited(svc_bytes, "class", value="PoincareForest"), r"unknown class(.|\n)*Upgrade hyplearn")
+    refused(path, edited(svc_bytes, "note", value=1), "its header has the entries")
+    refused(path, edited(svc_bytes, "library", value="1.0\n"), "no version")
+
+
+def test_declared_sizes_are_held_to_the_file_before_memory_is_taken(svc_bytes, path):
+    refused(path, with_prefix(svc_bytes, HEADER_BYTES, 2**32 - 1), "declares 4,294,967,295 bytes of header")
+    refused(path, with_prefix(svc_bytes, ARRAY_BYTES, 2**63), "bytes of arrays in")
+    header, arrays = opened(svc_bytes)
+    huge = {"dtype": "<f8", "shape": [2**31, 2**31]}
+    refused(path, closed({**header, "arrays": [huge, *header["arrays"]]}, arrays), "its arrays take")
+    refused(path, edited(svc_bytes, "arrays", 0, "shape", value=[2**40]), "an array has the shape")
+    refused(path, edited(svc_bytes, "arrays", 0, "dtype", value="|O"), "an array has the dtype")
+    text = {"text": [2**30, ["ash", "birch", "cedar"]]}
+    refused(path, edited(svc_bytes, "attributes", "classes_", value=text), "cannot be 1073741824 characters wide")
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [(LARGEST_FILE, "it begins with"), (LARGEST_FILE + 1, "it has 4,294,967,297 bytes; a model file has up to")],
+)
+def test_a_huge_file_of_another_kind_is_refused_without_reading_it(size, message, path):
+    with path.open("wb") as file:
+        file.truncate(size)  # sparse: nothing is written
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match=message):
+            hyplearn.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_is_plain_json(svc_bytes, path):
+    _, arrays = opened(svc_bytes)
+    for text, message in (
+        (b"[]", "its header is list"),
+        (b'{"a":1,"a":2}', "a name occurs twice"),
+        (b'{"a":NaN}', "NaN is no number of JSON"),
+        (b"[" * 100_000, "not plain JSON"),
+        (b'{"a":' + b"9" * 5000 + b"}", "not plain JSON"),
+        (b'\xff{"a":1}', "not plain JSON"),
+    ):
+        body = PREFIX.pack(svc_bytes[:8], SCHEMA_VERSION, len(text), len(arrays)) + text + arrays
+        refused(path, body + hashlib.sha256(body).digest(), message)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("parameters", "C"), "cheap", "C must be a positive number"),
+        (("parameters", "tol"), {"float": "nan"}, "tol must be"),
+        (("parameters", "margin"), "wide", 'margin must be one of "bound", "exact"'),
+        (("parameters", "solver"), "stages", 'solver must be one of "exact", "sgd"'),
+        (("parameters", "reference"), "__import__('os')", "reference must be a strategy's name"),
+        (("parameters", "reference"), [[0.1, 0.2], [0.3]], "reference must be a strategy's name"),
+        (("parameters", "curvature"), 1.0, "curvature must be"),
+        (("parameters", "curvature"), -100.0, "reference_ must be points inside the ball"),
+        (("parameters", "class_weight"), {"dict": [[[1], 2]]}, "a key of a dict is neither number nor text"),
+        (("parameters", "class_weight"), {"dict": [[1, 2], [1.0, 2]]}, "a key of a dict occurs twice"),
+        (("parameters", "n_estimators"), 1, "are unknown"),
+        (("parameters",), [], "its parameters are"),
+        (("parameters", "C"), [[[[[1]]]]], "nested more than 4 deep"),
+        (("parameters", "C"), 2**64, "more than 64 bits"),
+        (("attributes", "classes_"), {"text": [5, ["birch", "ash", "cedar"]]}, "classes_ must be two or more labels"),
+        (("attributes", "classes_"), {"text": [5, ["ash", "birch"]]}, "coef_ must be finite float64 numbers of shape"),
+        (("attributes", "n_features_in_"), 3, "coef_ must be finite"),
+        (("attributes", "n_features_in_"), True, "n_features_in_ must be the whole number d"),
+        (("attributes", "sharpness_"), 0.0, "sharpness_ must be a finite float above 0"),
+        (("attributes", "shift_"), 0.0, "shift_ is there exactly"),
+        (("attributes", "_n_rows"), 5, "support_ must be rows in order, below 5"),
+        (("attributes", "status_"), {"text": [9, ["brilliant"] * 3]}, "status_ must be words out of optimal"),
+        (("attributes", "feature_names_in_"), {"objects": ["x"]}, "feature_names_in_ must be names"),
+        (("attributes", "feature_names_in_"), {"objects": ["x", 1]}, "no list of texts"),
+        (("attributes", "__class__"), "x", "does not know: .'__class__'"),
+        (("attributes", "coef_"), {"array": 1}, "array 1 is named where array 0"),
+        (("attributes", "coef_"), {"pickle": "x"}, "stands for no value"),
+        (("certificate", "dual_gap_"), [0.0, 0.0, 0.0], "certificate of its header is not that"),
+    ],
+)
+def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, value, message, path):
+    refused(path, edited(svc_bytes, *place, value=value), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("coef_", np.nan, "coef_ must be finite(.|\n)*with NaN or infinite numbers"),
+        ("reference_", 0.9999, "reference_ must be points inside the ball"),
+        ("reference_", np.inf, "reference_ must be points inside the ball"),
+        ("support_vectors_", 1.5, "support_vectors_ must be points inside the ball"),
+        ("support_", -1, "support_ must be whole numbers from 0"),
+        ("support_", 59, "support_ must be rows in order"),
+        ("sigmoids_", np.inf, "sigmoids_ must be finite"),
+        ("dual_coef_", np.nan, "dual_coef_ must be finite"),
+        ("n_iter_", -1, "n_iter_ must be whole numbers"),
+    ],
+)
+def test_a_wrong_number_with_a_right_checksum_is_refused(svc_bytes, name, value, message, path):
+    header, arrays = opened(svc_bytes)
+    number = header["attributes"][name]["array"]
+    sizes = [np.dtype(a["dtype"]).itemsize * int(np.prod(a["shape"])) for a in header["arrays"]]
+    start, changed = sum(sizes[:number]), bytearray(arrays)
+    for k in range(2):  # two coordinates of 0.9999 are outside together
+        changed[start + 8 * k : start + 8 * k + 8] = np.array(
+            [value], dtype=header["arrays"][number]["dtype"]
+        ).tobytes()
+    refused(path, closed(header, bytes(changed)), message)
+
+
+def test_truth_values_are_bits(path):
+    X, y = ball()
+    model = PoincarePerceptron(max_epochs=2).fit(X, y)
+    header, arrays = opened(to_bytes(model))
+    number = header["attributes"]["converged_"]["array"]
+    start = sum(np.dtype(a["dtype"]).itemsize * int(np.prod(a["shape"])) for a in header["arrays"][:number])
+    refused(path, closed(header, arrays[:start] + b"\x02" + arrays[start + 1 :]), "bytes other than 0 and 1")
+
+
+def test_what_is_no_file_is_named(path):
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        hyplearn.load(path)
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        hyplearn.load(path.parent)
+    if Path("/dev/zero").exists():
+        with pytest.raises(ModelFileError, match="not a regular file"):
+            hyplearn.load("/dev/zero")
