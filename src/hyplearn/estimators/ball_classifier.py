@@ -50,13 +50,13 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_source(self, points: PointSource) -> Self:
         """Learn from points that are read in blocks; of few numbers as if they had been passed as an array."""
-        data = labelled(self, points)
-        if data.n_rows * points.n_features > streaming.IN_MEMORY:
-            self._fit_points(data)
-        else:
+        data = None if streaming.fits_into_memory(points) else labelled(self, points)
+        if data is None or data.n_rows * points.n_features <= streaming.IN_MEMORY:
             block = points.gathered()
             self.fit(block.X, block.y, sample_weight=block.weights)
             keep_feature_names(self, points)
+        else:
+            self._fit_points(data)
         points.finished()
         return self
 

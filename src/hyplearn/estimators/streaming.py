@@ -25,6 +25,11 @@ IN_MEMORY = 2**24
 CALIBRATED_NUMBERS = 2**21
 
 
+def fits_into_memory(points: PointSource) -> bool:
+    """Whether the points are known to be few enough to be read at once."""
+    return points.n_rows is not None and points.n_rows * points.n_features <= IN_MEMORY
+
+
 def labelled(estimator: Any, points: PointSource) -> Labelled:
     """Pass over the points once: learn the classes, check every row, weigh the classes."""
     if estimator.outside != "raise":

@@ -68,7 +68,8 @@ class CheckpointedPoints(PointSource):
 
     def __init__(self, points: PointSource, path: str | os.PathLike[str], every: float) -> None:
         self.points, self.path, self.every = points, Path(path), every
-        self.name, self.n_features, self.feature_names = points.name, points.n_features, points.feature_names
+        self.name, self.feature_names = points.name, points.feature_names
+        self.n_rows, self.n_features = points.n_rows, points.n_features
         self._begin()
 
     def _begin(self) -> None:

@@ -109,7 +109,7 @@ class ArrayPoints(PointSource):
             if array is not None and tuple(array.shape) != X.shape[:1]:
                 raise ValueError(f"{X.shape[0]} points need as many {what}; got shape {tuple(array.shape)}.")
         self.X, self.y, self.weights = X, y, weights
-        self.n_features = int(X.shape[1])
+        self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -120,7 +120,7 @@ class ArrayPoints(PointSource):
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Blocks of the usual size."""
-        n = self.X.shape[0]
+        n = int(self.X.shape[0])
         for start in range(first * self.block_rows, n, self.block_rows):
             cut = start, min(start + self.block_rows, n)
             X, y, weights = (None if array is None else _part(array, *cut) for array in (self.X, self.y, self.weights))

@@ -55,6 +55,8 @@ class PointSource(ABC):
         What messages call the source.
     n_features : int
         Number of coordinates.
+    n_rows : int or None
+        Number of points, where it is known before a pass.
     feature_names : list of str or None
         Names of the coordinates, where they have any.
     on_block : callable or None
@@ -65,6 +67,7 @@ class PointSource(ABC):
 
     name: str
     n_features: int
+    n_rows: int | None = None
     feature_names: list[str] | None = None
     on_block: Callable[[int], None] | None = None
     n_passes: int = 0
