@@ -134,9 +134,7 @@ def _softmax(estimator: Any) -> Decision:
     return Decision("cone", [Problem(p, _pair(w[1:]), float(w[0]), float(b)) for w, b in rows], is_softmax=True)
 
 
-def _one_vs_rest(
-    estimator: Any, link: Link, w: Array, *, gain: float = 1.0, has_reference: bool = False
-) -> Decision:
+def _one_vs_rest(estimator: Any, link: Link, w: Array, *, gain: float = 1.0, has_reference: bool = False) -> Decision:
     """Scores of one class against the rest, with their sigmoids where there are any."""
     root = np.sqrt(absolute_curvature(estimator.curvature))
     points = root * getattr(estimator, "reference_", np.zeros_like(w))

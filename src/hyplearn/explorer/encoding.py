@@ -11,7 +11,7 @@ from hyplearn.geometry.arrays import Array
 # Little-endian types of NumPy and the typed arrays of JavaScript that read them.
 TYPES = {"<f8": "Float64Array", "<f4": "Float32Array", "<u4": "Uint32Array", "<u2": "Uint16Array"}
 # Inside a script element only these could end it, begin a comment, or (the last two) break a line.
-UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
 
 
 def typed_array(values: Array, dtype: str) -> dict[str, str]:
@@ -25,4 +25,4 @@ def script_json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # JSON has surrogates only where Python's text had lone ones, which no file could hold.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return text.translate(str.maketrans(UNSAFE))
+    return text.translate(UNSAFE)

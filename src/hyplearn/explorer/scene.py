@@ -1,4 +1,4 @@
-"""What the page shows, computed once: points in the unit disk, classes, predictions, the decision, what to say of it."""
+"""What the page shows, computed once: points in the unit disk, classes, predictions, the decision, and notes."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -174,7 +174,10 @@ class App {
       this.pending = undefined;
       this.draw(this.block);
       clearTimeout(this.rest);
-      this.rest = setTimeout(() => this.draw(1), REST);
+      this.rest = setTimeout(() => {
+        this.rest = undefined;
+        this.draw(1);
+      }, REST);
     });
   }
 
@@ -269,4 +272,5 @@ window.hyplearnExplorer = Object.freeze({
   distances: (x, y) => app.decision.distances(x, y),
   facts: (i) => factsOf(app, i),
   frames: () => [...app.frames],
+  isResting: () => app.pending === undefined && app.rest === undefined,
 });

@@ -30,6 +30,7 @@ export class Panel {
     if (scene.labels === null) notes.push("No classes were given: colours are predictions.");
     if (scene.confidence === null) notes.push("This classifier has no probabilities.");
     byId("notes").replaceChildren(...notes.map((text) => element("p", { text })));
+    byId("bend").textContent = boundaryText(decision);
     byId("each-row").hidden = decision.isBinary || !decision.hasDistances;
     byId("support-row").hidden = this.app.support === null;
     byId("sure-row").hidden = scene.confidence === null;
@@ -107,4 +108,12 @@ export class Panel {
     if (labels === null) return kept;
     return `${kept} ${percent(1 - counts.wrong / points.n)} of the points are right, ${percent(1 - fittedWrong / points.n)} at the fitted p.`;
   }
+}
+
+// What is true of the lines between regions.
+function boundaryText(decision) {
+  const arc = decision.arc();
+  if (arc !== null && arc.height === 0) return "Their boundary looks bent, yet it is a straight line of this space: a geodesic.";
+  if (arc !== null) return "Their boundary is everywhere equally far from a straight line of this space, a geodesic.";
+  return "Lines between regions are where the prediction changes.";
 }
