@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 import time
 
 import numpy as np
@@ -21,11 +22,11 @@ class Browser:
         from selenium.webdriver.chrome.service import Service
 
         options = webdriver.ChromeOptions()
-        options.binary_location = "/usr/bin/chromium"
+        options.binary_location = shutil.which("chromium")
         for flag in FLAGS:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
     def quit(self):
         self.driver.quit()

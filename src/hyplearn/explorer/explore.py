@@ -114,8 +114,10 @@ def explore(
 
     Notes
     -----
-    Coordinates travel as float64: in float32 a point would be 6e-8 / (1 - ‖x‖²) away from where it is, which is seen
-    from a hyperbolic radius of 12 on, once the point is dragged to the centre. 50,000 points make a page of 2 MB.
+    Coordinates travel as float64. In float32 a point near the rim would stand at a hyperbolic distance of up to about
+    1e-7 / (1 - ‖x‖²) from where it is: a pixel at radius 12, once dragged to the centre, and all of the disk at radius
+    18. With another curvature than -1 coordinates are scaled by √c, which moves them by up to 3e-16 / (1 - c‖x‖²).
+    50,000 points without names make a page of 1.7 MB.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 // What is known of one point: its name, class, prediction, probabilities and distances.
 import { cssOf } from "./colours.js";
-import { nearestOthers } from "./nearest.js";
+import { distancesToTies } from "./nearest.js";
 
 const MOST_ROWS = 6;
 
@@ -13,6 +13,9 @@ export function element(tag, { text, ...attributes } = {}, ...children) {
 }
 
 export function percent(share) {
+  if (share === 0 || share === 1) return `${100 * share} %`;
+  if (share < 0.00005) return "< 0.01 %";
+  if (share > 0.99995) return "> 99.99 %";
   return `${(100 * share).toFixed(share > 0.999 || share < 0.001 ? 2 : 1)} %`;
 }
 
@@ -26,20 +29,16 @@ export function factsOf(app, i) {
   const at = points.at(i);
   const chances = app.chancesOf(i);
   const distances = decision.hasDistances ? decision.distances(...at) : null;
-  const near = distances === null && scene.dimensions === 2 ? nearestOthers(at, decision) : null;
+  const ties = distances === null && decision.values !== null ? distancesToTies(at, decision) : null;
   const rows = scene.classes.slice(0, scene.known).map((name, code) => ({
     name,
     code,
     chance: chances === null ? null : (chances[code] ?? null),
-    distance: near === null ? (distances?.[decision.isBinary ? 0 : code] ?? null) : distanceTo(near, code, scene.root),
+    distance: distances?.[decision.isBinary ? 0 : code] ?? (ties?.[code] ? ties[code] / scene.root : null),
   }));
   const order = (row) => (row.chance ?? (row.code === app.predicted[i] ? 1 : 0)) * 1e6 - row.code * 1e-9;
   rows.sort((a, b) => order(b) - order(a));
   return { name: scene.names?.[i] ?? `point ${i}`, predicted: app.predicted[i], rows, isSigned: distances !== null };
-}
-
-function distanceTo(near, code, root) {
-  return near.has(code) ? near.get(code) / root : null;
 }
 
 export function fillCard(card, app, i) {
@@ -77,7 +76,7 @@ function measures(app, facts) {
 function tableOf({ palette }, facts, hasChances, hasDistances) {
   const head = element("tr", {}, element("th", { text: "" }));
   if (hasChances) head.append(element("th", { text: "probability", colspan: "2" }));
-  if (hasDistances) head.append(element("th", { text: facts.isSigned ? "from its boundary" : "distance to it" }));
+  if (hasDistances) head.append(element("th", { text: facts.isSigned ? "from its boundary" : "to the boundary with it" }));
   const rows = facts.rows.filter((row) => !hasChances || row.chance !== null).slice(0, MOST_ROWS);
   const body = rows.map((row) => {
     const line = element("tr", {}, element("th", { scope: "row", text: row.name }));
@@ -94,5 +93,5 @@ function tableOf({ palette }, facts, hasChances, hasDistances) {
 
 function distanceText(row, facts) {
   if (row.distance !== null) return `${facts.isSigned && row.distance > 0 ? "+" : ""}${row.distance.toFixed(3)}`;
-  return row.code === facts.predicted ? "is here" : "far";
+  return row.code === facts.predicted ? "" : "none";
 }

@@ -1,62 +1,49 @@
-// How far it is from a point to where the classifier says something else, for boundaries of any shape.
+// How far it is from a point to where another class is as likely as the one predicted, whatever shape that curve has.
 import { gap, mobiusAdd } from "./geometry.js";
 
-const DIRECTIONS = 120;
-const STEP = 0.1;
-const FARTHEST = 12;
+const DIRECTIONS = 24;
+const STEP = 0.25;
+const FARTHEST = 20;
+const TURN = (2 * Math.PI) / DIRECTIONS;
 
-// Distances from a point to the nearest place of each other class, by class, in the units of the unit disk.
-export function nearestOthers(x, decision) {
-  const own = codeAt(x, 0, 0, decision);
-  const found = new Map();
-  for (let k = 0; k < DIRECTIONS; k++) {
-    const angle = (2 * Math.PI * k) / DIRECTIONS;
-    for (const [code, far] of met(x, angle, own, decision)) {
-      if (!found.has(code) || far < found.get(code).far) found.set(code, { far, angle });
-    }
+// Distances to the boundary with each class, in the units of the unit disk; null for the class itself and for none.
+export function distancesToTies(x, decision) {
+  const own = decision.classOf(...x, gap(...x));
+  return Array.from(decision.values, (_, code) => (code === own ? null : distanceToTie(x, own, code, decision)));
+}
+
+// The least radius of a circle around x on which the lead of one class over another ends.
+function distanceToTie(x, own, code, decision) {
+  const lead = (far, angle) => {
+    const radius = Math.tanh(far / 2);
+    const at = mobiusAdd(x, [radius * Math.cos(angle), radius * Math.sin(angle)]);
+    const room = gap(...at);
+    return decision.value(own, ...at, room) - decision.value(code, ...at, room);
+  };
+  let far = STEP;
+  while (leastLead(lead, far) > 0) {
+    far += STEP;
+    if (far > FARTHEST) return null;
   }
-  for (const [code, { far, angle }] of found) found.set(code, refined(x, code, far, angle, decision));
-  return found;
-}
-
-function codeAt(x, far, angle, decision) {
-  const radius = Math.tanh(far / 2);
-  const at = mobiusAdd(x, [radius * Math.cos(angle), radius * Math.sin(angle)]);
-  return decision.classOf(...at, gap(...at));
-}
-
-// The classes that a walk from x in one direction meets, with the distance at which each begins.
-function met(x, angle, own, decision) {
-  const found = new Map();
-  let last = own;
-  for (let far = STEP; far < FARTHEST; far += STEP) {
-    const code = codeAt(x, far, angle, decision);
-    if (code !== last && code !== own && !found.has(code)) found.set(code, begin(x, angle, code, far, decision));
-    last = code;
-  }
-  return found;
-}
-
-// Where between far - STEP and far that class begins.
-function begin(x, angle, code, far, decision) {
   let [low, high] = [far - STEP, far];
   for (let i = 0; i < 30; i++) {
     const half = (low + high) / 2;
-    if (codeAt(x, half, angle, decision) === code) high = half;
-    else low = half;
+    if (leastLead(lead, half) > 0) low = half;
+    else high = half;
   }
   return high;
 }
 
-// The least distance in the directions around that one: a circle that shrinks while it still meets the class.
-function refined(x, code, far, angle, decision) {
-  let [best, middle] = [far, angle];
-  for (let width = (2 * Math.PI) / DIRECTIONS; width > 1e-5; width /= 2) {
-    for (const turn of [middle - width, middle + width]) {
-      if (codeAt(x, best, turn, decision) !== code) continue;
-      best = begin(x, turn, code, best, decision);
-      middle = turn;
-    }
+// The least lead on a circle: from the best of some directions on, by thirds.
+function leastLead(lead, far) {
+  const leads = Array.from({ length: DIRECTIONS }, (_, k) => lead(far, k * TURN));
+  const best = leads.indexOf(Math.min(...leads));
+  if (leads[best] <= 0) return leads[best];
+  let [left, right] = [(best - 1) * TURN, (best + 1) * TURN];
+  for (let i = 0; i < 25; i++) {
+    const third = (right - left) / 3;
+    if (lead(far, left + third) < lead(far, right - third)) right -= third;
+    else left += third;
   }
-  return best;
+  return lead(far, (left + right) / 2);
 }
