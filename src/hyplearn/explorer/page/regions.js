@@ -4,6 +4,8 @@ import { mixed, packed } from "./colours.js";
 // Pixels along the side of a cell. Where its corners agree the cell has one colour; else each of its pixels is asked.
 const CELL = 8;
 const OUTSIDE = -1;
+// In blocks larger than this a thin line would be dots.
+const MOST_BLOCK_WITH_LINES = 2;
 
 export class Regions {
   constructor(view, ratio, decision, palette) {
@@ -20,6 +22,7 @@ export class Regions {
 
   // Fill the image's pixels, in blocks of so many: coarse while things move, single pixels when they rest.
   fill(pixels, width, height, block) {
+    this.hasLines &&= block <= MOST_BLOCK_WITH_LINES;
     const cell = CELL * block;
     const columns = Math.ceil(width / cell) + 1;
     let above = this.row(columns, 0, cell);
