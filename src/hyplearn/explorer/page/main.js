@@ -3,7 +3,7 @@ import { Palette } from "./colours.js";
 import { Decision, Table } from "./decision.js";
 import { centreThatShows, distance, gap, mobiusAdd, seenFrom, transported } from "./geometry.js";
 import { decoded, Points } from "./points.js";
-import { haloOf, pressAll, Stamps } from "./stamps.js";
+import { haloOf, MANY, pressAll, Stamps } from "./stamps.js";
 import { Regions } from "./regions.js";
 import { drawOverlay } from "./overlay.js";
 import { Filter } from "./filter.js";
@@ -189,7 +189,7 @@ class App {
     const pixels = new Int32Array(image.data.buffer);
     new Regions(this.view, ratio, this.decision, this.palette).fill(pixels, canvas.width, canvas.height, block);
     this.points.moveInto(this.view);
-    pressAll(this.stamps, pixels, this.points, this, this.palette, this.view, ratio);
+    pressAll(this.stamps, pixels, this.points, this, this.palette, this.view, ratio, block > 1 && this.points.n > MANY);
     context.putImageData(image, 0, 0);
     this.drawPen();
     const took = performance.now() - start;

@@ -61,6 +61,17 @@ export class Stamps {
     }
   }
 
+  // The same as a plain square: five times as fast, for many points that move.
+  dab(pixels, x, y, radius, colour) {
+    const side = Math.max(2, Math.round(1.7 * radius));
+    const left = Math.round(x - side / 2);
+    const top = Math.round(y - side / 2);
+    if (left < 0 || top < 0 || left + side > this.width || top + side > this.height) return;
+    for (let row = top; row < top + side; row++) {
+      for (let at = row * this.width + left, end = at + side; at < end; at++) pixels[at] = colour;
+    }
+  }
+
   isOff(x, y) {
     return x < 0 || y < 0 || x >= this.width || y >= this.height;
   }
@@ -80,7 +91,7 @@ function radiusOf(n) {
 }
 
 // All points that are shown, smaller towards the rim as everything there; `order` keeps the last class from covering all.
-export function pressAll(stamps, pixels, points, { order, shown, codes }, palette, view, ratio) {
+export function pressAll(stamps, pixels, points, { order, shown, codes }, palette, view, ratio, isHasty) {
   const largest = radiusOf(points.n) * ratio * Math.min(2, view.zoom ** 0.35);
   const colours = Int32Array.from(palette.points, packed);
   const { u, v, seenRoom } = points;
@@ -90,11 +101,16 @@ export function pressAll(stamps, pixels, points, { order, shown, codes }, palett
     const i = order[k];
     if (shown[i] === 0) continue;
     const radius = largest * (0.5 + 0.5 * Math.min(1, 2 * seenRoom[i]));
-    stamps.press(pixels, middleX + scale * u[i], middleY - scale * v[i], radius, colours[codes[i]], palette.packed.disk);
+    const x = middleX + scale * u[i];
+    const y = middleY - scale * v[i];
+    if (isHasty) stamps.dab(pixels, x, y, radius, colours[codes[i]]);
+    else stamps.press(pixels, x, y, radius, colours[codes[i]], palette.packed.disk);
   }
 }
 
-// Many points would drown in their halos.
+// So many points would drown in their halos.
+export const MANY = 20000;
+
 export function haloOf(n, ratio) {
-  return n > 20000 ? 0 : 0.8 * ratio;
+  return n > MANY ? 0 : 0.8 * ratio;
 }
