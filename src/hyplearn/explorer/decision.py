@@ -3,13 +3,13 @@ r"""A fitted classifier as the few numbers by which the page decides as ``predic
 The page knows the unit disk: coordinates and tangent vectors arrive there times √c. With s = x - p, a and b the gaps of
 p and x, z the scaled tangent vector and ρ the distance to p, problem k has one of these scores (``LINKS``):
 
-========  =========================================================
+========  ==============================================================
 arsinh    gain · arsinh ⟨z, w⟩, for unit w and gain 1/√c the distance
 z         ⟨z, w⟩
 frame     ⟨f, w⟩, f = z ρ / sinh ρ
-cone      w₀ ρ coth ρ + ⟨f, w⟩ + b
+cone      (w₀ cosh ρ + ⟨z, w⟩) s(ρ) / sinh ρ + b, s as in cone_length
 ball      ⟨x, w⟩ + b
-========  =========================================================
+========  ==============================================================
 
 The class of the largest score is taken as it is, or after sigmoids; of two classes with one score, its sign.
 """
@@ -31,6 +31,7 @@ from hyplearn.estimators import (
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
+from hyplearn.tangent import NEAR
 
 Link = Literal["arsinh", "z", "frame", "cone", "ball"]
 
@@ -65,6 +66,8 @@ class Decision:
         Of two classes with one score: where predictions change; None if where the sigmoid is ½.
     is_softmax : bool
         Whether scores are log-odds of classes.
+    near : float
+        Distance up to which cone coordinates are not shortened.
     has_reference : bool
         Whether p is the point that the classifier learned its boundary through.
     """
@@ -76,6 +79,7 @@ class Decision:
     sharpness: float = 1.0
     shift: float | None = 0.0
     is_softmax: bool = False
+    near: float = NEAR
     has_reference: bool = False
 
     def as_json(self) -> dict[str, Any]:

@@ -8,6 +8,13 @@ function shrink(t) {
   return t > 1e-8 ? arsinh(t) / (t * Math.sqrt(1 + t * t)) : 1;
 }
 
+// The factor that shortens cone coordinates beyond the distance `near`: (sinh near + ρ - near) / sinh ρ at cosh ρ.
+function shorten(cosh, near) {
+  if (cosh <= Math.cosh(near)) return 1;
+  const sinh = Math.sqrt((cosh - 1) * (cosh + 1));
+  return (Math.sinh(near) + Math.log(cosh + sinh) - near) / sinh;
+}
+
 // Three times as fast as Math.asinh, to the same absolute error: scores need no more.
 function arsinh(h) {
   const size = Math.abs(h);
@@ -73,9 +80,9 @@ export class Decision {
     const z = (2 / room) * (sx * flat[at + 2] + sy * flat[at + 3] - bend * flat[at + 7]);
     if (spec.link === "arsinh") return this.gain * arsinh(z);
     if (spec.link === "z") return z;
-    const factor = shrink(Math.sqrt(bend / room));
-    if (spec.link === "frame") return factor * z;
-    return factor * (flat[at + 4] * (1 + (2 * bend) / room) + z) + flat[at + 5];
+    if (spec.link === "frame") return shrink(Math.sqrt(bend / room)) * z;
+    const cosh = 1 + (2 * bend) / room;
+    return shorten(cosh, spec.near) * (flat[at + 4] * cosh + z) + flat[at + 5];
   }
 
   // A number that grows with the probability of class k, so that the largest one tells the prediction.
@@ -107,10 +114,11 @@ export class Decision {
     const sx = x - flat[0];
     const sy = y - flat[1];
     const bend = (sx * sx + sy * sy) * flat[6];
-    const factor = shrink(Math.sqrt(bend / room));
+    const cosh = 1 + (2 * bend) / room;
+    const factor = shorten(cosh, this.spec.near);
     const fx = factor * (2 / room) * (sx - bend * flat[0]);
     const fy = factor * (2 / room) * (sy - bend * flat[1]);
-    const time = factor * (1 + (2 * bend) / room);
+    const time = factor * cosh;
     for (let k = 0, at = 0; k < values.length; k++, at += STRIDE) {
       values[k] = flat[at + 4] * time + flat[at + 2] * fx + flat[at + 3] * fy + flat[at + 5];
     }
