@@ -44,7 +44,7 @@ browser: ## what the explorer's tests need: Debian's chromium, installed where t
 
 test: check browser ## everything: linters, types, layers, unit tests, doctests
 	@echo "==> pytest: unit tests and doctests"
-	@$(BIN)/python -m pytest -m "not slow" -n auto --cov --cov-report=term $(ARGS)
+	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
 
 test-slow: install ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(ARGS)
