@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check test-slow bench reproduce reproduce-full clean
+.PHONY: help install browser demo test check test-slow bench reproduce reproduce-full clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -35,9 +35,16 @@ check: install ## linters, types, layers
 	@echo "==> import-linter: imports point down"
 	@$(BIN)/lint-imports
 
-test: check ## everything: linters, types, layers, unit tests, doctests
+browser: ## what the explorer's tests need: Debian's chromium, installed where that is possible
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+	  echo "==> Installing chromium for the explorer's tests (once)"; \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq >/dev/null && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null; } || \
+	  echo "==> No browser: the explorer's browser tests will be skipped. Install chromium and chromium-driver."
+
+test: check browser ## everything: linters, types, layers, unit tests, doctests
 	@echo "==> pytest: unit tests and doctests"
-	@$(BIN)/python -m pytest -m "not slow" -n auto --cov --cov-report=term $(ARGS)
+	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
 
 test-slow: install ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(ARGS)

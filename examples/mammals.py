@@ -2,7 +2,7 @@
 
 The 1,170 mammals of WordNet stand in the Poincaré disk as a tree. Every classifier sees the same two coordinates and
 the same folds. The rivals tune their C by an inner cross-validation, so that none loses by a poor default; ours are as
-they come. Writes ``out/mammals.png``.
+they come. Writes ``out/mammals.png``, and ``out/mammals.html`` to explore.
 """
 
 import time
@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace
+from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, explore
 from hyplearn.datasets import load_mammals
 from hyplearn.plotting import BoundaryDisplay
 
@@ -63,17 +63,25 @@ def main():
         print(f"{name:50} {scores.mean():7.1%} {scores.std():6.1%} {time.perf_counter() - start:5.1f} s", flush=True)
     picture = draw(mammals, Path("out") / "mammals.png")
     print(f"\nThe disk with the regions of two of them is in {picture}.")
+    page = picture.with_suffix(".html")
+    model = MODELS["PoincareLogisticRegression"]
+    explore(model, X, y, names=mammals.names, edges=tree(mammals), title="Mammals of WordNet", path=page)
+    print(f"Open {page} in a browser to walk through it.")
+
+
+def tree(mammals):
+    """Every mammal but the first with its parent."""
+    return np.stack([np.arange(1, len(mammals.parents)), mammals.parents[1:]], axis=1)
 
 
 def draw(mammals, path):
     """The tree over the regions of the best Euclidean classifier, and over those of ours."""
     X, y = mammals.data, mammals.target
-    edges = np.stack([np.arange(1, len(X)), mammals.parents[1:]], axis=1)
     figure, axes = plt.subplots(1, 2, figsize=(15, 7), layout="constrained")
     for ax, name in zip(axes, ("Euclidean softmax, C tuned", "PoincareLogisticRegression"), strict=True):
         model = MODELS[name].fit(X, y)
         last = ax is axes[-1]
-        BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax=ax, legend=last)
+        BoundaryDisplay.from_estimator(model, X, y, edges=tree(mammals)).plot(ax=ax, legend=last)
         ax.set_title(f"{name}\n{model.score(X, y):.1%} of the mammals on the right side", fontsize=12)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=130)

@@ -73,5 +73,6 @@ def test_the_demo_runs_and_writes_its_picture(tmp_path):
 
     script = Path(__file__).resolve().parents[1] / "examples" / "mammals.py"
     done = subprocess.run([sys.executable, script], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert "softmax with geodesic boundaries" in done.stdout
+    assert "PoincareLogisticRegression" in done.stdout
     assert (tmp_path / "out" / "mammals.png").stat().st_size > 100_000
+    assert (tmp_path / "out" / "mammals.html").stat().st_size > 100_000

@@ -13,6 +13,7 @@ from hyplearn.estimators import (
     PoincareSVC,
     TangentSpace,
 )
+from hyplearn.explorer import explore
 from hyplearn.persistence import load, save
 
 __version__ = "0.1.0"
@@ -25,6 +26,7 @@ __all__ = [
     "PoincareSVC",
     "PoincareSecondOrderPerceptron",
     "TangentSpace",
+    "explore",
     "load",
     "save",
 ]

@@ -5,6 +5,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -141,8 +142,6 @@ def _described(data: bytes) -> dict[str, Any]:
 
 def to_bytes(estimator: Any) -> bytes:
     """The contents of the model file of an estimator."""
-    from hyplearn import __version__  # not above: the package itself imports this module
-
     schema = SCHEMAS.get(type(estimator).__name__)
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
@@ -156,7 +155,7 @@ def to_bytes(estimator: Any) -> bytes:
         schema.check(parameters, attributes)
         encoder = Encoder()
         header = {
-            "library": __version__,
+            "library": metadata.version("hyplearn"),
             "class": type(estimator).__name__,
             "parameters": {name: encoder.encode(value) for name, value in parameters.items()},
             "certificate": _certificate(attributes),

@@ -143,7 +143,7 @@ class BoundaryDisplay(Display):
                 f"{len(estimator.classes_)} classes has none to be read; got margin={margin!r}.\nLeave margin out."
             )
         X, y = (None, None) if X is None else check_labelled(X, y)
-        plane = _plane(estimator, found, X, c)
+        plane = chosen_plane(estimator, found, X, c)
         if plane is not None and X is not None:
             X = plane.project(X)
         display = cls(
@@ -241,7 +241,7 @@ class BoundaryDisplay(Display):
             draw_margins(ax, self.margins, f"margin {self.margin:.3g}" if self.margins else "")
 
 
-def _plane(estimator: Any, found: tuple[Array, Array] | None, X: Array | None, c: float) -> Plane | None:
+def chosen_plane(estimator: Any, found: tuple[Array, Array] | None, X: Array | None, c: float) -> Plane | None:
     """The plane of the picture where there are more than two dimensions to choose from."""
     d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
     if X is not None and X.shape[1] != d:

@@ -52,10 +52,10 @@ class Cloud:
         most_markers: int,
     ) -> Self:
         """Count more than ``most_markers`` points by pixel; classes of y that are not given come last."""
-        classes = _all_classes(y, classes)
+        classes = all_classes(y, classes)
         if len(X) <= most_markers:
             return cls(X, y, classes, centre, reach)
-        codes = np.zeros(len(X), dtype=int) if y is None else _positions(y, classes)
+        codes = np.zeros(len(X), dtype=int) if y is None else positions(y, classes)
         column, row = np.clip((((X - centre) / reach + 1) * PIXELS / 2).astype(int), 0, PIXELS - 1).T
         shape = (max(1, len(classes)), PIXELS, PIXELS)
         places = np.ravel_multi_index((codes, row, column), shape)
@@ -92,7 +92,7 @@ class Cloud:
             ax.scatter(*points.T, s=size, color=colour, edgecolors="white", linewidths=0.2, label=label, zorder=2)
 
 
-def _all_classes(y: Array | None, classes: Array | None) -> Array:
+def all_classes(y: Array | None, classes: Array | None) -> Array:
     """The classes given, and after them those of y that are not among them."""
     present = np.array([]) if y is None else np.unique(y)
     if y is None or classes is None:
@@ -101,7 +101,7 @@ def _all_classes(y: Array | None, classes: Array | None) -> Array:
     return np.array(known + [label for label in present.tolist() if label not in known], dtype=object)
 
 
-def _positions(y: Array, classes: Array) -> Array:
+def positions(y: Array, classes: Array) -> Array:
     """Number of the class of each point."""
     present, inverse = np.unique(y, return_inverse=True)
     return np.array([classes.tolist().index(label) for label in present.tolist()])[inverse]

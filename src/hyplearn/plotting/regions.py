@@ -24,19 +24,24 @@ def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: f
     pixels = np.stack(np.meshgrid(grid, grid), axis=-1)
     inside = np.sum(pixels**2, axis=-1) < radius**2
     regions = np.full(inside.shape, -1)
-    regions[inside] = _predicted(estimator, plane, pixels[inside])
+    regions[inside] = predicted_codes(estimator, plane, pixels[inside])
     return grid, regions
 
 
-def _predicted(estimator: Any, plane: Plane | None, x: Array) -> Array:
-    """Numbers of the classes of points of the picture, so many at a time that they fit in memory."""
-    step = max(1, BLOCK_NUMBERS // (2 if plane is None else len(plane.p)))
+def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
+    """Numbers of the classes of points of the picture, or where there is no plane of points of the ball."""
+    return np.searchsorted(estimator.classes_, answers(estimator, "predict", plane, x))
+
+
+def answers(estimator: Any, method: str, plane: Plane | None, x: Array) -> Array:
+    """What a method of the classifier says of points, so many at a time that they fit in memory."""
+    step = max(1, BLOCK_NUMBERS // (x.shape[1] if plane is None else len(plane.p)))
     blocks = (x[i : i + step] for i in range(0, len(x), step))
     with warnings.catch_warnings():
         # A classifier fitted on named columns: pixels have the same, unnamed.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        labels = [estimator.predict(block if plane is None else plane.embed(block)) for block in blocks]
-    return np.searchsorted(estimator.classes_, np.concatenate(labels))
+        said = [getattr(estimator, method)(block if plane is None else plane.embed(block)) for block in blocks]
+    return np.concatenate(said)
 
 
 def pairwise_arcs(estimator: Any, plane: Plane | None, c: float) -> Iterator[Array]:
@@ -47,6 +52,6 @@ def pairwise_arcs(estimator: Any, plane: Plane | None, c: float) -> Iterator[Arr
             continue
         arc = hypercycle(*line, c=c, n_points=CUT_POINTS)
         # The two ends lie on the rim, where no classifier can be asked.
-        valid = np.pad(np.isin(_predicted(estimator, plane, arc[1:-1]), [i, j]), 1, mode="edge")
+        valid = np.pad(np.isin(predicted_codes(estimator, plane, arc[1:-1]), [i, j]), 1, mode="edge")
         cuts = np.flatnonzero(np.diff(valid, prepend=False, append=False))
         yield from (arc[start:stop] for start, stop in cuts.reshape(-1, 2) if stop - start > 1)

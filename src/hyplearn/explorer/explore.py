@@ -1,0 +1,163 @@
+"""The page itself: the scene, the template, and the modules of JavaScript in one text."""
+
+import html
+import os
+import re
+import secrets
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from hyplearn.explorer.encoding import script_json
+from hyplearn.explorer.scene import scene
+
+# In the order in which they need one another.
+MODULES = (
+    "geometry", "decision", "view", "colours", "points", "stamps", "regions", "nearest", "curves", "overlay", "filter",
+    "card", "panel", "input", "picture", "main",
+)  # fmt: skip
+NOTEBOOK_HEIGHT = 680
+
+
+class Explorer:
+    """A page that shows a classifier in the disk; ``str(page)`` is its HTML, and a notebook shows it by itself.
+
+    Made by :func:`explore`.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<Explorer: a page of {len(self._text) / 1e6:.1f} MB; save(path) writes it>"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that neither it nor the notebook changes the other's looks."""
+        style = "width:100%;border:0;border-radius:10px"
+        allowed = "allow-scripts allow-downloads"
+        return (
+            f'<iframe title="hyplearn explorer" sandbox="{allowed}" style="{style}" height="{NOTEBOOK_HEIGHT}" '
+            f'srcdoc="{html.escape(self._text)}"></iframe>'
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            The file to make or to replace.
+
+        Returns
+        -------
+        Path
+            That file.
+        """
+        path = Path(path)
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        try:
+            with open(part, "x", encoding="utf-8", newline="\n") as file:
+                file.write(self._text)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+        return path
+
+
+def explore(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    names: Any = None,
+    edges: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    curvature: float | None = None,
+    title: str | None = None,
+) -> Explorer:
+    r"""A page to explore a fitted classifier: its regions and boundaries in the disk, with points to point at.
+
+    One self-contained HTML file that needs no network and no program but a browser. Dragging moves the disk by
+    hyperbolic translations, the wheel zooms, pointing at a point tells its name, class, probabilities and distances to
+    boundaries. Of two classes with a boundary through a reference point, p can be dragged to see what would be if it
+    were elsewhere.
+
+    Parameters
+    ----------
+    estimator : fitted classifier with `predict` and `classes_`
+        Takes points of the ball, alone or at the end of a pipeline. Those of hyplearn are shown as they decide, to the
+        pixel and at any magnification; of any other the page has a table of 512 × 512 predictions.
+    X : array-like of shape (n, d)
+        Points of the ball. In more than two dimensions they are projected onto a plane as
+        :class:`~hyplearn.plotting.BoundaryDisplay` does, and the page says so.
+    y : array-like of shape (n,), optional
+        Their classes. Without them, points have the colours of their predictions.
+    names : sequence of str, optional
+        What each point is called.
+    edges : array-like of shape (m, 2), optional
+        Pairs of rows of X to join by geodesics, such as a tree's children and parents.
+    path : path, optional
+        Where to save the page.
+    curvature : float, optional
+        Sectional curvature, -1 by default. An estimator that has a curvature is shown with its own.
+    title : str, optional
+        Heading of the page; by default the name of the estimator's class.
+
+    Returns
+    -------
+    Explorer
+        With ``save(path)``, its HTML as ``str(page)``, and a picture of itself in notebooks.
+
+    Notes
+    -----
+    Coordinates travel as float64. In float32 a point near the rim would stand at a hyperbolic distance of up to about
+    1e-7 / (1 - ‖x‖²) from where it is: a pixel at radius 12, once dragged to the centre, and all of the disk at radius
+    18. With another curvature than -1 coordinates are scaled by √c, which moves them by up to 3e-16 / (1 - c‖x‖²).
+    50,000 points without names make a page of 1.7 MB.
+
+    Examples
+    --------
+    >>> import hyplearn
+    >>> from hyplearn.datasets import load_mammals
+    >>> mammals = load_mammals()
+    >>> model = hyplearn.PoincareLogisticRegression().fit(mammals.data, mammals.target)
+    >>> page = hyplearn.explore(model, mammals.data, mammals.target, names=mammals.names)
+    >>> page
+    <Explorer: a page of 0.1 MB; save(path) writes it>
+    >>> str(page)[:15]
+    '<!DOCTYPE html>'
+    """
+    found = scene(estimator, X, y, names, edges, curvature, title)
+    parts = {"title": html.escape(found["title"]), "scene": script_json(found), "style": _read("style.css")}
+    explorer = Explorer(_filled(_read("template.html"), parts | {"script": _script()}))
+    if path is not None:
+        explorer.save(path)
+    return explorer
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    """The template with each ``{{name}}`` replaced, in one pass: what is put in is not read again."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+
+
+@cache
+def _script() -> str:
+    """All modules in one script."""
+    return "\n".join(_enclosed(name, _read(f"{name}.js")) for name in MODULES)
+
+
+def _enclosed(name: str, source: str) -> str:
+    """A module as a function called once, whose exports are what it returns: its other names stay its own."""
+    exports = re.findall(r"^export (?:class|const|function) (\w+)", source, flags=re.MULTILINE)
+    source = re.sub(r'^import (\{.*\}) from "\./(\w+)\.js";$', r"const \1 = \2;", source, flags=re.MULTILINE)
+    source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
+    return f"const {name} = (() => {{\n{source}return {{ {', '.join(exports)} }};\n}})();"
+
+
+@cache
+def _read(name: str) -> str:
+    return resources.files("hyplearn.explorer").joinpath("page", name).read_text(encoding="utf-8")

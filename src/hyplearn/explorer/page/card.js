@@ -1,0 +1,97 @@
+// What is known of one point: its name, class, prediction, probabilities and distances.
+import { cssOf } from "./colours.js";
+import { distancesToTies } from "./nearest.js";
+
+const MOST_ROWS = 6;
+
+export function element(tag, { text, ...attributes } = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (text !== undefined) made.textContent = text;
+  made.append(...children);
+  return made;
+}
+
+export function percent(share) {
+  if (share === 0 || share === 1) return `${100 * share} %`;
+  if (share < 0.00005) return "< 0.01 %";
+  if (share > 0.99995) return "> 99.99 %";
+  return `${(100 * share).toFixed(share > 0.999 || share < 0.001 ? 2 : 1)} %`;
+}
+
+export function swatch(colour) {
+  return element("span", { class: "swatch", style: `background:${colour}`, "aria-hidden": "true" });
+}
+
+// Facts about point i: rows of classes, the most probable first.
+export function factsOf(app, i) {
+  const { scene, decision, points } = app;
+  const at = points.at(i);
+  const chances = app.chancesOf(i);
+  const distances = decision.hasDistances ? decision.distances(...at) : null;
+  const ties = distances === null && decision.values !== null ? distancesToTies(at, decision) : null;
+  const rows = scene.classes.slice(0, scene.known).map((name, code) => ({
+    name,
+    code,
+    chance: chances === null ? null : (chances[code] ?? null),
+    distance: distances?.[decision.isBinary ? 0 : code] ?? (ties?.[code] ? ties[code] / scene.root : null),
+  }));
+  const order = (row) => (row.chance ?? (row.code === app.predicted[i] ? 1 : 0)) * 1e6 - row.code * 1e-9;
+  rows.sort((a, b) => order(b) - order(a));
+  return { name: scene.names?.[i] ?? `point ${i}`, predicted: app.predicted[i], rows, isSigned: distances !== null };
+}
+
+export function fillCard(card, app, i) {
+  const { scene, palette, labels } = app;
+  const facts = factsOf(app, i);
+  const told = labels === null ? null : labels[i] === facts.predicted;
+  const named = (code) => [swatch(cssOf(palette.points[code])), element("span", { text: scene.classes[code] })];
+  const list = element("dl");
+  if (labels !== null) list.append(element("dt", { text: "class" }), element("dd", {}, ...named(labels[i])));
+  const verdict = told === null ? "" : told ? " ✓" : " ✗ wrong";
+  list.append(
+    element("dt", { text: app.isWhatIf ? "at this p" : "predicted" }),
+    element("dd", { class: told === false ? "wrong" : "" }, ...named(facts.predicted), element("b", { text: verdict })),
+  );
+  card.replaceChildren(element("h3", { text: facts.name }), list, ...measures(app, facts));
+}
+
+// Probabilities and distances, as a small table.
+function measures(app, facts) {
+  const hasChances = facts.rows.some((row) => row.chance !== null);
+  const { isBinary } = app.decision;
+  const hasDistances = facts.rows.some((row) => row.distance !== null);
+  const lines = [];
+  if (hasChances || (hasDistances && !(isBinary && facts.isSigned))) {
+    lines.push(tableOf(app, facts, hasChances, hasDistances && !(isBinary && facts.isSigned)));
+  }
+  if (isBinary && facts.isSigned) {
+    const { distance } = facts.rows[0];
+    const side = app.scene.classes[distance > 0 ? 1 : 0];
+    lines.push(element("p", { text: `${Math.abs(distance).toFixed(3)} from the boundary, on the side of ${side}` }));
+  }
+  return lines;
+}
+
+function tableOf({ palette }, facts, hasChances, hasDistances) {
+  const head = element("tr", {}, element("th", { text: "" }));
+  if (hasChances) head.append(element("th", { text: "probability", colspan: "2" }));
+  if (hasDistances) head.append(element("th", { text: facts.isSigned ? "from its boundary" : "to the boundary with it" }));
+  const rows = facts.rows.filter((row) => !hasChances || row.chance !== null).slice(0, MOST_ROWS);
+  const body = rows.map((row) => {
+    const line = element("tr", {}, element("th", { scope: "row", text: row.name }));
+    if (hasChances) {
+      const width = `width:${(100 * row.chance).toFixed(1)}%;background:${cssOf(palette.points[row.code])}`;
+      line.append(element("td", { class: "bar" }, element("span", { style: width })));
+      line.append(element("td", { text: percent(row.chance) }));
+    }
+    if (hasDistances) line.append(element("td", { text: distanceText(row, facts) }));
+    return line;
+  });
+  return element("table", {}, head, ...body);
+}
+
+function distanceText(row, facts) {
+  if (row.distance !== null) return `${facts.isSigned && row.distance > 0 ? "+" : ""}${row.distance.toFixed(3)}`;
+  return row.code === facts.predicted ? "" : "none";
+}

@@ -1,0 +1,54 @@
+// Curves of the disk as the circular arcs that they are, under the present view. As hyplearn/plotting/arcs.py.
+import { gap, seenFrom, turnSeenFrom } from "./geometry.js";
+
+// A circle of so many pixels is a straight line on any screen.
+const STRAIGHT = 1e6;
+
+// Trace what lies at a signed distance from the geodesic through p with normal w; the geodesic itself at 0.
+export function traceEquidistant(context, view, { p, w }, height) {
+  const [start, end] = rimPoints(seenFrom(view.centre, p), turnSeenFrom(view.centre, p, w));
+  const half = [(end[0] - start[0]) / 2, (end[1] - start[1]) / 2];
+  const middle = [(end[0] + start[0]) / 2, (end[1] + start[1]) / 2];
+  const a = Math.hypot(...half);
+  if (!(a > 1e-9)) return;
+  const normal = [-half[1] / a, half[0] / a];
+  const phi = Math.atan2(-(middle[0] * normal[0] + middle[1] * normal[1]), a) + 2 * Math.atan(Math.tanh(height / 2));
+  const back = a / Math.tan(phi);
+  const centre = [middle[0] - back * normal[0], middle[1] - back * normal[1]];
+  traceArc(context, view, start, end, centre, a / Math.abs(Math.sin(phi)), phi < 0);
+}
+
+// Trace the geodesic between two points of the disk as seen.
+export function traceGeodesic(context, view, a, b) {
+  const det = 2 * (a[0] * b[1] - a[1] * b[0]);
+  const first = 1 + a[0] * a[0] + a[1] * a[1];
+  const second = 1 + b[0] * b[0] + b[1] * b[1];
+  const centre = [(first * b[1] - second * a[1]) / det, (second * a[0] - first * b[0]) / det];
+  traceArc(context, view, a, b, centre, Math.hypot(a[0] - centre[0], a[1] - centre[1]), det < 0);
+}
+
+function traceArc(context, view, start, end, centre, radius, anticlockwise) {
+  const [from, to, middle] = [start, end, centre].map((v) => view.diskToScreen(v));
+  context.moveTo(...from);
+  const pixels = radius * view.scale;
+  if (!(pixels < STRAIGHT)) {
+    context.lineTo(...to);
+    return;
+  }
+  const angle = (at) => Math.atan2(at[1] - middle[1], at[0] - middle[0]);
+  context.arc(...middle, pixels, angle(from), angle(to), anticlockwise);
+}
+
+// The two ends of the geodesic on the rim, the side of w to the left of the way between them.
+export function rimPoints(p, w) {
+  const length = Math.hypot(...w);
+  const along = [w[1] / length, -w[0] / length];
+  const room = Math.max(0, gap(...p));
+  return [-1, 1].map((sign) => {
+    const s = [p[0] + sign * along[0], p[1] + sign * along[1]];
+    const square = s[0] * s[0] + s[1] * s[1];
+    const end = [p[0] + (room * s[0]) / square, p[1] + (room * s[1]) / square];
+    const size = Math.hypot(...end);
+    return [end[0] / size, end[1] / size];
+  });
+}

@@ -1,0 +1,145 @@
+// What is drawn with a pen above the pixels: rim, tree, boundaries, margins, p, support vectors, marks.
+import { cssOf } from "./colours.js";
+import { traceEquidistant, traceGeodesic } from "./curves.js";
+
+const MOST_RINGS = 200;
+
+export function drawOverlay(context, app, ratio) {
+  const { view, palette } = app;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, view.width, view.height);
+  const ink = cssOf(palette.ink);
+  drawRim(context, view, ink);
+  context.save();
+  context.beginPath();
+  context.arc(...view.middle, view.scale, 0, 2 * Math.PI);
+  context.clip();
+  if (app.edges) drawEdges(context, app, ink);
+  drawBoundaries(context, app, ink);
+  if (app.support && app.showsSupport) drawSupport(context, app, ink);
+  context.restore();
+  drawReference(context, app, ink);
+  drawMarks(context, app, ink);
+}
+
+function drawRim(context, view, ink) {
+  context.beginPath();
+  context.arc(...view.middle, view.scale, 0, 2 * Math.PI);
+  stroke(context, ink, 1.2);
+}
+
+function stroke(context, colour, width, { dash = [], alpha = 1 } = {}) {
+  context.save();
+  context.setLineDash(dash);
+  Object.assign(context, { strokeStyle: colour, lineWidth: width, globalAlpha: alpha });
+  context.stroke();
+  context.restore();
+}
+
+function drawEdges(context, { view, points, edges, shown }, ink) {
+  context.beginPath();
+  for (let k = 0; k < edges.length; k += 2) {
+    const [a, b] = [edges[k], edges[k + 1]];
+    if (shown[a] && shown[b]) traceGeodesic(context, view, [points.u[a], points.v[a]], [points.u[b], points.v[b]]);
+  }
+  stroke(context, ink, 0.6, { alpha: 0.35 });
+}
+
+function drawBoundaries(context, app, ink) {
+  const { view, decision, palette, scene } = app;
+  const arc = decision.arc();
+  if (arc !== null) {
+    context.beginPath();
+    traceEquidistant(context, view, arc, arc.height);
+    stroke(context, ink, 2);
+    if (scene.margin !== null && !app.isWhatIf) {
+      context.beginPath();
+      for (const sign of [-1, 1]) traceEquidistant(context, view, arc, sign * scene.margin * scene.root);
+      stroke(context, ink, 1.1, { dash: [5, 4] });
+    }
+  }
+  if (!decision.hasDistances || decision.isBinary) return;
+  decision.problems.forEach((problem, k) => {
+    if (app.showsEach || app.pointedClass === k) outlineClass(context, app, problem, cssOf(palette.points[k]));
+  });
+}
+
+// The boundary of one class against the rest, with the point it was learned through.
+function outlineClass(context, { view, palette, decision }, problem, colour) {
+  context.beginPath();
+  traceEquidistant(context, view, problem, 0);
+  stroke(context, cssOf(palette.disk), 4, { alpha: 0.7 });
+  stroke(context, colour, 2);
+  if (decision.spec.has_reference) drawStar(context, view.dataToScreen(problem.p), 6, colour, cssOf(palette.disk));
+}
+
+function drawSupport(context, { view, support, palette }, ink) {
+  const few = support.n <= MOST_RINGS;
+  context.beginPath();
+  for (let i = 0; i < support.n; i++) {
+    const [x, y] = view.diskToScreen([support.u[i], support.v[i]]);
+    const radius = few ? 7.5 : 1.6;
+    context.moveTo(x + radius, y);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+  }
+  if (few) {
+    stroke(context, cssOf(palette.disk), 2.6, { alpha: 0.8 });
+    stroke(context, ink, 1.2);
+  } else {
+    context.fillStyle = ink;
+    context.fill();
+  }
+}
+
+function drawReference(context, app, ink) {
+  const p = app.referencePoint();
+  if (p === null) return;
+  const at = app.view.dataToScreen(p);
+  if (app.scene.movable) {
+    context.beginPath();
+    context.arc(...at, 16, 0, 2 * Math.PI);
+    context.globalAlpha = app.isHolding ? 0.28 : 0.14;
+    context.fillStyle = ink;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+  drawStar(context, at, 10, ink, cssOf(app.palette.disk));
+  context.font = "italic 600 15px Georgia, serif";
+  context.lineJoin = "round";
+  Object.assign(context, { strokeStyle: cssOf(app.palette.disk), lineWidth: 4, fillStyle: ink });
+  context.strokeText("p", at[0] + 13, at[1] - 9);
+  context.fillText("p", at[0] + 13, at[1] - 9);
+}
+
+function drawStar(context, [x, y], size, colour, edge) {
+  context.beginPath();
+  for (let k = 0; k < 10; k++) {
+    const radius = k % 2 ? 0.42 * size : size;
+    const angle = (Math.PI * k) / 5 - Math.PI / 2;
+    context.lineTo(x + radius * Math.cos(angle), y + radius * Math.sin(angle));
+  }
+  context.closePath();
+  stroke(context, edge, 2.5);
+  context.fillStyle = colour;
+  context.fill();
+}
+
+// The point that the card speaks of, and the middle for those who walk by keys.
+function drawMarks(context, { view, points, marked, hasKeyboard, palette }, ink) {
+  if (marked >= 0) {
+    const at = view.diskToScreen([points.u[marked], points.v[marked]]);
+    context.beginPath();
+    context.arc(...at, 8, 0, 2 * Math.PI);
+    stroke(context, cssOf(palette.disk), 4);
+    stroke(context, ink, 2);
+  }
+  if (hasKeyboard) {
+    const [x, y] = [view.width / 2, view.height / 2];
+    context.beginPath();
+    for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
+      context.moveTo(x + 5 * dx, y + 5 * dy);
+      context.lineTo(x + 13 * dx, y + 13 * dy);
+    }
+    stroke(context, ink, 1.4);
+  }
+}

@@ -1,0 +1,180 @@
+"""Pages of the explorer in a real browser, seen and touched as a person would."""
+
+import base64
+import json
+import shutil
+import time
+
+import numpy as np
+
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--hide-scrollbars",
+)  # fmt: skip
+PATIENCE = 20
+
+
+class Browser:
+    """Chromium without a window. Places are pixels of the stage, the square with the disk, from its upper left."""
+
+    def __init__(self):
+        from selenium import webdriver
+        from selenium.webdriver.chrome.service import Service
+
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium")
+        for flag in FLAGS:
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+
+    def quit(self):
+        self.driver.quit()
+
+    def forget(self):
+        """Empty the logs of earlier pages."""
+        self.driver.get("about:blank")
+        self.complaints(), self.requests()
+
+    def complaints(self):
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self):
+        """Addresses beyond this machine's files that pages have asked for."""
+        sent = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        urls = [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
+        return [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))]
+
+    def resize(self, width, height, *, ratio=1, scheme="light"):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+    def open(self, page, folder):
+        """Save a page and show it."""
+        self.driver.get(page.save(folder / "page.html").as_uri())
+        self.rest()
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def ask(self, expression):
+        """What the page's handle says."""
+        return self.run(f"return hyplearnExplorer.{expression}")
+
+    def map(self, function, points):
+        """A function of the handle, called with the coordinates of every point."""
+        points = np.asarray(points).tolist()
+        return self.run(f"return arguments[0].map((x) => hyplearnExplorer.{function}(...x))", points)
+
+    def rest(self):
+        """Wait until nothing is left to draw."""
+        until = time.monotonic() + PATIENCE
+        while not self.run("return window.hyplearnExplorer?.isResting() ?? false"):
+            assert time.monotonic() < until, "the page does not come to rest"
+            time.sleep(0.02)
+
+    def screen(self, points):
+        """Where points of the data are on the stage."""
+        return np.array(self.run("return arguments[0].map(hyplearnExplorer.screen)", np.asarray(points).tolist()))
+
+    def text(self, name):
+        return self.run("return document.getElementById(arguments[0]).textContent", name)
+
+    def is_shown(self, name):
+        return self.run("return !document.getElementById(arguments[0]).closest('[hidden]')", name)
+
+    def pixels(self, places, layer="pixels"):
+        """Red, green, blue and alpha at places of the stage."""
+        script = """
+            const [places, id] = arguments;
+            const canvas = document.getElementById(id);
+            const ratio = canvas.width / canvas.clientWidth;
+            const often = { willReadFrequently: true };
+            const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", often);
+            copy.drawImage(canvas, 0, 0);
+            const { data, width } = copy.getImageData(0, 0, canvas.width, canvas.height);
+            return places.map(([x, y]) => {
+              const at = 4 * (Math.floor(y * ratio) * width + Math.floor(x * ratio));
+              return [...data.slice(at, at + 4)];
+            });"""
+        return np.array(self.run(script, np.asarray(places).tolist(), layer))
+
+    def _chain(self):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        return ActionChains(self.driver, duration=0)
+
+    def _go(self, chain, place):
+        x, y = np.round(place).astype(int).tolist()
+        chain.w3c_actions.pointer_action.move_to_location(x, y)
+
+    def hover(self, place):
+        chain = self._chain()
+        self._go(chain, place)
+        chain.perform()
+        self.rest()
+
+    def drag(self, start, *ends):
+        chain = self._chain()
+        self._go(chain, start)
+        chain.w3c_actions.pointer_action.pointer_down()
+        for end in ends:
+            self._go(chain, end)
+        chain.w3c_actions.pointer_action.pointer_up()
+        chain.perform()
+        self.rest()
+
+    def double_click(self, place):
+        chain = self._chain()
+        self._go(chain, place)
+        chain.double_click().perform()
+        self.rest()
+
+    def wheel(self, place, amount):
+        from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+        x, y = np.round(place).astype(int).tolist()
+        self._chain().scroll_from_origin(ScrollOrigin.from_viewport(x, y), 0, amount).perform()
+        self.rest()
+
+    def find(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def click(self, selector, times=1):
+        chain = self._chain()
+        chain = chain.click(self.find(selector)) if times == 1 else chain.double_click(self.find(selector))
+        chain.perform()
+        self.rest()
+
+    def keys(self, selector, *keys):
+        for key in keys:
+            self.find(selector).send_keys(key)
+        self.rest()
+
+
+def decoded(array):
+    """A typed array of the scene."""
+    kinds = {"Float64Array": "<f8", "Float32Array": "<f4", "Uint32Array": "<u4", "Uint16Array": "<u2"}
+    return np.frombuffer(base64.b64decode(array["base64"]), dtype=kinds[array["type"]])
+
+
+def scene_of(page):
+    """The scene that a page holds."""
+    text = str(page)
+    start = text.index('id="scene">') + len('id="scene">')
+    return json.loads(text[start : text.index("</script>", start)])
+
+
+def rgb(colour):
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def waited(path):
+    """A file that is about to come."""
+    until = time.monotonic() + PATIENCE
+    while not path.exists():
+        assert time.monotonic() < until, f"{path.name} did not come"
+        time.sleep(0.05)
+    return path

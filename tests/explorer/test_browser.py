@@ -1,0 +1,499 @@
+"""The explorer in a real browser: arithmetic against Python, pixels against predictions, clicks, drags and keys.
+
+One module, so that one browser serves all tests.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from selenium.webdriver.common.keys import Keys
+from sklearn.neighbors import KNeighborsClassifier
+
+from balls import cloud
+from explored import rgb, scene_of, waited
+from hyplearn import (
+    HyperboloidSVC,
+    PoincareLogisticRegression,
+    PoincareLogisticRegressionCV,
+    PoincarePerceptron,
+    PoincareSecondOrderPerceptron,
+    PoincareSVC,
+    explore,
+)
+from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
+from hyplearn.geometry import distance, gap, signed_distance, translate, transport
+from hyplearn.plotting.arcs import hypercycle
+from hyplearn.plotting.boundary import chosen_plane
+from hyplearn.plotting.fitted import hyperplane
+from hyplearn.plotting.plane import Plane
+
+pytestmark = pytest.mark.xdist_group("browser")  # one worker, one browser
+TINT = 0.2
+HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>\'&amp;{{scene}}\u2028'
+
+MODELS = {
+    "svc": PoincareSVC(C=10, folds=2),
+    "svc, paper's calibration": PoincareSVC(C=10, calibration="training"),
+    "svc, exact, paper's calibration": PoincareSVC(margin="exact", calibration="training"),
+    "svc without probabilities": PoincareSVC(calibration=None),
+    "perceptron": PoincarePerceptron("means", max_epochs=5, folds=2),
+    "second order": PoincareSecondOrderPerceptron("means", max_epochs=5, folds=2),
+    "softmax": PoincareLogisticRegression(),
+    "softmax without intercept": PoincareLogisticRegression(fit_intercept=False),
+    "softmax cv": PoincareLogisticRegressionCV(Cs=[1, 100], cv=2),
+    "hyperboloid svc": HyperboloidSVC(folds=2),
+    "hyperboloid perceptron": HyperboloidPerceptron(),
+    "authors": AuthorsSVC("means"),
+    "euclidean": EuclideanSVC(C=10, folds=2),
+}
+
+
+def many(seed=3, n=150):
+    """Three classes that overlap."""
+    rng = np.random.default_rng(seed)
+    X = cloud(rng, n, 2, 1.2)
+    scores = X @ [[1, -1, 0.2], [0.3, 0, -1]] + [0, 0.1, 0.05] + 0.15 * rng.standard_normal((n, 3))
+    return X, np.array(["ant", "bee", "cat"])[np.argmax(scores, axis=1)]
+
+
+def two(seed=3, n=150):
+    X, y = many(seed, n)
+    return X, np.where(y == "ant", "ant", "other insect")
+
+
+def fitted(model, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+def tints(page):
+    """What a region of each class looks like on white."""
+    return [np.round(255 + TINT * (np.array(rgb(colour)) - 255)) for colour in scene_of(page)["colours"]]
+
+
+def seen_from(p, x):
+    """(-p) ⊕ x in complex numbers, written anew."""
+    p, x = complex(*p), np.asarray(x) @ [1, 1j]
+    moved = (x - p) / (1 - np.conj(p) * x)
+    return np.stack([moved.real, moved.imag], axis=-1)
+
+
+def on_stage(browser, v):
+    """Pixels of the stage for places of the disk, at zoom 1."""
+    width, height = browser.run("const { width, height } = document.getElementById('stage').getBoundingClientRect();"
+                                "return [width, height]")  # fmt: skip
+    radius = min(width, height) / 2 - 14
+    return np.array([width / 2, height / 2]) + radius * np.asarray(v) * [1, -1], radius
+
+
+def test_arithmetic_of_the_disk_is_that_of_python(browser, tmp_path):
+    X, y = many(n=30)
+    browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
+    rng = np.random.default_rng(0)
+    # As near to the rim as 1e-12, and close pairs there.
+    directions = rng.standard_normal((60, 2))
+    rooms = 10.0 ** rng.uniform(-12, 0, 60)
+    A = directions / np.linalg.norm(directions, axis=1, keepdims=True) * np.sqrt(1 - rooms)[:, None]
+    B = np.where(rng.random((60, 1)) < 0.5, translate(cloud(rng, 60, 2, 1.0), A), A[::-1])
+    W = rng.standard_normal((60, 2))
+    assert np.allclose(browser.map("geometry.gap", A), gap(A), rtol=1e-12, atol=0)
+    pairs = np.stack([A, B], axis=1)
+    assert np.allclose(browser.map("geometry.distance", pairs), distance(A, B), rtol=1e-12, atol=0)
+    seen = np.array(browser.map("geometry.seenFrom", pairs))
+    assert np.allclose(seen, translate(B, -A), rtol=1e-9, atol=1e-12)
+    carried = np.array(browser.map("geometry.transported", np.stack([W, A, B], axis=1)))
+    # In frame coordinates, whose lengths remain.
+    true = transport(W * gap(A)[:, None], A, B) / gap(B)[:, None]
+    assert np.allclose(carried, true, rtol=1e-7, atol=1e-7)
+    centres = np.array(browser.map("geometry.centreThatShows", np.stack([0.9 * A, 0.9 * B[::-1]], axis=1)))
+    assert np.allclose(translate(0.9 * A, -centres), 0.9 * B[::-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("data", [many, two])
+def test_the_page_decides_as_python_does(browser, tmp_path, data):
+    """Classes, probabilities and distances at points all over the disk; and for another curvature."""
+    X, y = data()
+    Q = cloud(np.random.default_rng(8), 300, 2, 1.6)
+    for name, model in MODELS.items():
+        c = 0.25 if name in ("svc", "softmax", "authors", "euclidean", "hyperboloid svc") else 1.0
+        model = fitted(type(model)(**model.get_params() | {"curvature": -c}), X / np.sqrt(c), y)
+        browser.open(explore(model, X / np.sqrt(c), y), tmp_path)
+        codes = np.array(browser.map("classOf", Q))
+        assert np.array_equal(model.classes_[codes], model.predict(Q / np.sqrt(c))), name
+        chances = browser.map("chances", Q)
+        if not hasattr(model, "predict_proba"):
+            assert set(chances) == {None}
+        else:
+            assert np.allclose(chances, model.predict_proba(Q / np.sqrt(c)), rtol=1e-9, atol=1e-12), name
+        if hasattr(model, "distances"):
+            found = np.array(browser.map("distances", Q))
+            assert np.allclose(found, model.distances(Q / np.sqrt(c)), rtol=1e-9, atol=1e-12), name
+
+
+def test_a_drag_moves_points_by_a_translation(browser, tmp_path):
+    X, y = many(n=60)
+    model = fitted(MODELS["softmax"], X, y)
+    page = explore(model, X, y)
+    browser.open(page, tmp_path)
+    # Points that no other covers, which stay near enough to the middle to be large.
+    (start, end), radius = on_stage(browser, [[0.4, 0.3], [-0.1, -0.2]])
+    start, end = np.round(start), np.round(end)
+    grabbed, aim = (((place - on_stage(browser, [0, 0])[0]) / radius) * [1, -1] for place in (start, end))
+    browser.drag(start, (start + end) / 2, end)
+    # The only centre p from which the grabbed point is seen at the end: p - x v conj(p) = x - v.
+    x, v = complex(*grabbed), complex(*aim)
+    p = ((x - v) + x * v * np.conj(x - v)) / (1 - abs(x * v) ** 2)
+    p = np.array([p.real, p.imag])
+    assert np.allclose(browser.ask("state().centre"), p, atol=1e-9)
+    seen = seen_from(p, X)
+    assert np.allclose(seen, translate(X, -p), atol=1e-12)
+    places = on_stage(browser, seen)[0]
+    assert np.allclose(browser.screen(X), places, atol=1e-6)
+    apart = np.linalg.norm(places[:, None] - places, axis=-1) + 1e9 * np.eye(len(X))
+    clear = (apart.min(axis=1) > 12) & (np.linalg.norm(seen, axis=1) < 0.8)
+    assert clear.sum() > 15
+    colours = {str(label): rgb(scene_of(page)["colours"][k]) for k, label in enumerate(model.classes_)}
+    assert np.array_equal(browser.pixels(places[clear])[:, :3], [colours[label] for label in y[clear]])
+    browser.double_click(on_stage(browser, [0.0, -0.5])[0])
+    assert browser.ask("state().centre") == [0, 0]
+
+
+def near_a_change(predicted_at, V, radius):
+    """Whether the prediction changes within a pixel and a half of places of the disk."""
+    turns = np.linspace(0, 2 * np.pi, 8, endpoint=False)
+    ring = 1.5 / radius * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    around = np.stack([predicted_at(V + step) for step in ring])
+    return np.any(around != predicted_at(V), axis=0)
+
+
+def check_regions(browser, page, predicted_at, *, drag=True):
+    """Pixels of regions against ``predicted_at(places of the disk, centre)``, before and after a drag."""
+    for moved in (False, True) if drag else (False,):
+        if moved:
+            browser.drag(*on_stage(browser, [[0.3, 0.45], [-0.2, 0.1]])[0])
+        centre = np.array(browser.ask("state().centre"))
+        _, radius = on_stage(browser, [0, 0])
+        V = cloud(np.random.default_rng(1), 6000, 2, 0.5)
+        V = V[np.linalg.norm(V, axis=1) < 0.97][:3000]
+        middle, _ = on_stage(browser, [0, 0])
+        V = ((np.floor(on_stage(browser, V)[0]) + 0.5 - middle) / radius) * [1, -1]
+        colours = browser.pixels(on_stage(browser, V)[0])[:, :3]
+        known = np.array(tints(page))
+        # Pixels under a point or on a line have other colours.
+        match = np.all(np.abs(colours[:, None] - known) <= 1, axis=-1)
+        is_region = match.any(axis=1)
+        far = ~near_a_change(lambda W, c=centre: predicted_at(W, c), V, radius)
+        assert (is_region & far).mean() > 0.9
+        assert np.array_equal(match.argmax(axis=1)[is_region & far], predicted_at(V, centre)[is_region & far])
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("svc", many), ("svc, paper's calibration", many), ("softmax", many), ("softmax", two), ("euclidean", two)],
+)
+def test_regions_are_what_predict_says_of_every_pixel(browser, tmp_path, name, data):
+    X, y = data()
+    model = fitted(MODELS[name], X, y)
+    page = explore(model, X[:6], y[:6])
+    browser.open(page, tmp_path)
+    check_regions(browser, page, lambda V, p: np.searchsorted(model.classes_, model.predict(translate(V, p))))
+
+
+def test_a_shifted_boundary_is_where_predict_changes(browser, tmp_path):
+    """An equidistant of the geodesic, inked; with the margins of the exact SVM beside it."""
+    X, y = two()
+    model = fitted(PoincareSVC(margin="exact", C=10), X, y)
+    model.sigmoids_[0, 1], model.shift_ = -0.4 * model.sigmoids_[0, 0], 0.4
+    page = explore(model, X[:2], y[:2])
+    browser.open(page, tmp_path)
+    check_regions(browser, page, lambda V, p: np.searchsorted(model.classes_, model.predict(translate(V, p))))
+    assert "equally far from a straight line" in browser.text("bend")
+    w, p = model.coef_[0], model.reference_[0]
+    margin = scene_of(page)["margin"]
+    assert np.isclose(margin, np.arcsinh(1 / np.linalg.norm(w)))
+    for height, share in ((0.4, 0.97), (margin, 0.4), (-margin, 0.4)):
+        arc = hypercycle(w, p, height)[20:-20]
+        assert np.abs(signed_distance(arc, w, p) - height).max() < 1e-9
+        alpha = browser.pixels(browser.screen(arc), layer="pen")[:, 3]
+        assert (alpha > 60).mean() > share, height
+
+
+def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = cloud(rng, 200, 4, 1.0)
+    classes = {"two": np.where(X[:, 0] > 0.1, "right", "left"), "three": np.array(list("abc"))[np.argmax(X[:, :3], 1)]}
+    for name, y in classes.items():
+        model = fitted(PoincareSVC(C=10, folds=2), X, y)
+        page = explore(model, X, y)
+        browser.open(page, tmp_path)
+        plane = chosen_plane(model, hyperplane(model), X, 1.0)
+        assert isinstance(plane, Plane)
+        assert "A projection. 4 dimensions on the geodesic plane" in browser.text("notes")
+        assert not browser.is_shown("movable")
+        found = np.searchsorted(model.classes_, model.predict(X))
+        assert browser.ask("state().counts.wrong") == np.sum(found != np.searchsorted(model.classes_, y))
+        assert np.allclose(browser.screen(plane.project(X)), on_stage(browser, plane.project(X))[0])
+        few = explore(model, X[:4], y[:4])
+        few_plane = chosen_plane(model, hyperplane(model), X[:4], 1.0)
+        browser.open(few, tmp_path)
+        check_regions(
+            browser, few, lambda V, p, plane=few_plane, model=model: np.searchsorted(
+                model.classes_, model.predict(plane.embed(translate(V, p)))
+            ), drag=name == "two",
+        )  # fmt: skip
+
+
+def test_any_classifier_is_shown_by_a_table_of_its_predictions(browser, tmp_path):
+    X, y = many()
+    model = KNeighborsClassifier(15).fit(X, y)
+    page = explore(model, X[:6], y[:6])
+    browser.open(page, tmp_path)
+    assert "table of 512 × 512 predictions" in browser.text("notes")
+    V = cloud(np.random.default_rng(1), 2000, 2, 0.5)
+    cells = (np.floor((V + 1) * 256) + 0.5) / 256 - 1
+    inside = np.linalg.norm(cells, axis=1) < 0.99
+    codes = np.array(browser.map("classOf", V[inside]))
+    assert np.array_equal(model.classes_[codes], model.predict(cells[inside]))
+    chances = browser.ask("facts(3).rows")
+    expected = np.sort(model.predict_proba(X[3:4])[0])[::-1]
+    assert np.allclose([row["chance"] for row in chances], expected, atol=1e-6)
+
+
+def test_wheel_zooms_about_the_pointer_and_pinching_buttons_and_keys_zoom_too(browser, tmp_path):
+    X, y = many(n=40)
+    browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
+    place = np.round(on_stage(browser, [0.35, 0.2])[0])
+    v = (place - on_stage(browser, [0, 0])[0]) / on_stage(browser, [0, 0])[1] * [1, -1]
+    browser.wheel(place, -600)
+    zoom = browser.ask("state().zoom")
+    assert zoom == pytest.approx(np.exp(600 * 0.0016))
+    assert np.allclose(browser.screen([v])[0], place, atol=1e-6)
+    # Zoomed, a drag still keeps the grabbed point under the pointer.
+    browser.drag(place, place + np.array([40, 30]))
+    assert np.allclose(browser.screen([v])[0], place + np.array([40, 30]), atol=1e-6)
+    browser.keys("#stage", "0")
+    assert browser.ask("state().zoom") == 1
+    browser.click("#zoom-in")
+    assert browser.ask("state().zoom") == pytest.approx(1.35)
+    browser.keys("#stage", "+", "-", "-")
+    assert browser.ask("state().zoom") == 1
+    pinch = """
+        const stage = document.getElementById("stage");
+        stage.setPointerCapture = () => {};
+        const send = (type, id, x, y) => stage.dispatchEvent(new PointerEvent(type, {
+          pointerId: id, pointerType: "touch", button: 0, clientX: x, clientY: y, bubbles: true }));
+        send("pointerdown", 7, 300, 300); send("pointerdown", 8, 340, 300);
+        send("pointermove", 7, 280, 300); send("pointermove", 8, 360, 300);
+        send("pointerup", 7, 280, 300); send("pointerup", 8, 360, 300);"""
+    browser.run(pinch)
+    browser.rest()
+    assert browser.ask("state().zoom") == pytest.approx(2)
+
+
+def test_pointing_at_a_point_tells_all_about_it(browser, tmp_path):
+    X, y = many(n=50)
+    names = [f"animal {i}" for i in range(50)]
+    model = fitted(MODELS["svc"], X, y)
+    browser.open(explore(model, X, y, names=names, title="Animals"), tmp_path)
+    places = browser.screen(X)
+    apart = np.linalg.norm(places[:, None] - places, axis=-1) + 1e9 * np.eye(50)
+    wrong = model.predict(X) != y
+    assert wrong.any()
+    i = np.flatnonzero((apart.min(axis=1) > 3) & wrong)[0]
+    browser.hover(places[i])
+    assert browser.ask("state().marked") == i
+    card = browser.text("card")
+    assert names[i] in card
+    assert f"class{y[i]}" in card
+    assert f"predicted{model.predict(X[i : i + 1])[0]} ✗ wrong" in card
+    facts = browser.ask(f"facts({i}).rows")
+    for row in facts:
+        k = model.classes_.tolist().index(row["name"])
+        assert row["chance"] == pytest.approx(model.predict_proba(X[i : i + 1])[0, k])
+        assert row["distance"] == pytest.approx(model.distances(X[i : i + 1])[0, k])
+        assert (f"{100 * row['chance']:.1f} %" if row["chance"] > 1e-3 else "< 0.01 %") in card
+        assert f"{row['distance']:+.3f}" in card
+    browser.hover((3, 3))
+    assert not browser.is_shown("card")
+
+
+def test_distances_to_boundaries_of_any_shape_are_the_least(browser, tmp_path):
+    """Where the boundary of two classes is a geodesic, the closed form knows the truth, however far it is."""
+    X, y = many(n=60)
+    model = fitted(MODELS["softmax without intercept"], X, y)
+    browser.open(explore(model, X, y), tmp_path)
+    for i, own in enumerate(model.predict(X)[:10]):
+        rows = {row["name"]: row["distance"] for row in browser.ask(f"facts({i}).rows")}
+        assert rows.pop(own) is None
+        for other, found in rows.items():
+            assert found == pytest.approx(abs(signed_distance(X[i], *model.hyperplane_between(own, other))), rel=1e-6)
+
+
+def test_legend_slider_and_switch_choose_what_is_shown(browser, tmp_path):
+    X, y = many()
+    model = fitted(MODELS["softmax"], X, y)
+    browser.open(explore(model, X, y), tmp_path)
+    sizes = {label: int(np.sum(y == label)) for label in model.classes_}
+    shown = lambda: browser.ask("state().counts.shown")  # noqa: E731
+    assert shown() == len(X)
+    browser.click("#legend li:nth-child(2) button")
+    assert shown() == len(X) - sizes["bee"]
+    assert browser.find("#legend li:nth-child(2) button").get_attribute("aria-pressed") == "false"
+    assert browser.text("shown") == f"Showing {len(X) - sizes['bee']} of {len(X)} points"
+    browser.click("#legend li:nth-child(3) button", times=2)
+    assert shown() == sizes["cat"]
+    browser.click("#legend li:nth-child(3) button", times=2)
+    assert shown() == len(X)
+    browser.click("#wrong")
+    wrong = model.predict(X) != y
+    assert shown() == wrong.sum() > 0
+    assert browser.text("wrong-count") == str(wrong.sum())
+    browser.click("#wrong")
+    browser.keys("#sure", Keys.HOME + 70 * Keys.ARROW_RIGHT)
+    assert browser.text("sure-value") == "≤ 70 %"
+    unsure = model.predict_proba(X).max(axis=1) <= 0.7
+    assert shown() == unsure.sum() > 0
+    # What is hidden cannot be pointed at.
+    places = browser.screen(X)
+    sure = np.flatnonzero(~unsure)
+    alone = np.linalg.norm(places[sure][:, None] - places[unsure], axis=-1).min(axis=1) > 15
+    browser.hover(places[sure[alone][0]])
+    assert browser.ask("state().marked") == -1
+
+
+def test_dragging_p_shows_what_if_and_says_so(browser, tmp_path):
+    X, y = two()
+    model = fitted(PoincareSVC(C=10, folds=2), X, y)
+    browser.open(explore(model, X, y), tmp_path)
+    assert browser.is_shown("how-to-move")
+    assert not browser.is_shown("what-if")
+    start = browser.screen([model.reference_[0]])[0]
+    browser.drag(start, on_stage(browser, [0.1, 0.1])[0], on_stage(browser, [-0.25, 0.3])[0])
+    state = browser.ask("state()")
+    q = np.array(state["p"])
+    assert np.allclose(browser.screen([q])[0], on_stage(browser, [-0.25, 0.3])[0], atol=0.6)
+    assert state["isWhatIf"]
+    # The boundary through q with the normal carried along.
+    moved = fitted(PoincareSVC(C=10, folds=2), X, y)
+    w = transport(model.coef_[0] * gap(model.reference_[0]) / 2, model.reference_[0], q)
+    moved.coef_, moved.reference_ = w[None], q[None]
+    right = np.mean(moved.predict(X) == y)
+    assert state["counts"]["wrong"] == round((1 - right) * len(X))
+    text = browser.text("what-if-text")
+    assert "What if p were here?" in text
+    assert "nothing is fitted again" in text
+    assert f"{100 * right:.1f} % of the points are right, {100 * model.score(X, y):.1f} % at the fitted p" in text
+    arc = hypercycle(w, q, model.shift_)[10:-10]
+    assert (browser.pixels(browser.screen(arc), layer="pen")[:, 3] > 60).mean() > 0.97
+    browser.click("#put-back")
+    assert browser.ask("state().counts.wrong") == np.sum(model.predict(X) != y)
+    assert np.allclose(browser.ask("state().p"), model.reference_[0])
+
+
+def test_keys_walk_and_tell(browser, tmp_path):
+    X, y = many(n=50)
+    browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
+    browser.keys("#stage", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_UP)
+    step = np.tanh(0.125)
+    centre = translate(np.array([0.0, step]), translate(np.array([step, 0.0]), np.array([step, 0.0])))
+    assert np.allclose(browser.ask("state().centre"), centre)
+    browser.keys("#stage", Keys.ENTER)
+    assert browser.ask("state().marked") == np.argmin(distance(X, centre))
+    browser.keys("#stage", Keys.ESCAPE)
+    assert not browser.is_shown("card")
+    # Far beyond the rim of what float64 can tell apart, all stays finite.
+    browser.keys("#stage", 150 * Keys.ARROW_RIGHT)
+    assert 0 < 1 - np.hypot(*browser.ask("state().centre")) < 1e-10
+    assert np.all(np.isfinite(browser.screen(X)))
+
+
+def test_hostile_text_stays_text(browser, tmp_path):
+    X, y = many(n=40)
+    labels = np.where(y == "ant", HOSTILE, "fine")
+    model = fitted(PoincareSVC(), X, labels)
+    browser.open(explore(model, X, labels, names=[HOSTILE] * 40, title=HOSTILE), tmp_path)
+    browser.hover(browser.screen(X)[0])
+    assert browser.run("return [window.hacked ?? null, document.images.length, document.scripts.length]") == [
+        None,
+        0,
+        2,
+    ]
+    assert browser.text("title") == HOSTILE
+    assert browser.run("return document.querySelector('#card h3').textContent") == HOSTILE
+    assert HOSTILE in browser.text("legend")
+    assert browser.driver.title == HOSTILE
+
+
+def test_a_notebook_shows_the_page_in_a_frame(browser, tmp_path):
+    X, y = many(n=40)
+    page = explore(fitted(MODELS["softmax"], X, y), X, y, title=HOSTILE)
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<!DOCTYPE html><meta charset='utf-8'><body>{page._repr_html_()}", encoding="utf-8")
+    browser.driver.get(file.as_uri())
+    browser.driver.switch_to.frame(0)
+    browser.rest()
+    assert browser.ask("state().counts.shown") == 40
+    assert browser.text("title") == HOSTILE
+    browser.driver.switch_to.default_content()
+
+
+def luminance(rgb):
+    """Relative luminance of sRGB colours, 0 to 1."""
+    share = np.asarray(rgb) / 255
+    return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+
+def test_the_picture_follows_size_density_and_darkness(browser, tmp_path):
+    X, y = many(n=40)
+    browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
+    light = browser.pixels([(2, 2)])[0]
+    browser.resize(700, 900, ratio=2, scheme="dark")
+    browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    browser.rest()
+    size = browser.run("const c = document.getElementById('pixels'); return [c.width, c.height, c.clientWidth]")
+    assert size[0] == 2 * size[2] == 1400
+    dark = browser.pixels([(2, 2)])[0]
+    assert dark[:3].max() < 40 < 200 < light[:3].min()
+    seen, _ = on_stage(browser, X)
+    assert np.allclose(browser.screen(X), seen)
+    # Dark blue is lightened on the dark ground: every class has the contrast that WCAG asks of graphics.
+    light, dark = (luminance(rgb) + 0.05 for rgb in (browser.pixels(seen)[:, :3], np.array([0x19, 0x1C, 0x22])))
+    assert np.all(light / dark > 3)
+
+
+def test_the_button_saves_a_png(browser, tmp_path):
+    X, y = many(n=40)
+    browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
+    settings = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", settings)
+    browser.click("#picture")
+    image = imread(waited(tmp_path / "hyplearn-explorer.png"))
+    assert image.shape[0] == 760
+    assert image.shape[1] > browser.run("return document.getElementById('pixels').width")
+    assert np.unique(image[..., :3].reshape(-1, 3), axis=0).shape[0] > 50
+
+
+def test_help_opens_and_closes(browser, tmp_path):
+    X, y = two(n=40)
+    browser.open(explore(fitted(MODELS["svc"], X, y), X, y), tmp_path)
+    assert not browser.run("return document.getElementById('help-text').open")
+    browser.click("#help")
+    assert browser.run("return document.getElementById('help-text').open")
+    assert "straight line of this space" in browser.text("help-text")
+    browser.keys("#help-text button", Keys.ESCAPE)
+    assert not browser.run("return document.getElementById('help-text').open")
+
+
+def test_fifty_thousand_points_are_all_there(browser, tmp_path):
+    X, y = many(n=50_000)
+    model = fitted(PoincareLogisticRegression(), X[:2000], y[:2000])
+    browser.open(explore(model, X, y), tmp_path)
+    assert browser.ask("state().counts.shown") == 50_000
+    browser.drag(*on_stage(browser, [[0.0, 0.0], [0.2, 0.1], [0.3, 0.3]])[0])
+    i = int(np.argmin(distance(X, np.array(browser.ask("state().centre")))))
+    browser.hover(browser.screen(X[i : i + 1])[0])
+    marked = browser.ask("state().marked")
+    assert np.linalg.norm(browser.screen(X[[marked]]) - browser.screen(X[[i]])) < 2
