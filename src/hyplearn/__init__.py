@@ -13,6 +13,7 @@ from hyplearn.estimators import (
     PoincareSVC,
     TangentSpace,
 )
+from hyplearn.rows.opening import open_points
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "PoincareSVC",
     "PoincareSecondOrderPerceptron",
     "TangentSpace",
+    "open_points",
 ]

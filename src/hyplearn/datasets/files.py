@@ -13,6 +13,7 @@ import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.columns import Names, choose_columns, damage_named, label_name, listed, points_name
+from hyplearn.rows.parquet import ParquetPoints
 
 # Text is turned into numbers in batches, or it would need many times the memory of the numbers. Columns of text are
 # told from columns of numbers by the first batch.
@@ -253,31 +254,8 @@ def _labels_from_text(texts: Sequence[str]) -> Array:
 
 
 def _read_parquet(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("Reading Parquet needs pyarrow: pip install 'hyplearn[parquet]'.") from error
-    with path.open("rb") as file:
-        with damage_named(path):
-            table = pq.ParquetFile(file)
-            # Under such names Pandas keeps its row labels.
-            types = [(f.name, f.type) for f in table.schema_arrow if not f.name.startswith("__index_level_")]
-        texts = {name for name, kind in types if not (pa.types.is_floating(kind) or pa.types.is_integer(kind))}
-        coordinates, label = choose_columns(path, [name for name, _ in types], texts, points, label)
-        with damage_named(path):
-            table = table.read(columns=coordinates if label is None else [*coordinates, label])
-    X = np.stack([table.column(name).to_numpy() for name in coordinates], axis=1)
-    return X, None if label is None else _parquet_labels(path, table.column(label), label)
-
-
-def _parquet_labels(path: Path, column: Any, name: str) -> Array:
-    if column.null_count:
-        row = column.is_null().to_pylist().index(True)
-        raise ValueError(f"{path}, row {row}, counted from 0, column {name!r}: the label is missing.\nFill it in.")
-    with damage_named(path):
-        labels = np.array(column.to_pylist())
-    return _as_labels(labels, len(column), f"{path}, column {name!r},")
+    block = ParquetPoints([path], points, label).gathered()
+    return block.X, block.y
 
 
 Reader: TypeAlias = Callable[[Path, Names, str | None], tuple[Array, Array | None]]

@@ -30,7 +30,7 @@ def listed(names: Sequence[str], most: int = 20) -> str:
 
 
 @contextmanager
-def damage_named(path: Path) -> Iterator[None]:
+def damage_named(path: Path | str) -> Iterator[None]:
     """Name the file in whatever its reader finds wrong with it; readers raise a dozen kinds of errors."""
     try:
         yield
