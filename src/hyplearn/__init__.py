@@ -12,6 +12,7 @@ from hyplearn.estimators import (
     PoincareSecondOrderPerceptron,
     PoincareSVC,
     TangentSpace,
+    predict_to_file,
 )
 from hyplearn.rows.opening import open_points
 
@@ -26,4 +27,5 @@ __all__ = [
     "PoincareSecondOrderPerceptron",
     "TangentSpace",
     "open_points",
+    "predict_to_file",
 ]

@@ -4,6 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ class WatchedFile:
         except FileNotFoundError:
             raise FileNotFoundError(f"There is no file {self.path}.\nCheck the path.") from None
         return found.st_size, found.st_mtime_ns, found.st_ino
+
+    def opened(self) -> FileIO:
+        """The file, to read from."""
+        try:
+            return FileIO(self.path)
+        except FileNotFoundError:
+            self.check()
+            raise
 
     def check(self) -> None:
         """Raise if the file is not what it was."""
@@ -119,7 +128,7 @@ class ArrayFile(StoredArray):
         """Some rows."""
         out = np.empty((stop - start, *self.shape[1:]), dtype=self.dtype)
         buffer, place = memoryview(out.reshape(-1).view(np.uint8).data), self.offset + start * self.row_bytes
-        with self.file.path.open("rb", buffering=0) as stream:
+        with self.file.opened() as stream:
             stream.seek(place)
             while len(buffer):
                 count = stream.readinto(buffer)

@@ -94,11 +94,11 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
 
 
 def opened(
-    source: Any, points: Names, label: Any, weight: Any, basis: str | None, *, labelled: bool = True
+    source: Any, points: Names, label: Any, weight: Any, basis: str | None, *, columns: Names = None
 ) -> PointSource:
-    """As :func:`open_points`; labels of Parquet files are not looked for unless ``labelled``."""
+    """As :func:`open_points`; of files with columns, ``columns`` are the coordinates, and labels are not looked for."""
     if isinstance(source, (str, os.PathLike)):
-        return _opened_path(Path(source).expanduser(), points, label, weight, basis, labelled)
+        return _opened_path(Path(source).expanduser(), points, label, weight, basis, columns)
     if isinstance(source, np.ndarray) or _is_on_disk(source):
         _refuse(source, points=points, basis=basis)
         return ArrayPoints(_array(source), _array(label), _array(weight))
@@ -113,7 +113,7 @@ def opened(
     )
 
 
-def _opened_path(path: Path, points: Names, label: Any, weight: Any, basis: str | None, labelled: bool) -> PointSource:
+def _opened_path(path: Path, points: Names, label: Any, weight: Any, basis: str | None, columns: Names) -> PointSource:
     suffix = path.suffix.lower()
     is_zarr = suffix == ".zarr" or any((path / name).exists() for name in ZARR_FILES)
     if suffix == ".npy":
@@ -125,7 +125,9 @@ def _opened_path(path: Path, points: Names, label: Any, weight: Any, basis: str 
     _check_names(path, label, weight)
     if suffix == ".npz":
         return npz_points(path, points, label, weight)
-    return ParquetPoints(_parquet_paths(path), points, label, weight, labelled=labelled)
+    if columns is not None:
+        return ParquetPoints(_parquet_paths(path), columns, labelled=False)
+    return ParquetPoints(_parquet_paths(path), points, label, weight)
 
 
 def _opened_store(path: Path, is_zarr: bool, points: Names, label: Any, weight: Any, basis: str | None) -> ArrayPoints:

@@ -10,6 +10,7 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.rows.columns import LABEL_COLUMNS, Names, choose_columns, damage_named, listed
 from hyplearn.rows.files import WatchedFile
 from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.regrouping import regrouped
 
 # Bytes that are read ahead of each column: a group of rows may be larger than memory.
 BUFFER = 2**20
@@ -78,7 +79,7 @@ class ParquetPoints(PointSource):
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Blocks of the usual size."""
-        return _regrouped(self._parts(first * self.block_rows), self.block_rows, first * self.block_rows)
+        return regrouped(self._parts(first * self.block_rows), self.block_rows, first * self.block_rows)
 
     def _parts(self, start: int) -> Iterator[Block]:
         """What the batches of all files hold, from a row on."""
@@ -135,10 +136,9 @@ def chosen_columns(
         raise ValueError(
             f"{path} has no weights {weight!r}; its columns are {listed(names)}.\nName a column of numbers."
         )
-    if not labelled and points is not None:
-        names = [name for name in names if name in points or not (name in texts or name in LABEL_COLUMNS)]
+    if not labelled:
+        names = [name for name in names if name in (points or ()) or not (name in texts or name in LABEL_COLUMNS)]
     coordinates, label = choose_columns(path, names, texts, points, label)
-    label = label if labelled else None
     kinds = [types[name] for name in [*coordinates, label, weight] if name is not None]
     plain = tuple(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds)
     return Columns(coordinates, label, weight, plain)
@@ -204,32 +204,3 @@ def _check_present(path: Path, name: str, column: Any, start: int) -> None:
 
 def _described(columns: Columns) -> str:
     return ", ".join(f"{name} ({kind})" for name, kind in zip(columns.names, columns.types, strict=True))
-
-
-def _regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
-    """The same rows in blocks of one size."""
-    waiting: list[Block] = []
-    count = 0
-    for part in parts:
-        waiting.append(part)
-        count += len(part.X)
-        while count >= size:
-            joined = _joined(waiting, start)
-            yield _cut(joined, slice(size), start)
-            start, count = start + size, count - size
-            waiting = [_cut(joined, slice(size, None), start)]
-    if count:
-        yield _joined(waiting, start)
-
-
-def _joined(blocks: Sequence[Block], start: int) -> Block:
-    X, y, weights = (
-        None if column[0] is None else np.concatenate(column) for column in list(zip(*blocks, strict=True))[:3]
-    )
-    assert X is not None
-    return Block(X, y, weights, start)
-
-
-def _cut(block: Block, rows: slice, start: int) -> Block:
-    y, weights = (None if array is None else array[rows] for array in (block.y, block.weights))
-    return Block(block.X[rows], y, weights, start)

@@ -67,7 +67,7 @@ class ZarrArray(StoredArray):
         """Some rows."""
         with self.reading():
             rows = np.ascontiguousarray(self.array[start:stop])
-        return rows.astype(str) if self.dtype.kind == "U" else rows
+        return np.array(rows.tolist(), dtype=str) if rows.dtype.kind in "OT" else rows
 
     def check(self) -> None:
         """Raise if a chunk is not what it was, or has gone."""
