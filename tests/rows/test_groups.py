@@ -9,6 +9,7 @@ import pytest
 from hyplearn import PoincareLogisticRegression, open_points
 from stored import separated
 
+pytestmark = pytest.mark.filterwarnings("ignore:Writing zarr v2 data")  # AnnData's default, to be changed
 X, Y = separated(12)
 COLUMNS = {
     "kind": pd.Categorical(Y),

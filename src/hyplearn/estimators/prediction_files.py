@@ -74,11 +74,11 @@ def predict_to_file(
     points = _points(estimator, source)
     results = _results(getattr(estimator, method), points, method, verbose)
     first = _plain(next(results), estimator)
-    with replacing(path) as stream:
-        with closing(writers[path.suffix.lower()](stream, first, _column_names(estimator, method, first))) as writer:
-            writer.write(first)
-            for result in results:
-                writer.write(_plain(result, estimator))
+    make, names = writers[path.suffix.lower()], _column_names(estimator, method, first)
+    with replacing(path) as stream, closing(make(stream, first, names)) as writer:
+        writer.write(first)
+        for result in results:
+            writer.write(_plain(result, estimator))
 
 
 def _points(estimator: Any, source: Any) -> PointSource:
