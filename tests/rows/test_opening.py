@@ -1,5 +1,7 @@
 """Every format gives the rows that were stored, whatever the size of blocks, and models that are those of memory."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -193,3 +195,45 @@ def test_arrays_in_memory_need_labels_as_ever():
         PoincareSVC().fit(separated(40)[0])
     with pytest.raises(ValueError, match="requires y to be passed"):
         PoincarePerceptron().fit(separated(40)[0].tolist())
+
+
+@pytest.mark.filterwarnings("ignore:.*were moved onto the largest")
+def test_points_outside_are_moved_where_they_fit_into_memory(tmp_path, monkeypatch):
+    X, y = separated(40)
+    X[3] *= 9
+    points, model = npy(tmp_path, X, y), PoincareSVC(outside="project")
+    np.testing.assert_array_equal(model.fit(points).coef_, PoincareSVC(outside="project").fit(X, y).coef_)
+    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
+    with pytest.raises(ValueError, match=r'taken as they are; got outside="project"'):
+        model.fit(points)
+
+
+@pytest.mark.parametrize("form", sorted(set(FORMATS) - {"blocks"}))
+def test_sources_tell_changed_files_from_the_same(tmp_path, form):
+    X, y = separated(20)
+    before = FORMATS[form](tmp_path, X, y).identity
+    for path in tmp_path.rglob("*"):
+        os.utime(path, ns=(1, 1))
+    names = {"npy": "X.npy", "npz": "points.npz", "parquet": "", "hdf5": "points.h5", "zarr": "points.zarr"}
+    assert open_points(tmp_path / names[form]).identity != before
+
+
+@pytest.mark.filterwarnings("ignore:.*still made mistakes")
+def test_a_perceptron_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, in_blocks):
+    X, y = separated(40)
+    points, stop = parquet(tmp_path, X, y), []
+    options = {"shuffle": False, "max_epochs": 3, "keep": "best", "calibration": None}
+    expected = PoincarePerceptron(**options).fit(points)
+
+    def on_block(rows):
+        stop.append(rows)
+        if len(stop) == 33:
+            raise KeyboardInterrupt
+
+    broken = points.checkpointed(tmp_path / "fit.checkpoint", every=0.0)
+    broken.on_block = on_block
+    with pytest.raises(KeyboardInterrupt):
+        PoincarePerceptron(**options).fit(broken)
+    points.on_block = None
+    resumed = PoincarePerceptron(**options).fit(points.checkpointed(tmp_path / "fit.checkpoint", every=0.0))
+    np.testing.assert_array_equal(resumed.coef_, expected.coef_)

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from hyplearn.estimators import streaming
-from hyplearn.estimators.streaming import keep_feature_names, labelled, unchanged_on_failure
+from hyplearn.estimators.streaming import gathered_if_few, keep_feature_names, labelled, unchanged_on_failure
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
 from hyplearn.reference import STRATEGIES, distinct, reference_point
@@ -51,11 +51,12 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
     def _fit_source(self, points: PointSource) -> Self:
         """Learn from points that are read in blocks; of few numbers as if they had been passed as an array."""
         with unchanged_on_failure(self):
-            data = labelled(self, points)
-            if data.n_rows * points.n_features > streaming.IN_MEMORY:
+            few = gathered_if_few(points) if self.outside == "project" else None
+            data = labelled(self, points) if few is None else None
+            if data is not None and data.n_rows * points.n_features > streaming.IN_MEMORY:
                 self._fit_points(data)
             else:
-                block = points.gathered()
+                block = points.gathered() if few is None else few
                 self.fit(block.X, block.y, sample_weight=block.weights)
                 keep_feature_names(self, points)
         points.finished()

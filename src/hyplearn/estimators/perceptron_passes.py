@@ -87,8 +87,8 @@ class Problems(NamedTuple):
 def visited(data: Labelled, problems: Problems, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
     """One pass of some perceptrons in order; the mistakes of each."""
     with ThreadPoolExecutor(data.threads) as pool:
-        # One block at a time: the next one begins where this one ends.
-        mistakes = data.points.fold(_visit, summed, problems, perceptrons, pool, threads=1)
+        # One block at a time, as the next one begins where this one ends; and never a pass that is only remembered.
+        mistakes = summed(list(data.points.map(_visit, problems, perceptrons, pool, threads=1)))
     return dict(zip(perceptrons, mistakes.tolist(), strict=True))
 
 

@@ -59,6 +59,16 @@ def labelled(estimator: Any, points: PointSource) -> Labelled:
     return Labelled(points, Weighing(classes, factors), totals, census.counts, weights, c, threads)
 
 
+def gathered_if_few(points: PointSource) -> Block | None:
+    """All points, if they are few enough to be read into memory."""
+    numbers = 0
+    for block in points.blocks():
+        numbers += block.X.size
+        if numbers > IN_MEMORY:
+            return None
+    return points.gathered()
+
+
 def keep_feature_names(estimator: Any, points: PointSource) -> None:
     """Remember how the source calls its coordinates."""
     if points.feature_names is not None:

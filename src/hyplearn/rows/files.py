@@ -73,6 +73,11 @@ class StoredArray(ABC):
     def check(self) -> None:
         """Raise if what was read may not be what was stored."""
 
+    @property
+    @abstractmethod
+    def state(self) -> tuple[Any, ...]:
+        """What changes with the files, where there are any."""
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """While a library reads: its errors name the array, and those of a file that was changed say so."""
@@ -142,6 +147,11 @@ class ArrayFile(StoredArray):
         """Raise if the file is not what it was."""
         self.file.check()
 
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """That of the file."""
+        return self.file.state
+
 
 class ArrayPoints(PointSource):
     """Points, labels and weights that can be sliced: arrays in files, in memory, or in a store of chunks.
@@ -171,7 +181,7 @@ class ArrayPoints(PointSource):
     def identity(self) -> tuple[Any, ...]:
         """Shapes and types, and the states of the files."""
         arrays = [array for array in (self.X, self.y, self.weights) if array is not None]
-        states = [(str(array.file.path), *array.file.state) for array in arrays if isinstance(array, ArrayFile)]
+        states = [(array.name, *array.state) for array in arrays if isinstance(array, StoredArray)]
         return *((tuple(array.shape), array.dtype.str) for array in arrays), *states
 
     def blocks(self, first: int = 0) -> Iterator[Block]:

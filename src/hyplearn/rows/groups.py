@@ -38,6 +38,11 @@ class CategoricalArray(StoredArray):
         """Raise if what was read may not be what was stored."""
         self.codes.check()
 
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """That of the codes."""
+        return self.codes.state
+
 
 class Group:
     """Named arrays that lie in one place.

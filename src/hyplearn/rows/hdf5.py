@@ -43,6 +43,11 @@ class Hdf5Array(StoredArray):
         if self.file is not None:
             self.file.check()
 
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """That of the file."""
+        return () if self.file is None else self.file.state
+
 
 def opened_hdf5(path: Path) -> Any:
     """The root group of a file."""

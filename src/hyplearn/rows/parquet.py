@@ -77,6 +77,11 @@ class ParquetPoints(PointSource):
         single = all(str(kind) == "float" for kind in self.columns.types[: self.n_features])
         self.dtype = np.float32 if single else np.float64
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Columns, and the states of the files."""
+        return _described(self.columns), *((str(file.path), *file.state) for file in self.files)
+
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Blocks of the usual size."""
         return regrouped(self._parts(first * self.block_rows), self.block_rows, first * self.block_rows)

@@ -19,14 +19,14 @@ class WatchedFolder:
         self.path = path
         self.state = self._state()
 
-    def _state(self) -> bytes:
+    def _state(self) -> str:
         digest = hashlib.sha256()
         for folder, folders, files in os.walk(self.path):
             folders.sort()
             for name in sorted(files):
                 found = os.stat(os.path.join(folder, name))
                 digest.update(f"{folder}/{name} {found.st_size} {found.st_mtime_ns} {found.st_ino}\n".encode())
-        return digest.digest()
+        return digest.hexdigest()
 
     def check(self) -> None:
         """Raise if a file of the folder is not what it was, or if one is new or gone."""
@@ -75,6 +75,11 @@ class ZarrArray(StoredArray):
             self.watched.check()
         else:
             self._check_chunks()
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """That of the folder or the file."""
+        return () if self.watched is None else (self.watched.state,)
 
     def _check_chunks(self) -> None:
         missing = self.array.nchunks - self.array.nchunks_initialized
