@@ -12,9 +12,11 @@ from hyplearn.estimators import (
     PoincareSecondOrderPerceptron,
     PoincareSVC,
     TangentSpace,
+    predict_to_file,
 )
 from hyplearn.explorer import explore
 from hyplearn.persistence import load, save
+from hyplearn.rows.opening import open_points
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,5 +30,7 @@ __all__ = [
     "TangentSpace",
     "explore",
     "load",
+    "open_points",
+    "predict_to_file",
     "save",
 ]

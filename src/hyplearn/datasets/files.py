@@ -4,19 +4,16 @@ import csv
 import itertools
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
-
-POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
-LABEL_NAMES = ("y", "label", "labels", "target")
-# Not "y", which beside "x" is a coordinate.
-LABEL_COLUMNS = ("label", "labels", "target", "class")
+from hyplearn.rows.columns import Names, choose_columns, damage_named, label_name, listed, points_name
+from hyplearn.rows.parquet import ParquetPoints
 
 # Text is turned into numbers in batches, or it would need many times the memory of the numbers. Columns of text are
 # told from columns of numbers by the first batch.
@@ -25,7 +22,6 @@ BATCH_ROWS = 10_000
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"[+-]?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?")
 
-Names: TypeAlias = str | Sequence[str] | None
 Row: TypeAlias = tuple[int, list[str]]
 
 
@@ -127,38 +123,23 @@ def _as_points(X: Array, path: Path) -> Array:
     return np.ascontiguousarray(X, dtype=np.float32 if X.dtype.kind == "f" and X.dtype.itemsize == 4 else np.float64)
 
 
-@contextmanager
-def _damage_named(path: Path) -> Iterator[None]:
-    """Name the file in whatever its reader finds wrong with it; readers raise a dozen kinds of errors."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        if "Object arrays" in str(error):
-            raise ValueError(
-                f"{path} holds Python objects, and nothing is unpickled.\nSave numbers, or labels as text: astype(str)."
-            ) from None
-        raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a whole copy.") from error
-
-
 def _read_npy(path: Path, points: Names, label: str | None) -> tuple[Array, None]:
     if points is not None or label is not None:
         raise ValueError(
             f"{path} holds one array without a name; got points={points!r}, label={label!r}.\n"
             "Leave them out, or save points and labels together as .npz."
         )
-    with path.open("rb") as file, _damage_named(path):
+    with path.open("rb") as file, damage_named(path):
         return np.load(file, allow_pickle=False), None
 
 
 def _read_npz(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
     with path.open("rb") as file:
-        with _damage_named(path):
+        with damage_named(path):
             archive = np.load(file, allow_pickle=False)
-        name = _points_name(path, archive) if points is None else points
+        name = points_name(path, archive.files, partial(_member, path, archive)) if points is None else points
         X = _member(path, archive, name)
-        label = _label_name(path, archive, str(name)) if label is None else label
+        label = label_name(path, archive.files, str(name)) if label is None else label
         if label is None:
             return X, None
         return X, _as_labels(_member(path, archive, label), len(X), f"{path}, array {label!r},")
@@ -166,38 +147,9 @@ def _read_npz(path: Path, points: Names, label: str | None) -> tuple[Array, Arra
 
 def _member(path: Path, archive: Any, name: Any) -> Array:
     if name not in archive.files:
-        raise ValueError(f"{path} has no array {name!r}; it holds {_listed(archive.files)}.\nName one of these.")
-    with _damage_named(path):
+        raise ValueError(f"{path} has no array {name!r}; it holds {listed(archive.files)}.\nName one of these.")
+    with damage_named(path):
         return np.asarray(archive[name])
-
-
-def _points_name(path: Path, archive: Any) -> str:
-    names = [name for name in POINTS_NAMES if name in archive.files]
-    if not names:
-        members = {name: _member(path, archive, name) for name in archive.files}
-        names = [name for name, array in members.items() if array.ndim == 2 and array.dtype.kind == "f"]
-    return _the_only(names, "points", path, archive.files)
-
-
-def _label_name(path: Path, archive: Any, points: str) -> str | None:
-    if points[:1] in ("x", "X") and (pair := "y" + points[1:]) in archive.files:
-        return pair
-    names = [name for name in LABEL_NAMES if name in archive.files]
-    return _the_only(names, "label", path, archive.files) if names else None
-
-
-def _the_only(names: Sequence[str], role: str, path: Path, present: Sequence[str]) -> str:
-    if len(names) == 1:
-        return names[0]
-    found = "none" if not names else _listed(names)
-    raise ValueError(
-        f"{path} must leave no doubt about its {role}; candidates: {found}, among {_listed(present)}.\nPass {role}=."
-    )
-
-
-def _listed(names: Sequence[str], most: int = 20) -> str:
-    more = "" if len(names) <= most else f" and {len(names) - most} more"
-    return ", ".join(repr(name) for name in names[:most]) + more
 
 
 def _as_labels(y: Array, n: int, source: str) -> Array:
@@ -217,7 +169,7 @@ def _read_text(path: Path, points: Names, label: str | None) -> tuple[Array, Arr
         if not first:
             raise ValueError(f"{path} holds no points: it has no line of numbers.\nWrite it again.")
         texts = {name for j, name in enumerate(names) if not any(_is_number(fields[j]) for _, fields in first)}
-        coordinates, label = _choose_columns(path, names, texts, points, label)
+        coordinates, label = choose_columns(path, names, texts, points, label)
         parts, labels = [], []
         for batch in itertools.chain([first], batches):
             parts.append(_numbers(path, batch, {name: names.index(name) for name in coordinates}))
@@ -261,35 +213,6 @@ def _split_header(rows: list[Row]) -> tuple[list[str], list[Row]]:
     return [str(j) for j in range(len(fields))], rows
 
 
-def _choose_columns(
-    path: Path, names: Sequence[str], texts: Collection[str], points: Names, label: str | None
-) -> tuple[list[str], str | None]:
-    """Columns of coordinates, in order, and the column of labels."""
-    wanted = [points] if isinstance(points, str) else list(points or [])
-    for name in [*wanted, *([] if label is None else [label])]:
-        if names.count(name) != 1:
-            there = "no column" if name not in names else "more than one column"
-            raise ValueError(f"{path} has {there} {name!r}; its columns are {_listed(names)}.\nName others.")
-    if label is None:
-        free = [name for name in names if name not in wanted]
-        candidates = [name for name in free if name in LABEL_COLUMNS] or [name for name in free if name in texts]
-        label = _the_only(candidates, "label", path, names) if candidates else None
-    coordinates = wanted or [name for name in names if name != label and name not in texts]
-    _check_coordinates(path, names, texts, coordinates)
-    return coordinates, label
-
-
-def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str], coordinates: Sequence[str]) -> None:
-    if not coordinates or any(name in texts for name in coordinates):
-        which = _listed([name for name in names if name in texts]) or "any column but the label"
-        raise ValueError(f"{path} holds no numbers in {which}.\nName the columns of coordinates by points=.")
-    if "" in coordinates or len(set(coordinates)) < len(coordinates):
-        raise ValueError(
-            f"{path} has columns of numbers with no name, or with the same: {_listed(coordinates)}.\n"
-            "Name the coordinates by points=, or write the table without its index."
-        )
-
-
 def _is_number(text: str) -> bool:
     # Python reads "1_2" as 12; in a file it is the name of something.
     try:
@@ -331,31 +254,8 @@ def _labels_from_text(texts: Sequence[str]) -> Array:
 
 
 def _read_parquet(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("Reading Parquet needs pyarrow: pip install 'hyplearn[parquet]'.") from error
-    with path.open("rb") as file:
-        with _damage_named(path):
-            table = pq.ParquetFile(file)
-            # Under such names Pandas keeps its row labels.
-            types = [(f.name, f.type) for f in table.schema_arrow if not f.name.startswith("__index_level_")]
-        texts = {name for name, kind in types if not (pa.types.is_floating(kind) or pa.types.is_integer(kind))}
-        coordinates, label = _choose_columns(path, [name for name, _ in types], texts, points, label)
-        with _damage_named(path):
-            table = table.read(columns=coordinates if label is None else [*coordinates, label])
-    X = np.stack([table.column(name).to_numpy() for name in coordinates], axis=1)
-    return X, None if label is None else _parquet_labels(path, table.column(label), label)
-
-
-def _parquet_labels(path: Path, column: Any, name: str) -> Array:
-    if column.null_count:
-        row = column.is_null().to_pylist().index(True)
-        raise ValueError(f"{path}, row {row}, counted from 0, column {name!r}: the label is missing.\nFill it in.")
-    with _damage_named(path):
-        labels = np.array(column.to_pylist())
-    return _as_labels(labels, len(column), f"{path}, column {name!r},")
+    block = ParquetPoints([path], points, label).gathered()
+    return block.X, block.y
 
 
 Reader: TypeAlias = Callable[[Path, Names, str | None], tuple[Array, Array | None]]

@@ -3,6 +3,7 @@
 from hyplearn.estimators.logistic import PoincareLogisticRegression
 from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
 from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
+from hyplearn.estimators.prediction_files import predict_to_file
 from hyplearn.estimators.svc import PoincareSVC
 from hyplearn.estimators.transformers import ExpMap, TangentSpace
 
@@ -14,4 +15,5 @@ __all__ = [
     "PoincareSVC",
     "PoincareSecondOrderPerceptron",
     "TangentSpace",
+    "predict_to_file",
 ]

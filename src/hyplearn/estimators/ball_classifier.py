@@ -9,8 +9,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from hyplearn.estimators import streaming
-from hyplearn.estimators.streaming import keep_feature_names, labelled
+from hyplearn.estimators.streaming import fits_into_memory, keep_feature_names, labelled, unchanged_on_failure
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
 from hyplearn.reference import STRATEGIES, distinct, reference_point
@@ -50,13 +49,13 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_source(self, points: PointSource) -> Self:
         """Learn from points that are read in blocks; of few numbers as if they had been passed as an array."""
-        data = None if streaming.fits_into_memory(points) else labelled(self, points)
-        if data is None or data.n_rows * points.n_features <= streaming.IN_MEMORY:
-            block = points.gathered()
-            self.fit(block.X, block.y, sample_weight=block.weights)
-            keep_feature_names(self, points)
-        else:
-            self._fit_points(data)
+        with unchanged_on_failure(self):
+            if fits_into_memory(points):
+                block = points.gathered()
+                self.fit(block.X, block.y, sample_weight=block.weights)
+                keep_feature_names(self, points)
+            else:
+                self._fit_points(labelled(self, points))
         points.finished()
         return self
 

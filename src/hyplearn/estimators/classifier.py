@@ -1,16 +1,23 @@
 """What all classifiers of the tangent space share: rows seen from reference points, signed distances."""
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.one_vs_rest import OneVsRest
+from hyplearn.estimators.streaming import check_feature_names
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
+from hyplearn.rows.points import Block, PointSource
 from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
+
+
+def _itself(block: Block) -> Block:
+    return block
 
 
 class TangentClassifier(OneVsRest):
@@ -21,6 +28,10 @@ class TangentClassifier(OneVsRest):
 
     coef_: Array
     reference_: Array
+
+    @abstractmethod
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows in order."""
 
     def _check_stream(self, classes: Any, first: bool) -> None:
         """Refuse a stream whose classes are unknown or change, or whose balance would have to be known beforehand."""
@@ -36,6 +47,22 @@ class TangentClassifier(OneVsRest):
                 'class_weight="balanced" is not known before the stream has ended.\n'
                 "Pass a dict of class weights, or sample_weight."
             )
+
+    def _stream(self, points: PointSource, classes: Any) -> Self:
+        """Learn from each block of a source in order; an error leaves the estimator as it was."""
+        learner, names = copy.deepcopy(self), self.__dict__.get("feature_names_in_")
+        check_feature_names(self, points)
+        if names is None and not hasattr(self, "classes_") and points.feature_names is not None:
+            names = np.array(points.feature_names, dtype=object)
+        learner.__dict__.pop("feature_names_in_", None)  # blocks have none, and these were compared
+        for block in points.map(_itself):
+            if block.y is None:
+                raise ValueError(f"{points.name} has no labels.\nName them by open_points(..., label=).")
+            learner.partial_fit(block.X, block.y, classes=classes, sample_weight=block.weights)
+        self.__dict__.update(learner.__dict__)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
 
     def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
         """``√c ⟨z, w⟩ / ‖w‖`` for each problem: the hyperbolic sine of the signed distance, cheap and monotone."""

@@ -161,10 +161,10 @@ class PoincareLogisticRegression(BallClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), memory map, or source of :func:`hyplearn.open_points`
-            Points of the ball. A memory map or a source is read in blocks, in some ten passes.
-        y : array-like of shape (n_samples,)
-            Labels; a source brings its own.
+        X : array-like of shape (n_samples, n_features), or what :func:`hyplearn.open_points` takes or returns
+            Points of the ball. Files, arrays on disk and iterables of blocks are read in blocks, in some ten passes.
+        y : array-like of shape (n_samples,), or name of the labels in a file
+            Labels; a source or an iterable of blocks brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C by row: weight k counts as k copies, weight 0 as absence.
         """

@@ -11,9 +11,21 @@ from sklearn.utils import check_random_state
 
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.classifier import TangentClassifier
+from hyplearn.estimators.perceptron_passes import (
+    Extremes,
+    Learned,
+    Problems,
+    errors_of,
+    extremes,
+    kept_weights,
+    learned_in_passes,
+)
+from hyplearn.estimators.streaming import rows_for_probabilities
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
+from hyplearn.rows.labelled import Labelled
+from hyplearn.rows.opening import point_source
 from hyplearn.solvers.perceptron import (
     EQUAL_WEIGHTS,
     NO_BOUNDS,
@@ -70,38 +82,70 @@ class _PerceptronClassifier(TangentClassifier):
     def _second_order_bound(self, perceptron: Perceptron, normal: Array, sinh_margin: float) -> float:
         return np.nan
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Pass over the data until a pass has no mistake.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Points of the ball.
-        y : array-like of shape (n_samples,)
-            Labels.
+        X : array-like of shape (n_samples, n_features), or what :func:`hyplearn.open_points` takes or returns
+            Points of the ball. What does not fit into memory is read in blocks, a pass over all of them per epoch, and
+            only in order: with ``shuffle=False`` and ``warm_start=False``.
+        y : array-like of shape (n_samples,), or name of the labels in a file
+            Labels; a source or an iterable of blocks brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight k counts as k copies, visited one after the other; weight 0 is absence. The fraction of a
             weight is a last visit with a shortened step.
         """
         self._check_options()
+        if (points := point_source(X, y, sample_weight)) is not None:
+            return self._fit_source(points)
         continued = self.warm_start and hasattr(self, "_perceptrons")
         data = self._labelled_rows(X, y, sample_weight, reset=not continued)
         if not continued:
             self._begin(data)
         with one_blas_thread():
-            learned = list(self._per_problem(data, lambda k, threads: self._learn(data, k, continued)))
-        weights, last_mistakes, epochs, bounds, margins = zip(*learned, strict=True)
-        self.coef_ = np.stack(weights)
-        self.n_iter_ = np.array(epochs)
-        self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
-        self.converged_ = np.array(last_mistakes) == 0
-        self._set_bounds(bounds, margins)
-        if not self.converged_.all():
-            self._warn(np.array(last_mistakes))
+            found = list(self._per_problem(data, lambda k, threads: self._learn(data, k, continued)))
+        learned, bounds, margins = zip(*found, strict=True)
+        self._keep(learned, bounds, margins)
         self._calibrate(data.X, data.y, data.weights, warned=not self.converged_.all())
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def _fit_points(self, data: Labelled) -> None:
+        if self.shuffle or self.warm_start:
+            given = "shuffle=True" if self.shuffle else "warm_start=True"
+            raise ValueError(
+                f"Points that are read in blocks are visited in order, from the start; got {given}.\n"
+                "Pass shuffle=False and warm_start=False, with rows of all classes mixed; or pass an array."
+            )
+        with one_blas_thread():
+            self.reference_ = self._streamed_references(data)
+            self._perceptrons = [self._start(data.points.n_features) for _ in range(self._n_problems)]
+            problems = Problems(data.weighing, self._positives, self.reference_, data.c)
+            learned = learned_in_passes(
+                data, problems, self._perceptrons, max_epochs=self.max_epochs, keep=self.keep, report=self._tell
+            )
+            normals = {k: _unit(found.w) for k, found in enumerate(learned) if not found.mistakes}
+            seen = extremes(data, problems, normals)
+            rows = None if self.calibration is None else rows_for_probabilities(data)
+        ends = [self._end(seen.get(k), normals.get(k), k, continued=False) for k in range(self._n_problems)]
+        bounds, margins = zip(*ends, strict=True)
+        self._keep(learned, bounds, margins)
+        self._forget_calibration()
+        if rows is not None:
+            self._calibrate(*rows, warned=not self.converged_.all())
+
+    def _keep(self, learned: Sequence[Learned], bounds: Sequence[MistakeBounds], margins: Sequence[float]) -> None:
+        """Set the fitted attributes, and warn where mistakes are left."""
+        self.coef_ = np.stack([found.w for found in learned])
+        self.n_iter_ = np.array([found.epochs for found in learned])
+        self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
+        last_mistakes = np.array([found.mistakes for found in learned])
+        self.converged_ = last_mistakes == 0
+        self._set_bounds(bounds, margins)
+        if not self.converged_.all():
+            self._warn(last_mistakes)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit each row once, in order, and learn from it: a stream.
 
         Chunks in order end in the same bits as one pass over the whole, if the reference point is given as an array or
@@ -116,6 +160,8 @@ class _PerceptronClassifier(TangentClassifier):
             All classes that the stream can bring.
         """
         self._check_options()
+        if (points := point_source(X, y, sample_weight)) is not None:
+            return self._stream(points, classes)
         first = not hasattr(self, "_perceptrons")
         self._check_stream(classes, first)
         data = self._labelled_rows(X, y, sample_weight, classes=classes, reset=first)
@@ -146,53 +192,50 @@ class _PerceptronClassifier(TangentClassifier):
         self.reference_ = self._reference_points(data)
         self._perceptrons = [self._start(data.X.shape[1]) for _ in range(self._n_problems)]
 
-    def _learn(self, data: LabelledRows, k: int, continued: bool) -> tuple[Array, int, int, MistakeBounds, float]:
-        """Solve problem k: the weights kept, the mistakes of the last pass, the passes, the bounds and the margin."""
-        rows, y = self._rows(data, k), self._binary_labels(data, k)
-        w, mistakes, epochs = self._passes(rows, y, _or_equal(data.weights), k)
-        if mistakes:
-            return w, mistakes, epochs, NO_BOUNDS, np.nan
-        normal = w / (np.linalg.norm(w) or 1.0)
-        present = slice(None) if data.weights is None else data.weights > 0
-        least = float(np.min((y * (rows @ normal))[present]))
-        copies = data.weights is None or np.all(data.weights == np.round(data.weights))
-        bounds = NO_BOUNDS
-        if least > 0 and copies and not continued:
-            bounds = self._bounds(rows, data.rooms, present, normal, least, k)
-        root = np.sqrt(absolute_curvature(self.curvature))
-        return w, mistakes, epochs, bounds, float(np.arcsinh(root * least) / root)
+    def _learn(self, data: LabelledRows, k: int, continued: bool) -> tuple[Learned, MistakeBounds, float]:
+        """Solve problem k: what became of it, the bounds and the margin."""
+        rows, y, weights = self._rows(data, k), self._binary_labels(data, k), _or_equal(data.weights)
+        learned = self._passes(rows, y, weights, k)
+        if learned.mistakes:
+            return learned, *self._end(None, None, k, continued)
+        normal = _unit(learned.w)
+        seen = Extremes.of(rows, y, data.rooms, weights, normal)
+        return learned, *self._end(seen, normal, k, continued)
 
-    def _passes(self, rows: TangentRows, y: Array, weights: Array, k: int) -> tuple[Array, int, int]:
+    def _passes(self, rows: TangentRows, y: Array, weights: Array, k: int) -> Learned:
         """Pass over the rows of problem k until a pass has no mistake."""
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31)) if self.shuffle else None
         perceptron = self._perceptrons[k]
         best, fewest, mistakes, epoch = perceptron.w.copy(), np.inf, 0, 0
         for epoch in range(1, self.max_epochs + 1):
             mistakes = perceptron.visit(rows, y, weights, rng)
-            if self.verbose:
-                print(f"{type(self).__name__}: {self._positive(k)}, pass {epoch}, {mistakes} mistakes")  # noqa: T201
-            if self.keep == "best" and (errors := _weighted_errors(rows, y, weights, perceptron.w)) < fewest:
+            self._tell(k, epoch, mistakes)
+            if self.keep == "best" and (errors := errors_of(rows, y, weights, perceptron.w)) < fewest:
                 best, fewest = perceptron.w.copy(), errors
             if mistakes == 0:
                 break
-        if self.keep == "best":
-            return best, mistakes, epoch
-        averaged = self.keep == "average" or (self.keep == "auto" and mistakes > 0)
-        return (perceptron.average if averaged else perceptron.w.copy()), mistakes, epoch
+        return Learned(kept_weights(self.keep, perceptron, best, mistakes), mistakes, epoch)
 
-    def _bounds(
-        self, rows: TangentRows, rooms: Array, present: Any, normal: Array, least: float, k: int
-    ) -> MistakeBounds:
-        """Bounds on the updates of problem k, by the hyperplane found, whose least ``⟨y z, normal⟩`` is given."""
+    def _tell(self, k: int, epoch: int, mistakes: int) -> None:
+        if self.verbose:
+            print(f"{type(self).__name__}: {self._positive(k)}, pass {epoch}, {mistakes} mistakes")  # noqa: T201
+
+    def _end(self, seen: Extremes | None, normal: Array | None, k: int, continued: bool) -> tuple[MistakeBounds, float]:
+        """Bounds on the updates of problem k, and its margin, by the hyperplane found; NaN without one."""
+        if seen is None or normal is None:
+            return NO_BOUNDS, np.nan
         root = np.sqrt(absolute_curvature(self.curvature))
-        # base = 1 - cosh ρ, and √c‖z‖ = sinh ρ; √c‖x‖ = √(1 - gap).
-        longest = np.sqrt(np.max((rows.base * (rows.base - 2))[present])) / root
-        radius = np.sqrt(1 - np.min(rooms[present]))
-        return MistakeBounds(
-            data=float((longest / least) ** 2),
-            paper=paper_bound(root * float(np.linalg.norm(rows.p)), radius, np.arcsinh(root * least)),
-            second_order=self._second_order_bound(self._perceptrons[k], normal, least),
+        margin = float(np.arcsinh(root * seen.least) / root)
+        if seen.least <= 0 or not seen.copies or continued:
+            return NO_BOUNDS, margin
+        longest, p = np.sqrt(seen.longest) / root, self.reference_[k]
+        radius = np.sqrt(1 - seen.room)  # √c‖x‖
+        bounds = MistakeBounds(
+            data=float((longest / seen.least) ** 2),
+            paper=paper_bound(root * float(np.linalg.norm(p)), radius, np.arcsinh(root * seen.least)),
+            second_order=self._second_order_bound(self._perceptrons[k], normal, seen.least),
         )
+        return bounds, margin
 
     def _set_bounds(self, bounds: Sequence[MistakeBounds], margins: Any) -> None:
         self.margin_ = np.array(margins)
@@ -216,9 +259,8 @@ def _or_equal(weights: Array | None) -> Array:
     return EQUAL_WEIGHTS if weights is None else weights
 
 
-def _weighted_errors(rows: TangentRows, y: Array, weights: Array, w: Array) -> float:
-    wrong = y * (rows @ w) <= 0
-    return float(wrong.sum() if weights.size == 0 else weights[wrong].sum())
+def _unit(w: Array) -> Array:
+    return w / (np.linalg.norm(w) or 1.0)
 
 
 class PoincarePerceptron(_PerceptronClassifier):

@@ -1,6 +1,7 @@
 """What estimators share where points are read in blocks: the first pass, class weights, samples for probabilities."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 from hyplearn.rows.census import taken_census
+from hyplearn.rows.columns import listed
 from hyplearn.rows.labelled import Labelled
 from hyplearn.rows.memory import uniform
 from hyplearn.rows.points import Block, PointSource
@@ -26,8 +28,11 @@ CALIBRATED_NUMBERS = 2**21
 
 
 def fits_into_memory(points: PointSource) -> bool:
-    """Whether the points are known to be few enough to be read at once."""
-    return points.n_rows is not None and points.n_rows * points.n_features <= IN_MEMORY
+    """Whether the points are few enough to be read at once; where their number is not known, they are counted."""
+    if points.n_rows is not None:
+        return points.n_rows * points.n_features <= IN_MEMORY
+    numbers = 0
+    return all((numbers := numbers + block.X.size) <= IN_MEMORY for block in points.blocks())
 
 
 def labelled(estimator: Any, points: PointSource) -> Labelled:
@@ -66,6 +71,34 @@ def keep_feature_names(estimator: Any, points: PointSource) -> None:
     """Remember how the source calls its coordinates."""
     if points.feature_names is not None:
         estimator.feature_names_in_ = np.array(points.feature_names, dtype=object)
+
+
+def check_feature_names(estimator: Any, points: PointSource) -> None:
+    """Refuse a source that calls its coordinates otherwise than the estimator knows them."""
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and points.feature_names is not None and list(known) != points.feature_names:
+        raise ValueError(
+            f"{points.name} has the coordinates {listed(points.feature_names)}; {type(estimator).__name__} was fitted "
+            f"on {listed(list(known))}.\nName them in that order by open_points(..., points=)."
+        )
+
+
+class InfeasibleError(ValueError):
+    """There is no solution; the fitted attributes prove it."""
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Take back what a fit has set, if it fails for another reason than that there is no solution."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except InfeasibleError:
+        raise
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def _class_factors(class_weight: Any, classes: Array, counts: Array) -> Array:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.progress import Teller, told
-from hyplearn.estimators.streaming import least_heights, points_at, rows_for_probabilities
+from hyplearn.estimators.streaming import InfeasibleError, least_heights, points_at, rows_for_probabilities
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature, check_stopping
 from hyplearn.geometry.arrays import Array
@@ -211,10 +211,11 @@ class PoincareSVC(TangentClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), memory map, or source of :func:`hyplearn.open_points`
-            Points of the ball. A memory map or a source is read in blocks, in a handful of passes per problem.
-        y : array-like of shape (n_samples,)
-            Labels; a source brings its own.
+        X : array-like of shape (n_samples, n_features), or what :func:`hyplearn.open_points` takes or returns
+            Points of the ball. Files, arrays on disk and iterables of blocks are read in blocks, in a handful of passes
+            per problem.
+        y : array-like of shape (n_samples,), or name of the labels in a file
+            Labels; a source or an iterable of blocks brings its own.
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C by row: weight k counts as k copies, weight 0 as absence.
         """
@@ -263,7 +264,7 @@ class PoincareSVC(TangentClassifier):
             self._calibrate(*rows, warned=bool((self.status_ != "optimal").any()))
 
     @available_if(_streams)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """One step of the paper's algorithm on each row, in order: a stream.
 
         N of the algorithm is the number of rows seen so far. A stream has no certificate: ``dual_gap_`` is NaN and
@@ -278,6 +279,8 @@ class PoincareSVC(TangentClassifier):
             All classes that the stream can bring.
         """
         self._check_options()
+        if (points := point_source(X, y, sample_weight)) is not None:
+            return self._stream(points, classes)
         first = not hasattr(self, "classes_")
         self._check_stream(classes, first)
         data = self._labelled_rows(X, y, sample_weight, classes=classes, reset=first)
@@ -470,7 +473,7 @@ class PoincareSVC(TangentClassifier):
         """An error where the hard margin has no solution, a warning where the certificate is not reached."""
         infeasible = np.flatnonzero(self.status_ == "infeasible")
         if infeasible.size:
-            raise ValueError(
+            raise InfeasibleError(
                 f"No geodesic through the reference point separates the classes ({self._names(infeasible)}): the hard "
                 "margin has no solution, and dual_coef_ proves it.\n"
                 "Take a soft margin, such as C=1000, or another reference point."

@@ -1,13 +1,17 @@
 """Arrays in files, read block by block: never mapped, as a file that shrinks would take the process with it."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
+from hyplearn.rows.columns import damage_named
 from hyplearn.rows.points import Block, PointSource
 
 
@@ -25,20 +29,72 @@ class WatchedFile:
             raise FileNotFoundError(f"There is no file {self.path}.\nCheck the path.") from None
         return found.st_size, found.st_mtime_ns, found.st_ino
 
+    def opened(self) -> FileIO:
+        """The file, to read from."""
+        try:
+            return FileIO(self.path)
+        except FileNotFoundError:
+            self.check()
+            raise
+
     def check(self) -> None:
         """Raise if the file is not what it was."""
+        if not self.path.exists():
+            raise FileNotFoundError(f"{self.path} was removed while it was read.\nPut it back and run this again.")
         if self._state() != self.state:
             raise OSError(
-                f"{self.path} was changed while it was read, so no model was made of it.\n"
-                "Run the fit again when nothing writes to the file."
+                f"{self.path} was changed while it was read, so nothing was made of it.\n"
+                "Run this again when nothing writes to the file."
             )
 
 
-class ArrayFile:
+class StoredArray(ABC):
+    """An array outside of memory, of which some rows are read at a time.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    shape : tuple of int
+        Its shape; the first entry is the number of rows.
+    dtype : dtype
+        Type of what is read.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> Array:
+        """Some rows."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise if what was read may not be what was stored."""
+
+    @property
+    @abstractmethod
+    def state(self) -> tuple[Any, ...]:
+        """What changes with the files, where there are any."""
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While a library reads: its errors name the array, and those of a file that was changed say so."""
+        try:
+            with damage_named(self.name):
+                yield
+        except ValueError:
+            self.check()
+            raise
+
+
+class ArrayFile(StoredArray):
     """An array that lies in a file row by row."""
 
     def __init__(self, path: str | os.PathLike[str], dtype: Any, shape: tuple[int, ...], offset: int) -> None:
         self.file, self.dtype, self.shape, self.offset = WatchedFile(path), np.dtype(dtype), shape, offset
+        self.name = str(self.file.path)
         self.row_bytes = self.dtype.itemsize * int(np.prod(shape[1:]))
         needed = offset + shape[0] * self.row_bytes
         if self.file.state[0] < needed:
@@ -48,9 +104,10 @@ class ArrayFile:
             )
 
     @classmethod
-    def npy(cls, path: str | os.PathLike[str]) -> "ArrayFile":
-        """The array of a ``.npy`` file."""
+    def npy(cls, path: str | os.PathLike[str], *, at: int = 0) -> "ArrayFile":
+        """The array of a ``.npy`` file, or of one that is a part of another file and begins there."""
         with WatchedFile(path).path.open("rb") as stream:
+            stream.seek(at)
             try:
                 version = np.lib.format.read_magic(stream)
                 read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -58,8 +115,8 @@ class ArrayFile:
             except ValueError as problem:
                 raise ValueError(f"{path} is no .npy file: {problem}\nWrite it with numpy.save.") from None
             offset = stream.tell()
-        if dtype.hasobject or (fortran and len(shape) > 1):
-            kind = "Python objects" if dtype.hasobject else "columns one after the other"
+        if dtype.hasobject or not shape or (fortran and len(shape) > 1):
+            kind = "Python objects" if dtype.hasobject else "columns one after the other" if shape else "one number"
             raise ValueError(f"{path} holds {kind}, which cannot be read row by row.\nSave numbers or text in C order.")
         return cls(path, dtype, shape, offset)
 
@@ -75,8 +132,8 @@ class ArrayFile:
     def read(self, start: int, stop: int) -> Array:
         """Some rows."""
         out = np.empty((stop - start, *self.shape[1:]), dtype=self.dtype)
-        buffer, place = memoryview(out.data).cast("B"), self.offset + start * self.row_bytes
-        with self.file.path.open("rb", buffering=0) as stream:
+        buffer, place = memoryview(out.reshape(-1).view(np.uint8).data), self.offset + start * self.row_bytes
+        with self.file.opened() as stream:
             stream.seek(place)
             while len(buffer):
                 count = stream.readinto(buffer)
@@ -85,6 +142,15 @@ class ArrayFile:
                     raise OSError(f"{self.file.path} ended {len(buffer)} bytes too early.\nWrite or copy it again.")
                 buffer = buffer[count:]
         return out
+
+    def check(self) -> None:
+        """Raise if the file is not what it was."""
+        self.file.check()
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """That of the file."""
+        return self.file.state
 
 
 class ArrayPoints(PointSource):
@@ -99,7 +165,7 @@ class ArrayPoints(PointSource):
     """
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
-        self.name = str(X.file.path) if isinstance(X, ArrayFile) else name
+        self.name = X.name if isinstance(X, StoredArray) else name
         if len(X.shape) != 2 or X.shape[0] == 0 or X.dtype not in (np.float32, np.float64):
             raise ValueError(
                 f"{self.name} must hold rows of float32 or float64; got shape {tuple(X.shape)}, {X.dtype}.\n"
@@ -115,7 +181,7 @@ class ArrayPoints(PointSource):
     def identity(self) -> tuple[Any, ...]:
         """Shapes and types, and the states of the files."""
         arrays = [array for array in (self.X, self.y, self.weights) if array is not None]
-        states = [(str(array.file.path), *array.file.state) for array in arrays if isinstance(array, ArrayFile)]
+        states = [(array.name, *array.state) for array in arrays if isinstance(array, StoredArray)]
         return *((tuple(array.shape), array.dtype.str) for array in arrays), *states
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
@@ -127,11 +193,11 @@ class ArrayPoints(PointSource):
             assert X is not None
             yield Block(X, y, None if weights is None else weights.astype(np.float64), start)
         for array in (self.X, self.y, self.weights):
-            if isinstance(array, ArrayFile):
-                array.file.check()
+            if isinstance(array, StoredArray):
+                array.check()
 
 
 def _part(array: Any, start: int, stop: int) -> Array:
-    if isinstance(array, ArrayFile):
+    if isinstance(array, StoredArray):
         return array.read(start, stop)
     return np.ascontiguousarray(array[start:stop])

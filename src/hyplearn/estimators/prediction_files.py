@@ -1,0 +1,177 @@
+"""Predictions of points that need not fit into memory, written to a file."""
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from hyplearn.estimators.logistic import SCORED_ROWS
+from hyplearn.estimators.streaming import check_feature_names
+from hyplearn.geometry.arrays import Array
+from hyplearn.rows.opening import opened
+from hyplearn.rows.points import Block, PointSource, read_ahead
+from hyplearn.rows.regrouping import regrouped
+from hyplearn.rows.writing import replacing
+
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+# Seconds between two lines of progress.
+TOLD_EVERY = 5.0
+
+
+def predict_to_file(
+    estimator: Any, source: Any, path: str | os.PathLike[str], *, method: str = "predict", verbose: bool = False
+) -> None:
+    """Predict points block by block, and write what is predicted to a file.
+
+    The numbers are those of the method itself, to the bit. The file appears when it is whole: an error, or a process
+    that is killed, leaves what was there before.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Any that has the method and ``classes_``.
+    source : source of :func:`hyplearn.open_points`, or what that takes
+        The points. Of files with named columns those are read that the estimator was fitted with.
+    path : path
+        ``.npy``
+            An array with a row per point; text becomes text of fixed width.
+        ``.parquet``
+            A row per point. One column is called "prediction", or as the method if that is another; one per class is
+            called as the class. Needs pyarrow.
+    method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, default="predict"
+        What to write.
+    verbose : bool, default=False
+        Whether to print a line every few seconds.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from hyplearn import PoincareSVC, predict_to_file
+    >>> from hyplearn.datasets import make_ball_classification
+    >>> X, y, p, w = make_ball_classification(1000, 2, margin=0.1, random_state=0)
+    >>> svc = PoincareSVC(reference=p).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     points, out = pathlib.Path(folder, "points.npy"), pathlib.Path(folder, "classes.npy")
+    ...     np.save(points, X)
+    ...     predict_to_file(svc, points, out)
+    ...     print(np.array_equal(np.load(out), svc.predict(X)))
+    True
+    """
+    path = Path(path).expanduser()
+    writers: dict[str, Callable[..., Any]] = {".npy": _NpyWriter, ".parquet": _ParquetWriter}
+    if path.suffix.lower() not in writers:
+        raise ValueError(
+            f"Predictions are written to .npy or .parquet; got {str(path)!r}.\nTake one of these suffixes."
+        )
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
+    points = _points(estimator, source)
+    results = _results(getattr(estimator, method), points, method, verbose)
+    first = _plain(next(results), estimator)
+    make, names = writers[path.suffix.lower()], _column_names(estimator, method, first)
+    with replacing(path) as stream, closing(make(stream, first, names)) as writer:
+        writer.write(first)
+        for result in results:
+            writer.write(_plain(result, estimator))
+
+
+def _points(estimator: Any, source: Any) -> PointSource:
+    names = getattr(estimator, "feature_names_in_", None)
+    points = opened(source, None, None, None, None, columns=None if names is None else list(names))
+    check_feature_names(estimator, points)
+    return points
+
+
+def _results(predict: Callable[[Array], Array], points: PointSource, method: str, verbose: bool) -> Iterator[Array]:
+    """What is predicted of blocks whose size changes no bit: a softmax multiplies as many rows at a time."""
+    done, began = 0, time.monotonic()
+    told = began
+    for block in regrouped(read_ahead(points.blocks()), SCORED_ROWS, 0):
+        yield _predicted(predict, block, points)
+        done += len(block.X)
+        if verbose and time.monotonic() - told > TOLD_EVERY:
+            told = time.monotonic()
+            _tell(method, done, told - began)
+    if verbose:
+        _tell(method, done, time.monotonic() - began)
+
+
+def _tell(method: str, rows: int, seconds: float) -> None:
+    print(f"{method}: {rows:,} rows, {rows / max(seconds, 1e-9):,.0f} rows per second")  # noqa: T201
+
+
+def _predicted(predict: Callable[[Array], Array], block: Block, points: PointSource) -> Array:
+    with warnings.catch_warnings():
+        if points.feature_names is not None:  # compared before
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+        try:
+            return predict(block.X)
+        except ValueError as problem:
+            raise ValueError(f"{points.name}, from row {block.start} on: {problem}") from problem
+
+
+def _plain(result: Array, estimator: Any) -> Array:
+    """Labels that are Python's text as text that all blocks hold in the same width."""
+    if result.dtype.kind not in "OU":
+        return result
+    classes = estimator.classes_.tolist()
+    if not all(isinstance(label, str) for label in classes):
+        raise ValueError(f"Labels of several types cannot be written; got classes {classes!r:.80}.\nFit on text.")
+    return result.astype(np.array(classes).dtype)
+
+
+def _column_names(estimator: Any, method: str, first: Array) -> list[str]:
+    if first.ndim == 2:
+        return [str(label) for label in estimator.classes_.tolist()]
+    return ["prediction" if method == "predict" else method]
+
+
+class _NpyWriter:
+    """Rows one after the other; how many there are is filled in at the end, where NumPy leaves room for it."""
+
+    def __init__(self, stream: BinaryIO, first: Array, names: Sequence[str]) -> None:
+        self.stream, self.tail, self.dtype, self.rows = stream, first.shape[1:], first.dtype, 0
+        self._write_header()
+
+    def _write_header(self) -> None:
+        descr = np.lib.format.dtype_to_descr(self.dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": (self.rows, *self.tail)}
+        np.lib.format.write_array_header_1_0(self.stream, header)
+
+    def write(self, result: Array) -> None:
+        self.stream.write(np.ascontiguousarray(result).data)
+        self.rows += len(result)
+
+    def close(self) -> None:
+        self.stream.seek(0)
+        self._write_header()
+
+
+class _ParquetWriter:
+    """A column for one number or label per point, or for each class."""
+
+    def __init__(self, stream: BinaryIO, first: Array, names: Sequence[str]) -> None:
+        try:
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise ImportError("Writing Parquet needs pyarrow: pip install 'hyplearn[parquet]'.") from error
+        self.names = names
+        self.writer = pq.ParquetWriter(stream, self._table(first).schema, write_page_checksum=True)
+
+    def _table(self, result: Array) -> Any:
+        import pyarrow as pa
+
+        columns = [result] if result.ndim == 1 else list(result.T)
+        return pa.table([pa.array(np.ascontiguousarray(column)) for column in columns], names=self.names)
+
+    def write(self, result: Array) -> None:
+        self.writer.write_table(self._table(result))
+
+    def close(self) -> None:
+        self.writer.close()

@@ -1,0 +1,40 @@
+"""Files that appear whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A new file beside ``path`` that takes its place in one step, unless something goes wrong while it is written."""
+    target = Path(path).resolve()
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent}.\nMake it first.")
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{path} is not a regular file, and is not replaced.\nPass another path.")
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with beside.open("x+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last too, where folders can be flushed."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

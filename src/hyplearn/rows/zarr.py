@@ -1,0 +1,108 @@
+"""Arrays of zarr stores: read block by block, and refused where chunks are missing."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+from hyplearn.rows.columns import damage_named
+from hyplearn.rows.files import StoredArray, WatchedFile
+
+
+class WatchedFolder:
+    """A folder whose files must stay as they were when it was opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.state = self._state()
+
+    def _state(self) -> str:
+        digest = hashlib.sha256()
+        for folder, folders, files in os.walk(self.path):
+            folders.sort()
+            for name in sorted(files):
+                found = os.stat(os.path.join(folder, name))
+                digest.update(f"{folder}/{name} {found.st_size} {found.st_mtime_ns} {found.st_ino}\n".encode())
+        return digest.hexdigest()
+
+    def check(self) -> None:
+        """Raise if a file of the folder is not what it was, or if one is new or gone."""
+        try:
+            same = self._state() == self.state
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise OSError(
+                f"{self.path} was changed while it was read, so nothing was made of it.\n"
+                "Run this again when nothing writes to the folder."
+            )
+
+
+class ZarrArray(StoredArray):
+    """An array of a zarr store.
+
+    A chunk that is missing is read as zeros, and one that holds zeros alone is not stored by default; which of the two
+    it is cannot be told, so neither is taken.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        The array.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array, place = array, _place(array.store)
+        self.name = f"{place or 'zarr array'}, /{array.path}"
+        self.shape = array.shape
+        self.dtype = np.dtype(str) if array.dtype.kind in "OT" else array.dtype
+        self.watched: WatchedFolder | WatchedFile | None = None
+        if place is not None:
+            self.watched = WatchedFolder(place / array.path) if place.is_dir() else WatchedFile(place)
+        self._check_chunks()
+
+    def read(self, start: int, stop: int) -> Array:
+        """Some rows."""
+        with self.reading():
+            rows = np.ascontiguousarray(self.array[start:stop])
+        return np.array(rows.tolist(), dtype=str) if rows.dtype.kind in "OT" else rows
+
+    def check(self) -> None:
+        """Raise if a chunk is not what it was, or has gone."""
+        if self.watched is not None:
+            self.watched.check()
+        else:
+            self._check_chunks()
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """That of the folder or the file."""
+        return () if self.watched is None else (self.watched.state,)
+
+    def _check_chunks(self) -> None:
+        missing = self.array.nchunks - self.array.nchunks_initialized
+        if missing:
+            raise ValueError(
+                f"{self.name}: {missing} of {self.array.nchunks} chunks are missing, and would be read as zeros.\n"
+                'Write the array again, with config={"write_empty_chunks": True} if it does hold such zeros.'
+            )
+
+
+def opened_zarr(path: Path) -> Any:
+    """The array or the group of a path."""
+    try:
+        import zarr
+    except ImportError as error:
+        raise ImportError("Reading zarr needs zarr: pip install 'hyplearn[zarr]'.") from error
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.\nCheck the path.")
+    with damage_named(path):
+        return zarr.open(str(path), mode="r")
+
+
+def _place(store: Any) -> Path | None:
+    """The folder or the file of a store on this machine."""
+    place = getattr(store, "root", None) or getattr(store, "path", None)
+    return Path(place) if isinstance(place, (str, os.PathLike)) and Path(place).exists() else None

@@ -1,0 +1,133 @@
+"""Predictions in files are those of memory, and a file is whole or not there."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points, predict_to_file
+from hyplearn.estimators import prediction_files
+from hyplearn.rows import points as rows_of_points
+from stored import FORMATS, npy, parquet, separated
+
+METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
+X, Y = separated(50)
+THREE = np.where(X[:, 1] > 0.3, "lymph nodes", Y)
+MODELS = {
+    "two": PoincareLogisticRegression().fit(X, Y),
+    "three": PoincareLogisticRegression().fit(X, THREE),
+    "svc": PoincareSVC(calibration="training").fit(X, THREE),
+    "object": PoincareLogisticRegression().fit(X, THREE.astype(object)),
+    "whole": PoincareLogisticRegression().fit(X, X[:, 0] > 0),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_files_hold_what_memory_predicts(tmp_path, monkeypatch, name, method):
+    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 14)
+    model, points = MODELS[name], npy(tmp_path, X, Y)
+    expected = getattr(model, method)(X)
+    predict_to_file(model, points, tmp_path / "out.npy", method=method)
+    found = np.load(tmp_path / "out.npy")
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == (expected.dtype if expected.dtype.kind != "O" else np.array(expected.tolist()).dtype)
+    predict_to_file(model, points, tmp_path / "out.parquet", method=method)
+    table = pq.read_table(tmp_path / "out.parquet")
+    columns = [column.to_numpy() for column in table.columns]
+    np.testing.assert_array_equal(columns[0] if expected.ndim == 1 else np.stack(columns, axis=1), expected)
+    one = "prediction" if method == "predict" else method
+    assert table.column_names == ([one] if expected.ndim == 1 else [str(label) for label in model.classes_])
+
+
+def test_many_rows_are_those_of_memory_to_the_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    many = rng.uniform(-0.4, 0.4, (23_456, 5)).astype(np.float32)
+    model = PoincareLogisticRegression("origin").fit(many[:200], rng.integers(4, size=200))
+    np.save(tmp_path / "X.npy", many)
+    predict_to_file(model, tmp_path / "X.npy", tmp_path / "out.npy", method="predict_proba")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), model.predict_proba(many))
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_every_format_is_predicted(tmp_path, form):
+    predict_to_file(MODELS["two"], FORMATS[form](tmp_path, X, Y), tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), MODELS["two"].predict(X))
+
+
+def test_columns_are_those_of_the_fit_in_any_order_beside_others(tmp_path):
+    parquet(tmp_path, X, Y)
+    model = PoincareSVC().fit(tmp_path, "kind")
+    pd.DataFrame({"v": X[:, 1], "age": 7, "a": "x", "b": "y", "u": X[:, 0]}).to_parquet(tmp_path / "new.parquet")
+    predict_to_file(model, tmp_path / "new.parquet", tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), PoincareSVC().fit(X, Y).predict(X))
+    with pytest.raises(ValueError, match=r"has the coordinates 'v', 'u'; PoincareSVC was fitted on 'u', 'v'"):
+        predict_to_file(model, open_points(tmp_path / "new.parquet", points=["v", "u"], label="a"), tmp_path / "o.npy")
+
+
+@pytest.mark.parametrize("suffix", ["npy", "parquet"])
+def test_an_error_leaves_what_was_there(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(prediction_files, "SCORED_ROWS", 10)
+    path = tmp_path / f"out.{suffix}"
+    path.write_text("earlier")
+    outside = X.copy()
+    outside[33] = 2.0
+    with pytest.raises(ValueError, match="from row 30 on: 1 of 10 points lies outside"):
+        predict_to_file(MODELS["two"], open_points([outside[:25], outside[25:]]), path)
+    assert path.read_text() == "earlier"
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_source_that_is_cut_leaves_no_predictions(tmp_path, monkeypatch):
+    monkeypatch.setattr(prediction_files, "SCORED_ROWS", 10)
+    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 20)
+    points = npy(tmp_path, X, Y)
+    predict, calls = MODELS["two"].predict, []
+
+    def cutting(self, rows):
+        calls.append(len(rows))
+        if len(calls) == 2:
+            os.truncate(tmp_path / "X.npy", 200)
+        return predict(rows)
+
+    monkeypatch.setattr(PoincareLogisticRegression, "predict", cutting)
+    with pytest.raises(OSError, match=r"X\.npy was changed while it was read"):
+        predict_to_file(MODELS["two"], points, tmp_path / "out.npy")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["X.npy", "y.npy"]
+
+
+def test_progress_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(prediction_files, "SCORED_ROWS", 25)
+    monkeypatch.setattr(prediction_files, "TOLD_EVERY", -1.0)
+    predict_to_file(MODELS["two"], X, tmp_path / "out.npy", verbose=True)
+    first, _, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("predict: 25 rows, ")
+    assert last.startswith("predict: 50 rows, ")
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "error", "message"),
+    [
+        ("out.csv", {}, ValueError, r"written to \.npy or \.parquet; got '.*out\.csv'"),
+        ("out.npy", {"method": "score"}, ValueError, "method must be one of 'predict'"),
+        ("nowhere/out.npy", {}, FileNotFoundError, "There is no folder .*nowhere"),
+        ("folder.npy", {}, ValueError, "is not a regular file, and is not replaced"),
+    ],
+)
+def test_wrong_targets_are_errors(tmp_path, path, options, error, message):
+    (tmp_path / "folder.npy").mkdir()
+    with pytest.raises(error, match=message):
+        predict_to_file(MODELS["two"], X, tmp_path / path, **options)
+
+
+def test_labels_of_several_types_cannot_be_written(tmp_path):
+    class Mixed:
+        classes_ = np.array(["a", 1], dtype=object)
+
+        def predict(self, X):
+            return np.full(len(X), 1, dtype=object)
+
+    with pytest.raises(ValueError, match="Labels of several types cannot be written"):
+        predict_to_file(Mixed(), X, tmp_path / "out.npy")

@@ -1,0 +1,62 @@
+"""The same labelled points in every format that is read in blocks."""
+
+from pathlib import Path
+
+import numpy as np
+
+from hyplearn import open_points
+
+
+def parquet(folder, X, y):
+    """Three files of several groups of rows, with checksums."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for number, part in enumerate(np.array_split(np.arange(len(X)), 3)):
+        columns = {"u": X[part, 0], "v": X[part, 1], "kind": y[part]}
+        path = Path(folder, f"part-{number}.parquet")
+        pq.write_table(pa.table(columns), path, row_group_size=5, write_page_checksum=True, compression="none")
+    return open_points(Path(folder, "part-*.parquet"), label="kind")
+
+
+def npy(folder, X, y):
+    np.save(Path(folder, "X.npy"), X)
+    np.save(Path(folder, "y.npy"), y)
+    return open_points(Path(folder, "X.npy"), label=Path(folder, "y.npy"))
+
+
+def npz(folder, X, y):
+    np.savez(Path(folder, "points.npz"), X=X, y=y)
+    return open_points(Path(folder, "points.npz"))
+
+
+def hdf5(folder, X, y):
+    import h5py
+
+    with h5py.File(Path(folder, "points.h5"), "w") as file:
+        file.create_dataset("X", data=X, chunks=(6, 2), fletcher32=True)
+        file["y"] = y.astype(object)
+    return open_points(Path(folder, "points.h5"))
+
+
+def zarr(folder, X, y):
+    import zarr
+
+    group = zarr.open_group(str(Path(folder, "points.zarr")), mode="w")
+    group.create_array("X", data=X, chunks=(6, 2))
+    group.create_array("y", data=np.searchsorted(np.unique(y), y) + 1, chunks=(6,))
+    return open_points(Path(folder, "points.zarr"))
+
+
+def blocks(folder, X, y):
+    return open_points([(X[i : i + 7], y[i : i + 7]) for i in range(0, len(X), 7)])
+
+
+FORMATS = {one.__name__: one for one in (parquet, npy, npz, hdf5, zarr, blocks)}
+
+
+def separated(n=40, dtype=np.float64, seed=0):
+    """Points of the disk in two classes, mixed."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-0.6, 0.6, (n, 2)).astype(dtype)
+    return X, np.where(X[:, 0] + 0.1 * rng.standard_normal(n) > 0, "blood", "nerve")
