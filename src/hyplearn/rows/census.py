@@ -8,7 +8,7 @@ import numpy as np
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import describe_outside
 from hyplearn.geometry.kernels import gaps
-from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.points import Block, PointSource, check_shapes
 
 # Range of whole numbers up to which they are counted instead of sorted.
 FEW_VALUES = 2**16
@@ -59,17 +59,8 @@ def _coded(y: Array) -> tuple[Array, Array]:
 
 
 def _check(block: Block, name: str, n_features: int, c: float) -> None:
-    X, y, weights = block.X, block.y, block.weights
-    if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
-        raise ValueError(
-            f"{name}: from row {block.start} on a block has shape {X.shape} and type {X.dtype}, the first one "
-            f"{n_features} columns.\nEvery block must hold float32 or float64 rows of the same width."
-        )
-    if y is None or y.shape != (len(X),):
-        got = "no labels" if y is None else f"labels of shape {y.shape}"
-        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.")
-    if weights is not None and (weights.shape != (len(X),) or not np.all((weights >= 0) & (weights < np.inf))):
-        raise ValueError(f"{name}: the weights of the rows from {block.start} on must be finite and not negative.")
+    check_shapes(block, name, n_features)
+    X = block.X
     rooms = gaps(X, c)
     if np.all(rooms > 0):
         return

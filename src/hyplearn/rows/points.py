@@ -123,7 +123,10 @@ class PointSource(ABC):
 
     def gathered(self) -> Block:
         """All points in memory."""
-        blocks = list(self.blocks())
+        blocks = []
+        for block in self.blocks():
+            check_shapes(block, self.name, self.n_features)
+            blocks.append(block)
         y, weights = ([getattr(block, name) for block in blocks] for name in ("y", "weights"))
         return Block(
             np.concatenate([block.X for block in blocks]),
@@ -131,6 +134,21 @@ class PointSource(ABC):
             None if weights[0] is None else np.concatenate(weights),
             0,
         )
+
+
+def check_shapes(block: Block, name: str, n_features: int) -> None:
+    """Refuse a block of another width, and labels or weights that are not one for each of its rows."""
+    X, y, weights = block.X, block.y, block.weights
+    if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
+        raise ValueError(
+            f"{name}: from row {block.start} on a block has shape {X.shape} and type {X.dtype}, the first one "
+            f"{n_features} columns.\nEvery block must hold float32 or float64 rows of the same width."
+        )
+    if y is None or y.shape != (len(X),):
+        got = "no labels" if y is None else f"labels of shape {y.shape}"
+        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.")
+    if weights is not None and (weights.shape != (len(X),) or not np.all((weights >= 0) & (weights < np.inf))):
+        raise ValueError(f"{name}: the weights of the rows from {block.start} on must be finite and not negative.")
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
