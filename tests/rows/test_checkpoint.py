@@ -15,7 +15,7 @@ from hyplearn import PoincareLogisticRegression, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import streaming
 from hyplearn.rows import points
-from hyplearn.rows.checkpoint import MAGIC, digest, read_state, write_state
+from hyplearn.rows.checkpoint import MAGIC, State, digest, read_state, write_state
 from hyplearn.rows.files import ArrayFile, ArrayPoints
 
 
@@ -119,6 +119,15 @@ def test_a_checkpoint_of_data_that_were_changed_is_refused(folder):
     np.save(folder / "y.npy", -y)
     with pytest.raises(ValueError, match="belongs to other data, or these were changed"):
         source(folder).checkpointed(path)
+
+
+def test_a_checkpoint_with_other_labels_in_memory_is_refused(folder):
+    X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
+    path = folder / "fit.checkpoint"
+    write_state(State(ArrayPoints(X, y).identity), path)
+    ArrayPoints(X.copy(), y.copy()).checkpointed(path)
+    with pytest.raises(ValueError, match="belongs to other data"):
+        ArrayPoints(X, np.where(np.arange(len(y)) == 7, -y, y)).checkpointed(path)
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other"])

@@ -254,7 +254,7 @@ def _labels_from_text(texts: Sequence[str]) -> Array:
 
 
 def _read_parquet(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
-    block = ParquetPoints([path], points, label).gathered()
+    block = ParquetPoints([path], points, label).gathered(labelled=False)
     return block.X, block.y
 
 

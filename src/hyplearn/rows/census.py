@@ -59,7 +59,7 @@ def _coded(y: Array) -> tuple[Array, Array]:
 
 
 def _check(block: Block, name: str, n_features: int, c: float) -> None:
-    check_shapes(block, name, n_features)
+    check_shapes(block, name, n_features, labelled=True)
     X = block.X
     rooms = gaps(X, c)
     if np.all(rooms > 0):

@@ -1,6 +1,7 @@
 """Arrays in files, read block by block: never mapped, as a file that shrinks would take the process with it."""
 
 import os
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -179,10 +180,9 @@ class ArrayPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Shapes and types, and the states of the files."""
+        """Shapes and types, the states of the files, and checksums of what is in memory."""
         arrays = [array for array in (self.X, self.y, self.weights) if array is not None]
-        states = [(array.name, *array.state) for array in arrays if isinstance(array, StoredArray)]
-        return *((tuple(array.shape), array.dtype.str) for array in arrays), *states
+        return tuple((tuple(array.shape), array.dtype.str, _state(array)) for array in arrays)
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Blocks of the usual size."""
@@ -195,6 +195,16 @@ class ArrayPoints(PointSource):
         for array in (self.X, self.y, self.weights):
             if isinstance(array, StoredArray):
                 array.check()
+
+
+def _state(array: Any) -> tuple[Any, ...]:
+    """What changes with the contents of an array; of one that is handed over by its store, nothing is known."""
+    if isinstance(array, StoredArray):
+        return (array.name, *array.state)
+    if not isinstance(array, np.ndarray):
+        return ()
+    plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
+    return (zlib.crc32(plain.view(np.uint8).data),)
 
 
 def _part(array: Any, start: int, stop: int) -> Array:

@@ -121,11 +121,11 @@ class PointSource(ABC):
     def finished(self) -> None:  # noqa: B027, most sources remember nothing
         """Called at the end of a fit: nothing needs to be remembered any more."""
 
-    def gathered(self) -> Block:
-        """All points in memory."""
-        blocks = []
+    def gathered(self, *, labelled: bool = True) -> Block:
+        """All points in memory; labels need not be there if ``labelled`` is false."""
+        blocks: list[Block] = []
         for block in self.blocks():
-            check_shapes(block, self.name, self.n_features)
+            check_shapes(block, self.name, self.n_features, labelled=labelled)
             blocks.append(block)
         y, weights = ([getattr(block, name) for block in blocks] for name in ("y", "weights"))
         return Block(
@@ -136,7 +136,7 @@ class PointSource(ABC):
         )
 
 
-def check_shapes(block: Block, name: str, n_features: int) -> None:
+def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
     """Refuse a block of another width, and labels or weights that are not one for each of its rows."""
     X, y, weights = block.X, block.y, block.weights
     if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
@@ -144,7 +144,7 @@ def check_shapes(block: Block, name: str, n_features: int) -> None:
             f"{name}: from row {block.start} on a block has shape {X.shape} and type {X.dtype}, the first one "
             f"{n_features} columns.\nEvery block must hold float32 or float64 rows of the same width."
         )
-    if y is None or y.shape != (len(X),):
+    if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
         raise ValueError(f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.")
     if weights is not None and (weights.shape != (len(X),) or not np.all((weights >= 0) & (weights < np.inf))):
