@@ -103,7 +103,7 @@ def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _walk(X, v, u, length, target):  # type: ignore[no-untyped-def]
-    """Write into row ``target`` the point at a distance from row v in direction u: ``x + g τ m / ‖m‖²``, m = u + τ x."""
+    """Write the point at a distance from row v in direction u into a row: ``x + g τ m / ‖m‖²`` with ``m = u + τ x``."""
     tau = math.tanh(length / 2.0)
     square = 0.0
     for j in range(X.shape[1]):

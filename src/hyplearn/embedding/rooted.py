@@ -144,7 +144,8 @@ def _from_mapping(parents: Mapping[Any, Any], edge_lengths: Any) -> tuple[list[A
     for node, parent in parents.items():
         if parent is not None and parent not in place:
             raise ValueError(
-                f"The parent {parent!r} of {node!r} is not a node itself.\nAdd it, with its own parent; the root has None."
+                f"The parent {parent!r} of {node!r} is not a node itself.\n"
+                "Add it with its own parent; the root has None."
             )
     rows = [-1 if parent is None else place[parent] for parent in parents.values()]
     if edge_lengths is not None:

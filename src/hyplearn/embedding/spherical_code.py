@@ -13,9 +13,9 @@ REPULSION_POWER = 8
 
 
 def spherical_code(n: int, d: int) -> Array:
-    """n points of the unit sphere of R^d, well apart, the same on every call.
+    """Points of the unit sphere of R^d, n of them, well apart, the same on every call.
 
-    In the plane evenly spaced angles. In more dimensions a regular simplex for up to d + 1 points and the cross-polytope
+    In the plane evenly spaced angles. In more dimensions a regular simplex for up to d + 1 points, the cross-polytope
     for up to 2d, which are optimal (Rankin, 1955); for more, a lattice of equal shares of the sphere, on S² the
     Fibonacci lattice, whose points then repel one another if they are few. The hypercube codes of Sala et al. (2018)
     have a length that is a power of two and no use below 2d points, where most nodes of a tree are.
@@ -44,7 +44,7 @@ def _simplex(n: int, d: int) -> Array:
     """The n corners of a regular simplex about the origin, one after another by their products of -1/(n-1)."""
     corners = np.zeros((n, d))
     for i in range(min(n, d)):
-        corners[i, i] = np.sqrt(max(0.0, 1 - corners[i, :i] @ corners[i, :i]))
+        corners[i, i] = np.sqrt(max(0.0, 1 - float(corners[i, :i] @ corners[i, :i])))
         if corners[i, i] > 0:
             for j in range(i + 1, n):
                 corners[j, i] = (-1 / (n - 1) - corners[i, :i] @ corners[j, :i]) / corners[i, i]

@@ -13,7 +13,6 @@ from hyplearn.embedding.rooted import RootedTree, read_tree
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import absolute_curvature
 
-
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
 # Enough to tell spreads apart, at a fraction of the time of the final measurement.
 SEARCH_PAIRS = 200_000
@@ -196,7 +195,7 @@ def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: floa
         free = scale_of_free_branches(tree, d)
         needed = digits_needed(tree.depths[1:], tree.lengths[1:], free, d)
         raise ValueError(
-            f"{same.size} nodes fall onto others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. For its "
-            f"branches to stay apart this tree needs scale {free:.4g}, which takes floats of {needed} binary digits; "
-            f"float64 has {DIGITS}.\nTake more components, a larger scale if you chose it, or cut the tree."
+            f"{same.size} nodes fall onto others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. For "
+            f"its branches to stay apart this tree needs scale {free:.4g}, which takes floats of {needed} binary "
+            f"digits; float64 has {DIGITS}.\nTake more components, a larger scale if you chose it, or cut the tree."
         )
