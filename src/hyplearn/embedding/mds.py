@@ -168,9 +168,9 @@ class HyperbolicMDS(BaseEstimator):
         c = -self.curvature_
         _check_longest(D, c)
         scaled = np.sqrt(c) * D
-        return (place(scaled, self._points, self._relative) if self.refine else self._hydra.extended(scaled)) / np.sqrt(
-            c
-        )
+        if self.refine:
+            return place(scaled, self._points, self._relative) / np.sqrt(c)
+        return self._hydra.extended(scaled) / np.sqrt(c)
 
     @property
     def _relative(self) -> bool:
