@@ -227,6 +227,8 @@ def test_directed_graphs_are_refused():
     networkx = pytest.importorskip("networkx")
     with pytest.raises(ValueError, match="directed"):
         HyperbolicMDS().fit(networkx.DiGraph([(0, 1), (1, 2)]))
+    with pytest.raises(ValueError, match="several edges between two nodes"):
+        HyperbolicMDS().fit(networkx.MultiGraph([(0, 1), (0, 1), (1, 2)]))
     graph = networkx.path_graph(3)
     graph.add_node("b")
     with pytest.raises(ValueError, match="2 parts, the smallest with 'b'"):

@@ -112,6 +112,8 @@ def _long_sides(D, i, j, k):  # type: ignore[no-untyped-def]
 def _adjacency(graph: Any, labels: list[Any]) -> Any:
     if graph.is_directed():
         raise ValueError("Distances along directed edges are not symmetric.\nPass graph.to_undirected().")
+    if graph.is_multigraph():
+        raise ValueError("The graph may have several edges between two nodes.\nPass networkx.Graph(graph).")
     place = {node: row for row, node in enumerate(labels)}
     triples = [(place[u], place[v], float(w)) for u, v, w in graph.edges(data="weight", default=1.0) if u != v]
     u, v, w = (np.array(column) for column in zip(*triples, strict=True)) if triples else (np.zeros(0, int),) * 3

@@ -119,7 +119,7 @@ class TreeEmbedding(BaseEstimator):
         scale = self._scale(tree, c)
         lengths = np.sqrt(c) * scale * tree.lengths
         points, spread = self._place(tree, lengths)
-        _check_apart(tree, points, labels, scale)
+        _check_apart(tree, points, labels, scale, c)
         distortion = measure(tree, points, lengths)
         self.embedding_ = np.empty_like(points)
         self.embedding_[tree.rows] = points / np.sqrt(c)
@@ -185,7 +185,7 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < np.inf
 
 
-def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: float) -> None:
+def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: float, c: float) -> None:
     """Nodes of different branches may still meet, if edges are too short for so many neighbours."""
     order = np.lexsort(points.T)
     same = np.flatnonzero(np.all(points[order[1:]] == points[order[:-1]], axis=1))
@@ -196,6 +196,6 @@ def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: floa
         needed = digits_needed(tree.depths[1:], tree.lengths[1:], free, d)
         raise ValueError(
             f"{same.size} nodes fall onto others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. For "
-            f"its branches to stay apart this tree needs scale {free:.4g}, which takes floats of {needed} binary "
+            f"its branches to stay apart this tree needs scale {free / np.sqrt(c):.4g}, which takes floats of {needed} binary "
             f"digits; float64 has {DIGITS}.\nTake more components, a larger scale if you chose it, or cut the tree."
         )
