@@ -197,5 +197,5 @@ def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: floa
         raise ValueError(
             f"{same.size} nodes fall onto others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. For "
             f"its branches to stay apart this tree needs scale {free / np.sqrt(c):.4g}, which takes floats of {needed} "
-            f"binary digits; float64 has {DIGITS}.\nTake more components, a larger scale if you chose it, or cut the tree."
+            f"binary digits; float64 has {DIGITS}.\nTake more components or a larger scale, or cut the tree."
         )
