@@ -36,7 +36,8 @@ from hyplearn.geometry import pairwise_distance
 VERDICT = """Of the trees, "doubling" is made for this question, as gensim is, and TreeEmbedding with it is ahead of
 gensim in both dimensions, in a hundredth of its CPU time. With unit edges it is ahead in the disk alone: in 5-D gensim
 is better. HyperbolicMDS keeps distances, of which those between far leaves weigh most, not the ranks of the nearest:
-its MAP is behind gensim's, its mean rank too but in the disk. The clock's seconds are those of a machine busy with other work; CPU seconds count."""
+its MAP is behind gensim's, its mean rank ahead in the disk alone. The clock's seconds are those of a machine busy with
+other work; CPU seconds count."""
 COLUMNS = ("method", "tree", "dimensions", "mean rank", "MAP", "distortion", "seconds", "CPU seconds")
 
 
