@@ -70,6 +70,7 @@ reproduce-full: install ## the same in the paper's sizes, with all comparisons: 
 	@$(BIN)/python experiments/figures.py
 	@$(BIN)/python experiments/reference_points.py
 	@$(BIN)/python experiments/comparison.py
+	@$(BIN)/python experiments/embedding.py
 	@$(BIN)/python experiments/synthetic.py --full
 	@$(BIN)/python experiments/claims.py --full
 

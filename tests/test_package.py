@@ -42,6 +42,7 @@ del sys.modules["pandas"]
 before = set(sys.modules)
 import hyplearn, hyplearn.geometry, hyplearn.tangent, hyplearn.reference, hyplearn.datasets, hyplearn.plotting
 import hyplearn.persistence
+import hyplearn.embedding
 print([name for name in {OPTIONAL} if name in set(sys.modules) - before])
 """
     assert run(code).strip() == "[]"

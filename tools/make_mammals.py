@@ -1,4 +1,4 @@
-r"""Make ``mammals.csv``: the mammals of WordNet 3.0, a tree in the Poincaré disk, labelled by order.
+"""Make ``mammals.csv``: the mammals of WordNet 3.0, a tree in the Poincaré disk, labelled by order.
 
 Run from the root of the checkout, with the nouns of WordNet 3.0 (Debian: ``apt-get install wordnet-base``)::
 
@@ -20,28 +20,22 @@ The labels
     yearling) and in small orders (elephants, sea cows, monotremes).
 
 The points
-    The root is the origin and every edge has hyperbolic length 1, so a tree distance is a count of edges and the
-    hyperbolic distance never exceeds it. A node owns a wedge of the directions at its point, bisected by the direction
-    away from its parent; the root owns all of them. The children share out their parent's wedge, each in proportion to
-    its number of leaves to the power 0.7, and stand on the bisectors of their shares. A child's own wedge ends in the
-    same ideal points as its share: one edge of length :math:`\ell` farther out, a half-angle :math:`h` has opened to
-
-    .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
-
-    So wedges are nested, subtrees never meet, and no two edges cross.
+    ``hyplearn.embedding.TreeEmbedding`` with ``layout="wedges"``: the root is the origin and every edge has hyperbolic
+    length 1, so a tree distance is a count of edges and the hyperbolic distance never exceeds it. Children share out
+    their parent's wedge of directions in proportion to their numbers of leaves to the power 0.7. Wedges are nested,
+    subtrees never meet, and no two edges cross.
 
 The bytes
-    Mathematical libraries disagree in the last digit of tan and pow. Their results are rounded to nine decimals before
-    use; what follows is +, −, ×, ÷ and √, which IEEE 754 fixes. The same file comes out everywhere.
+    The layout rounds what mathematical libraries disagree in. The same file comes out everywhere.
 """
 
 import csv
-import math
 import sys
 from collections import Counter, deque
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+from hyplearn.embedding import TreeEmbedding
 
 ROOT = ["mammal", "mammalian"]
 ORDERS = {
@@ -59,15 +53,6 @@ ORDERS = {
     "rodent": "rodents",
 }
 OTHER = "other"
-
-# With power 1 the small orders get slivers, with 0 the dogs get no more room than the aardvark. Between 0.5 and 0.8 the
-# distortion of tree distances hardly changes; 0.7 fills the disk best.
-SHARE_POWER = 0.7
-EXP_EDGE = math.e  # exp of the edge's length, 1
-TANH_HALF_EDGE = (EXP_EDGE - 1) / (EXP_EDGE + 1)
-DECIMALS = 9
-
-Vector = tuple[float, float]
 
 
 class Synset(NamedTuple):
@@ -133,91 +118,14 @@ def label(names: list[str], parents: list[int]) -> list[str]:
     return labels
 
 
-def list_children(parents: list[int]) -> list[list[int]]:
-    """List the children of each node, in row order."""
-    children: list[list[int]] = [[] for _ in parents]
-    for row, parent in enumerate(parents[1:], start=1):
-        children[parent].append(row)
-    return children
-
-
-def count_leaves(children: list[list[int]]) -> list[int]:
-    """Count the leaves below each node; a leaf counts itself."""
-    leaves = [0] * len(children)
-    for row in reversed(range(len(children))):
-        leaves[row] = sum(leaves[child] for child in children[row]) or 1
-    return leaves
-
-
-def embed(parents: list[int]) -> list[Vector]:
-    """Place the tree in the disk, the root at the origin, as "The points" above describes."""
-    children = list_children(parents)
-    shares = [count**SHARE_POWER for count in count_leaves(children)]
-    points, outward, wedges = [(0.0, 0.0)], [(1.0, 0.0)], [math.pi]
-    # Breadth-first rows: the children of row 0, of row 1, ... are the rows 1, 2, 3, ..., so appending keeps the order.
-    for row, siblings in enumerate(children):
-        for angle, half in split(wedges[row], [shares[child] for child in siblings]):
-            direction = turn(outward[row], angle)
-            point = mobius_add(points[row], scale(TANH_HALF_EDGE, direction))
-            points.append(point)
-            outward.append(unit(scale(-1, mobius_add(scale(-1, point), points[row]))))
-            wedges.append(2 * math.atan(EXP_EDGE * math.tan(half / 2)))
-    return points
-
-
-def split(half: float, shares: list[float]) -> list[tuple[float, float]]:
-    """Share out the wedge from ``-half`` to ``half``: the bisector and the half-angle of each part."""
-    total = sum(shares)
-    halves = [half * share / total for share in shares]
-    ends = [-half]
-    for part in halves:
-        ends.append(ends[-1] + 2 * part)
-    return [((start + end) / 2, part) for (start, end), part in zip(pairwise(ends), halves, strict=True)]
-
-
-def turn(u: Vector, angle: float) -> Vector:
-    r"""Turn ``u`` by the angle whose half has the tangent :math:`t`, rounded.
-
-    .. math:: (\cos, \sin) = \left( \tfrac{1 - t^2}{1 + t^2}, \tfrac{2t}{1 + t^2} \right)
-    """
-    t = round(math.tan(angle / 2), DECIMALS)
-    cos, sin = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
-    return (cos * u[0] - sin * u[1], sin * u[0] + cos * u[1])
-
-
-def mobius_add(x: Vector, y: Vector) -> Vector:
-    r"""Möbius addition, with no cancellation in the denominator.
-
-    .. math:: x \oplus y = \frac{(1 - \|x\|^2) \, t + \|t\|^2 x}{(1 - \|x\|^2)(1 - \|y\|^2) + \|t\|^2}, \quad t = x + y
-    """
-    t = (x[0] + y[0], x[1] + y[1])
-    gap_x, gap_y, square = 1 - dot(x, x), 1 - dot(y, y), dot(t, t)
-    denominator = gap_x * gap_y + square
-    return ((gap_x * t[0] + square * x[0]) / denominator, (gap_x * t[1] + square * x[1]) / denominator)
-
-
-def scale(r: float, x: Vector) -> Vector:
-    """Multiply by a number."""
-    return (r * x[0], r * x[1])
-
-
-def unit(x: Vector) -> Vector:
-    """Divide by the norm."""
-    return scale(1 / math.sqrt(dot(x, x)), x)
-
-
-def dot(x: Vector, y: Vector) -> float:
-    """Euclidean inner product."""
-    return x[0] * y[0] + x[1] * y[1]
-
-
 def make(source: Path, target: Path) -> None:
     """Write the csv file ``target`` from WordNet's ``source``."""
     synsets = read_synsets(source)
     offsets, parents = visit(synsets, find_root(synsets))
     names = number_repeats([synsets[offset].lemmas[0] for offset in offsets])
     labels = label(names, parents)
-    rows = zip(names, parents, labels, embed(parents), strict=True)
+    points = TreeEmbedding(layout="wedges", scale=1.0).fit_transform(parents).tolist()
+    rows = zip(names, parents, labels, points, strict=True)
     with target.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["name", "parent", "order", "x0", "x1"])

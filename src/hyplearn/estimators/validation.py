@@ -1,6 +1,5 @@
 """The border of the estimators: curvature, points inside the ball, and what to do with those outside."""
 
-import numbers
 import warnings
 from typing import Any, NamedTuple
 
@@ -9,18 +8,11 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from hyplearn.geometry.arrays import Array
+
+# The border of estimators begins with the curvature, and their users take it from here.
+from hyplearn.geometry.border import absolute_curvature as absolute_curvature
 from hyplearn.geometry.border import describe_outside, pull_inside
 from hyplearn.geometry.kernels import gaps, offsets
-
-
-def absolute_curvature(curvature: object) -> float:
-    """``c = -curvature``, or an error if that is not positive."""
-    if isinstance(curvature, numbers.Real) and not isinstance(curvature, bool) and -np.inf < float(curvature) < 0:
-        return -float(curvature)
-    raise ValueError(
-        f"curvature must be a negative number, the sectional curvature of hyperbolic space; got {curvature!r}.\n"
-        "For the ball of radius 1 pass curvature=-1.0; for radius r pass curvature=-1/r**2."
-    )
 
 
 class BallRows(NamedTuple):

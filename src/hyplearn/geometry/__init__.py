@@ -26,6 +26,7 @@ from hyplearn.geometry.mean import frechet_mean
 from hyplearn.geometry.models import (
     ball_to_hyperboloid,
     ball_to_klein,
+    half_space_to_ball,
     hyperboloid_to_ball,
     hyperboloid_to_klein,
     klein_to_ball,
@@ -46,6 +47,7 @@ __all__ = [
     "gap",
     "geodesic",
     "graham_scan",
+    "half_space_to_ball",
     "hull_midpoint",
     "hull_vertices",
     "hyperboloid_to_ball",

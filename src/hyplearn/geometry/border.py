@@ -70,6 +70,16 @@ def check_c(c: object) -> float:
     )
 
 
+def absolute_curvature(curvature: object) -> float:
+    """``c = -curvature``, or an error if that is not positive."""
+    if isinstance(curvature, numbers.Real) and not isinstance(curvature, bool) and -np.inf < float(curvature) < 0:
+        return -float(curvature)
+    raise ValueError(
+        f"curvature must be a negative number, the sectional curvature of hyperbolic space; got {curvature!r}.\n"
+        "For the ball of radius 1 pass curvature=-1.0; for radius r pass curvature=-1/r**2."
+    )
+
+
 def as_vectors(x: ArrayLike, name: str) -> Array:
     """Finite float64 coordinates, contiguous, with at least one axis."""
     vectors = _as_reals(x, name)

@@ -1,4 +1,4 @@
-"""Three models of one space: the Poincaré ball, the hyperboloid and the Klein ball.
+"""Models of one space: the Poincaré ball, the hyperboloid, the Klein ball, and the half-space as it comes in.
 
 The hyperboloid is ``{X : [X, X] = -1, X⁰ > 0}`` with the Minkowski product ``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``, whatever the
 curvature; X⁰ is the first coordinate. The Klein ball has the Poincaré ball's radius ``1/√c``; its geodesics are
@@ -86,6 +86,36 @@ def hyperboloid_to_klein(X: Points, *, c: float = 1.0) -> Array:
     """
     _check_on_hyperboloid(X)
     return X[..., 1:] / (np.sqrt(c) * X[..., :1])
+
+
+@border("Y", into_ball=True)
+def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
+    r"""Points of the ball for points of the half-space, whose last coordinate t is positive.
+
+    .. math:: (u, t) \mapsto \frac{1}{\sqrt c} \frac{(2u,\; \|u\|^2 + t^2 - 1)}{\|u\|^2 + (1 + t)^2}
+
+    Distances in the half-space are :math:`\tfrac{2}{\sqrt c} \operatorname{arsinh}(\|y - y'\| / 2\sqrt{t t'})`; its
+    point :math:`(0, 1)` becomes the origin.
+
+    Examples
+    --------
+    >>> from hyplearn.geometry import half_space_to_ball
+    >>> half_space_to_ball([[0.0, 1.0], [0.0, 3.0]])
+    array([[0. , 0. ],
+           [0. , 0.5]])
+    """
+    u, t = Y[..., :-1], Y[..., -1:]
+    if not np.all(t > 0):
+        heights = np.ravel(t)
+        row = int(np.argmin(heights))
+        raise ValueError(
+            f"{np.count_nonzero(~(heights > 0))} of {heights.size} rows do not lie in the half-space; the worst is row "
+            f"{row} with last coordinate {heights[row]:.6g}.\nThe height, which is positive, comes last."
+        )
+    square = np.sum(u**2, axis=-1, keepdims=True)
+    # t² - 1 as a product: nothing is lost about t = 1.
+    top = np.concatenate([2 * u, square + (t - 1) * (t + 1)], axis=-1)
+    return top / (np.sqrt(c) * (square + (1 + t) ** 2))
 
 
 def _check_on_hyperboloid(X: Array) -> None:

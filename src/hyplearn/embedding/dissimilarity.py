@@ -1,0 +1,149 @@
+"""Matrices of distances, given or found along a graph's edges; what cannot be one is refused here."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components, shortest_path
+
+from hyplearn.geometry.arrays import Array
+
+# Up to so many points all triangles are looked at, of more points so many of them.
+ALL_TRIANGLES = 300
+TRIANGLES = 1_000_000
+# Rounding of somebody else's computation.
+SYMMETRY_TOLERANCE = 1e-8
+TRIANGLE_TOLERANCE = 1e-6
+
+
+class Distances(NamedTuple):
+    """Distances between all points, and the labels of these, where they are a graph's nodes."""
+
+    D: Array
+    labels: list[Any] | None
+
+
+def read_distances(source: Any) -> Distances:
+    """A square matrix as it is; the lengths of shortest paths for a sparse adjacency matrix or a networkx graph."""
+    if hasattr(source, "adj"):
+        labels = list(source.nodes)
+        return Distances(_along_edges(_adjacency(source, labels), labels), labels)
+    if sparse.issparse(source):
+        return Distances(_along_edges(sparse.csr_array(source), None), None)
+    D = check_lengths(np.asarray(source), "Distances")
+    if D.ndim != 2 or D.shape[0] != D.shape[1]:
+        raise ValueError(
+            f"A matrix of distances is square; got shape {D.shape}.\n"
+            "For rows of features pass sklearn.metrics.pairwise_distances(X) instead."
+        )
+    D = _symmetric(D)
+    _warn_of_long_sides(D)
+    return Distances(D, None)
+
+
+def check_lengths(D: Array, what: str) -> Array:
+    """Finite, non-negative float64, or an error that names the worst entry."""
+    if D.dtype.kind not in "fiu":
+        raise TypeError(f"{what} must be real numbers; got dtype {D.dtype}.\nConvert them to float64 first.")
+    D = D.astype(np.float64, copy=False)
+    bad = ~(np.isfinite(D) & (D >= 0))
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{what} must be finite and not negative; {np.count_nonzero(bad)} are not, the first is {D[where]:g} at "
+            f"{where}.\nMend them; similarities have to be made distances first."
+        )
+    return D
+
+
+def _symmetric(D: Array) -> Array:
+    size = np.max(D, initial=0.0)
+    if np.any(np.abs(np.diagonal(D)) > SYMMETRY_TOLERANCE * size):
+        row = int(np.argmax(np.diagonal(D)))
+        raise ValueError(
+            f"The distance of row {row} to itself is {D[row, row]:g}.\nSet the diagonal to 0; similarities have to be "
+            "made distances first."
+        )
+    off = np.abs(D - D.T)
+    i, j = np.unravel_index(int(np.argmax(off)), off.shape) if off.size else (0, 0)
+    if size > 0 and off[i, j] > SYMMETRY_TOLERANCE * size:
+        raise ValueError(
+            f"Distances must be symmetric; D[{i}, {j}] = {D[i, j]:.6g} but D[{j}, {i}] = {D[j, i]:.6g}.\n"
+            "Take (D + D.T) / 2 if the difference means nothing."
+        )
+    D = (D + D.T) / 2
+    np.fill_diagonal(D, 0.0)
+    return D
+
+
+def _warn_of_long_sides(D: Array) -> None:
+    n = len(D)
+    if n <= ALL_TRIANGLES:
+        i, j, k = (corner.ravel() for corner in np.meshgrid(*[np.arange(n)] * 3, indexing="ij"))
+    else:
+        i, j, k = np.random.default_rng(0).integers(n, size=(3, TRIANGLES))
+    share, worst = _long_sides(D, i, j, k)
+    if worst >= 0:
+        a, b, c = i[worst], j[worst], k[worst]
+        warnings.warn(
+            f"The distances are no metric: D[{a}, {b}] = {D[a, b]:.4g} is longer than the way by {c}, "
+            f"{D[a, c] + D[c, b]:.4g}; so are {share:.2%} of {len(i):,} triples looked at. No embedding keeps them.\n"
+            "Look at stress_, or take shortest paths first.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+@njit(cache=True)
+def _long_sides(D, i, j, k):  # type: ignore[no-untyped-def]
+    """Share of the triples with ``D_ij > D_ik + D_kj``, and the worst of them, -1 if there is none."""
+    count, worst, excess = 0, -1, 0.0
+    for t in range(i.size):
+        side, way = D[i[t], j[t]], D[i[t], k[t]] + D[k[t], j[t]]
+        if side > way * (1.0 + TRIANGLE_TOLERANCE):
+            count += 1
+            if side - way > excess:
+                worst, excess = t, side - way
+    return count / max(i.size, 1), worst
+
+
+def _adjacency(graph: Any, labels: list[Any]) -> Any:
+    if graph.is_directed():
+        raise ValueError("Distances along directed edges are not symmetric.\nPass graph.to_undirected().")
+    if graph.is_multigraph():
+        raise ValueError("The graph may have several edges between two nodes.\nPass networkx.Graph(graph).")
+    place = {node: row for row, node in enumerate(labels)}
+    triples = [(place[u], place[v], float(w)) for u, v, w in graph.edges(data="weight", default=1.0) if u != v]
+    u, v, w = (np.array(column) for column in zip(*triples, strict=True)) if triples else (np.zeros(0, int),) * 3
+    both = (np.concatenate([w, w]).astype(float), (np.concatenate([u, v]), np.concatenate([v, u])))
+    return sparse.coo_array(both, shape=(len(labels), len(labels))).tocsr()
+
+
+def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
+    """Lengths of shortest paths in a connected graph with positive weights."""
+    n = adjacency.shape[0]
+    if adjacency.shape != (n, n):
+        raise ValueError(f"An adjacency matrix is square; got shape {adjacency.shape}.\nRows and columns are nodes.")
+    weights = check_lengths(adjacency.data, "Weights of edges")
+    if np.any(weights == 0):
+        raise ValueError(
+            f"{np.count_nonzero(weights == 0)} edges have weight 0.\n"
+            "Merge their ends, or call eliminate_zeros() if these are not edges."
+        )
+    asymmetry = abs(adjacency - adjacency.T)
+    if asymmetry.nnz and asymmetry.max() > SYMMETRY_TOLERANCE * weights.max():
+        raise ValueError(
+            f"The adjacency matrix must be symmetric; it differs from its transpose by up to {asymmetry.max():.6g}.\n"
+            "Take adjacency.maximum(adjacency.T) if edges have no direction."
+        )
+    parts, part = connected_components(adjacency, directed=False)
+    if parts > 1:
+        row = int(np.argmax(part == np.argmin(np.bincount(part))))
+        name = f"row {row}" if labels is None else repr(labels[row])
+        raise ValueError(
+            f"The graph is in {parts} parts, the smallest with {name}: between them there is no distance.\n"
+            "Embed the largest part alone, or add edges."
+        )
+    return np.asarray(shortest_path(adjacency.astype(np.float64), method="D", directed=False))

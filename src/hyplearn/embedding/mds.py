@@ -1,0 +1,227 @@
+"""Distances and graphs into the ball."""
+
+import numbers
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from hyplearn.embedding.dissimilarity import check_lengths, read_distances
+from hyplearn.embedding.hydra import Hydra
+from hyplearn.embedding.stress import descend, normalised, place, stress_and_gradient
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.border import absolute_curvature
+
+# Two points of opposite directions at the radius where float64 ends are that far apart, in curvature -1.
+LONGEST = 70.0
+# The search for a curvature: in these units the largest distance lies between these bounds, on so many points.
+SEARCH_BOUNDS = (0.3, 30.0)
+SEARCH_GRID = 9
+SEARCH_POINTS = 250
+
+
+class HyperbolicMDS(BaseEstimator):
+    r"""Points of the ball whose hyperbolic distances are as near as can be to given ones.
+
+    The spectral solution (hydra) is exact for distances that are hyperbolic; others are refined by descending the
+    stress :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2`.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the ball.
+    curvature : float or "auto", default=-1.0
+        Sectional curvature of the space in which the distances are to be found. "auto" takes the one of least stress,
+        judged on at most 250 of the points.
+    loss : {"absolute", "relative"}, default="absolute"
+        Which errors the descent squares: those of distances, or these by the distances, which keeps neighbourhoods
+        better where distances differ much.
+    refine : bool, default=True
+        Whether to descend the stress from the spectral solution.
+    tol : float, default=1e-4
+        The descent stops when a step gains less than this part of the stress.
+    max_iter : int, default=100
+        Most steps of the descent, with a warning when they are taken.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_points, n_components)
+        The points, in the ball of radius ``1/sqrt(-curvature_)``.
+    labels_ : list or None
+        The nodes in the order of the rows, for a graph of networkx.
+    curvature_ : float
+        The curvature.
+    stress_ : float
+        :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs; of relative errors, the root of their mean square.
+    spectral_stress_ : float
+        The same before the descent.
+    n_iter_ : int
+        Steps of the descent.
+    n_features_in_ : int
+        Number of points.
+
+    References
+    ----------
+    M. Keller-Ressel, S. Nargang, *Hydra: a method for strain-minimizing hyperbolic embedding of network- and
+    distance-based data*, Journal of Complex Networks 8(1), 2020.
+
+    Notes
+    -----
+    The spectral solution takes the radius of a point from its space-like coordinates, not from the time-like one, which
+    is 1 + small about the centre and has lost half of its digits there.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding import HyperbolicMDS
+    >>> from hyplearn.datasets import load_mammals
+    >>> from hyplearn.geometry import pairwise_distance
+    >>> D = pairwise_distance(load_mammals().data[:100])
+    >>> mds = HyperbolicMDS().fit(D)
+    >>> bool(abs(pairwise_distance(mds.embedding_) - D).max() < 1e-8)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        curvature: float | str = -1.0,
+        loss: str = "absolute",
+        refine: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+    ) -> None:
+        self.n_components = n_components
+        self.curvature = curvature
+        self.loss = loss
+        self.refine = refine
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_points), sparse matrix of the same shape, or networkx graph
+            Distances; or, sparse, the weights of the edges of a graph; or an undirected graph, with lengths in the edge
+            attribute ``weight`` (1 where it is missing). Distances in a graph are lengths of shortest paths.
+        y : None
+            Not used.
+        """
+        self._check_parameters()
+        D, labels = read_distances(X)
+        n = len(D)
+        if n <= self.n_components:
+            raise ValueError(f"{self.n_components} components need more than {n} points.\nTake fewer components.")
+        c = self._best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
+        _check_longest(D, c)
+        scaled = np.sqrt(c) * D
+        hydra, points, history, converged = self._solve(scaled)
+        if not converged:
+            warnings.warn(
+                f"The stress still falls after {self.max_iter} steps, the last by {1 - history[-1] / history[-2]:.1e} "
+                "of it.\nRaise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self._hydra, self._points = hydra, points
+        self.embedding_ = points / np.sqrt(c)
+        self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n
+        self.spectral_stress_ = normalised(history[0], scaled, self._relative)
+        self.stress_ = normalised(history[-1], scaled, self._relative)
+        self.n_iter_ = len(history) - 1
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Find the points, and return them."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Points for new rows of distances to the old points, which stay where they are.
+
+        Without refinement, the spectral solution's extension; else the point of least stress near the closest old one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_points)
+            Distances of new points to those of the fit.
+        """
+        check_is_fitted(self)
+        D = np.asarray(X)
+        if D.ndim != 2 or D.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"Each new row needs its distances to the {self.n_features_in_} points of the fit; got shape {D.shape}."
+                "\nPass shape (n_new, n_points)."
+            )
+        D = check_lengths(D, "Distances")
+        c = -self.curvature_
+        _check_longest(D, c)
+        scaled = np.sqrt(c) * D
+        if self.refine:
+            return place(scaled, self._points, self._relative) / np.sqrt(c)
+        return self._hydra.extended(scaled) / np.sqrt(c)
+
+    @property
+    def _relative(self) -> bool:
+        return self.loss == "relative"
+
+    def _solve(self, D: Array) -> tuple[Hydra, Array, list[float], bool]:
+        hydra = Hydra.of(D, self.n_components)
+        points = hydra.points
+        if not self.refine:
+            return hydra, points, [stress_and_gradient(points, D, self._relative)[0]], True
+        return hydra, *descend(points, D, self._relative, tol=self.tol, max_iter=self.max_iter)
+
+    def _best_curvature(self, D: Array) -> float:
+        """The c of least stress on a fixed random choice of points: the best of a grid, then between its neighbours."""
+        n, longest = len(D), float(np.max(D))
+        if longest == 0:
+            return 1.0
+        chosen = np.sort(np.random.default_rng(0).permutation(n)[:SEARCH_POINTS])
+        part = D[np.ix_(chosen, chosen)] / longest
+
+        def stress(log_size: float) -> float:
+            scaled = np.exp(log_size) * part
+            return normalised(self._solve(scaled)[2][-1], scaled, self._relative)
+
+        grid = np.linspace(np.log(SEARCH_BOUNDS[0]), np.log(SEARCH_BOUNDS[1]), SEARCH_GRID)
+        best = int(np.argmin([stress(size) for size in grid]))
+        bounds = grid[max(best - 1, 0)], grid[min(best + 1, SEARCH_GRID - 1)]
+        size = minimize_scalar(stress, bounds=bounds, method="bounded", options={"xatol": 0.02}).x
+        return float((np.exp(size) / longest) ** 2)
+
+    def _check_parameters(self) -> None:
+        d = self.n_components
+        if not isinstance(d, numbers.Integral) or isinstance(d, bool) or d < 1:
+            raise ValueError(f"n_components must be a whole number of at least 1; got {d!r}.")
+        if isinstance(self.curvature, str):
+            if self.curvature != "auto":
+                raise ValueError(f'curvature must be a negative number or "auto"; got {self.curvature!r}.')
+        else:
+            absolute_curvature(self.curvature)
+        if self.loss not in ("absolute", "relative"):
+            raise ValueError(f'loss must be "absolute" or "relative"; got {self.loss!r}.')
+        if not isinstance(self.tol, numbers.Real) or not 0 < self.tol < 1:
+            raise ValueError(f"tol must be a number between 0 and 1; got {self.tol!r}.")
+        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a whole number of at least 1; got {self.max_iter!r}.")
+
+
+def _check_longest(D: Array, c: float) -> None:
+    longest = float(np.max(D, initial=0.0))
+    if np.sqrt(c) * longest > LONGEST:
+        raise ValueError(
+            f"The largest distance is {longest:.4g}; in curvature {-c:g} float64 ends at {LONGEST / np.sqrt(c):.4g}.\n"
+            f'Divide the distances, pass curvature="auto", or at most {-((LONGEST / longest) ** 2):.3g} (nearer to 0).'
+        )

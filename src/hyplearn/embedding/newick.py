@@ -1,0 +1,106 @@
+"""Newick text: nested parentheses with names and branch lengths, as phylogenetic programs write trees."""
+
+import math
+import re
+from typing import NamedTuple, NoReturn
+
+_TOKENS = re.compile(
+    r"""\s+ | \[[^\]]*\]                                # blanks and comments
+      | (?P<mark>[(),;])
+      | '(?P<quoted>(?:[^']|'')*)'                      # a quote inside quotes is doubled
+      | :\s*(?P<length>[^\s()\[\],;:']*)
+      | (?P<name>[^\s()\[\],;:']+)""",
+    re.VERBOSE,
+)
+# What may follow what; "name" stands for quoted names too.
+_SUBTREE = {"(", "name", "length", ",", ")"}
+_AFTER = {
+    "start": {"(", "name"},
+    "(": _SUBTREE,
+    ",": _SUBTREE,
+    ")": {"name", "length", ",", ")", ";"},
+    "name": {"length", ",", ")", ";"},
+    "length": {",", ")", ";"},
+    ";": set(),
+}
+
+
+class NewickTree(NamedTuple):
+    """Nodes in the order in which their subtrees begin: names ("" where there is none), parents, branch lengths."""
+
+    names: list[str]
+    parents: list[int]
+    lengths: list[float]
+
+
+def parse_newick(text: str) -> NewickTree:
+    """Read one tree; a branch without a length has length NaN.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding.newick import parse_newick
+    >>> parse_newick("(cat:1,'big dog':2)pet;")
+    NewickTree(names=['pet', 'cat', 'big dog'], parents=[-1, 0, 0], lengths=[nan, 1.0, 2.0])
+    """
+    tree = NewickTree([""], [-1], [math.nan])
+    node, before, position = 0, "start", 0
+    while position < len(text):
+        token = _TOKENS.match(text, position)
+        if token is None:
+            _refuse(text, position, f"{text[position]!r} begins a quote or a comment that does not end, or ends one")
+        kind = token["mark"] or ("name" if token.lastgroup == "quoted" else token.lastgroup)
+        if kind is not None:
+            if kind not in _AFTER[before]:
+                _refuse(text, position, f"{token[0].strip()!r} cannot stand {_place(before)}")
+            node = _step(tree, node, kind, token, text)
+            before = kind
+        position = token.end()
+    if before != ";":
+        left = "the tree ends without ';'" if node == 0 else "a parenthesis is not closed when the text ends"
+        _refuse(text, len(text), left)
+    return tree
+
+
+def _step(tree: NewickTree, node: int, kind: str, token: re.Match[str], text: str) -> int:
+    """Take one token in; the node to which the next one belongs."""
+    if kind == "name":
+        tree.names[node] = token["name"] or token["quoted"].replace("''", "'")
+    elif kind == "length":
+        tree.lengths[node] = _number(token, text)
+    elif kind == "(":
+        return _grow(tree, node)
+    elif kind in (",", ")"):
+        if node == 0:
+            _refuse(text, token.start(), f"{kind!r} stands outside all parentheses")
+        return _grow(tree, tree.parents[node]) if kind == "," else tree.parents[node]
+    elif node != 0:
+        _refuse(text, token.start(), "';' stands inside parentheses that are not closed")
+    return node
+
+
+def _grow(tree: NewickTree, parent: int) -> int:
+    tree.names.append("")
+    tree.parents.append(parent)
+    tree.lengths.append(math.nan)
+    return len(tree.names) - 1
+
+
+def _number(token: re.Match[str], text: str) -> float:
+    try:
+        return float(token["length"])
+    except ValueError:
+        _refuse(text, token.start(), f"the branch length {token['length']!r} is not a number")
+
+
+def _place(before: str) -> str:
+    if before == "start":
+        return "at the beginning of a tree"
+    return f"after {'a name' if before == 'name' else 'a branch length' if before == 'length' else repr(before)}"
+
+
+def _refuse(text: str, position: int, problem: str) -> NoReturn:
+    around = text[max(0, position - 20) : position + 20].replace("\n", " ")
+    raise ValueError(
+        f"Not a Newick tree: {problem}, at character {position} (counted from 0), near {around!r}.\n"
+        "Mend the text there; a tree looks like (cat:1,(dog:1,wolf:1)canine:2)carnivore;"
+    )

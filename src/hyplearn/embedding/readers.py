@@ -1,0 +1,148 @@
+"""Embeddings that other tools made, as points of the unit ball.
+
+Every reader gives points of the ball of curvature -1, what all of hyplearn takes by default, and refuses rows that are
+not where their model says. An embedding of curvature -c has distances that are ``1/√c`` times those of the result.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyplearn.geometry import gap, half_space_to_ball, hyperboloid_to_ball, klein_to_ball
+from hyplearn.geometry.arrays import Array, Points
+from hyplearn.geometry.border import absolute_curvature, as_rows
+
+
+def from_ball(X: Points, *, curvature: float = -1.0) -> Array:
+    """Points of the unit ball for points of the Poincaré ball of another curvature.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding import from_ball
+    >>> from_ball([[1.0, 0.0]], curvature=-0.25)
+    array([[0.5, 0. ]])
+    """
+    c = absolute_curvature(curvature)
+    X = as_rows(X, "X")
+    gap(X, c=c)
+    return np.sqrt(c).astype(X.dtype) * X
+
+
+def from_hyperboloid(X: Points, *, curvature: float = -1.0, time: str = "first") -> Array:
+    """Points of the unit ball for points of the hyperboloid ``[X, X] = 1/curvature``.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d + 1)
+        The rows.
+    curvature : float, default=-1.0
+        That of the embedding; its hyperboloid has the radius ``1/sqrt(-curvature)``.
+    time : {"first", "last"}, default="first"
+        Where the time-like coordinate stands, the one that is never below the radius.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding import from_hyperboloid
+    >>> from_hyperboloid([[5 / 3, 4 / 3, 0.0]])
+    array([[0.5, 0. ]])
+    """
+    if time not in ("first", "last"):
+        raise ValueError(f'time must be "first" or "last"; got {time!r}.')
+    rows = np.sqrt(absolute_curvature(curvature)) * as_rows(X, "X")
+    return hyperboloid_to_ball(np.roll(rows, 1, axis=1) if time == "last" else rows)
+
+
+def from_klein(X: Points, *, curvature: float = -1.0) -> Array:
+    """Points of the unit ball for points of the Klein ball, whose radius is ``1/sqrt(-curvature)``.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding import from_klein
+    >>> from_klein([[0.8, 0.0]])
+    array([[0.5, 0. ]])
+    """
+    c = absolute_curvature(curvature)
+    X = as_rows(X, "X")
+    gap(X, c=c)
+    return np.sqrt(c).astype(X.dtype) * klein_to_ball(X, c=c)
+
+
+def from_half_space(X: Points) -> Array:
+    """Points of the unit ball for points of the half-space, whose last coordinate is positive.
+
+    The half-space is the same set in any curvature, so there is none to name.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding import from_half_space
+    >>> from_half_space([[0.0, 3.0]])
+    array([[0. , 0.5]])
+    """
+    return half_space_to_ball(as_rows(X, "X"))
+
+
+def from_gensim(source: Any) -> tuple[Array, list[str]]:
+    r"""Points of the unit ball, and their names, from gensim's Poincaré embeddings.
+
+    Parameters
+    ----------
+    source : PoincareModel, its key vectors, or a path
+        The model of ``gensim.models.poincare``, its ``kv``, or the text file that ``kv.save_word2vec_format`` wrote.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from hyplearn.embedding import from_gensim
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "vectors.txt")
+    ...     _ = path.write_text("2 2\nmammal 0.1 0.0\ndog 0.6 0.6\n")
+    ...     from_gensim(path)
+    (array([[0.1, 0. ],
+           [0.6, 0.6]]), ['mammal', 'dog'])
+    """
+    if isinstance(source, (str, os.PathLike)):
+        X, names = _read_word2vec(Path(source).expanduser())
+    else:
+        vectors = getattr(source, "kv", source)
+        if not hasattr(vectors, "vectors") or not hasattr(vectors, "index_to_key"):
+            raise TypeError(
+                f"Expected gensim's PoincareModel, its kv, or a path; got {type(source).__name__}.\n"
+                "Save the vectors by kv.save_word2vec_format and pass the path."
+            )
+        X, names = np.asarray(vectors.vectors), [str(name) for name in vectors.index_to_key]
+    return from_ball(X), names
+
+
+def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
+    """The text format: a line with the numbers of rows and coordinates, then of each row its name and coordinates."""
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
+    with path.open(encoding="utf-8") as lines:
+        try:
+            n, d = (int(number) for number in next(lines, "").split())
+        except ValueError:
+            raise ValueError(
+                f"{path} does not begin with its numbers of rows and coordinates.\n"
+                "Save it by kv.save_word2vec_format(path, binary=False); other tables are read by "
+                "hyplearn.datasets.load_points."
+            ) from None
+        rows = np.empty((n, d))
+        names: list[str] = []
+        for number, line in enumerate(lines, start=2):
+            # A name may hold blanks, a coordinate does not.
+            fields = line.rstrip().rsplit(" ", d)
+            if len(fields) != d + 1 or len(names) == n:
+                raise ValueError(
+                    f"{path}, line {number}: expected {n} rows of a name and {d} coordinates; got "
+                    f"{line.rstrip()[:60]!r}.\nWrite it again."
+                )
+            try:
+                rows[len(names)] = [float(field) for field in fields[1:]]
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}.\nMend that line.") from None
+            names.append(fields[0])
+    if len(names) < n:
+        raise ValueError(f"{path} announces {n} rows and holds {len(names)}.\nWrite it again, or get a whole copy.")
+    return rows, names

@@ -1,0 +1,248 @@
+"""Rooted trees with edge lengths, from the forms in which users hold them; what is no tree is refused here."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numba import njit
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from hyplearn.embedding.newick import parse_newick
+from hyplearn.geometry.arrays import Array
+
+
+class RootedTree(NamedTuple):
+    """A tree in breadth-first order: the root first, the children of a node one after another.
+
+    ``rows`` are the positions of the nodes in the user's order; ``parents`` (-1 for the root) count in this one.
+    """
+
+    rows: Array
+    parents: Array
+    lengths: Array
+
+    @classmethod
+    def of(cls, labels: Sequence[Any], edges: Array, lengths: Array, root: int) -> Self:
+        """The tree with the given edges, pairs of positions in ``labels``, hung up at ``root``."""
+        n = len(labels)
+        _check_tree(labels, edges)
+        _check_lengths(labels, edges, lengths)
+        rows, before = breadth_first_order(_links(edges, np.ones(len(edges)), n), root, directed=False)
+        place = np.empty(n, dtype=np.int64)
+        place[rows] = np.arange(n)
+        parents = np.concatenate([[-1], place[before[rows[1:]]]])
+        own = np.zeros(n)
+        # Of the two ends of an edge, the one that comes later is the child.
+        own[np.max(place[edges], axis=1, initial=0)] = lengths
+        own[0] = 0.0
+        return cls(rows.astype(np.int64), parents, own)
+
+    @property
+    def depths(self) -> Array:
+        """Distance of each node from the root."""
+        return sums_to_root(self.parents, self.lengths)
+
+    @property
+    def counts(self) -> Array:
+        """Number of children of each node."""
+        return np.bincount(self.parents[1:], minlength=len(self.parents))
+
+    @property
+    def first_children(self) -> Array:
+        """Where the children of each node begin."""
+        return 1 + np.cumsum(self.counts) - self.counts
+
+
+@njit(cache=True)
+def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
+    """Sum of a value along the path from each node to the root."""
+    sums = values.copy()
+    for v in range(1, parents.size):
+        sums[v] += sums[parents[v]]
+    return sums
+
+
+class LabelledTree(NamedTuple):
+    """A tree with the labels of its nodes in the user's order."""
+
+    labels: list[Any]
+    tree: RootedTree
+
+
+def read_tree(source: Any, edge_lengths: Any, root: Any) -> LabelledTree:
+    """A tree from Newick text, a graph of networkx, a list of parents or a mapping of nodes to parents."""
+    if edge_lengths is not None and (isinstance(source, str) or hasattr(source, "adj")):
+        raise ValueError(
+            "edge_lengths go with a list or mapping of parents; Newick text and graphs carry their own.\n"
+            "Leave them out, or set them in the tree."
+        )
+    if isinstance(source, str):
+        labels, edges, lengths, start = _from_newick(source)
+    elif hasattr(source, "adj"):
+        labels, edges, lengths, start = _from_graph(source)
+    elif isinstance(source, Mapping):
+        labels, edges, lengths, start = _from_mapping(source, edge_lengths)
+    else:
+        labels, edges, lengths, start = _from_parents(source, edge_lengths)
+    if root is not None:
+        if root not in labels:
+            raise ValueError(f"root must be a node of the tree; got {root!r}.\nThe first nodes are {labels[:5]}.")
+        start = labels.index(root)
+    tree = RootedTree.of(labels, edges, lengths, 0 if start is None else start)
+    return LabelledTree(labels, _hung_at_its_centre(labels, edges, lengths, tree) if start is None else tree)
+
+
+def _hung_at_its_centre(labels: Sequence[Any], edges: Array, lengths: Array, tree: RootedTree) -> RootedTree:
+    """The same tree with the root in the middle of its longest path, where its height is least."""
+    end = int(tree.rows[np.argmax(tree.depths)])
+    across = RootedTree.of(labels, edges, lengths, end)
+    depths = across.depths
+    node = int(np.argmax(depths))
+    half = depths[node] / 2
+    while depths[node] > half and depths[node] - half >= half - depths[across.parents[node]]:
+        node = int(across.parents[node])
+    return RootedTree.of(labels, edges, lengths, int(across.rows[node]))
+
+
+def _from_newick(text: str) -> tuple[list[Any], Array, Array, int | None]:
+    names, parents, lengths = parse_newick(text)
+    repeated = [name for name, count in Counter(names).items() if name and count > 1]
+    if repeated:
+        raise ValueError(
+            f"{len(repeated)} names occur more than once in the Newick text; the first is {repeated[0]!r}.\n"
+            "Give every node its own name, or none."
+        )
+    edges = np.column_stack([np.arange(1, len(names)), parents[1:]]).astype(np.int64).reshape(-1, 2)
+    branches = np.array(lengths[1:], dtype=np.float64)
+    missing = np.isnan(branches)
+    if missing.any() and not missing.all():
+        node = int(np.flatnonzero(missing)[0]) + 1
+        raise ValueError(
+            f"{np.count_nonzero(missing)} of {len(branches)} branches have no length; the first is that of node "
+            f"{node} ({names[node]!r}).\nGive a length to all branches, or to none: then all have length 1."
+        )
+    return list(names), edges, np.ones(len(branches)) if missing.all() else branches, 0
+
+
+def _from_graph(graph: Any) -> tuple[list[Any], Array, Array, int | None]:
+    labels = list(graph.nodes)
+    place = {node: row for row, node in enumerate(labels)}
+    triples = list(graph.edges(data="weight", default=1.0))
+    edges = np.array([(place[v], place[u]) for u, v, _ in triples], dtype=np.int64).reshape(-1, 2)
+    start = None
+    if graph.is_directed():
+        roots = sorted(set(range(len(labels))) - set(edges[:, 0].tolist()))
+        start = _the_root([labels[row] for row in roots], roots, "no edge leads to")
+    return labels, edges, np.array([length for _, _, length in triples], dtype=np.float64), start
+
+
+def _from_mapping(parents: Mapping[Any, Any], edge_lengths: Any) -> tuple[list[Any], Array, Array, int | None]:
+    labels = list(parents)
+    place = {node: row for row, node in enumerate(labels)}
+    for node, parent in parents.items():
+        if parent is not None and parent not in place:
+            raise ValueError(
+                f"The parent {parent!r} of {node!r} is not a node itself.\n"
+                "Add it with its own parent; the root has None."
+            )
+    rows = [-1 if parent is None else place[parent] for parent in parents.values()]
+    if edge_lengths is not None:
+        missing = [node for node in labels if parents[node] is not None and node not in edge_lengths]
+        if missing:
+            raise ValueError(f"edge_lengths lacks {len(missing)} nodes; the first is {missing[0]!r}.\nAdd them.")
+        edge_lengths = [edge_lengths.get(node, 0.0) for node in labels]
+    _, edges, lengths, start = _from_parents(rows, edge_lengths, labels)
+    return labels, edges, lengths, start
+
+
+def _from_parents(
+    parents: Any, edge_lengths: Any, labels: list[Any] | None = None
+) -> tuple[list[Any], Array, Array, int | None]:
+    given = np.asarray(parents)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"A list of parents holds one row number per node, -1 for the root; got shape {given.shape} of "
+            f"{given.dtype}.\nPass integers, a mapping of nodes to parents, a networkx tree or Newick text."
+        )
+    n = len(given)
+    labels = list(range(n)) if labels is None else labels
+    if given.min() < -1 or given.max() >= n:
+        row = int(np.argmax((given < -1) | (given >= n)))
+        raise ValueError(f"Parents are rows 0 to {n - 1}, or -1; row {row} has {given[row]}.\nCount rows from 0.")
+    roots = np.flatnonzero(given == -1)
+    start = _the_root([labels[row] for row in roots], roots.tolist(), "no parent is given for")
+    lengths = np.ones(n) if edge_lengths is None else np.asarray(edge_lengths, dtype=np.float64)
+    if lengths.shape != (n,):
+        raise ValueError(
+            f"edge_lengths must hold one number for each of the {n} nodes; got shape {lengths.shape}.\n"
+            "Entry i is the length of the edge from node i to its parent; the root's is not looked at."
+        )
+    below = np.flatnonzero(given >= 0)
+    return labels, np.column_stack([below, given[below]]).astype(np.int64), lengths[below], start
+
+
+def _the_root(names: list[Any], rows: list[int], which: str) -> int:
+    if len(rows) == 1:
+        return rows[0]
+    found = "a cycle: every node has a parent" if not rows else f"{len(rows)} roots: {which} {_some(names)}"
+    raise ValueError(f"A tree has one root; this has {found}.\nCut the cycle, or join the parts below one root.")
+
+
+def _some(names: Sequence[Any], most: int = 5) -> str:
+    more = "" if len(names) <= most else f" and {len(names) - most} more"
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def _links(edges: Array, values: Array, n: int) -> Any:
+    return coo_array((values, (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
+
+
+def _check_tree(labels: Sequence[Any], edges: Array) -> None:
+    n = len(labels)
+    if n == 0:
+        raise ValueError("The tree has no nodes.\nPass at least one.")
+    parts, part = connected_components(_links(edges, np.ones(len(edges)), n), directed=False)
+    if len(edges) > n - parts:
+        u, v = _closing_edge(edges, n)
+        raise ValueError(
+            f"The graph has a cycle: the edge between {labels[u]!r} and {labels[v]!r} closes one.\n"
+            "Take a spanning tree of it, or embed the graph with HyperbolicMDS."
+        )
+    if parts > 1:
+        sizes = np.bincount(part)
+        raise ValueError(
+            f"The graph is in {parts} parts, of {', '.join(map(str, np.sort(sizes)[::-1][:5]))} nodes; "
+            f"{labels[int(np.argmax(part == np.argmin(sizes)))]!r} is in the smallest.\n"
+            "Join them below one root, or embed each alone."
+        )
+
+
+def _closing_edge(edges: Array, n: int) -> tuple[int, int]:
+    """The first edge whose ends are already joined by earlier ones."""
+    above = list(range(n))
+
+    def top(node: int) -> int:
+        while above[node] != node:
+            above[node] = above[above[node]]
+            node = above[node]
+        return node
+
+    for u, v in edges.tolist():
+        if top(u) == top(v):
+            return u, v
+        above[top(u)] = top(v)
+    raise AssertionError("no edge closes a cycle")
+
+
+def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
+    bad = ~((lengths > 0) & (lengths < np.inf))
+    if bad.any():
+        edge = int(np.argmax(bad))
+        u, v = edges[edge]
+        raise ValueError(
+            f"Edge lengths must be positive numbers; {np.count_nonzero(bad)} of {len(lengths)} are not, the first is "
+            f"{lengths[edge]:g} between {labels[u]!r} and {labels[v]!r}.\n"
+            "Mend them; merge nodes whose distance is 0."
+        )

@@ -1,0 +1,204 @@
+r"""Stress, the sum of the squared errors of distances, and its descent.
+
+All of it in the ball of curvature -1. Tangent vectors are in frame coordinates, whose lengths are hyperbolic.
+"""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numba import get_num_threads, njit
+
+from hyplearn.geometry import exp_map
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import gap_of, gaps, shrink, squared_distance
+
+# Steps that L-BFGS remembers, and how often a step may be halved until it descends.
+MEMORY = 10
+MOST_HALVINGS = 30
+# Sufficient descent after Armijo.
+ARMIJO = 1e-4
+# Parts in which pairs are dealt out to threads.
+BLOCKS = 16
+
+
+class Descent(NamedTuple):
+    """Where a descent ended, the stress after each step, and whether it came to rest."""
+
+    X: Array
+    stress: list[float]
+    converged: bool
+
+
+def normalised(value: float, D: Array, relative: bool) -> float:
+    """Root of the stress by what it would be if all points were one; 0 where all distances are 0."""
+    total = np.count_nonzero(D) / 2 if relative else float(np.sum(D**2)) / 2
+    return math.sqrt(value / total) if total > 0 else 0.0
+
+
+def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
+    """``Σ_{i<j} (d(x_i, x_j) - D_ij)²`` and its gradient in frame coordinates; of errors by ``D_ij`` if relative.
+
+    Rows are dealt out to blocks, which threads take; what blocks found is added in their order, so the number of
+    threads does not count.
+    """
+    rooms = gaps(X, 1.0)
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        parts = list(pool.map(lambda block: _pairs(X, rooms, D, relative, block, BLOCKS), range(BLOCKS)))
+    return sum(value for value, _ in parts), sum((gradient for _, gradient in parts), np.zeros_like(X))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _pairs(X, rooms, D, relative, first, stride):  # type: ignore[no-untyped-def]
+    """Stress of the pairs i < j and its gradient, for every so many rows i.
+
+    The gradient of an error by x_i is minus the unit vector ``(s - bend x_i) / norm`` towards x_j, ``s = x_j - x_i``.
+    """
+    n, d = X.shape
+    value, gradient, bends = 0.0, np.zeros((n, d)), np.zeros(n)
+    for i in range(first, n, stride):
+        for j in range(i + 1, n):
+            square = squared_distance(X, j, X[i])
+            error, sinh = _error(square / (rooms[i] * rooms[j]), D[i, j])
+            weight = _weight(D[i, j], relative)
+            value += weight * error * error
+            # Two points in one place have no direction, and no gradient.
+            if sinh > 0.0:
+                pull = 4.0 * weight * error / sinh
+                pull_i, pull_j = pull / rooms[j], pull / rooms[i]
+                bends[i] += pull_i * square / rooms[i]
+                bends[j] += pull_j * square / rooms[j]
+                for k in range(d):
+                    gradient[i, k] -= pull_i * (X[j, k] - X[i, k])
+                    gradient[j, k] += pull_j * (X[j, k] - X[i, k])
+    for i in range(n):
+        for k in range(d):
+            gradient[i, k] += bends[i] * X[i, k]
+    return value, gradient
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _weight(due, relative):  # type: ignore[no-untyped-def]
+    """Weight of a squared error: 1, or one by the squared distance; two points that are one have no relative error."""
+    if not relative:
+        return 1.0
+    return 1.0 / (due * due) if due > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _error(u2, due):  # type: ignore[no-untyped-def]
+    """``ρ - due`` and ``sinh ρ`` of the distance ρ with ``sinh²(ρ/2) = u2``."""
+    sinh = 2.0 * math.sqrt(u2 * (1.0 + u2))
+    return shrink(u2) * sinh - due, sinh
+
+
+def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) -> Descent:
+    """L-BFGS on the ball; stops when a step gains less than ``tol`` of the stress.
+
+    Tangent vectors of different points are told by their coordinates in the ball's own frames, an isometric transport.
+    Every step descends.
+    """
+    value, gradient = stress_and_gradient(X, D, relative)
+    # What a mean distance weighs: the second derivative by a point is about 2 n of them.
+    stiffness = 2 * len(X) * (_mean_weight(D) if relative else 1.0)
+    history = [value]
+    steps: list[Array] = []
+    changes: list[Array] = []
+    for _ in range(max_iter):
+        direction = _direction(gradient, steps, changes, stiffness)
+        found = _search(X, D, relative, value, gradient, direction)
+        if found is None:
+            return Descent(X, history, True)
+        X, step, gain, (value, new) = found
+        steps, changes = [*steps[1 - MEMORY :], step], [*changes[1 - MEMORY :], new - gradient]
+        gradient = new
+        history.append(value)
+        if gain <= tol * value or value == 0:
+            return Descent(X, history, True)
+    return Descent(X, history, False)
+
+
+def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffness: float) -> Array:
+    """Minus the inverse Hessian times the gradient, by the recursion of L-BFGS over steps with positive curvature."""
+    pairs = [(s, y, float(np.vdot(s, y))) for s, y in zip(steps, changes, strict=True) if np.vdot(s, y) > 0]
+    q, weights = gradient, []
+    for s, y, product in reversed(pairs):
+        weights.append(float(np.vdot(s, q)) / product)
+        q = q - weights[-1] * y
+    q = q * (pairs[-1][2] / float(np.vdot(pairs[-1][1], pairs[-1][1])) if pairs else 1 / stiffness)
+    for (s, y, product), weight in zip(pairs, reversed(weights), strict=True):
+        q = q + (weight - float(np.vdot(y, q)) / product) * s
+    return -q
+
+
+def _search(
+    X: Array, D: Array, relative: bool, value: float, gradient: Array, direction: Array
+) -> tuple[Array, Array, float, tuple[float, Array]] | None:
+    """The first step of the halved ones that descends enough: new points, the step, its gain, stress and gradient."""
+    slope = float(np.vdot(gradient, direction))
+    # Beyond the radius of curvature no quadratic model holds.
+    longest = float(np.max(np.linalg.norm(direction, axis=1)))
+    if longest > 1:
+        direction, slope = direction / longest, slope / longest
+    for _ in range(MOST_HALVINGS):
+        moved = exp_map(direction * gaps(X, 1.0)[:, None] / 2, X)
+        new = stress_and_gradient(moved, D, relative)
+        if new[0] <= value + ARMIJO * slope and new[0] < value:
+            return moved, direction, value - new[0], new
+        direction, slope = direction / 2, slope / 2
+    return None
+
+
+def _mean_weight(D: Array) -> float:
+    positive = D[D > 0]
+    return float(np.mean(positive**-2.0)) if positive.size else 1.0
+
+
+def place(D: Array, X: Array, relative: bool, *, max_iter: int = 100) -> Array:
+    """Points with the given distances to the points X: of least stress, beginning at the nearest of X."""
+    out = X[np.argmin(D, axis=1)].copy()
+    rooms = gaps(X, 1.0)
+    for row in range(len(D)):
+        out[row] = _placed(D[row], X, rooms, relative, out[row], max_iter)
+    return out
+
+
+def _placed(due: Array, X: Array, rooms: Array, relative: bool, x: Array, max_iter: int) -> Array:
+    """Gauss-Newton's method with Levenberg's damping: ``(U W Uᵀ + μ) v = U W r``, U the unit vectors."""
+    value, matrix, vector = _equations(due, X, rooms, relative, x)
+    size = float(np.trace(matrix))
+    damping = 1e-3 * size
+    for _ in range(max_iter if vector.any() else 0):
+        step = np.linalg.solve(matrix + damping * np.eye(len(x)), vector)
+        moved = exp_map(step * gaps(x[None], 1.0)[0] / 2, x)
+        new = _equations(due, X, rooms, relative, moved)
+        if new[0] < value:
+            x, damping = moved, damping / 10
+            value, matrix, vector = new
+        else:
+            damping *= 10
+        if np.linalg.norm(step) < 1e-13 or damping > 1e12 * size:
+            break
+    return x
+
+
+@njit(cache=True, error_model="numpy")
+def _equations(due, X, rooms, relative, x):  # type: ignore[no-untyped-def]
+    """``Σ w r²``, ``U W Uᵀ`` and ``U W r`` of the point x, r the errors of its distances, w their weights."""
+    d = X.shape[1]
+    room = gap_of(x.reshape(1, d), 0, x, 1.0)
+    value, matrix, vector, unit = 0.0, np.zeros((d, d)), np.zeros(d), np.zeros(d)
+    for j in range(X.shape[0]):
+        square = squared_distance(X, j, x)
+        error, sinh = _error(square / (room * rooms[j]), due[j])
+        weight = _weight(due[j], relative)
+        value += weight * error * error
+        if sinh > 0.0:
+            for k in range(d):
+                unit[k] = 2.0 * ((X[j, k] - x[k]) - square / room * x[k]) / (rooms[j] * sinh)
+            for k in range(d):
+                vector[k] += weight * error * unit[k]
+                for m in range(d):
+                    matrix[k, m] += weight * unit[k] * unit[m]
+    return value, matrix, vector
