@@ -168,8 +168,8 @@ def test_hulls_are_not_listed_in_many_dimensions():
 @pytest.mark.parametrize("name", ["closest", "boundary"])
 def test_separable_classes_have_the_midpoint_of_their_hulls_closest_points(name):
     X, y = apart()
-    pair = closest_points(X[y < 0], X[y > 0])
-    assert distance(reference_point(name, X, y, None, 1.0), midpoint(pair.a, pair.b)) < 1e-8
+    pair = closest_points(X[y < 0], X[y > 0], tol=1e-12)
+    assert distance(reference_point(name, X, y, None, 1.0), midpoint(pair.a, pair.b)) < 1e-11
 
 
 def test_closest_is_the_witness_where_hulls_meet():

@@ -46,6 +46,8 @@ HULL_NUMBERS = EXPLICIT_NUMBERS = 2**24
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
 # Gap at which such a sample is known to be apart: how far, all rows will tell.
 APART = 0.1
+# Gap at which the closest points of all rows are found: another order of rows, or some of them, ends as near.
+CLOSEST_TOL = 1e-12
 
 
 @dataclass(frozen=True)
@@ -125,13 +127,11 @@ def _separation(X_a: Array, X_b: Array, c: float, threads: int = 1) -> Separatio
         pair = closest_points(X_a[:: strides[0]], X_b[:: strides[1]], c=c, tol=APART)
         if pair.status == "intersect":
             return _inseparable(pair, c)
-    pair = closest_points(X_a, X_b, c=c, threads=threads)
-    if pair.half_space_a is None or pair.half_space_b is None:
+    pair = closest_points(X_a, X_b, c=c, tol=CLOSEST_TOL, threads=threads)
+    hyperplane = halfway(pair, c)
+    if hyperplane is None:
         return _inseparable(pair, c)
-    (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
-    p = midpoint(p_a, p_b, c=c)
-    w = log_map(p_b, p, c=c)
-    w /= np.linalg.norm(w) or 1.0
+    w, p = hyperplane
     with ThreadPoolExecutor(min(threads, 2)) as pool:
         least = pool.map(lambda X, w: z_dot(X, w, p, c=c, rooms=gaps(X, c)).min(), (X_a, X_b), (-w, w))
         heights = list(least)
@@ -139,6 +139,16 @@ def _separation(X_a: Array, X_b: Array, c: float, threads: int = 1) -> Separatio
         return _inseparable(pair, c)
     margin = float(np.arcsinh(np.sqrt(c) * min(heights)) / np.sqrt(c))
     return Separation(True, (w, p), None, margin, pair.distance, pair.lower_bound)
+
+
+def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
+    """The hyperplane (w, p) halfway between two hulls, w pointing to the second; None where they are not apart."""
+    if pair.half_space_a is None or pair.half_space_b is None:
+        return None
+    (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
+    p = midpoint(p_a, p_b, c=c)
+    w = log_map(p_b, p, c=c)
+    return w / (np.linalg.norm(w) or 1.0), p
 
 
 def _inseparable(pair: ClosestPoints, c: float) -> Separation:

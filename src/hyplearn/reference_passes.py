@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hyplearn import reference
 from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
@@ -20,10 +21,11 @@ from hyplearn.reference import (
     too_many_classes,
     where_it_vanishes,
 )
+from hyplearn.reference_hulls import closest_point, hull_point, separating_hyperplane
 from hyplearn.rows import Rows
 from hyplearn.rows.labelled import Labelled
 from hyplearn.rows.points import Block
-from hyplearn.rows.source import columns_joined, columns_summed, summed
+from hyplearn.rows.source import columns_joined, columns_summed, in_any_order, summed
 from hyplearn.rows.streamed import SignedHyperboloidRows, Weighing
 from hyplearn.solvers.svm import solve_svm
 
@@ -31,6 +33,8 @@ from hyplearn.solvers.svm import solve_svm
 FIRST_ROWS, START_TOL = 20_000, 1e-4
 # Proven distance of the mean of all points from the true one, as in memory.
 EXACT = 1e-12
+# Strategies that lie between two sides.
+TWO_SIDED = ("boundary", "closest", "hull")
 
 
 def streamed_references(name: str, data: Labelled, problems: Sequence[Array]) -> list[Array]:
@@ -43,23 +47,45 @@ def streamed_references(name: str, data: Labelled, problems: Sequence[Array]) ->
     if name == "mean":
         everything = np.ones((1, data.n_classes), dtype=bool)
         return [_means(data, everything, EXACT)[0][0]] * len(problems)
-    if name in ("means", "boundary"):
-        groups = [sides == side for sides in problems for side in range(int(sides.max()) + 1)]
-        found = _means(data, np.array(groups), mean_tol(data.points.n_features))
-        centres = []
-        for sides in problems:
-            n_sides = int(sides.max()) + 1
-            centres.append(between(found[:n_sides], data.c))
-            found = found[n_sides:]
-        if name == "means":
-            return centres
-        if any(sides.max() > 1 for sides in problems):
+    if name == "means":
+        return _betweens(data, problems)
+    if name in TWO_SIDED:
+        if any(len(_weighted_sides(data, sides)) > 2 for sides in problems):
             raise too_many_classes(name, data.n_classes)
-        return [_boundary(data, sides, centre) for sides, centre in zip(problems, centres, strict=True)]
+        centres = _betweens(data, problems) if name == "boundary" else [None] * len(problems)
+        pairs = zip(problems, centres, strict=True)
+        return [_two_sided(name, data, sides, centre) for sides, centre in pairs]
     raise ValueError(
         f"reference={name!r:.80} needs all points in memory, but these are read in blocks.\n"
-        f"Choose one of {sorted(set(STRATEGIES) - {'hull', 'closest'})}, or pass points as an array."
+        f"Choose one of {sorted(STRATEGIES)}, or pass points as an array."
     )
+
+
+def _weighted_sides(data: Labelled, sides: Array) -> list[Array]:
+    """For each side that has a weight, which classes are on it."""
+    groups = [sides == side for side in range(int(sides.max()) + 1)]
+    return [group for group in groups if data.totals[group].any()]
+
+
+def _betweens(data: Labelled, problems: Sequence[Array]) -> list[Array]:
+    """The point between the means of the sides of each problem."""
+    sided = [_weighted_sides(data, sides) for sides in problems]
+    found = _means(data, np.array([group for groups in sided for group in groups]), mean_tol(data.points.n_features))
+    ends = np.cumsum([len(groups) for groups in sided])
+    return [between(found[end - len(groups) : end], data.c) for groups, end in zip(sided, ends, strict=True)]
+
+
+def _two_sided(name: str, data: Labelled, sides: Array, centre: Array | None) -> Array:
+    """A point between two sides; where only one has a weight, its mean."""
+    groups = _weighted_sides(data, sides)
+    if len(groups) == 1:
+        return _means(data, np.array(groups), EXACT)[0][0]
+    if name == "hull":
+        return hull_point(data, sides)
+    if name == "closest":
+        return closest_point(data, sides)
+    assert centre is not None
+    return _boundary(data, sides, centre)
 
 
 def _means(data: Labelled, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
@@ -120,13 +146,16 @@ def _equations(
     return parts
 
 
+@in_any_order
 def _merged(parts: Sequence[list[Any]]) -> list[Any]:
     return [None if column[0] is None else columns_summed(column) for column in zip(*parts, strict=True)]
 
 
 def _boundary(data: Labelled, sides: Array, centre: Array) -> Array:
-    """A point of the boundary of a convex fit, as :func:`hyplearn.reference.boundary` finds it beyond its hulls."""
+    """Halfway between hulls that do not meet, else on the boundary of a convex fit: as in memory."""
     d = data.points.n_features
+    if data.n_rows * d <= reference.HULL_NUMBERS and (hyperplane := separating_hyperplane(data, sides)[0]) is not None:
+        return hyperplane[1]
     stride = -(-data.n_rows * d**2 // FIT_WORK)
     make = SignedHyperboloidRows(data.weighing, _positive(sides), centre, data.c, FIT_COST, stride)
     rows = data.rows(make, FIT_COST, d + 1, stride=stride)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from hyplearn import PoincareLogisticRegression, PoincareSVC, reference
+from hyplearn import PoincareLogisticRegression, PoincareSVC, reference, reference_hulls
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import one_vs_rest, streaming
 from hyplearn.geometry import exp_map, frechet_mean
@@ -173,11 +173,25 @@ def test_probabilities_of_many_rows_are_learned_from_some_that_stand_for_all(mon
     assert np.bincount(kept) == pytest.approx([10, 1000, 1000], rel=0.15)
 
 
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("name", ["boundary", "closest", "hull"])
+def test_points_between_hulls_are_those_of_memory(monkeypatch, name, d):
+    """Samples that are apart do not decide: further passes bring the rows beyond them."""
+    monkeypatch.setattr(reference, "HULL_NUMBERS", 2**24)
+    monkeypatch.setattr(reference_hulls, "SAMPLE", 20)
+    monkeypatch.setattr(points, "BLOCK_NUMBERS", 70 * d)
+    X, y, _, _ = make_ball_classification(1000, d, margin=0.2, random_state=0)
+    svc = PoincareSVC(name, calibration=None, C=np.inf)
+    whole = svc.fit(X, y)
+    streamed = clone(svc).fit(ArrayPoints(X, y))
+    assert np.abs(whole.reference_ - streamed.reference_).max() < SAME
+    assert streamed.margin_ == pytest.approx(whole.margin_, rel=1e-9)
+
+
 BAD = {
     "project": (PoincareSVC(outside="project"), "taken as they are"),
     "sgd": (PoincareSVC(solver="sgd"), "solved exactly"),
     "warm": (PoincareSVC(warm_start=True), "warm_start=True"),
-    "hull": (PoincareSVC("hull"), "needs all points in memory"),
     "function": (PoincareSVC(frechet_mean), "needs all points in memory"),
     "unknown": (PoincareSVC("middle"), "'middle'"),
     "two points": (PoincareSVC([[0.0, 0.0], [0.1, 0.0]]), "need as many reference points"),

@@ -731,3 +731,19 @@ def test_no_active_row_and_no_step_left_is_said():
     )
     assert solution.status == "max_iter"
     assert solution.gap > 1e-6
+
+
+class Backwards(Rows):
+    """Rows whose blocks are merged from the last to the first."""
+
+    def fold(self, function, merge, *arguments):
+        return merge([function(block, *arguments) for block in reversed(list(self.blocks()))])
+
+
+def test_rows_of_a_survey_stand_in_order_whatever_the_order_of_blocks(monkeypatch):
+    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 30)
+    rng = np.random.default_rng(0)
+    U, costs, w = rng.standard_normal((95, 3)), rng.uniform(size=95), rng.standard_normal(3)
+    forwards, backwards = (survey(kind.explicit(U, costs), w, EVERYTHING, 95) for kind in (Rows, Backwards))
+    for name in ("found", "rows", "costs"):
+        assert np.array_equal(getattr(forwards, name), getattr(backwards, name)), name

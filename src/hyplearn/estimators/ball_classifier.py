@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 from hyplearn.estimators.streaming import fits_into_memory, keep_feature_names, labelled, unchanged_on_failure
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import gaps
 from hyplearn.reference import STRATEGIES, distinct, reference_point
 from hyplearn.rows.labelled import Labelled
 from hyplearn.rows.points import PointSource
@@ -48,9 +49,9 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         """Learn from labelled points."""
 
     def _fit_source(self, points: PointSource) -> Self:
-        """Learn from points that are read in blocks; of few numbers as if they had been passed as an array."""
+        """Learn from points in blocks; few numbers as if passed as an array, unless the points stay where they are."""
         with unchanged_on_failure(self):
-            if fits_into_memory(points):
+            if not points.stays and fits_into_memory(points):
                 block = points.gathered()
                 self.fit(block.X, block.y, sample_weight=block.weights)
                 keep_feature_names(self, points)
@@ -118,6 +119,13 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
                 f"equal length and real; got {self.reference!r:.80}.\n"
                 f"Pass such an array, a function, or one of {sorted(STRATEGIES)}."
             ) from None
+
+    def _gathered_rows(self, data: Labelled) -> LabelledRows:
+        """All points of a source in memory, after its census."""
+        block = data.points.gathered()
+        assert block.y is not None
+        weights = self._weights(block.X, block.y, block.weights)
+        return LabelledRows(block.X, gaps(block.X, data.c), None, block.y, weights)
 
     def _reference_point(self, data: LabelledRows, y: Array, threads: int = 1) -> Array:
         """The point that ``reference`` stands for, with labels y."""

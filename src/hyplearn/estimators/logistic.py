@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.estimators.ball_classifier import BallClassifier, LabelledRows
+from hyplearn.estimators.ball_classifier import FEW_ROWS, BallClassifier, LabelledRows
 from hyplearn.estimators.boundary import touching_hyperplane
 from hyplearn.estimators.progress import told
 from hyplearn.estimators.softmax_certificate import SoftmaxCertificate, softmax_certificate
@@ -183,10 +183,13 @@ class PoincareLogisticRegression(BallClassifier):
 
     def _fit_points(self, data: Labelled) -> None:
         given, sides = self._given_points(), np.arange(data.n_classes)
-        if given is None:
-            centre = streamed_references(self.reference, data, [sides])[0]
-        else:
+        if given is not None:
             centre = checked_point(given, data.points.n_features, data.c)
+        elif data.points.stays and data.n_rows <= FEW_ROWS:
+            few = self._gathered_rows(data)
+            centre = self._reference_point(few, np.searchsorted(self.classes_, few.y))
+        else:
+            centre = streamed_references(self.reference, data, [sides])[0]
         make = ConeRows(data.weighing, centre, data.c, float(self.C), self._constant)
         d = data.points.n_features
         rows = data.rows(make, float(self.C), d + 1 + self.fit_intercept, n_classes=data.n_classes)

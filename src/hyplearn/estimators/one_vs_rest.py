@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.estimators.ball_classifier import BallClassifier, LabelledRows
+from hyplearn.estimators.ball_classifier import FEW_ROWS, BallClassifier, LabelledRows
 from hyplearn.estimators.streaming import CALIBRATED_NUMBERS, kept_for_probabilities, sample_strides
 from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
@@ -116,12 +116,14 @@ class OneVsRest(BallClassifier):
             return np.stack(list(self._per_problem(data, learned)))
 
     def _streamed_references(self, data: Labelled) -> Array:
-        """One reference point per problem, of points that are read in blocks."""
+        """One reference point per problem, of points in blocks; as in memory where these stay and are few."""
         given = self._given_points()
         if given is not None:
             given = np.tile(given, (self._n_problems, 1)) if given.ndim == 1 else given
             self._check_number_of_points(given)
             return np.stack([checked_point(p, data.points.n_features, data.c) for p in given])
+        if data.points.stays and data.n_rows <= FEW_ROWS:
+            return self._reference_points(self._gathered_rows(data))
         sides = [np.arange(data.n_classes) == k for k in self._positives]
         return np.stack(streamed_references(self.reference, data, [side.astype(int) for side in sides]))
 

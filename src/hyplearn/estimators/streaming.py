@@ -17,7 +17,7 @@ from hyplearn.rows.columns import listed
 from hyplearn.rows.labelled import Labelled
 from hyplearn.rows.memory import uniform
 from hyplearn.rows.points import Block, PointSource
-from hyplearn.rows.source import Costs, columns_joined
+from hyplearn.rows.source import Costs, columns_joined, in_any_order
 from hyplearn.rows.streamed import Weighing
 from hyplearn.tangent import z_dot
 
@@ -123,6 +123,7 @@ def _least_heights(
     return np.array(least)
 
 
+@in_any_order
 def _least(parts: Sequence[Array]) -> Array:
     return np.min(parts, axis=0)
 

@@ -13,6 +13,7 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import absolute_curvature as absolute_curvature
 from hyplearn.geometry.border import describe_outside, pull_inside
 from hyplearn.geometry.kernels import gaps, offsets
+from hyplearn.rows.opening import refuse_dask
 
 
 class BallRows(NamedTuple):
@@ -36,6 +37,7 @@ def ball_rows(
     radius with a warning that counts them: the radius of float64, so that a model fitted on float64 sees the same
     points in float32, unless ``keep_dtype`` asks for that of the rows' own type.
     """
+    refuse_dask(X, check_params.get("y"))
     if estimator.outside not in ("raise", "project"):
         raise ValueError(f'outside must be "raise" or "project"; got {estimator.outside!r}.')
     c = absolute_curvature(estimator.curvature)

@@ -9,6 +9,7 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import describe_outside
 from hyplearn.geometry.kernels import gaps
 from hyplearn.rows.points import Block, PointSource, check_shapes
+from hyplearn.rows.source import in_any_order
 
 # Range of whole numbers up to which they are counted instead of sorted.
 FEW_VALUES = 2**16
@@ -76,6 +77,7 @@ def _check(block: Block, name: str, n_features: int, c: float) -> None:
     )
 
 
+@in_any_order
 def _merged(parts: Sequence[Census]) -> Census:
     classes, places = np.unique(np.concatenate([part.classes for part in parts]), return_inverse=True)
     _, counts, totals, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -82,6 +82,7 @@ def open_points(
 
 def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
     """The source that X, y and weights make, or None where X is an array in memory."""
+    refuse_dask(X, y, sample_weight)
     if isinstance(X, PointSource):
         if y is not None or sample_weight is not None:
             raise ValueError(f"{X.name} brings its own labels and weights.\nPass neither y nor sample_weight.")
@@ -91,6 +92,16 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
     if y is None and sample_weight is None and _gives_blocks(X):
         return BlockPoints(X)
     return None
+
+
+def refuse_dask(*collections: Any) -> None:
+    """Point those who pass Dask collections to the estimators that leave them where they are."""
+    for collection in collections:
+        if type(collection).__module__.partition(".")[0] in ("dask", "dask_expr"):
+            raise TypeError(
+                f"This estimator learns from and predicts points in memory; got a {type(collection).__module__}."
+                f"{type(collection).__name__}.\nUse the estimators of hyplearn.dask, or pass its compute()."
+            )
 
 
 def opened(

@@ -59,6 +59,8 @@ class PointSource(ABC):
         Number of points, where it is known before a pass.
     feature_names : list of str or None
         Names of the coordinates, where they have any.
+    stays : bool
+        Whether the points are never brought into one memory, however few they are.
     on_block : callable or None
         Called with the number of rows after each block of a pass.
     n_passes : int
@@ -69,6 +71,7 @@ class PointSource(ABC):
     n_features: int
     n_rows: int | None = None
     feature_names: list[str] | None = None
+    stays: bool = False
     on_block: Callable[[int], None] | None = None
     n_passes: int = 0
 

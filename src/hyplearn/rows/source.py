@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,8 +13,25 @@ if TYPE_CHECKING:
 
 # Makes one part of several, associatively: what blocks yield, or what earlier merges made of that.
 Merge: TypeAlias = Callable[[Sequence[Any]], Any]
+M = TypeVar("M", bound=Merge)
+# Merges that need not see their parts in order: see :func:`in_any_order`.
+_IN_ANY_ORDER: set[Merge] = {max}
 # Parts that wait to be merged: few enough to hold, enough that what they carry is not copied for every block.
 PENDING = 16
+
+
+def in_any_order(merge: M) -> M:
+    """Say of a merge that what it makes does not depend on the order of its parts, up to rounding: sums, not joins.
+
+    Blocks that lie on several machines, not one after the other, are then merged where they are.
+    """
+    _IN_ANY_ORDER.add(merge)
+    return merge
+
+
+def minds_order(merge: Merge) -> bool:
+    """Whether parts must be merged in the order of their blocks."""
+    return merge not in _IN_ANY_ORDER
 
 
 class Costs(NamedTuple):
@@ -35,6 +52,9 @@ class Costs(NamedTuple):
         """The range of the costs of several blocks."""
         lowest, highest, totals = zip(*parts, strict=True)
         return cls(min(lowest), max(highest), sum(totals))
+
+
+in_any_order(Costs.merged)
 
 
 class RowSource(ABC):
@@ -101,11 +121,13 @@ def folded(parts: Iterable[Any], merge: Merge) -> Any:
     return folding.result()
 
 
+@in_any_order
 def summed(parts: Sequence[Any]) -> Any:
     """The sum of arrays or numbers, from the first to the last."""
     return sum(parts[1:], parts[0])
 
 
+@in_any_order
 def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
     """The sums of tuples of arrays or numbers, entry by entry."""
     return tuple(summed(column) for column in zip(*parts, strict=True))

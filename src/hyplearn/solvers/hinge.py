@@ -17,7 +17,7 @@ import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import summed
+from hyplearn.rows.source import in_any_order, summed
 from hyplearn.solvers.interior_point import BoxSolution, solve_box
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.survey import CLAMPED, EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
@@ -244,6 +244,7 @@ def collect(source: RowSource, seen: Survey, alphas: Array) -> Collected:
     return Collected(found[order], alpha[order], v + sums, alpha.sum(), n_support, 1)
 
 
+@in_any_order
 def _merged(parts: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
     found, alpha, v = zip(*parts, strict=True)
     return np.concatenate(found), np.concatenate(alpha), summed(v)

@@ -8,7 +8,7 @@ from numba import njit
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import summed
+from hyplearn.rows.source import in_any_order, summed
 
 # Rows are counted by their distance from the margin in half octaves (1 to 1.5, 1.5 to 2), from 2^-60 to 2^20.
 LOWEST_EXPONENT, BINS = -60, 160
@@ -96,9 +96,18 @@ class Survey(NamedTuple):
 
 def survey(source: RowSource, w: Array, band: Band, most: int) -> Survey:
     """Pass over all rows; gather those within the band, unless they are more than ``most``."""
-    return source.fold(_survey_block, _merged, w, band, most)
+    return _in_order(source.fold(_survey_block, _merged, w, band, most))
 
 
+def _in_order(seen: Survey) -> Survey:
+    """The survey with its rows as they stand in the source, whatever the order of its parts was."""
+    if np.all(seen.found[1:] > seen.found[:-1]):
+        return seen
+    order = np.argsort(seen.found)
+    return seen._replace(found=seen.found[order], rows=seen.rows[order], costs=seen.costs[order])
+
+
+@in_any_order
 def _merged(parts: Sequence[Survey]) -> Survey:
     """One survey of several."""
     most = parts[0].most
