@@ -1,0 +1,127 @@
+"""Points on the workers of a Dask cluster, as a source of blocks."""
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from itertools import islice
+from typing import Any
+
+import dask
+import numpy as np
+from distributed import Client, get_worker
+
+from hyplearn.dask.chunks import Chunk, aligned, check_points, client_of, feature_names, placed, size
+from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.source import Merge, folded, minds_order
+
+# Bytes of a pass's arguments beyond which workers pass them on to each other.
+LARGE = 2**20
+
+
+class DaskPoints(PointSource):
+    """Points, labels and weights in the chunks of Dask collections, which stay on the workers that hold them.
+
+    A pass is one task per worker: it works on the chunks that lie there, merges what they yield, and sends that to the
+    client, which merges it in the order of rows. Which worker has which chunks is settled at the beginning, so the
+    order of all sums is too. Where a worker is lost, its chunks are computed again by another one, if they can be.
+
+    Parameters
+    ----------
+    X : dask array of shape (n, d), or dask dataframe
+        Points, float32 or float64.
+    y, sample_weight : dask arrays of shape (n,), or dask series, optional
+        Their labels and weights.
+    client : distributed.Client, optional
+        The cluster to work on; by default the one that was started last.
+    """
+
+    stays = True
+
+    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Client | None = None) -> None:
+        check_points(X)
+        self.client, self.name = client_of(client), "X"
+        self.n_features, self.feature_names = int(X.shape[1]), feature_names(X)
+        chunks = placed(self.client, aligned(X, y, sample_weight), (X, y, sample_weight))
+        found = self._gathered([self._submitted(size, one) for one in chunks])
+        sizes = np.array([rows for rows, _ in found], dtype=np.int64)
+        if not sizes.any():
+            raise ValueError("X holds no rows at all.\nCheck how it was made.")
+        kept = np.flatnonzero(sizes)
+        self._chunks = [chunks[i] for i in kept]
+        self._starts = (np.cumsum(sizes) - sizes)[kept]
+        self._groups = _by_worker(self._holders())
+
+    def _holders(self) -> list[str]:
+        """A worker that holds each chunk, the first in order of their addresses; "" where one was just lost."""
+        found = self.client.who_has(self._chunks)
+        return [min(found[one.key], default="") for one in self._chunks]
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """One chunk after the other, brought to the client."""
+        for start, one in zip(self._starts[first:], self._chunks[first:], strict=True):
+            X, y, weights = self._gathered([one])[0]
+            yield Block(X, y, weights, int(start))
+
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
+        """One pass, in as many threads as the workers have: what blocks yield, merged on their workers and then here.
+
+        Where the order of parts matters, only neighbours are merged on a worker, and parts of rows travel as they are.
+        """
+        self.n_passes += 1
+        parts = [part for found in self.on_workers(function, merge, arguments) for part in found]
+        return folded([part for _, part in sorted(parts, key=lambda part: part[0])], merge)
+
+    def on_workers(self, function: Callable[..., Any], merge: Merge, arguments: Sequence[Any]) -> list[Any]:
+        """What every worker sends: pairs of the number of a chunk and what was merged of it and others."""
+        work = (function, merge, minds_order(merge), arguments)
+        load: Any = pickle.dumps(work)
+        if len(load) > LARGE:
+            load = self._submitted(bytes, load)
+        pending = []
+        for worker, group in self._groups:
+            chunks, starts = [self._chunks[i] for i in group], [int(self._starts[i]) for i in group]
+            pending.append(self._submitted(_folded_on_worker, load, group, starts, chunks, worker=worker))
+        return self._gathered(pending)
+
+    def visited(self, function: Callable[..., Any], state: Any) -> Any:
+        """``state = function(block, state)`` of one block after the other, in order, each where it lies."""
+        for start, one in zip(self._starts, self._chunks, strict=True):
+            state = self._submitted(_on_chunk, function, int(start), one, state)
+        return self._gathered([state])[0]
+
+    def _submitted(self, function: Callable[..., Any], *arguments: Any, worker: str | None = None) -> Any:
+        place = {} if not worker else {"workers": [worker], "allow_other_workers": True}
+        # Arguments travel as often as workers need them, which is not worth a warning.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GiB"}):
+            return self.client.submit(function, *arguments, pure=False, **place)
+
+    def _gathered(self, futures: Sequence[Any]) -> list[Any]:
+        try:
+            return list(self.client.gather(list(futures)))
+        except CancelledError as lost:
+            raise RuntimeError(
+                "A worker was lost with data that cannot be computed again, so no model was made.\n"
+                "Pass collections that are made by a graph, such as read from files, or scatter with broadcast=True."
+            ) from lost
+
+
+def _by_worker(holders: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """The workers, in the order of their first chunks, with the numbers of their chunks."""
+    groups: dict[str, list[int]] = {}
+    for i, holder in enumerate(holders):
+        groups.setdefault(holder, []).append(i)
+    return list(groups.items())
+
+
+def _on_chunk(function: Callable[..., Any], start: int, one: Chunk, state: Any) -> Any:
+    return function(Block(*one, start), state)
+
+
+def _folded_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
+    """What the chunks of a worker yield: merged into one part, or into one for every run of neighbours."""
+    function, merge, in_order, arguments = pickle.loads(load)
+    blocks = [Block(*one, start) for one, start in zip(chunks, starts, strict=True)]
+    runs = np.split(np.array(group), np.flatnonzero(np.diff(group) > 1) + 1) if in_order else [group]
+    with ThreadPoolExecutor(get_worker().state.nthreads) as pool:
+        parts = pool.map(lambda block: function(block, *arguments), blocks)
+        return [(int(run[0]), folded(islice(parts, len(run)), merge)) for run in runs]

@@ -1,0 +1,401 @@
+"""Fits on a cluster of two processes beside fits in memory."""
+
+import os
+import pickle
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
+from hyplearn.rows.source import columns_joined, in_any_order, minds_order, summed
+from hyplearn.solvers import hinge
+from hyplearn.solvers.survey import Survey
+
+pd = pytest.importorskip("pandas")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+from hyplearn.dask import (  # noqa: E402
+    DaskPoincareLogisticRegression,
+    DaskPoincarePerceptron,
+    DaskPoincareSecondOrderPerceptron,
+    DaskPoincareSVC,
+    DaskPoints,
+)
+from hyplearn.dask import chunks as chunks_of_collections  # noqa: E402
+
+UNEVEN = (1, 0, 257, 40, 3, 0, 299)
+FITTED = ("coef_", "reference_", "sigmoids_", "intercept_", "margin_", "primal_", "support_")
+# More rows than are brought together for the reference point.
+MANY = 10_500
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = distributed.LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0")
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def overlapping(n=600, d=2, K=2, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) / np.sqrt(d)
+    X *= (rng.uniform(0.1, 0.95, n) / np.linalg.norm(X, axis=1))[:, None]
+    scores = X[:, 0] + 0.25 * rng.standard_normal(n)
+    return X.astype(dtype), np.searchsorted(np.quantile(scores, np.arange(1, K) / K), scores)
+
+
+def apart(n=600, d=2, seed=0):
+    X, _ = overlapping(n, d, seed=seed)
+    y = (X[:, 0] > 0.1).astype(int)
+    X[:, 0] = np.where(y == 1, X[:, 0] * 0.8 + 0.15, X[:, 0] * 0.8 - 0.1)
+    keep = np.linalg.norm(X, axis=1) < 0.97
+    return X[keep], y[keep]
+
+
+def cut(array, chunks):
+    return da.from_array(array, chunks=(chunks, *array.shape[1:]))
+
+
+def spread(client, array, size):
+    """Chunks that lie on the workers in turn, and nowhere else: neighbours never on the same one."""
+    workers = sorted(client.nthreads())
+    parts = []
+    for i, start in enumerate(range(0, len(array), size)):
+        part = array[start : start + size]
+        future = client.scatter(part, workers=[workers[i % 2]], hash=False)
+        parts.append(da.from_delayed(dask.delayed(future), part.shape, dtype=array.dtype))
+    return da.concatenate(parts)
+
+
+def assert_same(local, remote, tol=1e-10):
+    compared = [name for name in FITTED if hasattr(local, name)]
+    assert {"coef_", "reference_"} <= set(compared)
+    for name in compared:
+        expected, found = getattr(local, name), getattr(remote, name)
+        assert expected.shape == found.shape, name
+        # An intercept is an entry of the same weights as the coefficients, which are rounded together.
+        sized = local.coef_ if name == "intercept_" else expected
+        scale = max(1.0, float(np.max(np.abs(sized), initial=0.0)))
+        assert np.allclose(expected, found, rtol=0, atol=tol * scale), name
+    assert np.array_equal(local.classes_, remote.classes_)
+
+
+@pytest.mark.parametrize("chunks", [(600,), UNEVEN, pytest.param((7,) * 85 + (5,), marks=pytest.mark.slow)])
+def test_any_chunking_gives_the_model_of_memory(client, chunks):
+    X, y = overlapping()
+    assert_same(PoincareSVC().fit(X, y), DaskPoincareSVC().fit(cut(X, chunks), cut(y, chunks)))
+
+
+@pytest.mark.parametrize(
+    ("options", "K"),
+    [
+        ({"C": 3.0, "class_weight": "balanced"}, 3),
+        ({"loss": "squared_hinge"}, 2),
+        ({"margin": "exact", "reference": "means", "calibration": "training"}, 2),
+        ({"reference": "mean", "curvature": -0.7, "calibration": None}, 2),
+        ({"reference": "closest", "calibration": None}, 2),
+        ({"reference": "hull", "calibration": None}, 2),
+        ({"reference": [0.1, 0.2], "calibration": None}, 3),
+    ],
+)
+def test_svcs_are_those_of_memory(client, options, K):
+    X, y = overlapping(K=K)
+    weights = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
+    local = PoincareSVC(**options).fit(X, y, sample_weight=weights)
+    remote = DaskPoincareSVC(**options).fit(cut(X, UNEVEN), cut(y, UNEVEN), sample_weight=cut(weights, 100))
+    assert_same(local, remote)
+
+
+def test_hard_margins_are_those_of_memory(client):
+    X, y = apart()
+    options = {"C": np.inf, "calibration": None}
+    remote = DaskPoincareSVC(**options).fit(spread(client, X, 60), spread(client, y, 60))
+    assert_same(PoincareSVC(**options).fit(X, y), remote)
+
+
+def test_single_class_chunks_and_single_precision_do_no_harm(client):
+    X, y = overlapping(dtype=np.float32)
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], np.array(["left", "right"])[y[order]]
+    local, remote = PoincareSVC().fit(X, y), DaskPoincareSVC().fit(cut(X, 50), cut(y, 50))
+    assert remote.support_vectors_.dtype == np.float32
+    assert_same(local, remote)
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False, "reference": "means", "class_weight": "balanced"}])
+def test_softmax_is_that_of_memory(client, options):
+    X, y = overlapping(K=3)
+    local = PoincareLogisticRegression(**options).fit(X, y)
+    remote = DaskPoincareLogisticRegression(**options).fit(cut(X, UNEVEN), cut(y, UNEVEN))
+    assert_same(local, remote)
+    assert np.allclose(local.predict_proba(X), remote.predict_proba(cut(X, 77)).compute(), rtol=0, atol=1e-10)
+
+
+SLOW = pytest.mark.slow
+REFERENCES = [
+    ("boundary", overlapping),
+    ("boundary", apart),
+    ("hull", apart),
+    ("means", overlapping),
+    *(pytest.param(name, make, marks=SLOW) for name in ("closest", "mean") for make in (overlapping, apart)),
+]
+
+
+@pytest.mark.parametrize(("reference", "make"), REFERENCES)
+def test_reference_points_of_many_rows_are_those_of_memory(client, reference, make):
+    X, y = make(MANY)
+    options = {"reference": reference, "calibration": None, "loss": "squared_hinge"}
+    local = PoincareSVC(**options).fit(X, y)
+    remote = DaskPoincareSVC(**options).fit(spread(client, X, 1500), spread(client, y, 1500))
+    assert np.allclose(local.reference_, remote.reference_, rtol=0, atol=1e-10)
+    assert np.allclose(local.coef_, remote.coef_, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("reference", ["boundary", pytest.param("hull", marks=SLOW), pytest.param("means", marks=SLOW)])
+def test_a_side_without_weight_leaves_the_mean_of_the_other(client, reference):
+    X, y = overlapping(MANY)
+    options = {"reference": reference, "calibration": None, "class_weight": {0: 0.0, 1: 1.0}}
+    remote = DaskPoincareSVC(**options).fit(cut(X, 4000), cut(y, 4000))
+    assert np.allclose(PoincareSVC(**options).fit(X, y).reference_, remote.reference_, rtol=0, atol=1e-10)
+
+
+def test_neighbours_on_different_workers_give_the_model_of_memory(client):
+    X, y = overlapping(MANY, 3, 3)
+    local, remote = PoincareSVC(), DaskPoincareSVC()
+    assert_same(local.fit(X, y), remote.fit(spread(client, X, 700), spread(client, y, 700)))
+
+
+def test_same_bits_again(client):
+    X, y = overlapping()
+    first, second = (DaskPoincareSVC().fit(cut(X, 70), cut(y, 70)) for _ in range(2))
+    assert np.array_equal(first.coef_, second.coef_)
+    assert np.array_equal(first.sigmoids_, second.sigmoids_)
+
+
+@pytest.mark.parametrize(
+    ("local", "remote"),
+    [
+        (PoincarePerceptron, DaskPoincarePerceptron),
+        (PoincareSecondOrderPerceptron, DaskPoincareSecondOrderPerceptron),
+    ],
+)
+def test_perceptrons_visit_chunks_in_order_to_the_same_bits(client, local, remote):
+    X, y = overlapping(K=3)
+    chunks = cut(X, UNEVEN), cut(y, UNEVEN)
+    streamed = local([0.1, 0.0]).partial_fit(X, y, classes=[0, 1, 2])
+    assert np.array_equal(streamed.coef_, remote([0.1, 0.0]).partial_fit(*chunks, classes=[0, 1, 2]).coef_)
+    options = {"reference": [0.1, 0.0], "shuffle": False, "max_epochs": 3, "calibration": "training"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted, there = local(**options).fit(X, y), remote(**options).fit(*chunks)
+    for name in ("coef_", "n_updates_", "n_iter_", "converged_"):
+        assert np.array_equal(getattr(fitted, name), getattr(there, name)), name
+    assert np.allclose(fitted.predict_proba(X), there.predict_proba(X), rtol=0, atol=1e-10)
+    with pytest.raises(ValueError, match="got shuffle=True"):
+        remote().fit(*chunks)
+
+
+def test_a_perceptron_that_separates_stops_and_knows_its_margin(client):
+    X, y = apart()
+    options = {"reference": "closest", "shuffle": False, "calibration": None}
+    local, remote = (
+        PoincarePerceptron(**options).fit(X, y),
+        DaskPoincarePerceptron(**options).fit(cut(X, 90), cut(y, 90)),
+    )
+    assert remote.converged_.all()
+    assert remote.n_iter_ == local.n_iter_
+    assert np.allclose(local.margin_, remote.margin_, rtol=1e-10)
+
+
+def framed(K=2):
+    X, y = overlapping(K=K)
+    frame = pd.DataFrame(X, columns=["east", "north"], index=np.arange(600) + 7)
+    frame["kind"] = np.array(["a", "b", "c"])[y]
+    return frame, dd.from_pandas(frame, npartitions=5)
+
+
+def test_dataframes_of_unknown_sizes_name_their_features(client):
+    frame, parts = framed(3)
+    columns, kept = ["east", "north"], frame[frame.east > -0.4]
+    parts = parts[parts.east > -0.4]
+    local = PoincareSVC().fit(kept[columns], kept.kind)
+    remote = DaskPoincareSVC().fit(parts[columns], parts.kind)
+    assert_same(local, remote)
+    assert remote.feature_names_in_.tolist() == columns
+    found = remote.predict(parts[columns])
+    assert isinstance(found, dd.Series)
+    pd.testing.assert_series_equal(
+        found.compute(), pd.Series(local.predict(kept[columns]), index=kept.index), check_dtype=False
+    )
+    chances = remote.predict_proba(parts[columns]).compute()
+    assert chances.columns.tolist() == ["a", "b", "c"]
+    assert np.allclose(chances, local.predict_proba(kept[columns]), rtol=0, atol=1e-10)
+    assert remote.score(parts[columns], parts.kind) == pytest.approx(local.score(kept[columns], kept.kind))
+
+
+def test_arrays_of_unknown_sizes_are_measured(client):
+    X, y = overlapping()
+    kept = X[:, 0] > -0.3
+    lazy, labels = cut(X, 90), cut(y, 90)
+    mask = lazy[:, 0] > -0.3
+    remote = DaskPoincareSVC(calibration=None).fit(lazy[mask], labels[mask])
+    assert_same(PoincareSVC(calibration=None).fit(X[kept], y[kept]), remote)
+    with pytest.raises(ValueError, match=r"X has 7 chunks, y has 1, and their sizes are not known"):
+        remote.fit(lazy[mask], cut(y, 600)[cut(X, 600)[:, 0] > -0.3])
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_predictions_are_lazy_and_those_of_the_local_estimator(client, K):
+    X, y = overlapping(K=K)
+    model = DaskPoincareSVC().fit(cut(X, 200), cut(y, 200))
+    local = model.to_local()
+    assert type(local) is PoincareSVC
+    assert local.get_params() == model.get_params()
+
+    def never(block):
+        raise AssertionError("computed")
+
+    bomb = cut(X, UNEVEN).map_blocks(never, dtype=float, meta=np.empty((0, 2)))
+    for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        lazy, expected = getattr(model, name)(cut(X, UNEVEN)), getattr(local, name)(X)
+        assert getattr(model, name)(bomb).shape == lazy.shape == expected.shape
+        assert lazy.dtype == expected.dtype
+        assert np.array_equal(lazy.compute(), expected)
+        assert np.array_equal(getattr(model, name)(X), expected)
+    assert model.score(cut(X, 200), cut(y, 200)) == pytest.approx(local.score(X, y))
+
+
+def test_estimators_are_cloned_and_pickled_as_any_other(client):
+    X, y = overlapping()
+    model = DaskPoincareSVC(C=5.0, calibration=None).fit(cut(X, 200), cut(y, 200))
+    assert clone(model).get_params() == model.get_params()
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
+        model.predict_proba(cut(X, 200))
+
+
+@pytest.mark.parametrize("estimator", [PoincareSVC, PoincareLogisticRegression, PoincarePerceptron])
+def test_local_estimators_point_to_those_of_dask(estimator):
+    X, y = apart()
+    with pytest.raises(TypeError, match=r"dask\.array.*\n.*hyplearn\.dask"):
+        estimator().fit(cut(X, 100), cut(y, 100))
+    with pytest.raises(TypeError, match=r"hyplearn\.dask"):
+        estimator("closest" if estimator is PoincarePerceptron else "mean").fit(X, y).predict(cut(X, 100))
+    frame, parts = framed()
+    with pytest.raises(TypeError, match=r"hyplearn\.dask"):
+        estimator().fit(parts[["east", "north"]], frame.kind)
+
+
+def test_bad_input_is_named(client):
+    X, y = overlapping()
+    model, lazy, labels = DaskPoincareSVC(), cut(X, 100), cut(y, 100)
+    frame, parts = framed()
+    outside, missing = X.copy(), frame.copy()
+    outside[301] = 1.5
+    missing.loc[50, "kind"] = None
+    cases = [
+        (TypeError, "X must be a Dask array", (X, labels)),
+        (TypeError, "y must be a Dask array", (lazy, y)),
+        (ValueError, "got no y", (lazy, None)),
+        (TypeError, "float32 or float64; got int64", (labels[:, None], labels)),
+        (TypeError, "float32 or float64; got", (parts, parts.kind)),
+        (ValueError, "X has 600 rows, y has 599", (lazy, labels[:-1])),
+        (ValueError, "rows 300 to 399.*\n?.*norm 2.12", (cut(outside, 100), labels)),
+        (ValueError, "at least 2 classes; got 1 class: 0", (lazy, 0 * labels)),
+        (ValueError, "no rows at all", (lazy[lazy[:, 0] > 2], labels[lazy[:, 0] > 2])),
+        (ValueError, "1 labels of a chunk are missing", (parts[["east", "north"]], dd.from_pandas(missing.kind, 5))),
+        (ValueError, "points has .* labels", (parts[["east", "north"]], dd.from_pandas(frame.kind[:-9], 5))),
+    ]
+    for error, message, data in cases:
+        with pytest.raises(error, match=message):
+            model.fit(*data)
+    with pytest.raises(ValueError, match='outside="project"'):
+        DaskPoincareSVC(outside="project").fit(lazy, labels)
+    with pytest.raises(ValueError, match=r"weights .* not negative"):
+        model.fit(lazy, labels, sample_weight=-labels)
+
+
+def test_merges_that_mind_the_order_are_told_from_those_that_do_not():
+    assert minds_order(columns_joined)
+    assert not minds_order(summed)
+    assert not minds_order(in_any_order(lambda parts: parts[0]))
+
+
+def rows_in(part, merge):
+    """Rows near the margin that a worker sends, or rows with a dual variable at the end."""
+    if merge is hinge._merged:
+        return len(part[0])
+    return len(part.found) if isinstance(part, Survey) else 0
+
+
+@pytest.mark.parametrize("size", [500, pytest.param(50, marks=SLOW)])
+def test_few_bytes_travel_however_many_chunks_there_are(client, monkeypatch, size):
+    """Per pass and worker O(d²) numbers and the rows near the margin; chunks of a worker are never neighbours."""
+    X, y = overlapping(MANY, 4)
+    passes, on_workers = [], DaskPoints.on_workers
+
+    def measured(self, function, merge, arguments):
+        found = on_workers(self, function, merge, arguments)
+        if not minds_order(merge):
+            rows = [sum(rows_in(part, merge) for _, part in parts) for parts in found]
+            passes.extend((len(pickle.dumps(parts)), n) for parts, n in zip(found, rows, strict=True))
+        return found
+
+    monkeypatch.setattr(DaskPoints, "on_workers", measured)
+    d, data = X.shape[1], (spread(client, X, size), spread(client, y, size))
+    DaskPoincareSVC(calibration=None).fit(*data)
+    DaskPoincareLogisticRegression().fit(*data)
+    assert len(passes) > 20
+    assert max(sent - 8 * (d + 2) * rows for sent, rows in passes) < 4096 + 8 * (2 * (d + 2)) ** 2
+
+
+def killing(client, monkeypatch, at):
+    """A worker dies by SIGKILL when the answers of some pass are waited for; returns what was killed."""
+    pids = client.run(os.getpid)
+    killed, gathered = [], DaskPoints._gathered
+
+    def waited(self, futures):
+        killed.append(None)
+        if len(killed) == at:
+            victim = self._groups[0][0]
+            os.kill(pids[victim], signal.SIGKILL)
+            killed[-1] = victim
+        return gathered(self, futures)
+
+    monkeypatch.setattr(DaskPoints, "_gathered", waited)
+    return killed
+
+
+def test_a_fit_survives_the_death_of_a_worker_where_chunks_can_be_computed_again(client, monkeypatch):
+    X, y = overlapping(seed=3)
+    local, data = PoincareSVC().fit(X, y), (cut(X, 80), cut(y, 80))
+    undisturbed = DaskPoincareSVC().fit(*data)
+    killed = killing(client, monkeypatch, at=6)
+    remote = DaskPoincareSVC().fit(*data)
+    assert killed[5] is not None
+    assert_same(local, remote)
+    assert np.array_equal(undisturbed.coef_, remote.coef_)
+
+
+def test_a_fit_ends_with_an_error_where_a_dead_worker_had_the_only_copy(client, monkeypatch):
+    client.wait_for_workers(2)
+    X, y = overlapping()
+    data = spread(client, X, 100), spread(client, y, 100)
+    killing(client, monkeypatch, at=4)
+    with pytest.raises(RuntimeError, match="cannot be computed again, so no model was made"):
+        DaskPoincareSVC().fit(*data)
+
+
+def test_without_a_cluster_an_error_says_how_to_start_one(monkeypatch):
+    def none():
+        raise ValueError("No clients found")
+
+    monkeypatch.setattr(chunks_of_collections, "default_client", none)
+    with pytest.raises(ValueError, match=r"no Dask cluster.*\n.*distributed\.Client\(\)"):
+        DaskPoincareSVC().fit(da.zeros((4, 2)), da.zeros(4))
