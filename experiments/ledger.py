@@ -76,6 +76,11 @@ def read(path):
         return [{column: number(text) for column, text in row.items()} for row in csv.DictReader(file)]
 
 
+def chosen(rows, value, **wanted):
+    """The values of all rows that have what is wanted."""
+    return [row[value] for row in rows if all(row[name] == what for name, what in wanted.items())]
+
+
 def number(text):
     """The number that a text stands for, or the text."""
     for kind in (int, float):

@@ -93,7 +93,7 @@ def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _rounded(margin, width):  # type: ignore[no-untyped-def]
-    """Loss and slope below a margin of 1: with s = arsinh 1 - arsinh margin, s - width/2, or s²/(2 width) for s < width.
+    """Loss and slope of a margin below 1: s - width/2, or s²/(2 width) for s < width; s = arsinh 1 - arsinh margin.
 
     arsinh as a logarithm is exact to an ulp of 1 here, and half as dear.
     """
