@@ -15,8 +15,10 @@ from PIL import Image
 # Identifiers in an SVG are hashes of this and of what they name, not of the clock.
 plt.rcParams["svg.hashsalt"] = "hyplearn"
 plt.rcParams["svg.fonttype"] = "none"
-# Dots per inch of the PNG, and of what is an image inside the SVG; colours of such an image.
-DPI, COLOURS = 110, 64
+# Dots per inch of the PNG, and of what is an image inside the SVG.
+DPI = 110
+# Letters of an image inside the SVG from which on it gets a palette; images of a few flat colours have fewer.
+LONG = 20_000
 EMBEDDED = re.compile(r"(?<=data:image/png;base64,)[^\"]+")
 
 
@@ -34,7 +36,9 @@ def save(figure, folder, name):
 
 
 def _smaller(image):
-    """The same image, in base64 as an SVG holds it, with a palette in place of four bytes for every dot."""
+    """The same image, in base64 as an SVG holds it; a large one with 256 colours in place of all."""
+    if len(image) < LONG:
+        return image
     small = io.BytesIO()
-    Image.open(io.BytesIO(base64.b64decode(image))).quantize(COLOURS).save(small, format="PNG", optimize=True)
+    Image.open(io.BytesIO(base64.b64decode(image))).quantize(256).save(small, format="PNG", optimize=True)
     return base64.b64encode(small.getvalue()).decode()
