@@ -61,7 +61,7 @@ class Config:
     base: tuple[int, int, float] = (2, 10_000, 0.01)
     fifths: tuple[int, ...] = (1, 2, 3)
     radius: float = 0.95
-    runs: int = 5
+    runs: int = 3
     # Pairs of a dimension and the number of its runs, where a run is dear.
     fewer: tuple[tuple[int, int], ...] = ()
     held_out: int = 10_000

@@ -50,7 +50,7 @@ class Config:
     radius: float = 0.95
     fifths: tuple[int, ...] = (1, 3)
     margins: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001)
-    runs: int = 5
+    runs: int = 3
     seed: int = 0
 
 
