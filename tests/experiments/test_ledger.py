@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import ledger
 import pytest
+from joblib import parallel_config
 
 CELLS = [{"set": "a", "trial": trial} for trial in range(6)]
 PROGRAM = """
@@ -123,12 +124,13 @@ def test_an_unfinished_table_can_be_ended_with_fewer_runs(tmp_path):
     assert seen == []
 
 
-def square(cell):
-    return {"value": cell["trial"] ** 2}
-
-
 def test_cells_that_are_measured_side_by_side_come_back_in_order(tmp_path):
-    rows = ledger.fill(tmp_path, "squares", Config(), CELLS, square, n_jobs=2)
+    def later_first(cell):
+        time.sleep(0.02 * (5 - cell["trial"]))
+        return {"value": cell["trial"] ** 2}
+
+    with parallel_config(backend="threading"):
+        rows = ledger.fill(tmp_path, "squares", Config(), CELLS, later_first, n_jobs=6)
     assert rows == fill(tmp_path, [])
 
 
