@@ -197,7 +197,8 @@ def text(rows, config):
     """Means of all settings as a table, the paper's quantity first."""
     lines = [
         f"Synthetic data, {config.name} configuration. Each entry: mean macro-F1 in per cent on the training points "
-        "(what the paper calls accuracy) / on held-out points, and the median time of a fit in processor seconds.",
+        "(what the paper calls accuracy) / on held-out points, and the median time of a fit in processor seconds. The "
+        f"load of the machine meanwhile: {np.median([row['load'] for row in rows]):.0f} (median).",
         "",
         f"| ‖p‖ | d | N | ε | runs | {' | '.join(METHODS)} |",
         "| --- " * (5 + len(METHODS)) + "|",

@@ -114,6 +114,7 @@ def test_results_are_written_with_their_setting(config, rows, folder):
     assert '"name": "quick"' in (folder / "synthetic.json").read_text()
     text = (folder / "synthetic.md").read_text()
     assert text.startswith("Synthetic data, quick configuration.")
+    assert f"meanwhile: {np.median([row['load'] for row in rows]):.0f} (median)" in text
     assert text.count(" | 2 | 100") + text.count(" | 2 | 99") >= 4
     assert text.count("\n| ") == 2 + 2 * 4
     for fifths in config.fifths:
