@@ -30,16 +30,24 @@ def test_many_points_are_an_image_with_a_palette_and_lines_stay_lines(folder):
     assert (folder / "many.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_palette_changes_colours_by_little_and_flat_images_not_at_all():
+def embedded(pixels):
+    """An image as an SVG holds it."""
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, format="PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def pixels_of(image):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(image))).convert("RGBA")).astype(int)
+
+
+def test_a_palette_changes_colours_by_little_and_tints_of_regions_not_at_all():
     rng = np.random.default_rng(0)
-    dots = np.zeros((200, 200, 4), np.uint8)
-    dots[rng.random((200, 200)) < 0.3] = [120, 30, 200, 255]
-    for noise, due in ((0, 0), (40, 20)):
-        noisy = (dots + rng.integers(0, noise + 1, dots.shape)).clip(0, 255).astype(np.uint8)
-        noisy[..., 3] = 255
-        file = io.BytesIO()
-        Image.fromarray(noisy).save(file, format="PNG")
-        small = pictures._smaller(base64.b64encode(file.getvalue()).decode())
-        back = np.asarray(Image.open(io.BytesIO(base64.b64decode(small))).convert("RGBA"))
-        assert np.abs(back.astype(int) - noisy).mean() <= due
-        assert len(small) <= len(base64.b64encode(file.getvalue()))
+    tints = rng.integers(200, 256, (12, 4), np.uint8)
+    regions = np.repeat(np.repeat(tints[rng.integers(12, size=(10, 10))], 40, axis=0), 40, axis=1)
+    assert np.array_equal(pixels_of(pictures._smaller(embedded(regions))), regions)
+    noisy = rng.integers(0, 256, (200, 200, 4), np.uint8)
+    noisy[..., 3] = 255
+    small = pictures._smaller(embedded(noisy))
+    assert np.abs(pixels_of(small) - noisy).mean() < 20
+    assert len(small) < len(embedded(noisy)) / 3

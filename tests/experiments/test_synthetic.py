@@ -42,6 +42,7 @@ def test_dear_dimensions_come_last_with_fewer_runs():
     config = synthetic.Config(fewer=((10, 2), (100, 9)))
     cells = synthetic.all_cells(config)
     assert [len({cell["run"] for cell in cells if cell["d"] == d}) for d in (2, 10, 100)] == [3, 2, 3]
+    assert config.runs_at(100) == 3
     dear = [cell["d"] > 2 for cell in cells]
     assert dear == sorted(dear)
     runs = [cell["run"] for cell in cells if cell["d"] == 2]
