@@ -1,7 +1,7 @@
 """Claims about SVMs on synthetic sets, from the synthetic figures and the rival with its handicaps."""
 
 import numpy as np
-from handicapped import FAST, LOOP, MENDED, OURS
+from handicapped import BATCHES, FAST, LOOP, MENDED, OURS
 from ledger import chosen
 
 from claims.finding import FAILS, HANDICAPPED, HOLDS, UNKNOWN, Finding, median_time
@@ -98,8 +98,8 @@ def fifty_points(results):
         f"largest gain in mean macro-F1: {most:.2f} points; over the rival with its faults {faulty:.2f} (d = {d}, "
         f"N = {n:,})",
         HOLDS if most > 40 else HANDICAPPED,
-        "The rival of the paper begins on the wrong side, with a fixed step; from a right start, with a step that "
-        "adapts, it separates what is separable.",
+        "The rival of the paper has a fixed step that its batches, which hold many times the rows they should, make "
+        "too long; with a step that adapts it separates what is separable.",
     )
 
 
@@ -109,12 +109,12 @@ def breakdown(results):
     d = max(row["d"] for row in rows)
     score = min(f1(rows, RIVAL, **at(results, d=d, fifths=fifths)) for fifths in (1, 2, 3))
     high = max(row["d"] for row in results["handicapped"])
-    faulty = beside(results, "train_f1", LOOP, d=high)
+    faulty, mended = (beside(results, "train_f1", method, d=high) for method in (LOOP, BATCHES))
     return Finding(
         f"worst mean macro-F1 at d = {d}: {score:.2f} %; with the faults of the paper's rival {faulty:.2f} % at "
-        f"d = {high}",
+        f"d = {high}, with right batches alone {mended:.2f} %",
         HOLDS if score <= 90 else HANDICAPPED if d >= 1000 else UNKNOWN,
-        "From a right start and with a step that adapts it learns: nothing in the problem breaks down."
+        "Right batches are enough to learn: nothing in the problem breaks down."
         if d >= 1000
         else "Only the full configuration goes to d = 1,000.",
     )

@@ -141,7 +141,7 @@ def test_measurements_are_those_of_the_results(results):
     assert synthetic_sets.speed(results).measured.endswith("rival, at N = 1,000, 50 s: 500 ×")
     assert "takes 10 × the time" in synthetic_sets.speed(results).reason
     assert synthetic_sets.fifty_points(results).measured.endswith("faults 40.00 (d = 100, N = 300)")
-    assert synthetic_sets.breakdown(results).measured.endswith("rival 60.00 % at d = 100")
+    assert synthetic_sets.breakdown(results).measured.endswith("60.00 % at d = 100, with right batches alone 100.00 %")
     assert perceptrons.bound(results).measured == "all 2 runs converge; the worst takes 10.0% of its bound"
 
 
