@@ -26,7 +26,7 @@ def fewer_updates(results):
     listed = ", ".join(f"{ratio:.3g} × at ε = {margin:g}" for margin, ratio in ratios.items())
     return Finding(
         f"fewer by {listed}",
-        HOLDS if min(ratios.values()) > 1.5 and list(ratios.values()) == sorted(ratios.values()) else FAILS,
+        HOLDS if min(ratios.values()) > 1 and list(ratios.values()) == sorted(ratios.values()) else FAILS,
         "Its metric learns the shape of the cloud of points, which rules the number of updates of the first order.",
     )
 
