@@ -237,7 +237,7 @@ def picture(rows, config, fifths):
     figure.legend(handles, labels, loc="outside lower center", ncols=len(METHODS), frameon=False)
     d, n, margin = config.base
     figure.suptitle(
-        f"‖p‖ = {fraction(fifths)}; where they do not vary, d = {d}, N = {n:,}, ε = {margin:g}. "
+        f"‖p‖ = {fraction(fifths)}; where they do not vary, d = {d}, N = {n:,}, ε = {margin:g}.\n"
         f"Medians and quartiles of {runs_in_words(config)} ({config.name}), × means"
     )
     return figure

@@ -62,7 +62,7 @@ def run(config, folder):
     """
     results = {name: read(_found(folder, name, ".csv", config)) for name in EXPERIMENTS}
     records = {name: json.loads(_found(folder, name, ".json", config).read_text()) for name in EXPERIMENTS}
-    names = {name: f"{record['config']['name']}, {record['date']}" for name, record in records.items()}
+    names = {name: f"{record['config'].get('name', 'full')}, {record['date']}" for name, record in records.items()}
     results["base"] = records["synthetic"]["config"]["base"]
     findings = [claim(results) for claim in CLAIMS]
     (folder / "claims.md").write_text(text(findings, names))
