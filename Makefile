@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+EXPERIMENTS := table1 table2 handicapped figures reference_points comparison synthetic claims
 
 .DEFAULT_GOAL := help
 .PHONY: help install browser demo test check test-slow bench reproduce reproduce-full clean
@@ -52,27 +53,12 @@ test-slow: install ## the tests marked slow
 bench: install ## speed beside rivals, as ratios in one run
 	@for f in benchmarks/bench_*.py; do echo "==> $$f"; $(BIN)/python $$f || exit 1; done
 
-reproduce: install ## the paper's tables and figures, small; into experiments/results/quick
-	@echo "==> Table I: updates of the perceptrons (a minute or two)"
-	@$(BIN)/python experiments/table1.py --output experiments/results/quick
-	@echo "==> Synthetic figures: SVMs against dimension, number and margin (three minutes)"
-	@$(BIN)/python experiments/synthetic.py
-	@echo "==> Table II: SVMs on the published embeddings (a minute)"
-	@$(BIN)/python experiments/table2.py
-	@echo "==> Figures: the geometry in pictures (a minute)"
-	@$(BIN)/python experiments/figures.py
-	@echo "==> Claims: what holds"
-	@$(BIN)/python experiments/claims.py
+reproduce: install ## the paper's tables and figures, small: ten minutes; into experiments/results/quick
+	@for name in $(EXPERIMENTS); do echo "==> $$name"; $(BIN)/python experiments $$name || exit 1; done
 
-reproduce-full: install ## the same in the paper's sizes, with all comparisons: most of a day; goes on where it was stopped
-	@$(BIN)/python experiments/table1.py
-	@$(BIN)/python experiments/table2.py --full
-	@$(BIN)/python experiments/figures.py
-	@$(BIN)/python experiments/reference_points.py
-	@$(BIN)/python experiments/comparison.py
-	@$(BIN)/python experiments/embedding.py
-	@$(BIN)/python experiments/synthetic.py --full
-	@$(BIN)/python experiments/claims.py --full
+reproduce-full: install ## the same in the paper's sizes: some hours; goes on where it was stopped
+	@for name in $(EXPERIMENTS); do echo "==> $$name"; $(BIN)/python experiments $$name --full || exit 1; done
+	@echo "==> embedding"; $(BIN)/python experiments/embedding.py
 
 clean: ## remove .venv and everything generated
 	rm -rf $(VENV) out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,37 +6,35 @@ coordinates of the ball, the RBF-SVM logarithms at the origin, the neighbours hy
 SVMs are cross-fitted Platt's; "Platt on training" is the paper's way, for comparison. Written are accuracy, macro-F1,
 log-loss, the expected calibration error (15 bins of equal width of the largest probability), and seconds of the fit.
 
-    python experiments/comparison.py     # a quarter of an hour; writes experiments/results/comparison.{csv,md,json}
-    python experiments/comparison.py --sets olsson mammals --output out
+    python experiments comparison           # a minute; writes experiments/results/quick/comparison.{csv,md,json}
+    python experiments comparison --full    # a quarter of an hour; writes experiments/results/comparison.*
 """
 
-import argparse
-import csv
-import sys
+import itertools
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache, partial
 from time import perf_counter
 
 import numpy as np
-from record import write_record
+from ledger import fill
+from published import PUBLISHED, all_rows, folds, official
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, log_loss
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
 from hyplearn.baselines import EuclideanSVC
-from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
+from hyplearn.datasets import load_mammals
 from hyplearn.geometry import log_map
 
-PUBLISHED = {"olsson": fetch_olsson, "cifar10": fetch_cifar10, "fashion-mnist": fetch_fashion_mnist}
 # A kernel machine of all 60,000 rows, five times over for its probabilities, would take most of the run.
 RBF_ROWS = 5_000
 METRICS = ("accuracy", "macro-F1", "log-loss", "calibration error", "seconds")
@@ -122,24 +120,49 @@ def classifiers():
 
 @dataclass(frozen=True)
 class Config:
-    """The full setting; the tests take one small set, once."""
+    """Which sets, and how often they are cut into how many folds; the quick setting takes the two smallest, once."""
 
-    sets: tuple[str, ...] = (*PUBLISHED, "mammals")
-    repeats: int = 5
+    name: str = "quick"
+    sets: tuple[str, ...] = ("olsson", "mammals")
+    repeats: int = 1
     folds: int = 2
 
 
+FULL = Config(name="full", sets=(*PUBLISHED, "mammals"), repeats=5)
+
+
+def protocols(name, config):
+    """One name for every split of a set: the official one if there is, then those of cross-validation."""
+    return ["official split"] * (name in PUBLISHED) + [f"{config.repeats} × {config.folds}-fold"] * (
+        config.repeats * config.folds
+    )
+
+
+@lru_cache(maxsize=1)
 def splits(name, config):
-    """Pairs of a protocol's name and (X_train, y_train, X_test, y_test)."""
-    if name in PUBLISHED:
-        data = PUBLISHED[name]()
-        yield "official split", (data.X_train, data.y_train, data.X_test, data.y_test)
-        X, y = np.concatenate([data.X_train, data.X_test]), np.concatenate([data.y_train, data.y_test])
-    else:
-        X, y = load_mammals(return_X_y=True)
-    for seed in range(config.repeats):
-        for train, test in StratifiedKFold(config.folds, shuffle=True, random_state=seed).split(X, y):
-            yield f"{config.repeats} × {config.folds}-fold", (X[train], y[train], X[test], y[test])
+    """All splits of a set, in the order of their protocols: (X_train, y_train, X_test, y_test)."""
+    data = PUBLISHED[name]() if name in PUBLISHED else None
+    X, y = load_mammals(return_X_y=True) if data is None else all_rows(data)
+    crossed = [folds(X, y, config.folds, seed) for seed in range(config.repeats)]
+    return ([] if data is None else [official(data)]) + list(itertools.chain(*crossed))
+
+
+def all_cells(config):
+    """One cell for every set, split and classifier; splits are counted over all protocols of a set."""
+    return [
+        {"set": name, "protocol": protocol, "split": i, "classifier": label}
+        for name in config.sets
+        for i, protocol in enumerate(protocols(name, config))
+        for label in classifiers()
+    ]
+
+
+def measure(config, cell):
+    """The metrics of one fit, by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rivals that stop short of their tolerance; classes of few rows
+        values = measured(classifiers()[cell["classifier"]], *splits(cell["set"], config)[cell["split"]])
+    return {metric: float(f"{value:.6g}") for metric, value in zip(METRICS, values, strict=True)}
 
 
 def measured(classifier, X_train, y_train, X_test, y_test):
@@ -169,27 +192,22 @@ def calibration_error(confidence, right, bins=15):
     )
 
 
-def run(config, progress=lambda text: None):
-    """Rows (set, protocol, split, classifier, *metrics)."""
-    rows = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rivals that stop short of their tolerance; classes of few rows
-        for name in config.sets:
-            for i, (protocol, split) in enumerate(splits(name, config)):
-                for label, classifier in classifiers().items():
-                    progress(f"{name}, {protocol}, split {i}: {label}")
-                    rows.append((name, protocol, i, label, *measured(classifier, *split)))
+def run(config, folder):
+    """Measure what is missing, then write the table."""
+    rows = fill(folder, "comparison", config, all_cells(config), partial(measure, config))
+    (folder / "comparison.md").write_text(f"{table(rows)}\n{NOTE}\n")
     return rows
 
 
 def table(rows):
     """One table per set and protocol, the classifiers as its rows."""
     lines = []
-    for name, protocol in dict.fromkeys(row[:2] for row in rows):
+    for name, protocol in dict.fromkeys((row["set"], row["protocol"]) for row in rows):
         lines += [f"### {name}, {protocol}", "", f"| classifier | {' | '.join(METRICS)} |", "| --- " * 6 + "|"]
-        own = [row for row in rows if row[:2] == (name, protocol)]
-        labels = list(dict.fromkeys(row[3] for row in own))
-        means = np.array([np.mean([row[4:] for row in own if row[3] == label], axis=0) for label in labels])
+        own = [row for row in rows if (row["set"], row["protocol"]) == (name, protocol)]
+        labels = list(dict.fromkeys(row["classifier"] for row in own))
+        values = {label: [[row[m] for m in METRICS] for row in own if row["classifier"] == label] for label in labels}
+        means = np.array([np.mean(values[label], axis=0) for label in labels])
         best = np.concatenate([means[:, :2].max(axis=0), means[:, 2:].min(axis=0)])
         digits = (2, 2, 4, 4, 2)
         for label, values in zip(labels, means, strict=True):
@@ -198,35 +216,3 @@ def table(rows):
             lines.append(f"| {label} | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
-
-
-def write(rows, config, seconds, folder):
-    """``comparison.csv`` (one row per fit), ``.md`` (means) and ``.json`` (configuration, versions)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "comparison.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["set", "protocol", "split", "classifier", *METRICS])
-        writer.writerows((*row[:4], *(f"{value:.6g}" for value in row[4:])) for row in rows)
-    (folder / "comparison.md").write_text(f"{table(rows)}\n{NOTE}\n")
-    write_record(folder / "comparison.json", config, seconds)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="+", default=Config.sets, choices=Config.sets)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
-    arguments = parser.parse_args()
-    config = Config(sets=tuple(arguments.sets))
-    start = perf_counter()
-
-    def progress(text):
-        if sys.stderr.isatty():
-            print(f"\r{perf_counter() - start:5.0f} s  {text:80}", end="", file=sys.stderr, flush=True)
-
-    rows = run(config, progress)
-    print(table(rows))
-    write(rows, config, perf_counter() - start, arguments.output)
-
-
-if __name__ == "__main__":
-    main()

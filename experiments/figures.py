@@ -1,18 +1,17 @@
 """The paper's pictures of the geometry: embedded data, tangent spaces, reference points, hulls, margins.
 
-python experiments/figures.py     # half a minute; writes experiments/results/figures/*.png and *.svg
-python experiments/figures.py --only hulls boundaries --output out
+python experiments figures           # half a minute; writes experiments/results/quick/figures/*.png and *.svg
+python experiments figures --full    # finer; in experiments/results/figures
 """
 
-import argparse
 from dataclasses import dataclass
-from pathlib import Path
-from time import perf_counter
+from functools import partial
 
 import numpy as np
 import pictures
+from ledger import fill
 from matplotlib import pyplot as plt
-from record import write_record
+from published import all_rows
 
 from hyplearn import PoincareSVC
 from hyplearn.baselines import EuclideanSVC
@@ -28,7 +27,6 @@ from hyplearn.plotting import BoundaryDisplay, DiskDisplay, HullDisplay, Tangent
 from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.canvas import draw_boundary, draw_legend, draw_reference
 
-RESULTS = Path(__file__).parent / "results" / "figures"
 CLOTHES = np.array(
     ["T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"]
 )
@@ -39,18 +37,22 @@ TINTS = ("#FBDCC7", "#BFE3DD", "#9C95CC")
 
 @dataclass(frozen=True)
 class Config:
-    """Which pictures, and the radius R of the paper's synthetic ball; the tests take those that need no file."""
+    """Which pictures, how fine their regions, and the radius R of the paper's synthetic ball; the quick setting."""
 
+    name: str = "quick"
     only: tuple[str, ...] = ("datasets", "regions", "tangent", "reference", "hulls", "boundaries")
     radius: float = 0.95
-    resolution: int = 400
+    resolution: int = 150
+
+
+FULL = Config(name="full", resolution=400)
 
 
 def datasets(config):
     """The embedded data sets, coloured by class; more than 20,000 points as their density."""
     figure, axes = plt.subplots(2, 2, figsize=(13, 10.4), layout="constrained")
     cells, things, clothes, mammals = fetch_olsson(), fetch_cifar10(), fetch_fashion_mnist(), load_mammals()
-    X, y = np.concatenate([cells.X_train, cells.X_test]), np.concatenate([cells.y_train, cells.y_test])
+    X, y = all_rows(cells)
     edges = np.stack([np.arange(1, len(mammals.data)), mammals.parents[1:]], axis=1)
     shown = {
         f"Olsson's cells, {len(X)}": DiskDisplay.from_points(X, np.char.add("cell type ", y.astype(str))),
@@ -164,23 +166,17 @@ def boundaries(config):
 PICTURES = {draw.__name__: draw for draw in (datasets, regions, tangent, reference, hulls, boundaries)}
 
 
+def draw(config, folder, cell):
+    """Draw and write one picture."""
+    drawing = PICTURES[cell["picture"]]
+    pictures.save(drawing(config), folder / "figures", cell["picture"])
+    return {"shows": drawing.__doc__}
+
+
 def run(config, folder):
-    """Draw and write the pictures."""
-    start = perf_counter()
-    for name in config.only:
-        pictures.save(PICTURES[name](config), folder, name)
-    write_record(folder / "figures.json", config, perf_counter() - start)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", default=Config.only, choices=Config.only)
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
-    run(Config(only=tuple(arguments.only)), arguments.output)
-    for name in arguments.only:
-        print(f"{arguments.output / name}.png: {PICTURES[name].__doc__}")
-
-
-if __name__ == "__main__":
-    main()
+    """Draw what is missing, then write the list of pictures."""
+    cells = [{"picture": name} for name in config.only]
+    rows = fill(folder, "figures", config, cells, partial(draw, config, folder))
+    parts = [f"![{row['shows']}](figures/{row['picture']}.png)\n\n*{row['shows']}*\n" for row in rows]
+    (folder / "figures.md").write_text("\n".join(parts))
+    return rows

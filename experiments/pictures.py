@@ -1,17 +1,25 @@
 """How every picture is kept: as PNG to look at and as SVG to print, the same bytes from the same numbers."""
 
+import base64
+import io
+import re
+
 import matplotlib
 
 matplotlib.use("Agg")  # no window: the pictures go to files
 
 import matplotlib.pyplot as plt
 from matplotlib.collections import PolyCollection
+from PIL import Image
 
 # Identifiers in an SVG are hashes of this and of what they name, not of the clock.
 plt.rcParams["svg.hashsalt"] = "hyplearn"
 plt.rcParams["svg.fonttype"] = "none"
 # Dots per inch of the PNG, and of what is an image inside the SVG.
 DPI = 110
+# Letters of an image inside the SVG from which on it gets a palette; images of a few flat colours have fewer.
+LONG = 20_000
+EMBEDDED = re.compile(r"(?<=data:image/png;base64,)[^\"]+")
 
 
 def save(figure, folder, name):
@@ -21,5 +29,16 @@ def save(figure, folder, name):
         for collection in ax.collections:
             collection.set_rasterized(not isinstance(collection, PolyCollection))
     figure.savefig(folder / f"{name}.png", dpi=DPI)
-    figure.savefig(folder / f"{name}.svg", dpi=DPI, metadata={"Date": None})
+    svg = io.StringIO()
+    figure.savefig(svg, format="svg", dpi=DPI, metadata={"Date": None})
+    (folder / f"{name}.svg").write_text(EMBEDDED.sub(lambda found: _smaller(found.group()), svg.getvalue()))
     plt.close(figure)
+
+
+def _smaller(image):
+    """The same image, in base64 as an SVG holds it; a large one with 256 colours in place of all."""
+    if len(image) < LONG:
+        return image
+    small = io.BytesIO()
+    Image.open(io.BytesIO(base64.b64decode(image))).quantize(256).save(small, format="PNG", optimize=True)
+    return base64.b64encode(small.getvalue()).decode()

@@ -5,22 +5,17 @@ has a random w and ‖p‖ of R/5 or 3R/5; points within the margin ε of it are
 perceptrons pass over the rest in order until a pass has no mistake; the second order takes a = 0, the pseudo-inverse.
 Of the hyperboloid perceptron of Weber et al. it is written down whether it converges within 100 passes.
 
-    python experiments/table1.py              # the paper's 20 runs; writes experiments/results/table1.csv and .md
-    python experiments/table1.py --runs 3 --output out
+    python experiments table1           # a minute; writes experiments/results/quick/table1.{csv,md,json}
+    python experiments table1 --full    # the paper's 20 runs; writes experiments/results/table1.*
 """
 
-import argparse
-import csv
 import itertools
-import sys
 import warnings
-from dataclasses import dataclass, field
-from pathlib import Path
-from time import perf_counter
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
-from record import write_record
+from ledger import fill
 from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron
@@ -47,29 +42,27 @@ PAPER_BOUND = {
 
 @dataclass(frozen=True)
 class Config:
-    """The paper's setting; ``runs`` and ``n_samples`` are smaller in the tests."""
+    """The paper's setting with fewer runs, the quick one."""
 
+    name: str = "quick"
     n_samples: int = 10_000
     n_features: int = 10
     radius: float = 0.95
     fifths: tuple[int, ...] = (1, 3)
     margins: tuple[float, ...] = (1.0, 0.1, 0.01, 0.001)
-    runs: int = 20
+    runs: int = 3
     seed: int = 0
 
 
-@dataclass
-class Cell:
-    """Updates of both perceptrons over the runs of one setting, with the bounds of each run."""
+FULL = Config(name="full", runs=20)
 
-    fifths: int
-    margin: float
-    bound: float
-    first: list[int] = field(default_factory=list)
-    second: list[int] = field(default_factory=list)
-    hyperboloid: list[str] = field(default_factory=list)
-    data_bound: list[float] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
+
+def all_cells(config):
+    """One cell for every run of every setting."""
+    return [
+        {"fifths_of_R": fifths, "margin": margin, "run": run}
+        for fifths, margin, run in itertools.product(config.fifths, config.margins, range(config.runs))
+    ]
 
 
 def draw(config, fifths, margin, seed):
@@ -82,22 +75,26 @@ def draw(config, fifths, margin, seed):
     return X[keep], y[keep], p, w
 
 
-def fill(config, fifths, margin):
-    """One cell of the table."""
-    cell = Cell(fifths, margin, paper_bound(fifths * config.radius / 5, config.radius, margin))
-    seeds = itertools.count(config.seed)
-    while len(cell.rows) < config.runs:
-        X, y, p, w = draw(config, fifths, margin, next(seeds))
-        if len(np.unique(y)) < 2:
-            continue  # a wide margin may leave one class empty; the paper needs two
-        options = {"max_epochs": 1_000_000, "shuffle": False, "calibration": None}
-        cell.first += PoincarePerceptron(p, **options).fit(X, y).n_updates_.tolist()
-        cell.second += PoincareSecondOrderPerceptron(p, a=0.0, **options).fit(X, y).n_updates_.tolist()
-        cell.hyperboloid.append(hyperboloid_outcome(X, y))
-        longest = np.linalg.norm(z_features(X, p), axis=1).max()
-        cell.data_bound.append(float((longest / np.sinh(np.min(y * signed_distance(X, w, p)))) ** 2))
-        cell.rows.append(len(X))
-    return cell
+def draw_of_run(config, fifths, margin, run):
+    """The draw of a run: a wide margin may leave one class empty, and the paper needs two, so these do not count."""
+    draws = (draw(config, fifths, margin, seed) for seed in itertools.count(config.seed))
+    return next(itertools.islice((one for one in draws if len(np.unique(one[1])) == 2), run, None))
+
+
+def measure(config, cell):
+    """Updates of both perceptrons, what becomes of Weber et al.'s, and the bounds."""
+    fifths, margin = cell["fifths_of_R"], cell["margin"]
+    X, y, p, w = draw_of_run(config, fifths, margin, cell["run"])
+    options = {"max_epochs": 1_000_000, "shuffle": False, "calibration": None}
+    longest = np.linalg.norm(z_features(X, p), axis=1).max()
+    return {
+        "rows": len(X),
+        "first_order": int(PoincarePerceptron(p, **options).fit(X, y).n_updates_[0]),
+        "second_order": int(PoincareSecondOrderPerceptron(p, a=0.0, **options).fit(X, y).n_updates_[0]),
+        "hyperboloid": hyperboloid_outcome(X, y),
+        "data_bound": float((longest / np.sinh(np.min(y * signed_distance(X, w, p)))) ** 2),
+        "bound": float(paper_bound(fifths * config.radius / 5, config.radius, margin)),
+    }
 
 
 def hyperboloid_outcome(X, y):
@@ -110,76 +107,41 @@ def hyperboloid_outcome(X, y):
             return "undefined"
 
 
-def run(config, progress=lambda done, total: None):
-    """All cells of the table, on all cores."""
-    settings = list(itertools.product(config.fifths, config.margins))
-    # The smallest margins take longest: they go first, and the rows are sorted again at the end.
-    longest_first = sorted(settings, key=lambda setting: setting[1])
-    jobs = Parallel(n_jobs=-1, return_as="generator_unordered")(delayed(fill)(config, *s) for s in longest_first)
-    cells = []
-    for cell in jobs:
-        cells.append(cell)
-        progress(len(cells), len(settings))
-    return sorted(cells, key=lambda cell: settings.index((cell.fifths, cell.margin)))
+def run(config, folder):
+    """Measure what is missing, on all cores, then write the table."""
+    rows = fill(
+        folder,
+        "table1",
+        config,
+        all_cells(config),
+        partial(measure, config),
+        cost=lambda cell: 1 / cell["margin"],
+        grows=("runs",),
+        n_jobs=-1,
+    )
+    (folder / "table1.md").write_text(text(rows))
+    return rows
 
 
-def table(cells):
+def text(rows):
     """The table as Markdown, ours beside the paper's: mean (max) number of updates."""
     lines = [
         "| ‖p‖ | ε | second order | paper | perceptron | paper | bound (theorem) | paper | bound (data) |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for cell in cells:
-        key = (cell.fifths, cell.margin)
-        ours = [f"{np.mean(values):,.0f} ({max(values):,})" for values in (cell.second, cell.first)]
-        theirs = [f"{mean:,.0f} ({largest:,.0f})" for mean, largest in (PAPER_SECOND[key], PAPER_FIRST[key])]
-        fraction = "R/5" if cell.fifths == 1 else f"{cell.fifths}R/5"
-        lines.append(
-            f"| {fraction} | {cell.margin:g} | {ours[0]} | {theirs[0]} | {ours[1]} | {theirs[1]} "
-            f"| {printed(cell.bound)} | {printed(PAPER_BOUND[key])} | {printed(np.mean(cell.data_bound))} |"
-        )
-    return "\n".join(lines)
+    for setting in dict.fromkeys((row["fifths_of_R"], row["margin"]) for row in rows):
+        own = [row for row in rows if (row["fifths_of_R"], row["margin"]) == setting]
+        updates = ([row[order] for row in own] for order in ("second_order", "first_order"))
+        ours = [f"{np.mean(values):,.0f} ({max(values):,})" for values in updates]
+        theirs = [f"{mean:,.0f} ({largest:,.0f})" for mean, largest in (PAPER_SECOND[setting], PAPER_FIRST[setting])]
+        fraction = "R/5" if setting[0] == 1 else f"{setting[0]}R/5"
+        bounds = map(printed, (own[0]["bound"], PAPER_BOUND[setting], np.mean([row["data_bound"] for row in own])))
+        entries = [fraction, f"{setting[1]:g}", ours[0], theirs[0], ours[1], theirs[1], *bounds]
+        lines.append(f"| {' | '.join(entries)} |")
+    above = sum(row["first_order"] > min(row["data_bound"], row["bound"]) for row in rows)
+    return "\n".join([*lines, "", f"{above} of {len(rows)} runs are above their bound."]) + "\n"
 
 
 def printed(bound):
     """Digits as the paper prints them."""
     return f"{bound:,.0f}" if bound < 1e5 else f"{bound:.3g}"
-
-
-def write(cells, config, seconds, folder):
-    """``table1.csv`` (one row per run), ``table1.md`` and ``table1.json`` (configuration, machine, versions)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "table1.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        columns = ["rows", "first_order", "second_order", "hyperboloid", "data_bound", "bound"]
-        writer.writerow(["fifths_of_R", "margin", "run", *columns])
-        for cell in cells:
-            runs = zip(cell.rows, cell.first, cell.second, cell.hyperboloid, cell.data_bound, strict=True)
-            for i, values in enumerate(runs):
-                writer.writerow([cell.fifths, cell.margin, i, *values, cell.bound])
-    (folder / "table1.md").write_text(table(cells) + "\n")
-    write_record(folder / "table1.json", config, seconds)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
-    arguments = parser.parse_args()
-    config = Config(runs=arguments.runs)
-    start = perf_counter()
-
-    def progress(done, total):
-        if sys.stderr.isatty():
-            print(f"\r{done} of {total} settings, {perf_counter() - start:.0f} s ", end="", file=sys.stderr, flush=True)
-
-    cells = run(config, progress)
-    seconds = perf_counter() - start
-    print(table(cells))
-    runs = [(f, min(b, cell.bound)) for cell in cells for f, b in zip(cell.first, cell.data_bound, strict=True)]
-    print(f"\n{sum(f > b for f, b in runs)} of {len(runs)} runs above their bound; {seconds:.0f} s in all.")
-    write(cells, config, seconds, arguments.output)
-
-
-if __name__ == "__main__":
-    main()

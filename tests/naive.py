@@ -157,11 +157,11 @@ def hyperboloid_svm(R, y, C, n):
     return total
 
 
-def hyperboloid_epoch(R, y, C, order, batch, step, slope, u):
+def hyperboloid_epoch(R, y, C, firsts, batch, step, slope, u):
     """One epoch of projected gradient descent, row by row; u = (-n⁰, n)."""
     u, N = u.copy(), len(R)
-    for start in range(0, N, batch):
-        rows = order[start : start + batch]
+    for start in firsts:
+        rows = range(start, min(start + batch, N))
         gradient = len(rows) / N * np.concatenate([[-u[0]], u[1:]])
         for i in rows:
             score = R[i] @ u

@@ -1,6 +1,7 @@
 """The comparison in a small configuration: every step of the full run, in seconds."""
 
 import comparison
+import ledger
 import numpy as np
 import pytest
 from sklearn.svm import SVC
@@ -11,21 +12,26 @@ from hyplearn.geometry import distance
 
 @pytest.fixture(scope="module")
 def config():
-    return comparison.Config(sets=("mammals",), repeats=1)
+    return comparison.Config(sets=("mammals",))
 
 
 @pytest.fixture(scope="module")
-def rows(config):
-    return comparison.run(config)
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("comparison")
+
+
+@pytest.fixture(scope="module")
+def rows(config, folder):
+    return comparison.run(config, folder)
 
 
 def test_every_classifier_is_measured_on_every_split(rows):
     assert len(rows) == 2 * len(comparison.classifiers())
-    assert np.isfinite([row[4:] for row in rows]).all()
+    assert np.isfinite([[row[metric] for metric in comparison.METRICS] for row in rows]).all()
 
 
 def test_ours_beat_their_euclidean_twins_on_a_tree(rows):
-    accuracy = {label: np.mean([row[4] for row in rows if row[3] == label]) for label in comparison.classifiers()}
+    accuracy = {c: np.mean(ledger.chosen(rows, "accuracy", classifier=c)) for c in comparison.classifiers()}
     assert accuracy["PoincareSVC"] > accuracy["Euclidean SVM"]
     assert accuracy["PoincareLogisticRegression"] > accuracy["Euclidean softmax"]
     assert min(accuracy.values()) == accuracy["largest class"]
@@ -53,10 +59,18 @@ def test_a_sample_stands_for_many_rows():
     assert model.classifier.shape_fit_ == (40, 2)
 
 
-def test_results_are_written_with_their_setting(config, rows, tmp_path):
-    comparison.write(rows, config, 1.0, tmp_path)
-    assert len((tmp_path / "comparison.csv").read_text().splitlines()) == 1 + len(rows)
-    text = (tmp_path / "comparison.md").read_text()
+def test_results_are_written_with_their_setting(rows, folder):
+    assert ledger.read(folder / "comparison.csv") == rows
+    text = (folder / "comparison.md").read_text()
     assert "### mammals, 1 × 2-fold" in text
     assert text.count("**") >= 8
-    assert '"repeats": 1' in (tmp_path / "comparison.json").read_text()
+    assert '"repeats": 1' in (folder / "comparison.json").read_text()
+
+
+def test_splits_are_the_official_one_then_those_of_every_repeat(published_data, monkeypatch):
+    monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
+    config = comparison.Config(repeats=2)
+    protocols, splits = comparison.protocols("olsson", config), comparison.splits("olsson", config)
+    assert protocols == ["official split"] + ["2 × 2-fold"] * 4
+    assert [len(X) + len(X_test) for X, _, X_test, _ in splits] == [319] * 5
+    assert len(comparison.all_cells(config)) == (5 + 4) * len(comparison.classifiers())

@@ -64,16 +64,16 @@ def test_boundaries_bend_with_p_and_margins_have_their_width(drawn, config):
 
 
 def test_pictures_are_written_small_as_png_and_svg_with_their_setting(config, tmp_path):
-    figures.run(config, tmp_path)
+    (row,) = figures.run(config, tmp_path)
+    assert row == {"picture": "hulls", "shows": figures.hulls.__doc__}
     assert json.loads((tmp_path / "figures.json").read_text())["config"]["resolution"] == 60
-    for name in config.only:
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        svg = (tmp_path / f"{name}.svg").read_bytes()
-        assert b"<svg" in svg
-        assert len(svg) < 400_000
-    first = (tmp_path / "hulls.svg").read_bytes()
+    assert f"![{row['shows']}](figures/hulls.png)" in (tmp_path / "figures.md").read_text()
+    png, svg = ((tmp_path / "figures" / f"hulls.{kind}").read_bytes() for kind in ("png", "svg"))
+    assert png.startswith(b"\x89PNG")
+    assert b"<svg" in svg
+    assert len(svg) < 300_000
     figures.run(config, tmp_path)
-    assert (tmp_path / "hulls.svg").read_bytes() == first
+    assert (tmp_path / "figures" / "hulls.svg").read_bytes() == svg
 
 
 def test_published_sets_are_drawn_with_all_their_classes(drawn, published_data, monkeypatch):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import ledger
 import pytest
+from joblib import parallel_config
 
 CELLS = [{"set": "a", "trial": trial} for trial in range(6)]
 PROGRAM = """
@@ -32,6 +33,7 @@ ledger.fill(Path({folder!r}), "squares", Config(), CELLS, slow)
 class Config:
     name: str = "test"
     factor: int = 1
+    runs: int = 6
 
 
 class KilledError(Exception):
@@ -48,14 +50,15 @@ def counting(seen, dies_at=None):
     return measure
 
 
-def fill(folder, seen, config=None, dies_at=None):
-    return ledger.fill(folder, "squares", config or Config(), CELLS, counting(seen, dies_at))
+def fill(folder, seen, config=None, dies_at=None, **options):
+    cells = CELLS[: config.runs] if config else CELLS
+    return ledger.fill(folder, "squares", config or Config(), cells, counting(seen, dies_at), **options)
 
 
 def test_rows_come_back_in_order_and_are_written_as_they_are(tmp_path):
     rows = fill(tmp_path, [])
     assert rows == [{**cell, "value": cell["trial"] ** 2} for cell in CELLS] == ledger.read(tmp_path / "squares.csv")
-    assert json.loads((tmp_path / "squares.json").read_text())["config"] == {"name": "test", "factor": 1}
+    assert json.loads((tmp_path / "squares.json").read_text())["config"] == {"name": "test", "factor": 1, "runs": 6}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["squares.csv", "squares.json"]
 
 
@@ -63,7 +66,7 @@ def test_a_killed_process_leaves_its_cells_to_the_next(tmp_path):
     path = [os.path.dirname(ledger.__file__), os.path.dirname(__file__), *sys.path]
     process = subprocess.Popen([sys.executable, "-c", PROGRAM.format(path=path, folder=str(tmp_path))])
     part = tmp_path / "squares.part.jsonl"
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 300
     while not (part.exists() and part.read_text().count("\n") == 4) and time.monotonic() < limit:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
@@ -91,6 +94,50 @@ def test_another_configuration_begins_anew(tmp_path):
     seen = []
     fill(tmp_path, seen, Config(factor=2))
     assert seen == list(range(6))
+
+
+def test_runs_are_added_to_a_finished_table(tmp_path):
+    fill(tmp_path, [], Config(runs=3), grows=("runs",))
+    seen = []
+    rows = fill(tmp_path, seen, Config(runs=5), grows=("runs",))
+    assert seen == [3, 4]
+    assert [row["value"] for row in rows] == [0, 1, 4, 9, 16]
+    assert ledger.read(tmp_path / "squares.csv") == rows
+    assert json.loads((tmp_path / "squares.json").read_text())["config"]["runs"] == 5
+
+
+@pytest.mark.parametrize(
+    ("config", "grows"), [(Config(runs=5), ()), (Config(factor=2), ("runs",)), (Config(runs=3), ("runs",))]
+)
+def test_nothing_is_added_where_all_is_there_or_more_than_the_runs_differs(tmp_path, config, grows):
+    fill(tmp_path, [], Config(runs=3), grows=("runs",))
+    seen = []
+    fill(tmp_path, seen, config, grows=grows)
+    assert seen == list(range(config.runs))
+
+
+def test_an_unfinished_table_can_be_ended_with_fewer_runs(tmp_path):
+    with pytest.raises(KilledError):
+        fill(tmp_path, [], Config(), dies_at=4, grows=("runs",))
+    seen = []
+    assert len(fill(tmp_path, seen, Config(runs=3), grows=("runs",))) == 3
+    assert seen == []
+
+
+def test_cells_that_are_measured_side_by_side_come_back_in_order(tmp_path):
+    def later_first(cell):
+        time.sleep(0.02 * (5 - cell["trial"]))
+        return {"value": cell["trial"] ** 2}
+
+    with parallel_config(backend="threading"):
+        rows = ledger.fill(tmp_path, "squares", Config(), CELLS, later_first, n_jobs=6)
+    assert rows == fill(tmp_path, [])
+
+
+def test_chosen_rows_have_all_that_is_wanted():
+    rows = [{"a": 1, "b": 2, "v": 3}, {"a": 1, "b": 3, "v": 4}]
+    assert ledger.chosen(rows, "v", a=1) == [3, 4]
+    assert ledger.chosen(rows, "v", a=1, b=3) == [4]
 
 
 def test_a_finished_run_is_measured_again_and_stays_whole_until_then(tmp_path):

@@ -1,5 +1,6 @@
 """The comparison of reference points in a small configuration: every step of the full run, in seconds."""
 
+import ledger
 import numpy as np
 import pytest
 import reference_points as experiment
@@ -15,17 +16,24 @@ def config():
 
 
 @pytest.fixture(scope="module")
-def rows(config):
-    return [row for name in config.sets for row in experiment.fill(name, config)]
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("reference_points")
+
+
+@pytest.fixture(scope="module")
+def rows(config, folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "fill", lambda *a, **k: ledger.fill(*a, **k | {"n_jobs": 1}))
+        return experiment.run(config, folder)
 
 
 def found(rows, name, method):
-    return np.mean([row[4] for row in rows if row[0] == name and row[3] == method])
+    return np.mean(ledger.chosen(rows, "accuracy", set=name, method=method))
 
 
 def test_every_method_is_tried_on_every_split(rows):
     assert len(rows) == len(SETS) * 2 * len(experiment.STRATEGIES + experiment.RIVALS)
-    missing = {(row[0], row[3]) for row in rows if np.isnan(row[4])}
+    missing = {(row["set"], row["method"]) for row in rows if row["accuracy"] == ""}
     assert missing == {(name, "authors") for name in SETS} | {("two sides, d = 10", "hull")}
 
 
@@ -38,9 +46,9 @@ def test_the_default_is_no_worse_than_a_euclidean_svm_on_the_mammals(rows):
     assert found(rows, "mammals", "boundary") > found(rows, "mammals", "Euclidean SVM")
 
 
-def test_the_same_seed_gives_the_same_numbers(config, rows):
-    again = experiment.fill("normals, d = 2", config)
-    np.testing.assert_equal(again, [row for row in rows if row[0] == "normals, d = 2"])
+def test_a_cell_is_the_same_whenever_it_is_measured(config, rows):
+    for row in (row for row in rows if row["method"] == "boundary"):
+        assert experiment.measure(config, row) == {"accuracy": row["accuracy"]}
 
 
 def test_a_tree_has_branches_that_begin_at_one_another():
@@ -51,8 +59,17 @@ def test_a_tree_has_branches_that_begin_at_one_another():
     assert np.max(np.min(between, axis=1)) < 0.5
 
 
-def test_results_are_written_with_their_setting(config, rows, tmp_path):
-    experiment.write(rows, config, 1.0, tmp_path)
-    assert len((tmp_path / "reference_points.csv").read_text().splitlines()) == 1 + len(rows)
-    assert "| mammals | 2-fold | " in (tmp_path / "reference_points.md").read_text()
-    assert '"draws": 2' in (tmp_path / "reference_points.json").read_text()
+def test_results_are_written_with_their_setting(rows, folder):
+    assert ledger.read(folder / "reference_points.csv") == rows
+    assert "| mammals | 2-fold | " in (folder / "reference_points.md").read_text()
+    assert '"draws": 2' in (folder / "reference_points.json").read_text()
+
+
+def test_published_sets_have_an_official_split_folds_and_the_smallest_random_ones(published_data, monkeypatch):
+    monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
+    config = experiment.Config()
+    assert experiment.protocols("cifar10", config) == {"official": 1, "2-fold": 2}
+    cells = [
+        {"set": "olsson", "protocol": p, "split": n - 1} for p, n in experiment.protocols("olsson", config).items()
+    ]
+    assert [len(experiment.split(cell, config)[0]) for cell in cells] == [231, 160, 231]

@@ -22,6 +22,7 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, lsqr
 
 from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import dot
 
 # Widths of the rounded kinks, one per stage. The first lets every start feel the whole loss; the last changes P by at
 # most half of it for each row near its margin, four digits below what such a row costs.
@@ -52,34 +53,55 @@ class Found(NamedTuple):
 
 def objective(R: Array, y: Array, costs: Array, u: Array) -> float:
     """P of a normal u."""
-    return _smoothed_loss(R @ u, y, costs, 0.0, np.empty(len(R))) + 0.5 * float(u[1:] @ u[1:] - u[0] ** 2)
+    return _objective(R @ u, y, costs, u)
+
+
+def _objective(scores: Array, y: Array, costs: Array, u: Array) -> float:
+    """P of a normal u whose products with all rows are known."""
+    return _sum_of_losses(scores, y, costs) + 0.5 * float(u[1:] @ u[1:] - u[0] ** 2)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sum_of_losses(scores, y, costs):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(scores.size):
+        if y[i] * scores[i] < 1.0:
+            total += costs[i] * _rounded(y[i] * scores[i], 0.0)[0]
+    return total
 
 
 def loss_and_gradient(R: Array, y: Array, costs: Array, u: Array, width: float) -> tuple[float, Array]:
     """The sum of losses with kinks rounded off over ``width``, and its gradient by u."""
-    slopes = np.empty(len(R))
-    loss = _smoothed_loss(R @ u, y, costs, width, slopes)
-    return loss, slopes @ R
+    gradient = np.zeros(len(u))
+    return _one_pass(R, y, costs, u, width, gradient), gradient
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _smoothed_loss(scores, y, costs, width, slopes):  # type: ignore[no-untyped-def]
-    """``Σ C h(arsinh 1 - arsinh(y score))``, h(s) = s - width/2, or s²/(2 width) for s < width; slopes by the score."""
+def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
+    """The sum of losses; adds their slopes to the gradient while a row is at hand, so that R is read once."""
     total = 0.0
-    for i in range(scores.size):
-        margin = y[i] * scores[i]
-        if margin >= 1.0:
-            slopes[i] = 0.0
-            continue
-        s = ARSINH_1 - math.asinh(margin)
-        slope = -costs[i] * y[i] / math.hypot(1.0, margin)
-        if s < width:
-            total += costs[i] * s * s / (2.0 * width)
-            slopes[i] = slope * s / width
-        else:
-            total += costs[i] * (s - 0.5 * width)
-            slopes[i] = slope
+    for i in range(len(R)):
+        margin = y[i] * dot(R[i], u)
+        if margin < 1.0:
+            loss, slope = _rounded(margin, width)
+            total += costs[i] * loss
+            pull = costs[i] * y[i] * slope
+            for j in range(u.size):
+                gradient[j] += pull * R[i, j]
     return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _rounded(margin, width):  # type: ignore[no-untyped-def]
+    """Loss and slope of a margin below 1: s - width/2, or s²/(2 width) for s < width; s = arsinh 1 - arsinh margin.
+
+    arsinh as a logarithm is exact to an ulp of 1 here, and half as dear.
+    """
+    root = math.sqrt(1.0 + margin * margin)
+    s = ARSINH_1 + (math.log(root - margin) if margin < 0.0 else -math.log(root + margin))
+    if s < width:
+        return s * s / (2.0 * width), -s / (width * root)
+    return s - 0.5 * width, -1.0 / root
 
 
 def from_polar(v: Array, a: float) -> Array:
@@ -126,8 +148,10 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
     """The best multiple of u on a coarse scale, after u has been moved to where [n, n] > 0."""
     u = from_polar(*to_polar(u, farthest_shift(R)))
-    u = u / (float(np.median(np.abs(R @ u))) or 1.0)
-    return min((scale * u for scale in np.geomspace(1e-2, 1e2, 9)), key=lambda v: objective(R, y, costs, v))
+    scores = R @ u
+    unit = float(np.median(np.abs(scores))) or 1.0
+    scales = np.geomspace(1e-2, 1e2, 9) / unit
+    return u * min(scales, key=lambda scale: _objective(scale * scores, y, costs, scale * u))
 
 
 def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> Found:

@@ -35,6 +35,11 @@ class HyperboloidSVC(BaselineClassifier):
     they are exact up to its rim (hyperbolic radius 37), where the hyperboloid's own end at 19; but rows as long as
     ``exp`` of their distance slow down any descent.
 
+    Both solvers read every row once in a gradient or an epoch. Beside a Python loop over rows, the way of the published
+    implementations, this is some 500 times as fast in 2 dimensions, 90 times in 100, and 14 times in 1,000: there the
+    loop's NumPy calls are nearly hidden behind the 8 kB of a row, and no visit of all rows could be more than 25 times
+    as fast, what it takes to read them from memory (``benchmarks/bench_baselines.py``).
+
     Parameters
     ----------
     C : float, default=1.0

@@ -4,8 +4,9 @@ r"""The descent that Cho et al. (2019) propose for the hyperboloid SVM: mini-bat
           - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}
           \Bigr) \Bigr), \qquad H = \operatorname{diag}(-1, 1, \dots, 1)
 
-Every row is in one batch of an epoch. The step η grows as long as an epoch lowers the objective; an epoch that does not
-is undone and η halved, until halving helps no more.
+Every row is in one batch of an epoch. Rows are shuffled once and batches before every epoch, so that the rows of a
+batch lie side by side in memory. The step η grows as long as an epoch lowers the objective; an epoch that does not is
+undone and η halved, until halving helps no more.
 """
 
 import math
@@ -38,10 +39,12 @@ def solve_by_projected_gradient(
     u = min(starts(R, y, costs), key=lambda u: objective(R, y, costs, u))
     least = objective(R, y, costs, u)
     step = FIRST_STEP * len(R) / BATCH / float(costs @ np.einsum("ij,ij->i", R, R))
+    shuffled = rng.permutation(len(R))
+    R, y, costs, firsts = R[shuffled], y[shuffled], costs[shuffled], np.arange(0, len(R), BATCH)
     epochs = halvings = 0
     while halvings < HALVINGS and epochs < max_iter:
         tried = u.copy()
-        epoch(R, y, costs, rng.permutation(len(R)), BATCH, step, slope, tried)
+        epoch(R, y, costs, rng.permutation(firsts), BATCH, step, slope, tried)
         value = objective(R, y, costs, tried)
         epochs += 1
         if value < least - tol * abs(least):
@@ -53,20 +56,20 @@ def solve_by_projected_gradient(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def epoch(R, y, costs, order, batch, step, slope, u):  # type: ignore[no-untyped-def]
-    """Visit all rows once, in the given order and batch by batch, and update u in place."""
+def epoch(R, y, costs, firsts, batch, step, slope, u):  # type: ignore[no-untyped-def]
+    """Visit all rows once, batch by batch in the order of their first rows, and update u in place."""
     n, d = R.shape
     gradient = np.empty(d)
-    for start in range(0, n, batch):
+    for start in firsts:
         stop = min(start + batch, n)
         share = (stop - start) / n
         gradient[0] = -share * u[0]
         for j in range(1, d):
             gradient[j] = share * u[j]
-        for i in order[start:stop]:
+        for i in range(start, stop):
             score = dot(R[i], u)
             if y[i] * score < 1.0:
-                pull = costs[i] * y[i] / math.hypot(1.0, score)
+                pull = costs[i] * y[i] / math.sqrt(1.0 + score * score)
                 for j in range(d):
                     gradient[j] -= pull * R[i, j]
         for j in range(d):

@@ -1,0 +1,77 @@
+"""What the paper claims, what was measured here, and whether the claim holds; from the result files of the others.
+
+python experiments claims           # reads and writes experiments/results/quick
+python experiments claims --full    # reads and writes experiments/results
+"""
+
+import json
+from dataclasses import dataclass
+
+from ledger import read
+
+from claims import perceptrons, real_sets, synthetic_sets
+
+EXPERIMENTS = ("table1", "synthetic", "handicapped", "table2")
+CLAIMS = (
+    perceptrons.bound,
+    perceptrons.fewer_updates,
+    perceptrons.hyperboloid_perceptron,
+    synthetic_sets.optimum,
+    synthetic_sets.all_accurate,
+    synthetic_sets.speed,
+    synthetic_sets.fifty_points,
+    synthetic_sets.breakdown,
+    synthetic_sets.wide_margin,
+    synthetic_sets.euclidean_below,
+    synthetic_sets.euclidean_in_many_dimensions,
+    synthetic_sets.complexity,
+    real_sets.table_again,
+    real_sets.gain,
+    real_sets.best,
+    real_sets.ten_times,
+    real_sets.no_spread,
+    real_sets.pictures_in_many_dimensions,
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Whose results are read; the default are those of the quick settings."""
+
+    name: str = "quick"
+
+
+FULL = Config(name="full")
+
+
+def text(findings, names):
+    """The claims as a table."""
+    settings = ", ".join(f"{experiment}: {name}" for experiment, name in names.items())
+    lines = [f"Computed from results of {settings}.", "", "| | the paper claims | measured here | verdict | why |"]
+    lines.append("| --- " * 5 + "|")
+    for i, (claim, finding) in enumerate(zip(CLAIMS, findings, strict=True), start=1):
+        entries = [str(i), claim.__doc__, finding.measured, f"**{finding.verdict}**", finding.reason]
+        lines.append(f"| {' | '.join(entries)} |")
+    return "\n".join(lines) + "\n"
+
+
+def run(config, folder):
+    """Read the results of the folder, judge every claim, write ``claims.md``.
+
+    Nothing is measured, so that there is nothing to go on with: what is missing is an error that names the experiment.
+    """
+    results = {name: read(_found(folder, name, ".csv", config)) for name in EXPERIMENTS}
+    records = {name: json.loads(_found(folder, name, ".json", config).read_text()) for name in EXPERIMENTS}
+    names = {name: f"{record['config'].get('name', 'full')}, {record['date']}" for name, record in records.items()}
+    results["base"] = records["synthetic"]["config"]["base"]
+    findings = [claim(results) for claim in CLAIMS]
+    (folder / "claims.md").write_text(text(findings, names))
+    return findings
+
+
+def _found(folder, name, ending, config):
+    path = folder / f"{name}{ending}"
+    if not path.exists():
+        flag = " --full" if config.name == "full" else ""
+        raise FileNotFoundError(f"{path} is not there.\nRun: python experiments {name}{flag}")
+    return path

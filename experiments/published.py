@@ -1,0 +1,34 @@
+"""The published embeddings and how they are split, the same for every experiment."""
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson
+
+PUBLISHED = {"olsson": fetch_olsson, "cifar10": fetch_cifar10, "fashion-mnist": fetch_fashion_mnist}
+
+
+def official(data):
+    """Training rows and labels, test rows and labels, as they were published."""
+    return data.X_train, data.y_train, data.X_test, data.y_test
+
+
+def all_rows(data):
+    """Rows and labels of both parts."""
+    return np.concatenate([data.X_train, data.X_test]), np.concatenate([data.y_train, data.y_test])
+
+
+def resampled(data, seed):
+    """A random stratified split of the official sizes."""
+    X, y = all_rows(data)
+    return cut(X, y, *train_test_split(np.arange(len(y)), test_size=len(data.y_test), stratify=y, random_state=seed))
+
+
+def folds(X, y, count, seed):
+    """The splits of a cross-validation."""
+    return [cut(X, y, *fold) for fold in StratifiedKFold(count, shuffle=True, random_state=seed).split(X, y)]
+
+
+def cut(X, y, train, test):
+    """Training rows and labels, test rows and labels."""
+    return X[train], y[train], X[test], y[test]
