@@ -18,11 +18,9 @@ from hyplearn.cli.output import Outcome, complain, show
 
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-EXPECTED = (ValueError, LookupError, OSError, ImportError, AttributeError)
+EXPECTED = (ValueError, KeyError, OSError, ImportError)
 # Arguments of functions that messages name, as the command line spells them.
-FLAGS = {"basis": "points", "C": "c"} | {
-    name: name for name in ("label", "points", "outside", "curvature", "reference")
-}
+FLAGS = {"basis": "points"} | {name: name for name in ("label", "points", "outside", "curvature", "reference")}
 
 
 def add(app: typer.Typer, function: Callable[..., Outcome], name: str, examples: tuple[str, ...]) -> None:

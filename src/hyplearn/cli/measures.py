@@ -85,23 +85,31 @@ def cross_validated(
         fitted = clone(model).fit(X[train], y[train])
         predicted[test] = fitted.predict(X[test])
         accuracies.append(np.mean(predicted[test] == y[test]))
-        if not hasattr(fitted, "predict_proba"):
+        own = probabilities(fitted, X[test])
+        if own is None:
             chances = None
         elif chances is not None:
-            chances[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = fitted.predict_proba(X[test])
+            chances[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = own
     return _score(name, y, predicted, classes, chances, float(np.std(accuracies)), perf_counter() - start)
 
 
 def as_it_is(name: str, model: Any, X: Array, y: Array) -> Score:
     """Measures of a fitted classifier on rows; those of probabilities on rows of classes that it knows."""
     start, predicted = perf_counter(), model.predict(X)
-    chances = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-    seconds, known = perf_counter() - start, np.isin(y, model.classes_)
-    score = _score(
-        name, y[known], predicted[known], model.classes_, None if chances is None else chances[known], None, 0
-    )
+    chances, known = probabilities(model, X), np.isin(y, model.classes_)
+    seconds = perf_counter() - start
+    chances = None if chances is None else chances[known]
+    score = _score(name, y[known], predicted[known], model.classes_, chances, None, seconds)
     right = {"accuracy": float(np.mean(predicted == y)), "macro_f1": _macro_f1(y, predicted)}
-    return Score(**{**asdict(score), **right, "seconds": seconds})
+    return Score(**{**asdict(score), **right})
+
+
+def probabilities(model: Any, X: Array) -> Array | None:
+    """Probabilities of all classes; None of a model that has none, such as one of a stream."""
+    try:
+        return np.asarray(model.predict_proba(X))
+    except AttributeError:
+        return None
 
 
 def _score(

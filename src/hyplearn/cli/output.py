@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 # Columns of text where no terminal tells.
 PIPE_WIDTH = 120
@@ -37,12 +38,21 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for block in outcome.shown:
-        if isinstance(block, str) and not sys.stdout.isatty():
-            sys.stdout.write(f"{block}\n")  # as it is: a line of a pipe is never wrapped
-        else:
+        if sys.stdout.isatty():
             console.print(escape(block) if isinstance(block, str) else block)
+        else:
+            sys.stdout.write(_unpadded(console, block))
     for message in warned:
         complain("warning", message)
+
+
+def _unpadded(console: Console, block: Any) -> str:
+    """Text for a pipe, where no line is wrapped and no table padded to the width of a screen."""
+    if isinstance(block, str):
+        return f"{block}\n"
+    with console.capture() as captured:
+        console.print(block)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def complain(kind: str, message: str) -> None:
@@ -75,14 +85,14 @@ def facts(pairs: dict[str, str]) -> Table:
     return table
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Table:
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
     """A table whose first column is text and whose others are numbers; one row may be the best."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for k, name in enumerate(columns):
         made.add_column(escape(name), justify="right" if k else "left", no_wrap=k > 0)
     for k, row in enumerate(rows):
         made.add_row(*(escape(cell) for cell in row), style="bold" if k == best else None)
-    return made
+    return Group(Text(title, style="bold", no_wrap=True), made)
 
 
 def size_of(path: Path) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_points
+from hyplearn.cli.measures import probabilities
 from hyplearn.cli.models import load_classifier
 from hyplearn.cli.output import Outcome, facts, size_of
 from hyplearn.geometry.arrays import Array
@@ -39,7 +40,7 @@ def run(
     fitted = load_classifier(model)
     found = read_points(data, points, label)
     check_width(fitted, found)
-    predicted, chances = predictions(fitted, found.X)
+    predicted, chances = fitted.predict(found.X), probabilities(fitted, found.X)
     counts = Counter(str(name) for name in predicted.tolist())
     values: dict[str, Any] = {"n_points": len(predicted), "counts": dict(counts.most_common()), "output": output}
     if output is None:
@@ -50,11 +51,6 @@ def run(
     more = ", ..." if len(counts) > 8 else ""
     summary = {"data": found.summary(), "predicted": shares + more, "written": f"{output} ({size_of(output)})"}
     return Outcome(values, [facts(summary)])
-
-
-def predictions(model: Any, X: Array) -> tuple[Array, Array | None]:
-    """Labels and, where the model has them, probabilities."""
-    return model.predict(X), model.predict_proba(X) if hasattr(model, "predict_proba") else None
 
 
 def columns(model: Any, data: Data, predicted: Array, chances: Array | None) -> dict[str, Array]:

@@ -64,7 +64,7 @@ def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
             f"obs[{key!r}] holds real numbers, such as {column[known].iloc[0]}, and no classes.\n"
             "Pass a column of categories, text, booleans or whole numbers."
         )
-    return np.asarray(column.astype(object)), known
+    return np.array(column.astype(object), dtype=object), known
 
 
 def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare") -> Cells:
@@ -83,7 +83,8 @@ def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare")
     if label_key is None:
         return Cells(X, names, None, np.zeros(len(X), dtype=bool))
     labels, known = cell_labels(adata, label_key)
-    return Cells(X, names, np.where(known, labels, None), known)
+    labels[~known] = None
+    return Cells(X, names, labels, known)
 
 
 def class_labels(labels: Array) -> Array:

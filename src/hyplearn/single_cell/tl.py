@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.base import clone
 
 from hyplearn.estimators.names import classifier_named
+from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
 from hyplearn.single_cell.cells import Cells, cell_points, check_adata, class_labels, labelled_cells
 from hyplearn.single_cell.stored import model_bytes
@@ -140,6 +142,8 @@ def _fitted(model: Any, cells: Cells, label_key: str) -> Any:
             f"{cells.known.sum()} labelled cells of {len(cells.known)}.\nLabel some cells of another class."
         )
     estimator = classifier_named(model) if isinstance(model, str) else clone(model)
+    if getattr(estimator, "outside", None) == "raise":
+        gap(cells.X, c=absolute_curvature(estimator.curvature))  # names cells by their rows among all
     return estimator.fit(cells.X[cells.known], labels)
 
 
