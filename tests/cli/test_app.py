@@ -19,20 +19,11 @@ from hyplearn.datasets import load_mammals, load_points
 COMMANDS = ["fit", "predict", "evaluate", "plot", "explore", "inspect", "demo", "reproduce"]
 
 
-def shell(*arguments, **options):
-    command = [sys.executable, "-m", "hyplearn.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-
 def test_the_real_command_works_without_a_terminal(tmp_path, points, model_file):
-    done = shell("predict", model_file, points, cwd=tmp_path)
+    command = [sys.executable, "-m", "hyplearn.cli", "predict", model_file, points]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0] == "row,label,p_ash,p_birch,p_cedar"
-    wrong = shell("inspect", points, cwd=tmp_path)
-    assert wrong.returncode == 1
-    assert wrong.stderr.startswith("error: ")
-    assert "Traceback" not in wrong.stderr
-    assert "\x1b" not in wrong.stderr
 
 
 def test_the_entry_point_is_installed():

@@ -23,8 +23,8 @@ EXAMPLES = (
 # More classes than this make a matrix that no terminal shows.
 MOST_SHOWN = 20
 NOTE = (
-    "The first row is the model as it is: better than the truth if it was fitted to these rows. All others are fitted\n"
-    "anew in each fold, the second with the model's parameters."
+    "The first row is the model as it is: better than the truth if it was fitted to these points.\n"
+    "All others are fitted anew in each fold, the second with the model's parameters."
 )
 
 
@@ -92,7 +92,7 @@ def _shown(
         [name, *(f"{values[key]:.3f}" for key in ("precision", "recall", "f1-score")), f"{values['support']:,.0f}"]
         for name, values in report.items()
     ]
-    blocks = [data.summary(), table("By class", ("class", "precision", "recall", "F1", "points"), rows)]
+    blocks = [f"{data.summary()}\n", table("By class", ("class", "precision", "recall", "F1", "points"), rows)]
     if len(labels) <= MOST_SHOWN:
         blocks.append(_matrix(labels, matrix))
     else:
