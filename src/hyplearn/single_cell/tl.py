@@ -70,14 +70,16 @@ def classify(
 
     Examples
     --------
-    >>> import anndata, numpy as np  # doctest: +SKIP
+    >>> import anndata
+    >>> import numpy as np
     >>> import hyplearn.single_cell as hs
     >>> from hyplearn.datasets import load_mammals
     >>> X, y = load_mammals(return_X_y=True)
-    >>> cells = anndata.AnnData(np.zeros((len(X), 1)), obs={"order": y}, obsm={"X_poincare": X})  # doctest: +SKIP
-    >>> hs.tl.classify(cells, "order")  # doctest: +SKIP
-    >>> print(f"{np.mean(cells.obs['order_predicted'] == cells.obs['order']):.1%}")  # doctest: +SKIP
-    98.7%
+    >>> cells = anndata.AnnData(np.zeros((len(X), 1)), obsm={"X_poincare": X})
+    >>> cells.obs["order"] = y
+    >>> hs.tl.classify(cells, "order")
+    >>> print(f"{np.mean(cells.obs['order_predicted'] == cells.obs['order']):.1%}")
+    99.1%
     """
     adata = check_adata(adata).copy() if copy else check_adata(adata)
     _predict(adata, adata, label_key, basis, model, key_added)
