@@ -41,7 +41,7 @@ import sklearn.svm, numba
 del sys.modules["pandas"]
 before = set(sys.modules)
 import hyplearn, hyplearn.geometry, hyplearn.tangent, hyplearn.reference, hyplearn.datasets, hyplearn.plotting
-import hyplearn.persistence
+import hyplearn.persistence, hyplearn.single_cell, hyplearn.cli
 import hyplearn.embedding
 print([name for name in {OPTIONAL} if name in set(sys.modules) - before])
 """

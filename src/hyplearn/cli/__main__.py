@@ -1,0 +1,5 @@
+"""``python -m hyplearn.cli`` is ``hyplearn``."""
+
+from hyplearn.cli import main
+
+main()

@@ -1,0 +1,79 @@
+"""Data of a command: any file that load_points knows, or an AnnData file."""
+
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from hyplearn.datasets import load_points
+from hyplearn.geometry.arrays import Array
+from hyplearn.single_cell.cells import class_labels, read_cells
+
+DATA = Annotated[Path, typer.Argument(help="Points, one per row: .npz, .npy, .csv, .tsv, .parquet or .h5ad.")]
+LABEL = Annotated[
+    str | None, typer.Option("--label", help="Column, array or obs key of the labels; found by itself if unmistakable.")
+]
+POINTS = Annotated[
+    str | None,
+    typer.Option("--points", help="Array (npz), columns with commas between (csv, parquet) or obsm key (h5ad)."),
+]
+MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) that `hyplearn fit` has written.")]
+DEFAULT_BASIS = "X_poincare"
+
+
+class Data(NamedTuple):
+    """Points, labels where known, names where the file has them, and the number of rows left out without a label."""
+
+    path: Path
+    X: Array
+    y: Array | None
+    names: Array | None
+    left_out: int = 0
+
+    def summary(self) -> str:
+        """One line about the data."""
+        classes = "" if self.y is None else f", {len(np.unique(self.y))} classes"
+        left = f" ({self.left_out:,} without a label left out)" if self.left_out else ""
+        return f"{self.path.name}: {len(self.X):,} points, {self.X.shape[1]} coordinates{classes}{left}"
+
+
+def read_points(path: Path, points: str | None, label: str | None) -> Data:
+    """All points of a file; labels only if every row has one."""
+    if path.suffix.lower() == ".h5ad":
+        cells = read_cells(path, label, points or DEFAULT_BASIS)
+        known = cells.labels is not None and cells.known.all()
+        return Data(path, cells.X, class_labels(cells.labels) if known else None, cells.names)  # type: ignore[arg-type]
+    named = points.split(",") if points and "," in points else points
+    X, y = load_points(path, points=named, label=label)
+    return Data(path, X, y, None)
+
+
+def read_labelled(path: Path, points: str | None, label: str | None) -> Data:
+    """The points of a file that have labels; an error if none has."""
+    if path.suffix.lower() == ".h5ad":
+        return _labelled_cells(path, points, label)
+    data = read_points(path, points, label)
+    if data.y is None:
+        raise ValueError(f"{path} has no labels that could be found.\nName them by --label.")
+    return data
+
+
+def _labelled_cells(path: Path, points: str | None, label: str | None) -> Data:
+    if label is None:
+        raise ValueError(f"{path} is an AnnData file, whose labels are a column of obs.\nName it by --label.")
+    cells = read_cells(path, label, points or DEFAULT_BASIS)
+    known = cells.known
+    if cells.labels is None or not known.any():
+        raise ValueError(f"{path} has no cell with a label in obs[{label!r}].\nName another column by --label.")
+    return Data(path, cells.X[known], class_labels(cells.labels[known]), cells.names[known], int(np.sum(~known)))
+
+
+def check_width(model: Any, data: Data) -> None:
+    """Refuse points of another number of coordinates than the model was fitted on."""
+    expected = getattr(model, "n_features_in_", data.X.shape[1])
+    if data.X.shape[1] != expected:
+        raise ValueError(
+            f"{data.path} has points of {data.X.shape[1]} coordinates; the model was fitted on {expected}.\n"
+            "Name the coordinates by --points, or the column of labels, if it holds numbers, by --label."
+        )

@@ -1,0 +1,113 @@
+"""What a command has to say: plain values for programs, tables for people, progress for those who watch."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+# Columns of text where no terminal tells.
+PIPE_WIDTH = 120
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a command: values for ``--json``, and what is printed without it, text or tables of rich."""
+
+    values: dict[str, Any]
+    shown: Sequence[Any] = field(default_factory=list)
+    failed: bool = False
+
+
+def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
+    """Print an outcome to stdout, warnings to stderr; as JSON, both in one object."""
+    if as_json:
+        values = outcome.values | ({"warnings": warned} if warned else {})
+        sys.stdout.write(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        return
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    for block in outcome.shown:
+        if sys.stdout.isatty():
+            console.print(escape(block) if isinstance(block, str) else block)
+        else:
+            sys.stdout.write(_unpadded(console, block))
+    for message in warned:
+        complain("warning", message)
+
+
+def _unpadded(console: Console, block: Any) -> str:
+    """Text for a pipe, where no line is wrapped and no table padded to the width of a screen."""
+    if isinstance(block, str):
+        return f"{block}\n"
+    with console.capture() as captured:
+        console.print(block)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def complain(kind: str, message: str) -> None:
+    """A warning or an error on stderr."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    colour = {"error": "red", "warning": "yellow"}[kind]
+    console.print(f"[bold {colour}]{kind}:[/] {escape(message)}")
+
+
+def plain(value: Any) -> Any:
+    """Values that JSON knows: numbers that are not finite, and paths, as text."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def facts(pairs: dict[str, str]) -> Table:
+    """Names and what is to be said of them, one below the other."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in pairs.items():
+        table.add_row(name, escape(text))
+    return table
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
+    """A table whose first column is text and whose others are numbers; one row may be the best."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for k, name in enumerate(columns):
+        made.add_column(escape(name), justify="right" if k else "left", no_wrap=k > 0)
+    for k, row in enumerate(rows):
+        made.add_row(*(escape(cell) for cell in row), style="bold" if k == best else None)
+    return Group(Text(title, style="bold", no_wrap=True), made)
+
+
+def size_of(path: Path) -> str:
+    """The size of a file for people."""
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
+
+
+@contextmanager
+def steps(total: int) -> Iterator[Callable[[str], None]]:
+    """A function to be told what begins; a bar on stderr if that is a terminal, else silence."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task, begun = bar.add_task("", total=total), iter(range(total))
+        yield lambda text: bar.update(task, description=escape(text), completed=next(begun, total))

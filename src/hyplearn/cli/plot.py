@@ -1,0 +1,56 @@
+"""``hyplearn plot``: a picture of a model's regions and boundaries with the points."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
+from hyplearn.cli.models import load_classifier
+from hyplearn.cli.output import Outcome, size_of
+from hyplearn.plotting import BoundaryDisplay
+from hyplearn.plotting.canvas import pyplot
+
+NAME = "plot"
+EXAMPLES = (
+    "hyplearn plot mammals.hyp mammals.csv --label order -o mammals.png",
+    "hyplearn plot cells.hyp cells.h5ad --label cell_type -o cells.svg",
+)
+SUFFIXES = (".png", ".svg", ".pdf")
+INCHES, DPI = (9, 7), 150
+
+
+def run(
+    model: MODEL,
+    data: DATA,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The picture to write: .png, .svg or .pdf.")],
+    label: LABEL = None,
+    points: POINTS = None,
+    title: Annotated[str | None, typer.Option("--title", help="A heading.")] = None,
+) -> Outcome:
+    """Draw the regions and boundaries of a model over the disk, with the points by class."""
+    check_suffix(output)
+    fitted, found = load_classifier(model), read_points(data, points, label)
+    check_width(fitted, found)
+    draw(fitted, found.X, found.y, output, title)
+    values = {"output": output, "bytes": output.stat().st_size}
+    return Outcome(values, [f"The picture is {output} ({size_of(output)})."])
+
+
+def check_suffix(output: Path) -> None:
+    """Refuse names of files that are no pictures."""
+    if output.suffix.lower() not in SUFFIXES:
+        raise typer.BadParameter(f"{output} ends in none of {', '.join(SUFFIXES)}.", param_hint="--output")
+
+
+def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:
+    """Write the picture; no window is opened."""
+    pyplot()  # an error that tells what to install
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=INCHES, layout="constrained")
+    ax = figure.subplots()
+    BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax)
+    if title:
+        ax.set_title(title)
+    figure.savefig(output, dpi=DPI)

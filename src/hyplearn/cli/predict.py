@@ -1,0 +1,101 @@
+"""``hyplearn predict``: labels and probabilities of points, to a file or into a pipe."""
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_points
+from hyplearn.cli.measures import probabilities
+from hyplearn.cli.models import load_classifier
+from hyplearn.cli.output import Outcome, facts, size_of
+from hyplearn.geometry.arrays import Array
+from hyplearn.persistence.disk import write_in_one_step
+
+NAME = "predict"
+EXAMPLES = (
+    "hyplearn predict cells.hyp new.h5ad -o labels.csv",
+    "hyplearn predict points.hyp points.npy -o labels.parquet",
+    "hyplearn predict points.hyp points.csv | cut -d, -f2 | sort | uniq -c",
+)
+OUTPUT_SUFFIXES = (".csv", ".npy", ".parquet")
+
+
+def run(
+    model: MODEL,
+    data: DATA,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to: .csv, .npy or .parquet; without it CSV to stdout.")
+    ] = None,
+    label: LABEL = None,
+    points: POINTS = None,
+) -> Outcome:
+    """Predict the class of each point, with the probabilities of all classes."""
+    if output is not None and output.suffix.lower() not in OUTPUT_SUFFIXES:
+        raise typer.BadParameter(f"{output} ends in none of {', '.join(OUTPUT_SUFFIXES)}.", param_hint="--output")
+    fitted = load_classifier(model)
+    found = read_points(data, points, label)
+    check_width(fitted, found)
+    predicted, chances = fitted.predict(found.X), probabilities(fitted, found.X)
+    counts = Counter(str(name) for name in predicted.tolist())
+    values: dict[str, Any] = {"n_points": len(predicted), "counts": dict(counts.most_common()), "output": output}
+    if output is None:
+        rows = {"classes": fitted.classes_, "labels": predicted, "probabilities": chances}
+        return Outcome(values | rows, [as_csv(fitted, found, predicted, chances).rstrip("\n")])
+    write_in_one_step(output, _BYTES[output.suffix.lower()](fitted, found, predicted, chances))
+    shares = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(8))
+    more = ", ..." if len(counts) > 8 else ""
+    summary = {"data": found.summary(), "predicted": shares + more, "written": f"{output} ({size_of(output)})"}
+    return Outcome(values, [facts(summary)])
+
+
+def columns(model: Any, data: Data, predicted: Array, chances: Array | None) -> dict[str, Array]:
+    """The table of predictions: name or row, label, and a probability per class."""
+    first = {"row": np.arange(len(predicted))} if data.names is None else {"name": data.names}
+    shares = {} if chances is None else {f"p_{name}": chances[:, k] for k, name in enumerate(model.classes_)}
+    return first | {"label": predicted} | shares
+
+
+def as_csv(model: Any, data: Data, predicted: Array, chances: Array | None) -> str:
+    """The table as text; numbers read back to the same bits."""
+    found, text = columns(model, data, predicted, chances), io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(found)
+    writer.writerows(zip(*(column.tolist() for column in found.values()), strict=True))
+    return text.getvalue()
+
+
+def _csv_bytes(*parts: Any) -> bytes:
+    return as_csv(*parts).encode()
+
+
+def _npy_bytes(model: Any, data: Data, predicted: Array, chances: Array | None) -> bytes:
+    """A structured array with the fields "label" and "probabilities" (in the order of the model's classes)."""
+    fields: list[Any] = [("label", predicted.dtype)]
+    if chances is not None:
+        fields.append(("probabilities", np.float64, (chances.shape[1],)))
+    rows = np.empty(len(predicted), dtype=fields)
+    rows["label"] = predicted
+    if chances is not None:
+        rows["probabilities"] = chances
+    file = io.BytesIO()
+    np.save(file, rows, allow_pickle=False)
+    return file.getvalue()
+
+
+def _parquet_bytes(*parts: Any) -> bytes:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError("Writing Parquet needs pyarrow: pip install 'hyplearn[parquet]'.") from error
+    file = io.BytesIO()
+    pq.write_table(pa.table({name: pa.array(column.tolist()) for name, column in columns(*parts).items()}), file)
+    return file.getvalue()
+
+
+_BYTES = {".csv": _csv_bytes, ".npy": _npy_bytes, ".parquet": _parquet_bytes}

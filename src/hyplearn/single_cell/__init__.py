@@ -1,0 +1,12 @@
+"""Cells in AnnData objects: ``tl`` classifies them, ``pl`` draws them, as in scanpy.
+
+>>> import hyplearn.single_cell as hs
+>>> hs.tl.classify(adata, "cell_type")  # doctest: +SKIP
+>>> hs.pl.disk(adata, color="cell_type_predicted", boundaries=True)  # doctest: +SKIP
+"""
+
+from hyplearn.single_cell import pl, tl
+from hyplearn.single_cell.cells import labelled_cells, read_cells
+from hyplearn.single_cell.stored import stored_model
+
+__all__ = ["labelled_cells", "pl", "read_cells", "stored_model", "tl"]

@@ -1,0 +1,120 @@
+"""The border to AnnData: points from ``obsm``, labels from ``obs``, checked once."""
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hyplearn.geometry.arrays import Array
+
+NEEDS = "Single cells need anndata: pip install 'hyplearn[single-cell]'."
+
+
+class Cells(NamedTuple):
+    """Cells as points with names and, where asked for, labels; ``known`` tells which cells have one."""
+
+    X: Array
+    names: Array
+    labels: Array | None
+    known: Array
+
+
+def anndata() -> Any:
+    """The library, or an error that tells how to install it."""
+    try:
+        import anndata as library
+    except ImportError as error:
+        raise ImportError(NEEDS) from error
+    return library
+
+
+def check_adata(adata: Any) -> Any:
+    """The AnnData object itself; an error if it is none."""
+    if not isinstance(adata, anndata().AnnData):
+        raise TypeError(f"adata must be an AnnData object; got {type(adata).__name__}.\nRead it by anndata.read_h5ad.")
+    return adata
+
+
+def cell_points(adata: Any, basis: str) -> Array:
+    """The points of all cells, from ``obsm[basis]`` or ``obsm["X_" + basis]``."""
+    key = basis if basis in adata.obsm else f"X_{basis}"
+    if key not in adata.obsm:
+        raise KeyError(
+            f"obsm has no {basis!r}; it holds {_listed(adata.obsm)}.\n"
+            "Pass basis=, the key of an embedding in the Poincaré ball."
+        )
+    X = np.asarray(adata.obsm[key])
+    if X.ndim != 2 or X.dtype.kind not in "fiu":
+        raise ValueError(
+            f"obsm[{key!r}] must hold one point of real coordinates per cell; got shape {X.shape} of {X.dtype}.\n"
+            "Store a dense array of shape (n_cells, d)."
+        )
+    return X
+
+
+def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
+    """Labels of all cells as they are, and which of them are known: neither NaN nor None."""
+    if key not in adata.obs:
+        raise KeyError(f"obs has no column {key!r}; it holds {_listed(adata.obs)}.\nPass one of these.")
+    column = adata.obs[key]
+    known = column.notna().to_numpy()
+    if known.any() and column.dtype.kind == "f" and np.any(column[known] % 1):
+        raise ValueError(
+            f"obs[{key!r}] holds real numbers, such as {column[known].iloc[0]}, and no classes.\n"
+            "Pass a column of categories, text, booleans or whole numbers."
+        )
+    return np.array(column.astype(object), dtype=object), known
+
+
+def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare") -> Cells:
+    """Points, names and labels of an AnnData object; of labels, those that are not known are None.
+
+    Parameters
+    ----------
+    adata : AnnData
+        The cells.
+    label_key : str or None
+        Column of ``obs`` with the labels; None for none.
+    basis : str
+        Key of ``obsm`` with the points of the ball, with or without its "X_".
+    """
+    X, names = cell_points(check_adata(adata), basis), np.asarray(adata.obs_names, dtype=str)
+    if label_key is None:
+        return Cells(X, names, None, np.zeros(len(X), dtype=bool))
+    labels, known = cell_labels(adata, label_key)
+    labels[~known] = None
+    return Cells(X, names, labels, known)
+
+
+def class_labels(labels: Array) -> Array:
+    """Known labels in an array of one plain type, as classifiers want them; mixed ones as text."""
+    kinds = {type(label) for label in labels}
+    return np.array(labels.tolist() if len(kinds) == 1 else [str(label) for label in labels])
+
+
+def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str = "X_poincare") -> Cells:
+    """Points, names and labels of an ``.h5ad`` file, without its matrix of counts.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    label_key, basis
+        As in :func:`labelled_cells`.
+    """
+    library, path = anndata(), Path(path).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
+    try:
+        adata = library.read_h5ad(path, backed="r")
+    except Exception as error:  # h5py and anndata raise a dozen kinds
+        raise ValueError(f"{path} is no AnnData file that can be read: {error}.\nWrite it again.") from error
+    try:
+        return labelled_cells(adata, label_key, basis)
+    finally:
+        adata.file.close()
+
+
+def _listed(mapping: Any) -> str:
+    return ", ".join(repr(str(key)) for key in mapping) or "nothing"

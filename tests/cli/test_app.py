@@ -1,0 +1,172 @@
+"""The command line as a whole: the real command, help, data sets, demo, reproduce, missing extras."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import hyplearn
+from hyplearn.cli import main, reproduce
+from hyplearn.cli.command import add, explained
+from hyplearn.cli.output import Outcome, plain
+from hyplearn.datasets import load_mammals, load_points
+
+COMMANDS = ["fit", "predict", "evaluate", "plot", "explore", "inspect", "demo", "reproduce"]
+
+
+def test_the_real_command_works_without_a_terminal(tmp_path, points, model_file):
+    command = [sys.executable, "-m", "hyplearn.cli", "predict", model_file, points]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == "row,label,p_ash,p_birch,p_cedar"
+
+
+def test_the_entry_point_is_installed():
+    from importlib.metadata import entry_points
+
+    (found,) = [e for e in entry_points(group="console_scripts") if e.name == "hyplearn"]
+    assert found.value == "hyplearn.cli:main"
+
+
+@pytest.mark.parametrize("library", ["typer", "rich"])
+def test_without_its_libraries_it_says_what_to_install(library, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    assert capsys.readouterr().err.strip() == "The command line needs typer and rich: pip install 'hyplearn[cli]'."
+
+
+def test_version(run):
+    assert run("--version").stdout.strip() == f"hyplearn {hyplearn.__version__}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples_and_json(run, command):
+    text = run(command, "--help").output
+    assert f"hyplearn {command}" in text.split("Examples:")[1]
+    assert "--json" in text
+    assert "--debug" in text
+
+
+@pytest.mark.parametrize("arguments", [["nothing"], ["fit"], ["fit", "a.csv", "--what"]])
+def test_wrong_usage_ends_with_2(run, arguments):
+    run(*arguments, code=2)
+
+
+def test_completion_can_be_installed(run):
+    assert "--install-completion" in run("--help").output
+
+
+def test_an_unforeseen_error_asks_for_debug(capsys):
+    def broken() -> Outcome:
+        """Break."""
+        raise RuntimeError("oh")
+
+    app = typer.Typer()
+    add(app, broken, "broken", ())
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 1
+    assert "RuntimeError: oh" in result.stderr
+    assert "--debug" in result.stderr
+    assert isinstance(CliRunner().invoke(app, ["--debug"]).exception, RuntimeError)
+
+
+def test_messages_speak_of_options():
+    assert explained(ValueError('pass outside="project"')) == 'pass --outside "project"'
+    assert explained(KeyError("Pass basis=, the key")) == "Pass --points , the key"
+    assert explained(ValueError("got C=3")) == "got C=3"
+
+
+def test_plain_values_are_json_with_numbers_that_are_not_finite_as_text():
+    values = {"a": np.array([1.0, np.inf]), "b": np.int64(3), "c": Path("x"), "d": (None, True), "e": float("nan")}
+    told = json.loads(json.dumps(plain(values), allow_nan=False))
+    assert told == {"a": [1.0, "inf"], "b": 3, "c": "x", "d": [None, True], "e": "nan"}
+
+
+def test_data_sets_are_listed(run, as_json):
+    assert set(as_json("datasets", "list")["datasets"]) == {"mammals", "olsson", "cifar10", "fashion-mnist"}
+    assert "1,170" in run("datasets", "list").stdout
+
+
+def test_mammals_are_fetched_and_read_back(run):
+    run("datasets", "fetch", "mammals")
+    X, y = load_points("mammals.csv", label="order")
+    mammals = load_mammals()
+    assert np.array_equal(X, mammals.data)
+    assert np.array_equal(y, mammals.target)
+
+
+def test_published_sets_are_fetched(run, published_data, monkeypatch):
+    monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
+    run("datasets", "fetch", "olsson", "-o", "cells.npz")
+    assert load_points("cells.npz")[0].shape == (231, 2)
+    assert load_points("cells.npz", points="X_test")[1].shape == (88,)
+
+
+def test_unknown_sets_and_kinds_of_files_are_errors_of_usage(run):
+    assert "'iris' is not one of" in run("datasets", "fetch", "iris", code=2).stderr
+    assert "mammals is written as .csv" in run("datasets", "fetch", "mammals", "-o", "a.npz", code=2).stderr
+
+
+@pytest.mark.slow
+def test_the_demo_prints_a_table_and_writes_picture_and_page(as_json, tmp_path):
+    told = as_json("demo", "--folds", 2)
+    accuracies = {score["name"]: score["accuracy"] for score in told["scores"]}
+    assert max(accuracies, key=accuracies.get) == "PoincareLogisticRegression"
+    assert (tmp_path / "out" / "mammals.png").stat().st_size > 50_000
+    assert "Mammals of WordNet" in (tmp_path / "out" / "mammals.html").read_text(encoding="utf-8")
+
+
+def test_the_demo_shows_what_was_measured(run, tmp_path, monkeypatch):
+    """With one classifier in place of five."""
+    from sklearn.dummy import DummyClassifier
+
+    from hyplearn.cli import demo
+
+    monkeypatch.setattr(demo, "_OURS", {})
+    monkeypatch.setattr(demo, "rivals", lambda: {"largest class": DummyClassifier()})
+    text = run("demo", "--folds", 2, "-o", "here").stdout
+    assert "31.3" in text
+    assert (tmp_path / "here" / "mammals.png").exists()
+    assert (tmp_path / "here" / "mammals.html").exists()
+
+
+def test_reproduce_outside_a_checkout_is_a_kind_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="inside a checkout"):
+        reproduce.checkout([tmp_path])
+
+
+@pytest.fixture
+def small_checkout(tmp_path):
+    """A checkout whose experiments note that they ran."""
+    (tmp_path / "src" / "hyplearn").mkdir(parents=True)
+    (tmp_path / "experiments").mkdir()
+    for script, *_ in reproduce.SCRIPTS.values():
+        (tmp_path / "experiments" / script).write_text("import sys; print(sys.argv, file=open('ran.txt', 'a'))")
+    return tmp_path
+
+
+def test_reproduce_runs_all_scripts_in_order(as_json, small_checkout):
+    told = as_json("reproduce")
+    ran = (small_checkout / "ran.txt").read_text().splitlines()
+    assert [Path(eval(line)[0]).name for line in ran] == [script for script, *_ in reproduce.SCRIPTS.values()]
+    assert [part["exit_code"] for part in told["parts"]] == [0] * len(ran)
+
+
+def test_reproduce_stops_where_a_script_fails(run, small_checkout):
+    (small_checkout / "experiments" / "synthetic.py").write_text("raise SystemExit('no data')")
+    result = run("reproduce", code=1)
+    assert "no data" in result.stdout
+    assert len((small_checkout / "ran.txt").read_text().splitlines()) == 1
+
+
+def test_reproduce_runs_what_the_makefile_runs():
+    makefile = Path(__file__).resolve().parents[2] / "Makefile"
+    part = makefile.read_text().split("\nreproduce:")[1].split("\n\n")[0]
+    lines = [line.split("python ")[1] for line in part.splitlines() if "experiments/" in line and "python " in line]
+    assert lines == [" ".join([f"experiments/{script}", *rest]) for script, *rest in reproduce.SCRIPTS.values()]

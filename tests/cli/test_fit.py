@@ -1,0 +1,129 @@
+"""``hyplearn fit`` and ``hyplearn inspect``."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+import hyplearn
+from fitted_models import NAMES, ball
+
+X, codes = ball(60)
+
+
+def test_the_model_written_is_the_one_fitted_to_all_rows(run, points, model):
+    run("fit", points, "-o", "m.hyp")
+    written = hyplearn.load("m.hyp")
+    assert np.array_equal(written.predict_proba(X), model.predict_proba(X))
+
+
+def test_accuracy_is_that_of_cross_validation_and_the_certificate_that_of_the_model(as_json, points, model):
+    told = as_json("fit", points, "--label", "kind", "--folds", 3, "--seed", 1, "-o", "m.hyp")
+    scores = cross_val_score(model, X, NAMES[codes], cv=StratifiedKFold(3, shuffle=True, random_state=1))
+    assert told["cross_validation"]["accuracy"] == pytest.approx(scores.mean())
+    assert told["cross_validation"]["accuracy_std"] == pytest.approx(scores.std())
+    assert told["certificate"]["status"] == ["optimal"]
+    assert told["certificate"]["dual_gap"] == model.dual_gap_.tolist()
+    assert told["data"] == {"path": str(points), "n_points": 60, "n_coordinates": 2, "n_without_label": 0}
+    assert told["classes"] == NAMES.tolist()
+
+
+def test_people_read_accuracy_certificate_and_time(run, points):
+    text = run("fit", points, "-o", "m.hyp", "--folds", 2).stdout
+    for part in ("60 points, 2 coordinates, 3 classes", "% in 2-fold cross-validation", "optimal: within", "fit 0."):
+        assert part in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--model", "softmax", "--c", 7, "--reference", "origin"), {"C": 7.0, "reference": "origin"}),
+        (("--model", "svc", "--reference", "0.1,-0.2"), {"reference": [0.1, -0.2]}),
+        (("--model", "perceptron", "--curvature", -0.5), {"curvature": -0.5}),
+        (("--model", "second-order", "--outside", "project"), {"outside": "project"}),
+    ],
+)
+def test_options_reach_the_classifier(as_json, points, options, expected):
+    told = as_json("fit", points, "-o", "m.hyp", "--folds", 0, *options)
+    assert told["cross_validation"] is None
+    assert told["parameters"] | expected == told["parameters"]
+
+
+def test_cells_without_a_label_are_left_out_and_counted(as_json, cells):
+    told = as_json("fit", cells, "--label", "kind", "--folds", 0, "-o", "m.hyp")
+    assert told["data"]["n_points"] == 50
+    assert told["data"]["n_without_label"] == 10
+    model = hyplearn.PoincareLogisticRegression().fit(X[10:], NAMES[codes[10:]])
+    assert np.array_equal(hyplearn.load("m.hyp").coef_, model.coef_)
+
+
+@pytest.mark.parametrize("form", ["npz", "parquet"])
+def test_arrays_and_parquet_are_read(as_json, tmp_path, form):
+    if form == "npz":
+        np.savez(tmp_path / "points.npz", X=X, y=NAMES[codes])
+    else:
+        pandas = pytest.importorskip("pandas")
+        pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": NAMES[codes]}).to_parquet(tmp_path / "points.parquet")
+    assert as_json("fit", tmp_path / f"points.{form}", "-o", "m.hyp", "--folds", 0)["classes"] == NAMES.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--model", "forest"), "'forest' is not one of softmax, svc, perceptron, second-order"),
+        (("--model", "perceptron", "--c", 1), "perceptron has no cost C"),
+        (("--reference", "nowhere"), "'nowhere' is neither one of"),
+        (("--folds", "many"), "--folds"),
+    ],
+)
+def test_wrong_options_are_errors_of_usage(run, points, options, message):
+    text = run("fit", points, "-o", "m.hyp", *options, code=2).stderr
+    assert message in " ".join(text.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--label", "sort"), "has no column 'sort'; its columns are 'x', 'y', 'kind'"),
+        (("--folds", 40), "40 folds need at least 2, and a class of as many rows; the largest has 20"),
+        (("--curvature", -9), "lie outside the open ball of curvature -9"),
+        (("--curvature", 1), "curvature must be a negative number"),
+    ],
+)
+def test_wrong_data_are_errors_without_a_traceback(run, points, tmp_path, options, message):
+    result = run("fit", points, "-o", "m.hyp", *options, code=1)
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+    assert not (tmp_path / "m.hyp").exists()
+
+
+def test_messages_name_options_of_the_command_line(run, points):
+    assert '--outside "project"' in run("fit", points, "-o", "m.hyp", "--curvature", -9, code=1).stderr
+
+
+def test_files_that_are_not_there_or_no_models_are_named(run, tmp_path, points):
+    assert "There is no file" in run("fit", tmp_path / "none.csv", "-o", "m.hyp", code=1).stderr
+    assert "Model files end in .hyp" in run("fit", points, "-o", "m.bin", "--folds", 0, code=1).stderr
+    assert "name it by --label" in run("fit", tmp_path / "none.h5ad", "-o", "m.hyp", code=1).stderr.lower()
+
+
+def test_a_traceback_is_for_those_who_ask(run, points):
+    result = run("fit", points, "--label", "sort", "-o", "m.hyp", "--debug", code=1)
+    assert isinstance(result.exception, ValueError)
+    assert result.exception.__traceback__ is not None
+
+
+def test_inspect_tells_what_the_file_holds(run, as_json, model_file, model):
+    told = as_json("inspect", model_file)
+    assert told["class"] == "PoincareLogisticRegression"
+    assert told["classes"] == NAMES.tolist()
+    assert told["certificate"]["dual_gap_"] == model.dual_gap_.tolist()
+    text = run("inspect", model_file).stdout
+    assert "ash, birch, cedar" in text
+    assert told["sha256"] in text
+
+
+def test_inspect_refuses_other_files(run, points):
+    assert "is no model that can be used" in run("inspect", points, code=1).stderr

@@ -1,0 +1,147 @@
+"""``hyplearn predict``, ``evaluate``, ``plot`` and ``explore``: what a model says of points."""
+
+import csv
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix, log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+import hyplearn
+from fitted_models import NAMES, ball
+from hyplearn.cli.measures import calibration_error
+
+X, codes = ball(60)
+y = NAMES[codes]
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_labels_and_probabilities_go_to_csv_to_the_bit(run, points, model_file, model):
+    run("predict", model_file, points, "-o", "out.csv")
+    rows = read("out.csv")
+    assert [row["label"] for row in rows] == model.predict(X).tolist()
+    found = [[float(row[f"p_{name}"]) for name in NAMES] for row in rows]
+    assert np.array_equal(found, model.predict_proba(X))
+    assert [row["row"] for row in rows] == [str(k) for k in range(60)]
+
+
+def test_without_a_file_they_go_down_the_pipe(run, points, model_file):
+    run("predict", model_file, points, "-o", "out.csv")
+    with open("out.csv") as file:
+        assert run("predict", model_file, points).stdout == file.read()
+
+
+def test_labels_and_probabilities_go_to_npy_and_parquet(run, points, model_file, model):
+    run("predict", model_file, points, "-o", "out.npy")
+    rows = np.load("out.npy", allow_pickle=False)
+    assert np.array_equal(rows["label"], model.predict(X))
+    assert np.array_equal(rows["probabilities"], model.predict_proba(X))
+    pandas = pytest.importorskip("pandas")
+    run("predict", model_file, points, "-o", "out.parquet")
+    table = pandas.read_parquet("out.parquet")
+    assert table["label"].tolist() == model.predict(X).tolist()
+    assert np.array_equal(table[[f"p_{name}" for name in NAMES]], model.predict_proba(X))
+
+
+def test_all_cells_are_predicted_by_name(run, cells, model_file, model):
+    run("predict", model_file, cells, "-o", "out.csv")
+    assert [(row["name"], row["label"]) for row in read("out.csv")] == [
+        (f"cell{k}", label) for k, label in enumerate(model.predict(X))
+    ]
+
+
+def test_a_model_of_a_stream_predicts_without_probabilities(run, points):
+    model = hyplearn.PoincarePerceptron("origin").partial_fit(X, y, classes=NAMES)
+    hyplearn.save(model, "stream.hyp")
+    run("predict", "stream.hyp", points, "-o", "out.csv")
+    assert list(read("out.csv")[0]) == ["row", "label"]
+
+
+def test_predictions_as_json(as_json, points, model_file, model):
+    told = as_json("predict", model_file, points)
+    assert told["labels"] == model.predict(X).tolist()
+    assert told["probabilities"] == model.predict_proba(X).tolist()
+    assert sum(told["counts"].values()) == told["n_points"] == 60
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "plot", "explore"])
+def test_points_of_another_ball_are_refused(run, tmp_path, model_file, command):
+    np.savez(tmp_path / "deep.npz", X=np.zeros((3, 5)), y=["ash", "ash", "cedar"])
+    output = {"plot": ["-o", "a.png"], "explore": ["-o", "a.html"]}.get(command, [])
+    message = run(command, model_file, tmp_path / "deep.npz", *output, code=1).stderr
+    assert "points of 5 coordinates; the model was fitted on 2" in message
+
+
+@pytest.mark.parametrize(("command", "name"), [("predict", "a.txt"), ("plot", "a.bmp"), ("explore", "a.png")])
+def test_outputs_of_unknown_kind_are_errors_of_usage(run, points, model_file, command, name):
+    assert "ends in none of" in run(command, model_file, points, "-o", name, code=2).stderr
+
+
+def test_a_transformer_predicts_nothing(run, points):
+    hyplearn.save(hyplearn.ExpMap().fit(X), "map.hyp")
+    assert "holds a ExpMap, which predicts nothing" in run("predict", "map.hyp", points, code=1).stderr
+
+
+def test_evaluation_measures_the_model_as_it_is(as_json, points, model_file, model):
+    told = as_json("evaluate", model_file, points, "--folds", 0)
+    (score,) = told["scores"]
+    chances, predicted = model.predict_proba(X), model.predict(X)
+    assert score["accuracy"] == np.mean(predicted == y)
+    assert score["log_loss"] == pytest.approx(log_loss(y, chances))
+    assert score["calibration_error"] == calibration_error(chances.max(axis=1), predicted == y)
+    assert told["confusion"]["matrix"] == confusion_matrix(y, predicted).tolist()
+    assert told["report"]["ash"]["support"] == 20
+    assert told["report"]["ash"]["recall"] == np.mean(predicted[y == "ash"] == "ash")
+
+
+def test_rivals_stand_beside_it_on_the_same_folds(run, as_json, points, model_file, model):
+    told = as_json("evaluate", model_file, points, "--folds", 2)
+    accuracies = {score["name"]: score["accuracy"] for score in told["scores"]}
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
+    assert accuracies["PoincareLogisticRegression, fitted anew"] == cross_val_score(model, X, y, cv=folds).mean()
+    assert accuracies["largest class"] == pytest.approx(1 / 3)
+    assert accuracies["Euclidean softmax, C tuned"] > 0.6
+    assert accuracies["Euclidean SVM, C tuned"] > 0.6
+
+
+def test_people_read_classes_confusion_and_calibration(run, points, model_file):
+    text = run("evaluate", model_file, points, "--folds", 0).stdout
+    for part in ("precision", "Confusion: rows are true", "3 cedar", "log-loss", "calibration error"):
+        assert part in text
+
+
+def test_labels_that_the_model_does_not_know_count_as_errors(run, as_json, tmp_path, model_file, model):
+    labels = np.where(np.arange(60) < 6, "yew", y)
+    np.savez(tmp_path / "more.npz", X=X, y=labels)
+    told = as_json("evaluate", model_file, tmp_path / "more.npz", "--folds", 0)
+    assert told["scores"][0]["accuracy"] == np.mean(model.predict(X) == labels)
+    assert told["scores"][0]["log_loss"] == pytest.approx(log_loss(y[6:], model.predict_proba(X[6:])))
+    assert "does not know the labels 'yew': their 6 rows" in told["warnings"][0]
+    np.savez(tmp_path / "none.npz", X=X, y=codes)
+    message = run("evaluate", model_file, tmp_path / "none.npz", code=1).stderr
+    assert "labels 0, 1, 2, none of which the model knows; it knows 'ash', 'birch', 'cedar'" in message
+
+
+def test_calibration_error_by_hand():
+    """Bins (0.6: two rows, half right) and (0.9: two rows, all right)."""
+    confidence, right = np.array([0.6, 0.6, 0.9, 0.9]), np.array([True, False, True, True])
+    assert calibration_error(confidence, right) == pytest.approx(0.5 * 0.1 + 0.5 * 0.1)
+
+
+@pytest.mark.parametrize(("name", "magic"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml")])
+def test_plots_are_written(run, points, model_file, name, magic):
+    run("plot", model_file, points, "-o", name)
+    with open(name, "rb") as file:
+        assert file.read(len(magic)) == magic
+
+
+def test_a_page_to_explore_is_written_with_the_names_of_cells(run, cells, model_file):
+    run("explore", model_file, cells, "-o", "page.html", "--title", "My cells")
+    with open("page.html", encoding="utf-8") as file:
+        text = file.read()
+    assert "<title>My cells" in text
+    assert "cell59" in text

@@ -1,0 +1,114 @@
+"""Cells drawn in the disk, by hyplearn and by scanpy."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+
+from fitted_models import NAMES, ball
+from hyplearn import PoincareLogisticRegression, PoincareSVC
+
+anndata = pytest.importorskip("anndata")
+
+import hyplearn.single_cell as hs  # noqa: E402
+
+X, codes = ball(60)
+COLOURS = ["#ff0000", "#00ff00", "#0000ff"]
+
+
+@pytest.fixture
+def cells():
+    obs = pd.DataFrame({"kind": pd.Categorical(NAMES[codes]), "depth": np.arange(60.0)}, index=map(str, range(60)))
+    var = pd.DataFrame(index=["Gata1"])
+    return anndata.AnnData(np.arange(60.0)[:, None][::-1], obs=obs, var=var, obsm={"X_poincare": X})
+
+
+@pytest.fixture
+def ax():
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
+def drawn(ax):
+    """Points of each label with their colour."""
+    return {
+        c.get_label(): (np.asarray(c.get_offsets()), to_hex(c.get_facecolor()[0]))
+        for c in ax.collections
+        if hasattr(c, "get_offsets") and not c.get_label().startswith("_")
+    }
+
+
+def test_categories_stand_where_they_are_in_the_colours_of_scanpy(cells, ax):
+    cells.uns["kind_colors"] = COLOURS
+    assert hs.pl.disk(cells, "kind", ax=ax) is ax
+    found = drawn(ax)
+    for k, name in enumerate(NAMES):
+        assert np.array_equal(found[name][0], X[codes == k])
+        assert found[name][1] == COLOURS[k]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == NAMES.tolist()
+
+
+def test_drawing_writes_nothing(cells, ax):
+    hs.pl.disk(cells, "kind", ax=ax)
+    assert not cells.uns
+
+
+def test_cells_without_a_category_are_grey_and_named(cells, ax):
+    cells.obs["kind"] = cells.obs["kind"].where(codes > 0)
+    hs.pl.disk(cells, "kind", ax=ax)
+    assert np.array_equal(drawn(ax)["NA"][0], X[codes == 0])
+    assert drawn(ax)["NA"][1] == "#d3d3d3"
+
+
+@pytest.mark.parametrize(("color", "values"), [("depth", np.arange(60.0)), ("Gata1", np.arange(60.0)[::-1])])
+def test_numbers_and_genes_have_a_colour_bar_and_the_largest_is_on_top(cells, ax, color, values):
+    hs.pl.disk(cells, color, ax=ax)
+    points = ax.collections[-1]
+    order = np.argsort(values)
+    assert np.array_equal(points.get_array(), values[order])
+    assert np.array_equal(points.get_offsets(), X[order])
+    assert len(ax.figure.axes) == 2
+
+
+@pytest.mark.parametrize("model", [PoincareSVC(folds=2), PoincareLogisticRegression(fit_intercept=False)])
+def test_boundaries_are_those_of_the_stored_model(cells, ax, model):
+    """Along a drawn line two classes tie: a step to its two sides changes the prediction."""
+    hs.tl.classify(cells, "kind", model=model)
+    hs.pl.disk(cells, "kind", boundaries="kind_predicted", ax=ax)
+    fitted = hs.stored_model(cells, "kind_predicted")
+    points = np.concatenate(_lines(ax))
+    points = points[np.linalg.norm(points, axis=1) < 0.95][::25]
+    assert len(points) > 5
+    around = 0.01 * np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]])
+    assert all(len(set(fitted.predict(point + around))) > 1 for point in points)
+
+
+def _lines(ax):
+    """All lines but the rim: of arcs, and of the edges of regions."""
+    arcs = [line.get_xydata() for line in ax.lines[1:]]
+    paths = [path.vertices for c in ax.collections if hasattr(c, "levels") for path in c.get_paths()]
+    return arcs + [path for path in paths if len(path)]
+
+
+def test_boundaries_need_a_classification(cells, ax):
+    with pytest.raises(KeyError, match="no classification 'kind'"):
+        hs.pl.disk(cells, "kind", boundaries=True, ax=ax)
+    with pytest.raises(ValueError, match="needs color="):
+        hs.pl.disk(cells, boundaries=True, ax=ax)
+
+
+def test_bad_input_is_named(cells, ax):
+    with pytest.raises(KeyError, match="'type' is neither a column of obs nor a gene"):
+        hs.pl.disk(cells, "type", ax=ax)
+    cells.obsm["X_deep"] = np.zeros((60, 5))
+    with pytest.raises(ValueError, match="shows two coordinates; 'deep' has 5"):
+        hs.pl.disk(cells, basis="deep", ax=ax)
+    cells.obsm["X_out"] = np.ones((60, 2))
+    with pytest.raises(ValueError, match="60 of 60 points lie outside"):
+        hs.pl.disk(cells, basis="out", ax=ax)

@@ -1,0 +1,70 @@
+"""With scanpy itself: its packaged data, its files, its plots."""
+
+import warnings
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from hyplearn import ExpMap
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    sc = pytest.importorskip("scanpy")
+
+import hyplearn.single_cell as hs
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # scanpy's own, of its dependencies
+
+
+@pytest.fixture(scope="module")
+def blood():
+    """700 blood cells of ten kinds, their first two principal components brought into the ball."""
+    cells = sc.datasets.pbmc68k_reduced()
+    components = cells.obsm["X_pca"][:, :2]
+    cells.obsm["X_poincare"] = ExpMap().fit_transform(2 * components / np.abs(components).max())
+    hs.tl.classify(cells, "bulk_labels")
+    return cells
+
+
+def test_packaged_cells_are_classified_better_than_by_the_largest_kind(blood):
+    right = np.mean(blood.obs["bulk_labels_predicted"] == blood.obs["bulk_labels"])
+    largest = blood.obs["bulk_labels"].value_counts(normalize=True).max()
+    assert right > largest + 0.2
+    assert list(blood.uns["bulk_labels_predicted_colors"]) == list(blood.uns["bulk_labels_colors"])
+
+
+def test_packaged_cells_come_back_from_a_file(blood, tmp_path):
+    blood.write_h5ad(tmp_path / "blood.h5ad")
+    back = sc.read_h5ad(tmp_path / "blood.h5ad")
+    assert back.obs["bulk_labels_predicted"].equals(blood.obs["bulk_labels_predicted"])
+    X = back.obsm["X_poincare"]
+    chances = hs.stored_model(back, "bulk_labels_predicted").predict_proba(X)
+    assert np.array_equal(chances, blood.obsm["bulk_labels_predicted_probabilities"])
+
+
+def test_scanpy_draws_what_was_written(blood):
+    keys = ["bulk_labels_predicted", "bulk_labels_predicted_probability"]
+    figure = sc.pl.embedding(blood, basis="X_poincare", color=keys, show=False, return_fig=True)
+    points = figure.axes[0].collections[0]
+    colours = dict(zip(blood.obs["bulk_labels"].cat.categories, blood.uns["bulk_labels_colors"], strict=True))
+    shown = [to_hex(rgb) for rgb in points.get_facecolor()]
+    assert shown == [to_hex(colours[kind]) for kind in blood.obs["bulk_labels_predicted"]]
+    plt.close(figure)
+
+
+def test_a_simulated_lineage_is_transferred_from_one_half_to_the_other():
+    cells = sc.datasets.krumsiek11()
+    sc.pp.pca(cells, n_comps=2)
+    components = cells.obsm["X_pca"]
+    cells.obsm["X_poincare"] = ExpMap().fit_transform(2 * components / np.abs(components).max())
+    cells.obs_names_make_unique()
+    half = np.arange(cells.n_obs) % 2 == 0
+    reference, query = cells[half].copy(), cells[~half].copy()
+    hs.tl.transfer(reference, query, "cell_type", model="softmax")
+    assert np.mean(query.obs["cell_type_predicted"] == query.obs["cell_type"]) > 0.75

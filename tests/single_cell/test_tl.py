@@ -1,0 +1,203 @@
+"""Classification of AnnData objects: what is written, what survives files, what is refused."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fitted_models import NAMES, ball
+from hyplearn import PoincareLogisticRegression, PoincareSVC
+
+anndata = pytest.importorskip("anndata")
+
+import hyplearn.single_cell as hs  # noqa: E402
+
+X, codes = ball(90)
+COLOURS = ["#ff0000", "#00ff00", "#0000ff", "#888888"]
+
+
+@pytest.fixture
+def cells():
+    """Three kinds of cells, a category without cells, ten cells without a label."""
+    kinds = pd.Categorical(NAMES[codes], categories=["cedar", "ash", "birch", "yew"])
+    kinds[:10] = np.nan
+    obs = pd.DataFrame({"kind": kinds}, index=[f"cell{k}" for k in range(90)])
+    made = anndata.AnnData(np.ones((90, 2), dtype=np.float32), obs=obs, obsm={"X_poincare": X.copy()})
+    made.uns["kind_colors"] = COLOURS
+    return made
+
+
+def test_predictions_are_those_of_the_model_trained_on_labelled_cells(cells):
+    hs.tl.classify(cells, "kind")
+    model = PoincareLogisticRegression().fit(X[10:], NAMES[codes[10:]])
+    assert cells.obs["kind_predicted"].tolist() == model.predict(X).tolist()
+    assert np.array_equal(cells.obsm["kind_predicted_probabilities"], model.predict_proba(X))
+    assert np.array_equal(cells.obs["kind_predicted_probability"], model.predict_proba(X).max(axis=1))
+    assert np.array_equal(cells.obsm["kind_predicted_scores"], model.decision_function(X))
+    about = cells.uns["kind_predicted"]
+    assert about["classes"].tolist() == ["ash", "birch", "cedar"]
+    assert about["status"].tolist() == ["optimal"]
+    assert about["dual_gap"][0] == model.dual_gap_[0]
+    assert (about["n_trained"], about["n_predicted"]) == (80, 90)
+    assert about["params"] == {"label_key": "kind", "basis": "X_poincare", "model": "PoincareLogisticRegression()"}
+
+
+def test_distances_are_written_where_boundaries_are_geodesic(cells):
+    hs.tl.classify(cells, "kind", model=PoincareSVC(folds=2, C=3.0), key_added="svm")
+    model = PoincareSVC(folds=2, C=3.0).fit(X[10:], NAMES[codes[10:]])
+    assert np.array_equal(cells.obsm["svm_distances"], model.distances(X))
+    assert "svm_scores" not in cells.obsm
+
+
+def test_categories_and_colours_are_those_of_the_labels(cells):
+    hs.tl.classify(cells, "kind")
+    assert cells.obs["kind_predicted"].cat.categories.tolist() == ["cedar", "ash", "birch", "yew"]
+    assert list(cells.uns["kind_predicted_colors"]) == COLOURS
+
+
+def test_a_copy_leaves_the_original_as_it_was(cells):
+    before = cells.copy()
+    classified = hs.tl.classify(cells, "kind", copy=True)
+    assert "kind_predicted" in classified.obs
+    assert cells.obs.equals(before.obs)
+    assert set(cells.uns) == set(before.uns)
+    assert set(cells.obsm) == set(before.obsm)
+    assert hs.tl.classify(cells, "kind") is None
+
+
+def test_a_second_classification_leaves_nothing_of_the_first(cells):
+    hs.tl.classify(cells, "kind", model=PoincareSVC(folds=2), key_added="k")
+    hs.tl.classify(cells, "kind", model=PoincareSVC(calibration=None), key_added="k")
+    assert set(cells.obsm) == {"X_poincare", "k_distances"}
+    assert "k_probability" not in cells.obs
+    hs.tl.classify(cells, "kind", key_added="k")
+    assert set(cells.obsm) == {"X_poincare", "k_probabilities", "k_scores"}
+
+
+@pytest.mark.parametrize("form", ["h5ad", "zarr"])
+@pytest.mark.parametrize("model", [PoincareLogisticRegression(), PoincareSVC(folds=2)], ids=["softmax", "svc"])
+@pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
+def test_everything_written_comes_back_from_files(cells, tmp_path, form, model):
+    hs.tl.classify(cells, "kind", model=model)
+    path = tmp_path / f"cells.{form}"
+    getattr(cells, f"write_{form}")(path)
+    back = getattr(anndata, f"read_{form}")(path)
+    assert back.obs.equals(cells.obs)
+    assert set(back.obsm) == set(cells.obsm)
+    for name, values in cells.obsm.items():
+        assert np.array_equal(back.obsm[name], values)
+    kept, about = back.uns["kind_predicted"], cells.uns["kind_predicted"]
+    assert set(kept) == set(about)
+    assert all(np.array_equal(kept[name], about[name]) for name in about if name != "params")
+    assert kept["params"] == about["params"]
+    assert list(back.uns["kind_predicted_colors"]) == COLOURS
+    chances = hs.stored_model(back, "kind_predicted").predict_proba(X)
+    assert np.array_equal(chances, cells.obsm["kind_predicted_probabilities"])
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (codes, [0, 1, 2]),
+        (codes.astype(float), [0.0, 1.0, 2.0]),
+        (codes > 0, [False, True]),
+        (NAMES[codes], NAMES.tolist()),
+        (pd.Categorical(codes), [0, 1, 2]),
+    ],
+    ids=["integers", "whole floats", "booleans", "text", "integer categories"],
+)
+def test_labels_of_any_kind_are_learned_and_written(cells, tmp_path, column, expected):
+    cells.obs["other"] = column
+    hs.tl.classify(cells, "other")
+    assert cells.obs["other_predicted"].cat.categories.tolist() == expected
+    assert np.mean(cells.obs["other_predicted"].astype(object) == np.asarray(column)) > 0.7
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+
+
+def test_transfer_predicts_the_query_from_the_reference(cells):
+    reference, query = cells[:60].copy(), cells[60:].copy()
+    del query.obs["kind"], query.uns["kind_colors"]
+    hs.tl.transfer(reference, query, "kind", basis="poincare")
+    model = PoincareLogisticRegression().fit(X[10:60], NAMES[codes[10:60]])
+    assert query.obs["kind_predicted"].tolist() == model.predict(X[60:]).tolist()
+    assert list(query.uns["kind_predicted_colors"]) == list(reference.uns["kind_colors"])
+    assert "kind_predicted" not in reference.obs
+    assert hs.tl.transfer(reference, query, "kind", copy=True) is not query
+
+
+def test_any_classifier_of_scikit_learn_serves_but_is_not_stored(cells):
+    hs.tl.classify(cells, "kind", model=LogisticRegression())
+    assert "model" not in cells.uns["kind_predicted"]
+    with pytest.raises(KeyError, match=r"keeps no model: LogisticRegression\(\)"):
+        hs.stored_model(cells, "kind_predicted")
+
+
+def outside(cells):
+    cells.obsm["X_poincare"][44] = [0.9, 0.9]
+
+
+def without_labels(cells):
+    cells.obs["kind"] = np.nan
+
+
+def one_class(cells):
+    cells.obs["kind"] = "ash"
+
+
+def sparse_points(cells):
+    cells.obsm["X_poincare"] = pd.DataFrame({"a": ["x"] * 90}, index=cells.obs_names)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "arguments", "message"),
+    [
+        (None, {"label_key": "type"}, "obs has no column 'type'; it holds 'kind'"),
+        (None, {"basis": "X_umap"}, "obsm has no 'X_umap'; it holds 'X_poincare'"),
+        (outside, {}, "1 of 90 points lies outside the open ball .* row 44 with norm 1.27"),
+        (one_class, {}, r"at least two classes; got \['ash'\] on 90 labelled cells of 90"),
+        (without_labels, {}, r"at least two classes; got \[\] on 0 labelled cells of 90"),
+        (sparse_points, {}, r"obsm\['X_poincare'\] must hold one point of real coordinates per cell"),
+        (None, {"model": "forest"}, "no classifier called 'forest'"),
+    ],
+)
+def test_bad_input_is_one_clear_error_and_nothing_is_written(cells, spoil, arguments, message):
+    if spoil:
+        spoil(cells)
+    before = set(cells.obs), set(cells.obsm), set(cells.uns)
+    with pytest.raises((ValueError, KeyError), match=message):
+        hs.tl.classify(cells, **{"label_key": "kind", **arguments})
+    assert (set(cells.obs), set(cells.obsm), set(cells.uns)) == before
+
+
+def test_real_numbers_are_no_labels(cells):
+    cells.obs["depth"] = np.linspace(0, 1, 90)
+    with pytest.raises(ValueError, match=r"obs\['depth'\] holds real numbers"):
+        hs.tl.classify(cells, "depth")
+
+
+def test_a_query_of_another_ball_is_refused(cells):
+    query = anndata.AnnData(np.zeros((3, 1)), obsm={"X_poincare": np.zeros((3, 4))})
+    with pytest.raises(ValueError, match="points of 4 coordinates, the reference of 2"):
+        hs.tl.transfer(cells, query, "kind")
+
+
+def test_what_is_no_anndata_is_named():
+    with pytest.raises(TypeError, match="must be an AnnData object; got ndarray"):
+        hs.tl.classify(X, "kind")
+
+
+def test_a_spoilt_model_is_refused(cells):
+    hs.tl.classify(cells, "kind")
+    cells.uns["kind_predicted"]["model"][100] ^= 1
+    with pytest.raises(ValueError, match="holds no model that can be used"):
+        hs.stored_model(cells, "kind_predicted")
+    with pytest.raises(KeyError, match="no classification 'kind'"):
+        hs.stored_model(cells, "kind")
+
+
+def test_without_anndata_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "anndata", None)
+    with pytest.raises(ImportError, match=r"^Single cells need anndata: pip install 'hyplearn\[single-cell\]'\.$"):
+        hs.tl.classify(None, "kind")
