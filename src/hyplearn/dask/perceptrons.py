@@ -75,7 +75,9 @@ class _DaskPerceptron(DaskClassifier):
         self.__dict__.update(vars(twin))
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, client: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, client: Any = None
+    ) -> Self:
         """Visit each row once, in order, and learn from it: a stream of Dask collections, the same bits as a local one.
 
         Parameters
