@@ -78,7 +78,7 @@ def test_an_unforeseen_error_asks_for_debug(capsys):
 
 def test_messages_speak_of_options():
     assert explained(ValueError('pass outside="project"')) == 'pass --outside "project"'
-    assert explained(KeyError("Pass basis=, the key")) == "Pass --points , the key"
+    assert explained(KeyError("Pass basis=, the key")) == "Pass --points, the key"
     assert explained(ValueError("got C=3")) == "got C=3"
 
 

@@ -66,7 +66,13 @@ def explained(error: Exception) -> str:
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis was not foreseen. Run again with --debug for the traceback."
-    return re.sub(r"(?<![\w.-])(\w+)=", lambda m: f"--{FLAGS[m[1]]} " if m[1] in FLAGS else m[0], text)
+    return re.sub(r"(?<![\w.-])(\w+)=([^\s,.;]?)", _as_flag, text)
+
+
+def _as_flag(found: re.Match[str]) -> str:
+    """``label=`` as ``--label``, and what follows it after a space."""
+    name, value = found.groups()
+    return f"--{FLAGS[name]} {value}".rstrip() if name in FLAGS else found[0]
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
