@@ -146,27 +146,26 @@ def small_checkout(tmp_path):
     """A checkout whose experiments note that they ran."""
     (tmp_path / "src" / "hyplearn").mkdir(parents=True)
     (tmp_path / "experiments").mkdir()
-    for script, *_ in reproduce.SCRIPTS.values():
-        (tmp_path / "experiments" / script).write_text("import sys; print(sys.argv, file=open('ran.txt', 'a'))")
+    (tmp_path / "experiments" / "__main__.py").write_text("import sys; print(sys.argv[1], file=open('ran.txt', 'a'))")
     return tmp_path
 
 
 def test_reproduce_runs_all_scripts_in_order(as_json, small_checkout):
     told = as_json("reproduce")
     ran = (small_checkout / "ran.txt").read_text().splitlines()
-    assert [Path(eval(line)[0]).name for line in ran] == [script for script, *_ in reproduce.SCRIPTS.values()]
+    assert ran == list(reproduce.EXPERIMENTS)
     assert [part["exit_code"] for part in told["parts"]] == [0] * len(ran)
 
 
-def test_reproduce_stops_where_a_script_fails(run, small_checkout):
-    (small_checkout / "experiments" / "synthetic.py").write_text("raise SystemExit('no data')")
-    result = run("reproduce", code=1)
-    assert "no data" in result.stdout
-    assert len((small_checkout / "ran.txt").read_text().splitlines()) == 1
+def test_reproduce_stops_where_an_experiment_fails(run, small_checkout):
+    (small_checkout / "experiments" / "__main__.py").write_text("raise SystemExit('no data')")
+    result = run("reproduce", "--json", code=1)
+    (part,) = json.loads(result.stdout)["parts"]
+    assert (part["name"], part["exit_code"], part["errors"]) == (reproduce.EXPERIMENTS[0], 1, "no data\n")
+    assert "no data" in run("reproduce", code=1).stdout
 
 
 def test_reproduce_runs_what_the_makefile_runs():
-    makefile = Path(__file__).resolve().parents[2] / "Makefile"
-    part = makefile.read_text().split("\nreproduce:")[1].split("\n\n")[0]
-    lines = [line.split("python ")[1] for line in part.splitlines() if "experiments/" in line and "python " in line]
-    assert lines == [" ".join([f"experiments/{script}", *rest]) for script, *rest in reproduce.SCRIPTS.values()]
+    makefile = (Path(__file__).resolve().parents[2] / "Makefile").read_text()
+    (line,) = [line for line in makefile.splitlines() if line.startswith("EXPERIMENTS")]
+    assert tuple(line.partition("=")[2].split()) == reproduce.EXPERIMENTS

@@ -11,30 +11,24 @@ from hyplearn.cli.output import Outcome, steps, table
 
 NAME = "reproduce"
 EXAMPLES = ("hyplearn reproduce",)
-# As in the Makefile's `reproduce`.
-SCRIPTS: dict[str, tuple[str, ...]] = {
-    "Table I: updates of the perceptrons": ("table1.py", "--output", "experiments/results/quick"),
-    "Synthetic figures: SVMs against dimension, number and margin": ("synthetic.py",),
-    "Table II: SVMs on the published embeddings": ("table2.py",),
-    "Figures: the geometry in pictures": ("figures.py",),
-    "Claims: what holds": ("claims.py",),
-}
+# The Makefile's list.
+EXPERIMENTS = ("table1", "table2", "handicapped", "figures", "reference_points", "comparison", "synthetic", "claims")
 
 
 def run() -> Outcome:
     """Rerun the paper's tables and figures, small, into experiments/results/quick; about ten minutes."""
     folder = checkout([Path.cwd(), Path(__file__).resolve()])
     done: list[dict[str, Any]] = []
-    with steps(len(SCRIPTS)) as tell:
-        for name, (script, *arguments) in SCRIPTS.items():
+    with steps(len(EXPERIMENTS)) as tell:
+        for name in EXPERIMENTS:
             tell(name)
-            done.append(_finished(name, [sys.executable, f"experiments/{script}", *arguments], folder))
+            done.append(_finished(name, [sys.executable, "experiments", name], folder))
             if done[-1]["exit_code"]:
                 break
     rows = [[part["name"], "failed" if part["exit_code"] else "done", f"{part['seconds']:.0f} s"] for part in done]
     results, broken = folder / "experiments" / "results" / "quick", done[-1]["exit_code"] != 0
     shown = [table("The paper, rerun", ("part", "", "time"), rows)]
-    shown += [done[-1]["errors"]] if broken else [f"Read {results / 'claims.md'}."]
+    shown += [done[-1]["errors"]] if broken else [f"The tables and figures are in {results}."]
     return Outcome({"parts": done, "results": results}, shown, failed=broken)
 
 
@@ -42,7 +36,7 @@ def checkout(places: Iterable[Path]) -> Path:
     """The folder, at or above one of the places, that has the experiments; an error if there is none."""
     for place in places:
         for folder in (place, *place.parents):
-            if (folder / "experiments" / "claims.py").is_file() and (folder / "src" / "hyplearn").is_dir():
+            if (folder / "experiments" / "__main__.py").is_file() and (folder / "src" / "hyplearn").is_dir():
                 return folder
     raise FileNotFoundError(
         "The experiments are part of hyplearn's source, not of the installed package, and are not here.\n"
