@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 EXPERIMENTS := table1 table2 handicapped figures reference_points comparison synthetic claims
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser demo test check test-slow bench reproduce reproduce-full clean
+.PHONY: help install browser demo test check coverage test-slow bench reproduce reproduce-full clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ browser: ## what the explorer's tests need: Debian's chromium, installed where t
 
 test: check browser ## everything: linters, types, layers, unit tests, doctests
 	@echo "==> pytest: unit tests and doctests"
+	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup $(ARGS)
+
+coverage: install browser ## the same tests, with the lines that none of them runs
 	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
 
 test-slow: install ## the tests marked slow

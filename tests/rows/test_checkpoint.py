@@ -203,7 +203,7 @@ def kill_again_and_again(folder, kills):
 
 
 def test_a_fit_killed_by_the_system_gives_the_same_bits(folder):
-    assert kill_again_and_again(folder, 2) == 2
+    assert kill_again_and_again(folder, 1) == 1
     assert np.array_equal(np.load(folder / "coef.npy"), PoincareSVC(calibration=None).fit(source(folder)).coef_)
 
 

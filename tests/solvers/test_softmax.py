@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import cho_factor
 from scipy.optimize import approx_fprime, minimize
 from sklearn.linear_model import LogisticRegression
 
@@ -244,7 +245,8 @@ def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights(mon
     rows, codes, C = problem(6, low=-1.0, high=1.0)
     source = ClassRows.of(rows, codes, C, 4)
     point = softmax._point(source, weights(6))
-    step, passes = softmax._conjugate_step(source, point, 1e-30)
+    factor = cho_factor(np.eye(3) + point.curvature)
+    step, passes = softmax._conjugate_step(source, point, factor, 1e-30)
     due = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
     assert np.allclose(step, due, rtol=1e-6, atol=1e-9)
     assert passes <= 12 + 2

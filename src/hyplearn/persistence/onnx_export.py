@@ -92,8 +92,8 @@ def _softmax(graph: Graph, estimator: Any) -> tuple[Tensor, Tensor]:
     c = absolute_curvature(estimator.curvature)
     coef, intercepts = estimator._per_class(estimator.coef_), estimator._per_class(estimator.intercept_)
     centres = np.tile(estimator.reference_[:1], (len(coef), 1))
-    products, times = graph.row_products(Tensor(graph, "X"), coef[:, 1:], centres, c=c, frame=True)
-    scores = times * coef[:, 0] + products * np.sqrt(c) + intercepts
+    products, times = graph.row_products(Tensor(graph, "X"), coef[:, 1:], centres, c=c, frame=False)
+    scores = graph.shortening(times) * (times * coef[:, 0] + products * np.sqrt(c)) + intercepts
     probabilities = graph.node("Softmax", scores, axis=1)
     if len(coef) > 2:
         return scores, probabilities

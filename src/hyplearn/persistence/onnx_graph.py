@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
+from hyplearn.tangent import COSH_NEAR, NEAR, SINH_NEAR
 
 # Old enough for every runtime of the last years; newer operators are not needed.
 OPSET, IR_VERSION = 17, 8
@@ -82,6 +83,12 @@ class Graph:
         """``ρ / sinh ρ`` of ``u = sinh²(ρ/2)``; 1 at 0."""
         quotient = self.arsinh(self._root(u)) / (self._root(u) * self._root(u + 1.0))
         return self.node("Where", self.node("Greater", u, 0.0), quotient, 1.0)
+
+    def shortening(self, cosh: Tensor) -> Tensor:
+        """What hyperboloid coordinates with the given first one are multiplied by to be cone coordinates."""
+        sinh = self._root((cosh - 1.0) * (cosh + 1.0))
+        far = (self.node("Log", cosh + sinh) + (SINH_NEAR - NEAR)) / sinh
+        return self.node("Where", self.node("Greater", cosh, COSH_NEAR), far, 1.0)
 
     def gaps(self, X: Tensor, c: float) -> Tensor:
         """``1 - c‖x‖²`` of every row, as a column; NaN outside the ball, so that nothing is told of such rows."""
