@@ -11,7 +11,7 @@ import typer
 
 from hyplearn.cli.output import Outcome, size_of, table
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
-from hyplearn.persistence.disk import write_in_one_step
+from hyplearn.writing import write_whole
 
 EXAMPLES = ("hyplearn datasets list", "hyplearn datasets fetch mammals", "hyplearn datasets fetch olsson -o cells.npz")
 
@@ -55,7 +55,7 @@ def fetched(
     output = Path(name + known.suffix) if output is None else output
     if output.suffix.lower() != known.suffix:
         raise typer.BadParameter(f"{name} is written as {known.suffix}; got {output}.", param_hint="--output")
-    write_in_one_step(output, (_csv_bytes if known.suffix == ".csv" else _npz_bytes)(known.load()))
+    write_whole(output, (_csv_bytes if known.suffix == ".csv" else _npz_bytes)(known.load()))
     label = " --label order" if name == "mammals" else ""
     step = f"Next: hyplearn fit {output}{label} -o {name}.hyp"
     values = {"name": name, "output": output, "bytes": output.stat().st_size}

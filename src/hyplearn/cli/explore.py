@@ -7,7 +7,7 @@ import typer
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
 from hyplearn.cli.models import load_classifier
-from hyplearn.cli.output import Outcome, size_of
+from hyplearn.cli.output import Outcome, check_suffix, size_of
 from hyplearn.explorer import explore
 
 NAME = "explore"
@@ -27,8 +27,7 @@ def run(
     title: Annotated[str | None, typer.Option("--title", help="A heading; the file's name by default.")] = None,
 ) -> Outcome:
     """Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it."""
-    if output.suffix.lower() not in SUFFIXES:
-        raise typer.BadParameter(f"{output} ends in none of {', '.join(SUFFIXES)}.", param_hint="--output")
+    check_suffix(output, SUFFIXES)
     fitted, found = load_classifier(model), read_points(data, points, label)
     check_width(fitted, found)
     explore(fitted, found.X, found.y, names=found.names, title=title or data.stem, path=output)

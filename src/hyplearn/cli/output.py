@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from rich import box
 from rich.console import Console, Group
 from rich.markup import escape
@@ -28,6 +29,12 @@ class Outcome:
     values: dict[str, Any]
     shown: Sequence[Any] = field(default_factory=list)
     failed: bool = False
+
+
+def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
+    """Refuse the name of a file of another kind."""
+    if output.suffix.lower() not in suffixes:
+        raise typer.BadParameter(f"{output} ends in none of {', '.join(suffixes)}.", param_hint="--output")
 
 
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
 from hyplearn.cli.models import load_classifier
-from hyplearn.cli.output import Outcome, size_of
+from hyplearn.cli.output import Outcome, check_suffix, size_of
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
 
@@ -29,18 +29,12 @@ def run(
     title: Annotated[str | None, typer.Option("--title", help="A heading.")] = None,
 ) -> Outcome:
     """Draw the regions and boundaries of a model over the disk, with the points by class."""
-    check_suffix(output)
+    check_suffix(output, SUFFIXES)
     fitted, found = load_classifier(model), read_points(data, points, label)
     check_width(fitted, found)
     draw(fitted, found.X, found.y, output, title)
     values = {"output": output, "bytes": output.stat().st_size}
     return Outcome(values, [f"The picture is {output} ({size_of(output)})."])
-
-
-def check_suffix(output: Path) -> None:
-    """Refuse names of files that are no pictures."""
-    if output.suffix.lower() not in SUFFIXES:
-        raise typer.BadParameter(f"{output} ends in none of {', '.join(SUFFIXES)}.", param_hint="--output")
 
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:

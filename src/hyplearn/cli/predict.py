@@ -12,9 +12,9 @@ import typer
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_points
 from hyplearn.cli.measures import probabilities
 from hyplearn.cli.models import load_classifier
-from hyplearn.cli.output import Outcome, facts, size_of
+from hyplearn.cli.output import Outcome, check_suffix, facts, size_of
 from hyplearn.geometry.arrays import Array
-from hyplearn.persistence.disk import write_in_one_step
+from hyplearn.writing import write_whole
 
 NAME = "predict"
 EXAMPLES = (
@@ -35,8 +35,8 @@ def run(
     points: POINTS = None,
 ) -> Outcome:
     """Predict the class of each point, with the probabilities of all classes."""
-    if output is not None and output.suffix.lower() not in OUTPUT_SUFFIXES:
-        raise typer.BadParameter(f"{output} ends in none of {', '.join(OUTPUT_SUFFIXES)}.", param_hint="--output")
+    if output is not None:
+        check_suffix(output, OUTPUT_SUFFIXES)
     fitted = load_classifier(model)
     found = read_points(data, points, label)
     check_width(fitted, found)
@@ -46,7 +46,7 @@ def run(
     if output is None:
         rows = {"classes": fitted.classes_, "labels": predicted, "probabilities": chances}
         return Outcome(values | rows, [as_csv(fitted, found, predicted, chances).rstrip("\n")])
-    write_in_one_step(output, _BYTES[output.suffix.lower()](fitted, found, predicted, chances))
+    write_whole(output, _BYTES[output.suffix.lower()](fitted, found, predicted, chances))
     shares = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(8))
     more = ", ..." if len(counts) > 8 else ""
     summary = {"data": found.summary(), "predicted": shares + more, "written": f"{output} ({size_of(output)})"}

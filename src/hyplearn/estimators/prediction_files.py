@@ -16,7 +16,7 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.rows.opening import opened
 from hyplearn.rows.points import Block, PointSource, read_ahead
 from hyplearn.rows.regrouping import regrouped
-from hyplearn.rows.writing import replacing
+from hyplearn.writing import replacing
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 # Seconds between two lines of progress.

@@ -3,7 +3,6 @@
 import html
 import os
 import re
-import secrets
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from hyplearn.explorer.encoding import script_json
 from hyplearn.explorer.scene import scene
+from hyplearn.writing import write_whole
 
 # In the order in which they need one another.
 MODULES = (
@@ -57,15 +57,8 @@ class Explorer:
         Path
             That file.
         """
-        path = Path(path)
-        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-        try:
-            with open(part, "x", encoding="utf-8", newline="\n") as file:
-                file.write(self._text)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-        return path
+        write_whole(path, self._text.encode())
+        return Path(path)
 
 
 def explore(

@@ -1,7 +1,6 @@
-"""Files on the disk: read whole if they are plain files of a sane size, written so that nobody sees half of one."""
+"""Model files on the disk: read whole if they are plain files of a sane size."""
 
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -21,34 +20,3 @@ def read_whole(path: Path) -> bytes:
         start = file.read(len(MAGIC))
         # What begins like another kind of file is refused by its beginning.
         return start + file.read(status.st_size + 1) if start == MAGIC else start
-
-
-def write_in_one_step(path: Path, data: bytes) -> None:
-    """Write beside the place, flush to the disk, and move there in one step."""
-    target = path.resolve()
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent}.\nMake it first.")
-    if target.exists() and not target.is_file():
-        raise ValueError(f"{path} is not a regular file, and is not replaced.\nPass another path.")
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last too, where folders can be flushed."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

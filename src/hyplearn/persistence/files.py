@@ -19,9 +19,10 @@ from hyplearn.persistence.container import (
     pack,
     unpack,
 )
-from hyplearn.persistence.disk import read_whole, write_in_one_step
+from hyplearn.persistence.disk import read_whole
 from hyplearn.persistence.schema import CERTIFICATE, COMPOSED, SCHEMAS, Attributes, Schema
 from hyplearn.persistence.values import Decoder, Encoder
+from hyplearn.writing import write_whole
 
 T = TypeVar("T")
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -72,7 +73,7 @@ def save(estimator: Any, path: PathLike) -> None:
     path = Path(path).expanduser()
     if path.suffix != SUFFIX:
         raise ValueError(f"Model files end in {SUFFIX}; got {path.name!r}.\nPass {str(path.with_suffix(SUFFIX))!r}.")
-    write_in_one_step(path, to_bytes(estimator))
+    write_whole(path, to_bytes(estimator))
 
 
 def load(path: PathLike) -> Any:

@@ -15,9 +15,9 @@ from hyplearn.estimators import (
 from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
-from hyplearn.persistence.disk import write_in_one_step
 from hyplearn.persistence.files import PathLike
 from hyplearn.persistence.onnx_graph import Graph, Tensor
+from hyplearn.writing import write_whole
 
 EXPORTED = (PoincareSVC, PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron)
 
@@ -61,7 +61,7 @@ def export_onnx(estimator: Any, path: PathLike) -> None:
             f"A graph moves no points into the ball; got outside={estimator.outside!r}.\n"
             'Project the points before, and export the model with set_params(outside="raise").'
         )
-    write_in_one_step(path, _model(estimator).SerializeToString())
+    write_whole(path, _model(estimator).SerializeToString())
 
 
 def _model(estimator: Any) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 
 from hyplearn.rows.points import Block, PointSource
 from hyplearn.rows.source import Folding, Merge
+from hyplearn.writing import sync_folder
 
 MAGIC = b"hyplearn checkpoint 1\n"
 # What a checkpoint may be made of, beside numbers, text and tuples.
@@ -140,17 +141,14 @@ class CheckpointedPoints(PointSource):
 def write_state(state: State, path: Path) -> None:
     """Write a checkpoint so that the file is either the old one or the new one, whenever the machine stops."""
     content = pickle.dumps(state, protocol=5)
+    # Always the same name, so that whoever is killed again and again leaves one such file behind, not many.
     temporary = path.with_name(path.name + ".writing")
     with temporary.open("wb") as stream:
         stream.write(MAGIC + hashlib.sha256(content).digest() + content)
         stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 def read_state(path: Path) -> State:

@@ -18,6 +18,8 @@ M = TypeVar("M", bound=Merge)
 _IN_ANY_ORDER: set[Merge] = {max}
 # Parts that wait to be merged: few enough to hold, enough that what they carry is not copied for every block.
 PENDING = 16
+# Numbers in a sample at most: it is held in memory, wherever the rows are.
+SAMPLE_NUMBERS = 2**23
 
 
 def in_any_order(merge: M) -> M:

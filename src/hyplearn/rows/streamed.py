@@ -67,11 +67,7 @@ class SignedRows:
         codes = self.weighing.codes(block)
         rows = implicit_rows(block.X, self.p, features=self.features, c=self.c)
         costs = _scaled(self.weighing.weights(block, codes), self.C)
-        return replace(Rows.labelled(rows, self.signs(codes), costs), start=block.start)
-
-    def signs(self, codes: Array) -> Array:
-        """1 for the positive class, -1 for the others."""
-        return 2.0 * (codes == self.positive) - 1.0
+        return replace(Rows.labelled(rows, _signs(codes, self.positive), costs), start=block.start)
 
 
 @dataclass(frozen=True)
@@ -116,13 +112,18 @@ class SignedHyperboloidRows:
         assert block.y is not None
         block = Block(np.ascontiguousarray(block.X[every]), block.y[every], weights, -(-block.start // self.stride))
         codes = self.weighing.codes(block)
-        signs = 2.0 * (codes == self.positive) - 1.0
+        signs = _signs(codes, self.positive)
         z = implicit_rows(block.X, self.p, features="z", c=self.c)
         scaled = np.sqrt(self.c) * signs
         costs = _scaled(self.weighing.weights(block, codes), self.C * self.stride)
         return HyperboloidRows(
             z.X, z.p, scaled * z.along, scaled * z.base, costs, times=signs * (1 - z.base), start=block.start
         )
+
+
+def _signs(codes: Array, positive: int) -> Array:
+    """1 for the positive class, -1 for the others."""
+    return 2.0 * (codes == positive) - 1.0
 
 
 def _scaled(weights: Array, C: float) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import in_any_order, summed
+from hyplearn.rows.source import SAMPLE_NUMBERS, in_any_order, summed
 from hyplearn.solvers.interior_point import BoxSolution, solve_box
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.survey import CLAMPED, EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
@@ -27,8 +27,6 @@ FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
 # Each sample is a sixteenth of the next, so all together cost less than a tenth of a pass; the solution moves by a
 # fourth of what it moved before, while the rows are 16 times as many: 4 times as many are to be gathered.
 SAMPLE_RATIO, GROWTH = 16, 4
-# Numbers in a sample at most: it is held in memory, wherever the rows are.
-SAMPLE_NUMBERS = 2**23
 SAMPLE_TOL = 1e-2
 # A step that leaves more of the gap than this was limited by the number of rows gathered.
 SLOW = 0.7

@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import ClassRows, RowSource
-from hyplearn.rows.source import columns_summed, summed
+from hyplearn.rows.source import SAMPLE_NUMBERS, columns_summed, summed
 from hyplearn.solvers.solution import Progress, Report, Status
 
 # Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
@@ -26,7 +26,6 @@ FULL_HESSIAN = 300
 CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
 # A sample from which to begin, where there are many more rows.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
-SAMPLE_NUMBERS = 2**23
 SAMPLE_TOL = 1e-4
 # Conjugate gradients end when the residual is this part of the gradient, or after so many products.
 FORCING, MOST_PRODUCTS = 0.2, 200

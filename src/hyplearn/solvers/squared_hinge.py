@@ -18,12 +18,11 @@ from scipy.linalg import cho_factor, cho_solve
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import row_dot, unrolled
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import columns_joined, columns_summed, summed
+from hyplearn.rows.source import SAMPLE_NUMBERS, columns_joined, columns_summed, summed
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 
 # A sample from which to begin, where there are many more rows.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
-SAMPLE_NUMBERS = 2**23
 SAMPLE_TOL = 1e-3
 # Costs that differ by more than this are met one step after the other, each softer by this factor than the next.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2

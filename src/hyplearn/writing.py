@@ -26,10 +26,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file in one step: whoever looks sees the old one, or none, or the whole new one."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def sync_folder(folder: Path) -> None:
     """Make the new name last too, where folders can be flushed."""
     if os.name != "posix":
         return
