@@ -193,11 +193,12 @@ def test_perceptrons_visit_chunks_in_order_to_the_same_bits(client, local, remot
     streamed = local([0.1, 0.0]).partial_fit(X, y, classes=[0, 1, 2])
     assert np.array_equal(streamed.coef_, remote([0.1, 0.0]).partial_fit(*chunks, classes=[0, 1, 2]).coef_)
     options = {"reference": [0.1, 0.0], "shuffle": False, "max_epochs": 3, "calibration": "training"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted, there = local(**options).fit(X, y), remote(**options).fit(*chunks)
-    for name in ("coef_", "n_updates_", "n_iter_", "converged_"):
-        assert np.array_equal(getattr(fitted, name), getattr(there, name)), name
+    for keep in ("auto", "best"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted, there = local(keep=keep, **options).fit(X, y), remote(keep=keep, **options).fit(*chunks)
+        for name in ("coef_", "n_updates_", "n_iter_", "converged_"):
+            assert np.array_equal(getattr(fitted, name), getattr(there, name)), name
     assert np.allclose(fitted.predict_proba(X), there.predict_proba(X), rtol=0, atol=1e-10)
     with pytest.raises(ValueError, match="got shuffle=True"):
         remote().fit(*chunks)
@@ -212,6 +213,7 @@ def test_a_perceptron_that_separates_stops_and_knows_its_margin(client):
     )
     assert remote.converged_.all()
     assert remote.n_iter_ == local.n_iter_
+    assert remote.mistake_bound_ == pytest.approx(local.mistake_bound_, rel=1e-10)
     assert np.allclose(local.margin_, remote.margin_, rtol=1e-10)
 
 

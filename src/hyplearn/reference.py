@@ -20,8 +20,9 @@ from hyplearn.geometry.hull import hull_midpoint
 from hyplearn.geometry.kernels import gaps
 from hyplearn.geometry.mean import FEW_DIMENSIONS, mean_and_variance
 from hyplearn.rows import HyperboloidRows, Rows
+from hyplearn.rows.standing import standing, standing_strides
 from hyplearn.solvers.svm import solve_svm
-from hyplearn.tangent import implicit_rows, z_dot, z_features
+from hyplearn.tangent import implicit_rows, z_dot
 
 __all__ = ["STRATEGIES", "Separation", "closest_points", "reference_point", "separable"]
 
@@ -38,10 +39,13 @@ FIT_COST = 0.005
 # Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
 # sample needs no such care.
 FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
-# Multiplications per pass of that fit (rows times squared dimension); beyond, rows spread evenly stand for all.
-FIT_WORK = 6 * 10**9
-# Numbers up to which hulls are looked at (in many dimensions that takes far longer than a fit), and rows made explicit.
+# Multiplications per pass of that fit (rows times squared dimension), and numbers that it holds, of which some beside
+# the coordinates of a row; beyond either, some rows stand for all.
+FIT_WORK, FIT_NUMBERS, NUMBERS_BESIDE = 6 * 10**9, 2**24, 8
+# Numbers up to which hulls are looked at (in many dimensions that takes far longer than a fit), and rows made explicit,
+# so many at a time.
 HULL_NUMBERS = EXPLICIT_NUMBERS = 2**24
+EXPLICIT_STEP = 2**14
 # Rows of each class, also per dimension, whose hulls are tried first: where these meet, those of all rows do.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
 # Gap at which such a sample is known to be apart: how far, all rows will tell.
@@ -296,22 +300,41 @@ def boundary(X: Array, y: Array | None, weights: Array | None, c: float, threads
     the way ends.
 
     Weight 0 is absence, weight k counts as k copies, and p moves with the points under isometries. Beyond
-    ``HULL_NUMBERS`` numbers in X the hulls are left out, and beyond ``FIT_WORK`` multiplications per pass (1e5 rows of
-    250 dimensions) rows spread evenly stand for all in the fit: there copies count up to the error of that sample.
+    ``HULL_NUMBERS`` numbers in X the hulls are left out, and beyond :func:`fit_rows` (1.6 million in the disk, 1e5 of
+    150 dimensions) some rows, as many of both classes, stand for all in the fit: there copies count up to the error of
+    that sample.
     """
+    everything = _problem("boundary", X, y, weights)
+    if len(everything.members) == 1:
+        return mean(everything.X, None, everything.weights, c)
+    if X.size <= HULL_NUMBERS:
+        first, second = (everything.X[own] for own in everything.members)
+        found = _separation(first, second, c, threads)
+        if found.hyperplane is not None:
+            return found.hyperplane[1]
+    assert y is not None
+    sides = (y == distinct(y)[1]).astype(np.int64)
+    strides = standing_strides(np.bincount(sides, minlength=2), fit_rows(X.shape[1]))
+    kept = standing(0, sides, strides)
+    weights = strides[sides[kept]] * (1.0 if weights is None else weights[kept])
+    return convex_boundary(X[kept], sides[kept], weights, c, threads, sampled=bool(strides.max() > 1))
+
+
+def fit_rows(d: int) -> int:
+    """The most rows of d coordinates that a convex fit is made of."""
+    return max(2, min(FIT_WORK // d**2, FIT_NUMBERS // (d + NUMBERS_BESIDE)))
+
+
+def convex_boundary(X: Array, y: Array, weights: Array, c: float, threads: int, *, sampled: bool) -> Array:
+    """The point of :func:`boundary` for classes that overlap; of a sample it need not be exact."""
     X, y, weights, members = _problem("boundary", X, y, weights)
     if len(members) == 1:
         return mean(X, None, weights, c)
-    if X.size <= HULL_NUMBERS:
-        found = _separation(X[members[0]], X[members[1]], c, threads)
-        if found.hyperplane is not None:
-            return found.hyperplane[1]
     centre = means(X, y, weights, c, threads)
-    stride = -(-len(X) * X.shape[1] ** 2 // FIT_WORK)
-    sides = np.where(y[::stride] == y[members[1][0]], 1.0, -1.0)
-    rows = _hyperboloid_rows(X[::stride], sides, FIT_COST * stride * weights[::stride], centre, c, threads)
-    u = solve_svm(rows, loss="squared_hinge", tol=FIT_TOL if stride == 1 else SAMPLE_TOL).w
-    near = weights[::stride] / (1 + np.exp(np.minimum(np.abs(rows @ u), 700.0)))
+    sides = np.where(y == y[members[1][0]], 1.0, -1.0)
+    rows = _hyperboloid_rows(X, sides, FIT_COST * weights, centre, c, threads)
+    u = solve_svm(rows, loss="squared_hinge", tol=SAMPLE_TOL if sampled else FIT_TOL).w
+    near = weights / (1 + np.exp(np.minimum(np.abs(rows @ u), 700.0)))
     return where_it_vanishes(u, rows.weighted_sum(np.arange(len(near)), sides * near), centre, c)
 
 
@@ -321,14 +344,15 @@ def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, thre
     These are z times √c, and cosh ρ, which is 1 less the base of z.
     """
     z = implicit_rows(X, p, features="z", c=c)
-    if X.size <= EXPLICIT_NUMBERS:
-        rows = np.empty((len(X), X.shape[1] + 1))
-        rows[:, 0] = 1 - z.base
-        rows[:, 1:] = np.sqrt(c) * z_features(X.astype(np.float64, copy=False), p, c=c)
-        rows *= y[:, None]
-        return replace(Rows.explicit(rows, costs), threads=threads)
-    along, base = np.sqrt(c) * y * z.along, np.sqrt(c) * y * z.base
-    return HyperboloidRows(z.X, p, along, base, costs, times=y * (1 - z.base), threads=threads)
+    signed = np.sqrt(c) * y
+    rows = HyperboloidRows(z.X, p, signed * z.along, signed * z.base, costs, times=y * (1 - z.base), threads=threads)
+    if X.size > EXPLICIT_NUMBERS:
+        return rows
+    explicit = np.empty(rows.shape)
+    for start in range(0, len(X), EXPLICIT_STEP):
+        cut = slice(start, start + EXPLICIT_STEP)
+        explicit[cut] = rows[cut]
+    return replace(Rows.explicit(explicit, costs), threads=threads)
 
 
 def where_it_vanishes(u: Array, Q: Array, centre: Array, c: float) -> Array:

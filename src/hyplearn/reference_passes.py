@@ -10,24 +10,13 @@ from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 from hyplearn.geometry.mean import NEAR_THE_RIM, MeanEquations, Steps, mean_and_variance, mean_steps, summed_equations
-from hyplearn.reference import (
-    FIT_COST,
-    FIT_TOL,
-    FIT_WORK,
-    SAMPLE_TOL,
-    STRATEGIES,
-    between,
-    mean_tol,
-    too_many_classes,
-    where_it_vanishes,
-)
+from hyplearn.reference import STRATEGIES, between, convex_boundary, fit_rows, mean_tol, too_many_classes
 from hyplearn.reference_hulls import closest_point, hull_point, separating_hyperplane
-from hyplearn.rows import Rows
 from hyplearn.rows.labelled import Labelled
 from hyplearn.rows.points import Block
-from hyplearn.rows.source import columns_joined, columns_summed, in_any_order, summed
-from hyplearn.rows.streamed import SignedHyperboloidRows, Weighing
-from hyplearn.solvers.svm import solve_svm
+from hyplearn.rows.source import columns_joined, columns_summed, in_any_order
+from hyplearn.rows.standing import standing_strides
+from hyplearn.rows.streamed import Weighing, standing_rows
 
 # Rows from which Newton's method for a mean begins.
 FIRST_ROWS, START_TOL = 20_000, 1e-4
@@ -52,9 +41,7 @@ def streamed_references(name: str, data: Labelled, problems: Sequence[Array]) ->
     if name in TWO_SIDED:
         if any(len(_weighted_sides(data, sides)) > 2 for sides in problems):
             raise too_many_classes(name, data.n_classes)
-        centres = _betweens(data, problems) if name == "boundary" else [None] * len(problems)
-        pairs = zip(problems, centres, strict=True)
-        return [_two_sided(name, data, sides, centre) for sides, centre in pairs]
+        return [_two_sided(name, data, sides) for sides in problems]
     raise ValueError(
         f"reference={name!r:.80} needs all points in memory, but these are read in blocks.\n"
         f"Choose one of {sorted(STRATEGIES)}, or pass points as an array."
@@ -75,7 +62,7 @@ def _betweens(data: Labelled, problems: Sequence[Array]) -> list[Array]:
     return [between(found[end - len(groups) : end], data.c) for groups, end in zip(sided, ends, strict=True)]
 
 
-def _two_sided(name: str, data: Labelled, sides: Array, centre: Array | None) -> Array:
+def _two_sided(name: str, data: Labelled, sides: Array) -> Array:
     """A point between two sides; where only one has a weight, its mean."""
     groups = _weighted_sides(data, sides)
     if len(groups) == 1:
@@ -84,8 +71,7 @@ def _two_sided(name: str, data: Labelled, sides: Array, centre: Array | None) ->
         return hull_point(data, sides)
     if name == "closest":
         return closest_point(data, sides)
-    assert centre is not None
-    return _boundary(data, sides, centre)
+    return _boundary(data, sides)
 
 
 def _means(data: Labelled, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
@@ -151,25 +137,12 @@ def _merged(parts: Sequence[list[Any]]) -> list[Any]:
     return [None if column[0] is None else columns_summed(column) for column in zip(*parts, strict=True)]
 
 
-def _boundary(data: Labelled, sides: Array, centre: Array) -> Array:
+def _boundary(data: Labelled, sides: Array) -> Array:
     """Halfway between hulls that do not meet, else on the boundary of a convex fit: as in memory."""
     d = data.points.n_features
     if data.n_rows * d <= reference.HULL_NUMBERS and (hyperplane := separating_hyperplane(data, sides)[0]) is not None:
         return hyperplane[1]
-    stride = -(-data.n_rows * d**2 // FIT_WORK)
-    make = SignedHyperboloidRows(data.weighing, _positive(sides), centre, data.c, FIT_COST, stride)
-    rows = data.rows(make, FIT_COST, d + 1, stride=stride)
-    u = solve_svm(rows, loss="squared_hinge", tol=FIT_TOL if stride == 1 else SAMPLE_TOL).w
-    return where_it_vanishes(u, rows.fold(_near, summed, u), centre, data.c)
-
-
-def _positive(sides: Array) -> int:
-    """The class on side 1, which is one against the rest."""
-    return int(np.flatnonzero(sides)[0])
-
-
-def _near(rows: Rows, u: Array) -> Array:
-    """``Σ w X / (1 + exp |⟨u, X⟩|)``, of rows that carry the sign of their label."""
-    explicit = rows[:]
-    near = rows.costs / (1 + np.exp(np.minimum(np.abs(explicit @ u), 700.0)))
-    return (np.sign(explicit[:, 0]) * near) @ explicit
+    counts = np.bincount(sides, data.counts, minlength=2).astype(np.int64)
+    strides = standing_strides(counts, fit_rows(d))
+    X, own, weights = data.fold(standing_rows, columns_joined, data.weighing, sides, strides)
+    return convex_boundary(X, own, weights, data.c, data.threads, sampled=bool(strides.max() > 1))

@@ -40,10 +40,7 @@ class DaskClassifier(BallClassifier):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} learns from labelled points; got no y.\nPass their labels.")
-        return self._learned(self._twin(), X, y, sample_weight, client)
-
-    def _learned(self, twin: Any, X: Any, y: Any, sample_weight: Any, client: Any) -> Self:
-        """Let the twin learn, and take over what it has."""
+        twin: Any = self._twin()
         twin.fit(DaskPoints(X, y, sample_weight, client=client))
         self.__dict__.update(vars(twin))
         return self

@@ -11,7 +11,7 @@ import numpy as np
 from distributed import Client, get_worker
 
 from hyplearn.dask.chunks import Chunk, aligned, check_points, client_of, feature_names, placed, size
-from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.points import Block, PointSource, Visitor
 from hyplearn.rows.source import Merge, folded, minds_order
 
 # Bytes of a pass's arguments beyond which workers pass them on to each other.
@@ -83,8 +83,9 @@ class DaskPoints(PointSource):
             pending.append(self._submitted(_folded_on_worker, load, group, starts, chunks, worker=worker))
         return self._gathered(pending)
 
-    def visited(self, function: Callable[..., Any], state: Any) -> Any:
-        """``state = function(block, state)`` of one block after the other, in order, each where it lies."""
+    def visited(self, function: Visitor[Any], state: Any, *, threads: int = 1) -> Any:
+        """One pass from block to block, each visited where it lies, in as many threads as its worker has."""
+        self.n_passes += 1
         for start, one in zip(self._starts, self._chunks, strict=True):
             state = self._submitted(_on_chunk, function, int(start), one, state)
         return self._gathered([state])[0]
@@ -113,8 +114,8 @@ def _by_worker(holders: Sequence[str]) -> list[tuple[str, list[int]]]:
     return list(groups.items())
 
 
-def _on_chunk(function: Callable[..., Any], start: int, one: Chunk, state: Any) -> Any:
-    return function(Block(*one, start), state)
+def _on_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> Any:
+    return function(Block(*one, start), state, get_worker().state.nthreads)
 
 
 def _folded_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:

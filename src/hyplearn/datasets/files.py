@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 import numpy as np
 
@@ -161,9 +161,8 @@ def _as_labels(y: Array, n: int, source: str) -> Array:
 
 
 def _read_text(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = _rows(path, csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True))
+        rows = _rows(path, _reader(path, file))
         batches = iter(lambda: list(itertools.islice(rows, BATCH_ROWS)), [])
         names, first = _split_header(next(batches, []))
         if not first:
@@ -176,6 +175,20 @@ def _read_text(path: Path, points: Names, label: str | None) -> tuple[Array, Arr
             if label is not None:
                 labels += _label_texts(path, batch, label, names.index(label))
     return np.concatenate(parts), None if label is None else _labels_from_text(labels)
+
+
+def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns of a text file, which are its first line, and the lines below, as they are written."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        lines = [[field.strip() for field in fields] for _, fields in _rows(path, _reader(path, file))]
+    if len(lines) < 2:
+        raise ValueError(f"{path} holds no line below that of the names.\nWrite it again.")
+    return lines[0], lines[1:]
+
+
+def _reader(path: Path, file: TextIO) -> Any:
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    return csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
 
 
 def _rows(path: Path, reader: Any) -> Iterator[Row]:

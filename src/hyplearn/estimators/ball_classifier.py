@@ -9,6 +9,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.streaming import fits_into_memory, keep_feature_names, labelled, unchanged_on_failure
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
@@ -56,12 +57,13 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
                 self.fit(block.X, block.y, sample_weight=block.weights)
                 keep_feature_names(self, points)
             else:
-                self._fit_points(labelled(self, points))
+                with told(type(self).__name__, getattr(self, "tol", 1.0), getattr(self, "verbose", 0), points) as tell:
+                    self._fit_points(labelled(self, points), tell)
         points.finished()
         return self
 
-    def _fit_points(self, data: Labelled) -> None:
-        """Learn in passes over points whose classes are known already."""
+    def _fit_points(self, data: Labelled, tell: Teller) -> None:
+        """Learn in passes over points whose classes are known already, and tell how it goes."""
         raise ValueError(
             f"{type(self).__name__} learns from points in memory only; {data.points.name} holds {data.n_rows} rows.\n"
             "Pass some of them as an array."

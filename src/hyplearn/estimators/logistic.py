@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.ball_classifier import FEW_ROWS, BallClassifier, LabelledRows
 from hyplearn.estimators.boundary import touching_hyperplane
-from hyplearn.estimators.progress import told
+from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.softmax_certificate import SoftmaxCertificate, softmax_certificate
 from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature, ball_rows, check_stopping
@@ -90,7 +90,7 @@ class PoincareLogisticRegression(BallClassifier):
         What to do with points on or outside the rim: an error that names them, or move them onto the largest
         representable radius and warn.
     verbose : int, default=0
-        Whether to tell the progress: a bar where rich is installed, or a line per pass.
+        Whether to tell the progress: bars where rich is installed, or lines. Of points in blocks: rows per second.
 
     Attributes
     ----------
@@ -178,10 +178,11 @@ class PoincareLogisticRegression(BallClassifier):
         rows = self._class_rows(data, codes, centre)
         if start is not None and start.shape != (len(self.classes_), rows.shape[1]):
             start = None
-        self._solve(rows, centre, start)
+        with told(type(self).__name__, self.tol, self.verbose) as tell:
+            self._solve(rows, centre, start, tell)
         return self
 
-    def _fit_points(self, data: Labelled) -> None:
+    def _fit_points(self, data: Labelled, tell: Teller) -> None:
         given, sides = self._given_points(), np.arange(data.n_classes)
         if given is not None:
             centre = checked_point(given, data.points.n_features, data.c)
@@ -194,13 +195,13 @@ class PoincareLogisticRegression(BallClassifier):
         d = data.points.n_features
         rows = data.rows(make, float(self.C), d + 1 + self.fit_intercept, n_classes=data.n_classes)
         before = data.points.n_passes
-        self._solve(rows, centre, None)
+        self._solve(rows, centre, None, tell)
         self.n_passes_ = np.array([data.points.n_passes - before])
 
-    def _solve(self, rows: RowSource, centre: Array, start: Array | None) -> None:
+    def _solve(self, rows: RowSource, centre: Array, start: Array | None, tell: Teller) -> None:
         """Solve, and set the fitted attributes."""
         K, d = len(self.classes_), len(centre)
-        with one_blas_thread(), told(type(self).__name__, self.tol, self.verbose) as tell:
+        with one_blas_thread():
             report = partial(tell, f"{K} classes")
             solution = solve_softmax(rows, tol=self.tol, max_iter=self.max_iter, start=start, report=report)
         self._n_rows = rows.shape[0]

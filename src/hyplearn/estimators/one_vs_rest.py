@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.ball_classifier import FEW_ROWS, BallClassifier, LabelledRows
-from hyplearn.estimators.streaming import CALIBRATED_NUMBERS, kept_for_probabilities, sample_strides
+from hyplearn.estimators.streaming import CALIBRATED_NUMBERS
 from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
@@ -23,6 +23,7 @@ from hyplearn.geometry.kernels import gaps
 from hyplearn.reference import checked_point, reference_point
 from hyplearn.reference_passes import streamed_references
 from hyplearn.rows.labelled import Labelled
+from hyplearn.rows.standing import standing, standing_strides
 from hyplearn.solvers.platt import Sigmoid, fit_sigmoid
 
 T = TypeVar("T")
@@ -273,8 +274,9 @@ class OneVsRest(BallClassifier):
         if X.size <= CALIBRATED_NUMBERS:
             return X, y, weights
         codes = np.searchsorted(self.classes_, y)
-        strides = sample_strides(np.bincount(codes, minlength=len(self.classes_)), X.shape[1])
-        kept = kept_for_probabilities(0, codes, strides)
+        counts = np.bincount(codes, minlength=len(self.classes_))
+        strides = standing_strides(counts, CALIBRATED_NUMBERS // X.shape[1])
+        kept = standing(0, codes, strides)
         return X[kept], y[kept], weights[kept] * strides[codes[kept]]
 
     def _sigmoid(self, scores: Array, held_out: Array, positive: Array, weights: Array) -> Sigmoid:

@@ -1,7 +1,9 @@
 """Perceptrons on points that are read in blocks: all binary problems in the same passes, rows in order."""
 
+import copy
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,7 +12,7 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 from hyplearn.rows.labelled import Labelled
 from hyplearn.rows.points import Block
-from hyplearn.rows.source import summed
+from hyplearn.rows.source import in_any_order, summed
 from hyplearn.rows.streamed import Weighing
 from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
 from hyplearn.tangent import TangentRows, implicit_rows
@@ -84,21 +86,38 @@ class Problems(NamedTuple):
         return rows, np.where(codes == self.positives[k], 1.0, -1.0), weights
 
 
+class Pass(NamedTuple):
+    """Perceptrons in the middle of a pass, and the mistakes that each has made in it."""
+
+    perceptrons: list[Perceptron]
+    mistakes: list[int]
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Lets the perceptrons of some problems visit the rows of a block, in order."""
+
+    problems: Problems
+    numbers: list[int]
+
+    def __call__(self, block: Block, so_far: Pass, threads: int) -> Pass:
+        """The pass after the block; what was given stays as it is, as another worker may be asked again."""
+        rooms, perceptrons = gaps(block.X, self.problems.c), copy.deepcopy(so_far.perceptrons)
+
+        def mistakes(k: int, perceptron: Perceptron, before: int) -> int:
+            return before + perceptron.visit(*self.problems.rows(block, k, rooms))
+
+        with ThreadPoolExecutor(threads) as pool:
+            return Pass(perceptrons, list(pool.map(mistakes, self.numbers, perceptrons, so_far.mistakes)))
+
+
 def visited(data: Labelled, problems: Problems, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
     """One pass of some perceptrons in order; the mistakes of each."""
-    with ThreadPoolExecutor(data.threads) as pool:
-        # One block at a time, as the next one begins where this one ends; and never a pass that is only remembered.
-        mistakes = summed(list(data.points.map(_visit, problems, perceptrons, pool, threads=1)))
-    return dict(zip(perceptrons, mistakes.tolist(), strict=True))
-
-
-def _visit(block: Block, problems: Problems, perceptrons: dict[int, Perceptron], pool: ThreadPoolExecutor) -> Array:
-    rooms = gaps(block.X, problems.c)
-
-    def mistakes(k: int) -> int:
-        return perceptrons[k].visit(*problems.rows(block, k, rooms))
-
-    return np.array(list(pool.map(mistakes, perceptrons)))
+    numbers = list(perceptrons)
+    begun = Pass(list(perceptrons.values()), [0] * len(numbers))
+    found = data.points.visited(Visit(problems, numbers), begun, threads=data.threads)
+    perceptrons.update(zip(numbers, found.perceptrons, strict=True))
+    return dict(zip(numbers, found.mistakes, strict=True))
 
 
 def weighted_errors(data: Labelled, problems: Problems, weights: dict[int, Array]) -> dict[int, float]:
@@ -131,6 +150,7 @@ def _extremes(block: Block, problems: Problems, normals: dict[int, Array]) -> li
     return found
 
 
+@in_any_order
 def _merged(parts: Sequence[Sequence[Extremes]]) -> list[Extremes]:
     return [Extremes.merged(column) for column in zip(*parts, strict=True)]
 
@@ -154,13 +174,16 @@ def kept_weights(keep: str, perceptron: Perceptron, best: Array, mistakes: int) 
 def learned_in_passes(
     data: Labelled,
     problems: Problems,
-    perceptrons: Sequence[Perceptron],
+    perceptrons: list[Perceptron],
     *,
     max_epochs: int,
     keep: str,
     report: Callable[[int, int, int], Any],
 ) -> list[Learned]:
-    """Pass over the points until no problem has a mistake; each takes part until it has none."""
+    """Pass over the points until no problem has a mistake, and leave the perceptrons as they are then.
+
+    Each problem takes part until it has no mistake.
+    """
     active, learned = dict(enumerate(perceptrons)), {}
     best = {k: perceptron.w.copy() for k, perceptron in active.items()}
     fewest = dict.fromkeys(active, np.inf)
@@ -174,7 +197,8 @@ def learned_in_passes(
         for k, count in mistakes.items():
             report(k, epoch, count)
             if count == 0 or epoch == max_epochs:
-                learned[k] = Learned(kept_weights(keep, active.pop(k), best[k], count), count, epoch)
+                perceptrons[k] = active.pop(k)
+                learned[k] = Learned(kept_weights(keep, perceptrons[k], best[k], count), count, epoch)
         if not active:
             break
     return [learned[k] for k in range(len(perceptrons))]

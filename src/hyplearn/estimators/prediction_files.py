@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from hyplearn.estimators.logistic import SCORED_ROWS
+from hyplearn.estimators.progress import TOLD_EVERY
 from hyplearn.estimators.streaming import check_feature_names
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.opening import opened
@@ -19,8 +20,6 @@ from hyplearn.rows.regrouping import regrouped
 from hyplearn.writing import replacing
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
-# Seconds between two lines of progress.
-TOLD_EVERY = 5.0
 
 
 def predict_to_file(

@@ -15,10 +15,10 @@ from hyplearn.geometry.kernels import gaps
 from hyplearn.rows.census import taken_census
 from hyplearn.rows.columns import listed
 from hyplearn.rows.labelled import Labelled
-from hyplearn.rows.memory import uniform
 from hyplearn.rows.points import Block, PointSource
 from hyplearn.rows.source import Costs, columns_joined, in_any_order
-from hyplearn.rows.streamed import Weighing
+from hyplearn.rows.standing import standing_strides
+from hyplearn.rows.streamed import Weighing, standing_rows
 from hyplearn.tangent import z_dot
 
 # Numbers of coordinates up to which points are read into memory at once, and no passes over files are needed.
@@ -143,23 +143,6 @@ def _points_at(block: Block, index: Array) -> tuple[Array, Array]:
 
 def rows_for_probabilities(data: Labelled) -> tuple[Array, Array, Array]:
     """Points, classes and weights of rows that stand for all when probabilities are learned."""
-    strides = sample_strides(data.counts, data.points.n_features)
-    return data.fold(_standing_rows, columns_joined, data.weighing, strides)
-
-
-def sample_strides(counts: Array, n_features: int) -> Array:
-    """For every class, of how many rows one is kept: equally many of all classes, all of those that are rare."""
-    most = max(1, CALIBRATED_NUMBERS // (n_features * len(counts)))
-    return np.maximum(1, -(-counts // most)) if counts.sum() * n_features > CALIBRATED_NUMBERS else np.ones_like(counts)
-
-
-def kept_for_probabilities(start: int, codes: Array, strides: Array) -> Array:
-    """Which rows are kept, from the one at ``start`` on: a matter of their position in the source alone."""
-    return np.flatnonzero(uniform(0, np.arange(start, start + len(codes))) * strides[codes] < 1)
-
-
-def _standing_rows(block: Block, weighing: Weighing, strides: Array) -> tuple[Array, Array, Array]:
-    codes = weighing.codes(block)
-    kept = kept_for_probabilities(block.start, codes, strides)
-    own = codes[kept]
-    return block.X[kept], weighing.classes[own], weighing.weights(block, codes)[kept] * strides[own]
+    strides = standing_strides(data.counts, CALIBRATED_NUMBERS // data.points.n_features)
+    X, codes, weights = data.fold(standing_rows, columns_joined, data.weighing, np.arange(data.n_classes), strides)
+    return X, data.weighing.classes[codes], weights

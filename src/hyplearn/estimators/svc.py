@@ -120,7 +120,7 @@ class PoincareSVC(TangentClassifier):
         What to do with points on or outside the rim: an error that names them, or move them onto the largest
         representable radius and warn.
     verbose : int, default=0
-        Whether to tell the progress: a bar where rich is installed, or a line per pass.
+        Whether to tell the progress: bars where rich is installed, or lines. Of points in blocks: rows per second.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class PoincareSVC(TangentClassifier):
         self._calibrate(data.X, data.y, data.weights, warned=bool((self.status_ != "optimal").any()))
         return self
 
-    def _fit_points(self, data: Labelled) -> None:
+    def _fit_points(self, data: Labelled, tell: Teller) -> None:
         if self.solver != "exact" or self.warm_start:
             given = f'solver="{self.solver}"' if self.solver != "exact" else "warm_start=True"
             raise ValueError(
@@ -247,7 +247,7 @@ class PoincareSVC(TangentClassifier):
             )
         self._check_number_of_costs()
         d, solutions = data.points.n_features, []
-        with one_blas_thread(), told(type(self).__name__, self.tol, self.verbose) as tell:
+        with one_blas_thread():
             self.reference_ = self._streamed_references(data)
             for k, (positive, p) in enumerate(zip(self._positives, self.reference_, strict=True)):
                 make = SignedRows(data.weighing, positive, p, self._features, data.c, self._cost(k))

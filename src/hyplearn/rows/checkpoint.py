@@ -11,23 +11,28 @@ import pickle
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.points import Block, PointSource, Visitor
 from hyplearn.rows.source import Folding, Merge
 from hyplearn.writing import sync_folder
+
+T = TypeVar("T")
 
 MAGIC = b"hyplearn checkpoint 1\n"
 # What a checkpoint may be made of, beside numbers, text and tuples.
 TYPES = {
+    ("hyplearn.estimators.perceptron_passes", "Pass"),
     ("hyplearn.rows.checkpoint", "State"),
     ("hyplearn.rows.census", "Census"),
     ("hyplearn.rows.memory", "ClassRows"),
     ("hyplearn.rows.memory", "Rows"),
     ("hyplearn.rows.source", "Costs"),
+    ("hyplearn.solvers.perceptron", "Perceptron"),
     ("hyplearn.solvers.survey", "Band"),
     ("hyplearn.solvers.survey", "Survey"),
     ("numpy", "dtype"),
@@ -93,32 +98,44 @@ class CheckpointedPoints(PointSource):
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
         """One pass, or what is left of it."""
-        key, state = digest((function, merge, arguments)), self.state
+
+        def folding(pending: list[Any], first: int) -> Iterator[list[Any]]:
+            so_far = Folding(merge, pending)
+            for part in self.points.map(function, *arguments, threads=threads, first=first):
+                so_far.add(part)
+                yield so_far.pending
+
+        return self._passed(digest((function, merge, arguments)), folding, merge)
+
+    def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
+        """One pass from block to block, or what is left of it."""
+
+        def visiting(pending: list[T], first: int) -> Iterator[list[T]]:
+            begun = pending[0] if pending else state
+            for so_far in self.points.visits(function, begun, threads=threads, first=first):
+                yield [so_far]
+
+        return self._passed(digest((function, state)), visiting, itemgetter(0))
+
+    def _passed(
+        self, key: str, go_on: Callable[[list[Any], int], Iterator[list[Any]]], result: Callable[[list[Any]], Any]
+    ) -> Any:
+        """What the pass of this turn found: remembered, or from the blocks that ``go_on`` has still to see."""
+        state = self.state
+        self.n_passes += 1
         if self.turn < len(state.finished):
-            known, found = state.finished[self.turn]
-            self._check(known, key)
+            self._check(state.finished[self.turn][0], key)
         else:
             if state.n_blocks:
                 self._check(state.current, key)
-            self.points.on_block = self.on_block
-            found = self._passed(function, merge, arguments, threads, key)
+            self.points.on_block, state.current = self.on_block, key
+            for pending in go_on(state.pending, state.n_blocks):
+                state.pending, state.n_blocks = pending, state.n_blocks + 1
+                self._save()
+            state.finished.append((key, result(state.pending)))
+            state.current, state.n_blocks, state.pending = "", 0, []
         self.turn += 1
-        self.n_passes += 1
-        return found
-
-    def _passed(
-        self, function: Callable[..., Any], merge: Merge, arguments: tuple[Any, ...], threads: int, key: str
-    ) -> Any:
-        state, folding = self.state, Folding(merge, self.state.pending)
-        state.current = key
-        for part in self.points.map(function, *arguments, threads=threads, first=state.n_blocks):
-            folding.add(part)
-            state.n_blocks, state.pending = state.n_blocks + 1, folding.pending
-            self._save()
-        found = folding.result()
-        state.finished.append((key, found))
-        state.current, state.n_blocks, state.pending = "", 0, []
-        return found
+        return state.finished[self.turn - 1][1]
 
     def _check(self, known: str, key: str) -> None:
         if known != key:

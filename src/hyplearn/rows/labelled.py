@@ -52,9 +52,8 @@ class Labelled:
         """One pass over the points."""
         return self.points.fold(function, merge, *arguments, threads=self.threads)
 
-    def rows(self, make: Maker, C: float, n_columns: int, *, stride: int = 1, n_classes: int = 0) -> StreamedRows:
-        """The rows that a maker makes, at C times their weights, of one of ``stride`` points."""
+    def rows(self, make: Maker, C: float, n_columns: int, *, n_classes: int = 0) -> StreamedRows:
+        """The rows that a maker makes, at C times their weights."""
         lowest, highest, total = self.weights
-        costs = Costs(C * stride * lowest, C * stride * highest if highest else 0.0, C * total)
-        n_rows = -(-self.n_rows // stride)
-        return StreamedRows(self.points, make, n_rows, n_columns, n_classes, self.threads, costs)
+        costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
+        return StreamedRows(self.points, make, self.n_rows, n_columns, n_classes, self.threads, costs)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -37,13 +37,20 @@ class Block(NamedTuple):
     weights: Array | None
     start: int
 
+    def taken(self, index: Array | slice) -> "Block":
+        """The points with the given positions in the block, as a block of the same start."""
+        y, weights = (None if array is None else array[index] for array in (self.y, self.weights))
+        return Block(self.X[index], y, weights, self.start)
+
     def pieces(self, numbers: int) -> Iterator["Block"]:
         """The block in parts of about so many coordinates."""
         step = max(1, numbers // self.X.shape[1])
         for first in range(0, len(self.X), step):
-            cut = slice(first, first + step)
-            y, weights = (None if array is None else array[cut] for array in (self.y, self.weights))
-            yield Block(self.X[cut], y, weights, self.start + first)
+            yield self.taken(slice(first, first + step))._replace(start=self.start + first)
+
+
+# Makes the next state of a block, the state so far and a number of threads; what it is given it leaves as it was.
+Visitor: TypeAlias = Callable[[Block, T, int], T]
 
 
 class PointSource(ABC):
@@ -100,6 +107,19 @@ class PointSource(ABC):
         if self.on_block is not None:
             self.on_block(rows)
         return result
+
+    def visits(self, function: Visitor[T], state: T, *, threads: int = 1, first: int = 0) -> Iterator[T]:
+        """``state = function(block, state, threads)`` after each block, in order; the next one is read meanwhile."""
+        for block in read_ahead(self.blocks(first)):
+            state = function(block, state, threads)
+            if self.on_block is not None:
+                self.on_block(len(block.X))
+            yield state
+
+    def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
+        """One pass in which each block begins where the one before it ended: the last state of :meth:`visits`."""
+        self.n_passes += 1
+        return deque(self.visits(function, state, threads=threads), maxlen=1)[0]
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
         """One pass: ``function(block, *arguments)`` of every block, merged in order."""

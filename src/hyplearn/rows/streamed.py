@@ -9,9 +9,10 @@ import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
-from hyplearn.rows.memory import ClassRows, HyperboloidRows, Rows, drawn, joined, seed_of, standing_for
+from hyplearn.rows.memory import ClassRows, Rows, drawn, joined, seed_of, standing_for
 from hyplearn.rows.points import Block, PointSource
 from hyplearn.rows.source import Costs, Merge, RowSource
+from hyplearn.rows.standing import standing
 from hyplearn.tangent import Features, cone_rows, implicit_rows
 
 # Dual variables that a solution keeps: 32 MiB with their positions.
@@ -94,33 +95,6 @@ class ConeRows:
         )
 
 
-@dataclass(frozen=True)
-class SignedHyperboloidRows:
-    """Makes hyperboloid coordinates as seen from p, with the sign of the label, of one of ``stride`` rows."""
-
-    weighing: Weighing
-    positive: int
-    p: Array
-    c: float
-    C: float
-    stride: int
-
-    def __call__(self, block: Block) -> HyperboloidRows:
-        """Rows of a block."""
-        every = slice(-block.start % self.stride, None, self.stride)
-        weights = None if block.weights is None else block.weights[every]
-        assert block.y is not None
-        block = Block(np.ascontiguousarray(block.X[every]), block.y[every], weights, -(-block.start // self.stride))
-        codes = self.weighing.codes(block)
-        signs = _signs(codes, self.positive)
-        z = implicit_rows(block.X, self.p, features="z", c=self.c)
-        scaled = np.sqrt(self.c) * signs
-        costs = _scaled(self.weighing.weights(block, codes), self.C * self.stride)
-        return HyperboloidRows(
-            z.X, z.p, scaled * z.along, scaled * z.base, costs, times=signs * (1 - z.base), start=block.start
-        )
-
-
 def _signs(codes: Array, positive: int) -> Array:
     """1 for the positive class, -1 for the others."""
     return 2.0 * (codes == positive) - 1.0
@@ -195,7 +169,8 @@ class StreamedRows(RowSource):
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
         """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
-        sample = self.fold(_sampled, joined, self.n_rows, size, seed_of(rng))
+        arguments = self.make, self.n_rows, size, seed_of(rng)
+        sample = self.points.fold(_sampled, joined, *arguments, threads=self.threads)
         return standing_for(sample, self.cost_range)
 
     def gathered(self) -> Rows:
@@ -216,9 +191,17 @@ def _cost_range(rows: Rows) -> Costs:
     return Costs.of(rows.costs)
 
 
-def _sampled(rows: Rows, n: int, size: int, seed: int) -> Rows:
-    start = rows.start
-    return rows.taken(drawn(n, size, seed, start, start + len(rows.X)) - start)
+def _sampled(block: Block, make: Maker, n: int, size: int, seed: int) -> Rows:
+    """The part of a sample that lies in a block of points: rows are made of no others."""
+    return make(block.taken(drawn(n, size, seed, block.start, block.start + len(block.X)) - block.start)).gathered()
+
+
+def standing_rows(block: Block, weighing: Weighing, sides: Array, strides: Array) -> tuple[Array, Array, Array]:
+    """Of a block of points those that stand for all: coordinates, sides and weights; each class has its side."""
+    codes = weighing.codes(block)
+    kept = standing(block.start, sides[codes], strides)
+    own = sides[codes[kept]]
+    return block.X[kept], own, weighing.weights(block, codes)[kept] * strides[own]
 
 
 def _all(rows: Rows) -> Rows:

@@ -203,7 +203,7 @@ def _in_units_of(rows: Rows, length: float) -> Rows:
 
 def _capped(rows: Rows, cap: float) -> Rows:
     """Costs of at most ``cap / ‖u‖²``; rows of zeros have no unit of their own."""
-    squares = np.concatenate([_squares(block) for block in rows.blocks()])
+    squares = np.concatenate([np.empty(0), *map(_squares, rows.blocks())])
     return replace(rows, costs=np.minimum(rows.costs, cap / np.where(squares > 0, squares, 1.0)))
 
 
