@@ -48,16 +48,6 @@ print([name for name in {OPTIONAL} if name in set(sys.modules) - before])
     assert run(code).strip() == "[]"
 
 
-def test_importing_costs_little_more_than_its_dependencies():
-    """Ratios of the least of several runs, alternating: the machine's mood cancels."""
-    timed = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
-    ours, theirs = [], []
-    for _ in range(3):
-        ours.append(float(run(timed.format("hyplearn"))))
-        theirs.append(float(run(timed.format("sklearn.svm, numba"))))
-    assert min(ours) <= 1.5 * min(theirs)
-
-
 def test_drawing_without_matplotlib_says_what_to_install():
     code = (
         "import sys; sys.modules['matplotlib.pyplot'] = None\n"
