@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 EXPERIMENTS := table1 table2 handicapped figures reference_points comparison synthetic claims
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser demo test check coverage test-slow bench reproduce reproduce-full clean
+.PHONY: help install browser demo test check coverage test-slow bench reproduce reproduce-full docs clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,11 @@ reproduce-full: install ## the same in the paper's sizes: some hours; goes on wh
 	@for name in $(EXPERIMENTS); do echo "==> $$name"; $(BIN)/python experiments $$name --full || exit 1; done
 	@echo "==> embedding"; $(BIN)/python experiments/embedding.py
 
+docs: install ## the manual, with every example run: docs/_build/html/index.html
+	@echo "==> sphinx: the manual, with every example run (a minute or two)"
+	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	@echo "Open docs/_build/html/index.html in a browser; it needs no network."
+
 clean: ## remove .venv and everything generated
-	rm -rf $(VENV) out .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) out docs/_build docs/gallery docs/api/generated .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,55 @@
+"""How the manual is built: ``make docs``. Nothing in its pages comes from a network."""
+
+import sys
+from pathlib import Path
+
+import hyplearn
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+
+project = "hyplearn"
+author = "The hyplearn developers"
+copyright = author  # noqa: A001, Sphinx's name
+version = release = hyplearn.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "mathml",
+    "gallery",
+]
+exclude_patterns = ["_build", "gallery/*/*"]
+templates_path = ["_templates"]
+nitpicky = True
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autosummary_ignore_module_all = False
+# Names that also stand at the top are described there.
+autosummary_context = {"at_the_top": hyplearn.__all__}
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+html_theme = "furo"
+html_title = f"hyplearn {release}"
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
+html_math_renderer = "mathml"
+html_show_sphinx = False
+html_show_copyright = False
+html_copy_source = False
+
+
+def setup(app):
+    """What classes inherit from scikit-learn is described there."""
+    app.connect("autodoc-skip-member", lambda app, what, name, member, skip, options: skip or is_of_sklearn(member))
+
+
+def is_of_sklearn(member):
+    """Whether a method was written by scikit-learn."""
+    return (getattr(member, "__module__", None) or "").startswith("sklearn.")

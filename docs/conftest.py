@@ -1,0 +1,13 @@
+"""Pages are run in a folder of their own, and draw without a window."""
+
+import os
+
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    """Where the blocks of a page write their files."""
+    monkeypatch.chdir(tmp_path)

@@ -1,0 +1,119 @@
+"""The gallery: every script of ``examples/`` is run as its reader would run it, in a folder of its own.
+
+Its page has what it says it does, the pictures and pages that it wrote to ``out/``, what it printed, and its code.
+"""
+
+import ast
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+class Shown(NamedTuple):
+    """An example: its script, the words of its docstring, and what a run left."""
+
+    script: Path
+    title: str
+    subject: str
+    text: str
+    pictures: list[Path]
+    pages: list[Path]
+    printed: str
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the gallery before pages are read."""
+    app.add_config_value("run_examples", True, "env", bool)
+    app.connect("builder-inited", write_gallery)
+    app.connect("build-finished", copy_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_gallery(app: Sphinx) -> None:
+    """A page per example, and one with a picture of each."""
+    folder = Path(app.srcdir) / "gallery"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    with ThreadPoolExecutor(2) as pool:
+        run = bool(int(app.config.run_examples))
+        examples = list(pool.map(lambda script: shown(script, folder, run), sorted(EXAMPLES.glob("*.py"))))
+    for example in examples:
+        (folder / f"{example.script.stem}.md").write_text(example_page(example, folder), encoding="utf-8")
+    (folder / "index.md").write_text(index_page(examples, folder), encoding="utf-8")
+
+
+def copy_pages(app: Sphinx, problem: Exception | None) -> None:
+    """Pages that examples wrote stand beside theirs."""
+    gallery = Path(app.srcdir) / "gallery"
+    for page in sorted(gallery.glob("*/out/*.html")) if problem is None else []:
+        target = Path(app.outdir) / "gallery" / page.relative_to(gallery)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(page, target)
+
+
+def shown(script: Path, folder: Path, run: bool) -> Shown:
+    """Run an example, and read its docstring: ``Title: subject.``, then text."""
+    said = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or script.stem
+    first, _, text = said.partition("\n\n")
+    title, _, subject = first.replace("\n", " ").rstrip(".").partition(": ")
+    work = folder / script.stem
+    work.mkdir()
+    printed = printed_by(script, work) if run else ""
+    pictures, pages = (sorted((work / "out").glob(f"*.{kind}")) for kind in ("png", "html"))
+    return Shown(script, title, subject, text, pictures, pages, printed)
+
+
+def printed_by(script: Path, work: Path) -> str:
+    """What a script prints; its failure is one of the build."""
+    done = subprocess.run([sys.executable, script], cwd=work, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ExtensionError(f"examples/{script.name} ends with {done.returncode}:\n{done.stderr}")
+    return done.stdout
+
+
+def example_page(example: Shown, folder: Path) -> str:
+    """Words, pictures, live pages, output, code."""
+    parts = [f"# {example.title}", f"*{example.subject[:1].upper()}{example.subject[1:]}.*", example.text]
+    if not example.subject:
+        del parts[1]
+    parts += [f"![{example.title}]({path.relative_to(folder)})" for path in example.pictures]
+    for path in (page.relative_to(folder) for page in example.pages):
+        parts += [
+            f'```{{raw}} html\n<iframe class="live" src="{path}" loading="lazy" title="{path.name}"></iframe>\n```'
+        ]
+    if example.printed:
+        parts += [f"`python examples/{example.script.name}` prints", f"```text\n{example.printed.rstrip()}\n```"]
+    parts += [f"```{{literalinclude}} ../../examples/{example.script.name}\n:language: python\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def index_page(examples: list[Shown], folder: Path) -> str:
+    """All examples at a glance."""
+    cards = [card(example, folder) for example in examples]
+    contents = "\n".join(example.script.stem for example in examples)
+    return "\n\n".join(
+        [
+            "# Gallery",
+            "Every script of `examples/`, run when this manual was built. In a checkout, `python examples/NAME.py` writes "
+            "the same files to `out/`.",
+            "::::{container} gallery\n" + "\n".join(cards) + "\n::::",
+            f"```{{toctree}}\n:hidden:\n\n{contents}\n```",
+        ]
+    )
+
+
+def card(example: Shown, folder: Path) -> str:
+    """The first picture of an example with its title, both of which lead to its page."""
+    caption = f"[{example.title}]({example.script.stem}.md): {example.subject}."
+    if not example.pictures:
+        return f":::{{container}} card\n{caption}\n:::"
+    picture = example.pictures[0].relative_to(folder)
+    return f":::{{figure}} {picture}\n:target: {example.script.stem}.html\n:alt: {example.title}\n\n{caption}\n:::"

@@ -1,0 +1,203 @@
+"""The manual: every block is of a kind that is run, every command is run or known, every file named is there.
+
+Python blocks are doctests, which pytest takes from README.md and docs/*.md themselves.
+"""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import hyplearn
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+GENERATED = ("_build", "gallery", "generated")
+PAGES = [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if not set(GENERATED) & set(p.parts))]
+MANUAL = PAGES[1:]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# Not for users: what stands behind the packages that are.
+INTERNAL = {"cli", "estimators", "reference_hulls", "reference_passes", "rows", "solvers", "writing"}
+# What differs from run to run, or from machine to machine: seconds, gaps near rounding, sizes of files.
+CHANGING = re.compile(r"\d+\.\d+ s\b|\d+(\.\d+)?e-\d+|\d+ k?B\b")
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, and its lines."""
+
+    language: str
+    lines: list[str]
+
+
+def blocks(page):
+    """The blocks of a page between lines of backticks; those that stand in others count for their own."""
+    found, language = [], None
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            found += [] if language is not None else [Block(line.strip("`").strip(), [])]
+            language = None if language is not None else line
+        elif language is not None:
+            found[-1].lines.append(line)
+    assert language is None, f"a block of {page.name} does not end"
+    return found
+
+
+def of_language(pages, language):
+    return [page for page in pages if any(block.language == language for block in blocks(page))]
+
+
+@pytest.mark.parametrize("page", MANUAL, ids=lambda page: str(page.relative_to(DOCS)))
+def test_every_block_is_of_a_kind_that_is_run(page):
+    unknown = {b.language for b in blocks(page) if not re.fullmatch(r"python|console|sh|\{[a-z-]+\}.*", b.language)}
+    assert not unknown, f"nothing runs blocks of {unknown}"
+
+
+@every_page
+def test_every_block_of_python_is_a_doctest_that_pytest_collects(page):
+    python = [block for block in blocks(page) if block.language == "python"]
+    assert all(block.lines[0].startswith(">>> ") for block in python)
+    assert not python or page.parent in (ROOT, DOCS)
+
+
+def test_pytest_collects_the_pages():
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert {"README.md", "docs/*.md"} <= set(options["testpaths"])
+    assert "--doctest-glob=*.md" in options["addopts"]
+
+
+@pytest.mark.parametrize("page", of_language(PAGES, "console"), ids=lambda page: page.name)
+def test_commands_print_what_the_page_shows(page, tmp_path, monkeypatch):
+    """All of a page in one folder, in order."""
+    testing = pytest.importorskip("typer.testing")
+    from hyplearn.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for command, shown in commands(page):
+        program, *arguments = shlex.split(command)
+        assert program == "hyplearn"
+        printed = testing.CliRunner().invoke(app, arguments).output
+        assert shows(shown, printed), f"$ {command}\n{printed}"
+
+
+def commands(page):
+    """Each command of the page with what is shown below it."""
+    text = "\n".join("\n".join(block.lines) for block in blocks(page) if block.language == "console")
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+def shows(shown, printed):
+    """Whether a page shows what was printed: blanks and what changes from run to run aside, "..." for anything."""
+    shown, printed = (CHANGING.sub("#", text).strip() for text in (shown, printed))
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(f"{shown}\n", f"{printed}\n", flags)
+
+
+def test_what_changes_is_compared_by_its_form_alone():
+    assert shows("fit 0.12 s, within 8e-11\n...\nwritten", "fit  1.50 s, within 3e-09\na\nb\nwritten ")
+    assert not shows("98.1 ± 0.6 %", "98.2 ± 0.6 %")
+    assert not shows("error: a", "error: a\nerror: b")
+
+
+@pytest.mark.parametrize("page", of_language(PAGES, "sh"), ids=lambda page: page.name)
+def test_commands_that_are_not_run_exist(page):
+    for block in blocks(page):
+        for line in block.lines if block.language == "sh" else []:
+            assert is_known(line), f"{page.name}: {line}"
+
+
+def is_known(line):
+    """Whether a command installs extras that there are, makes what can be made, or runs a script of the repository."""
+    match shlex.split(line, comments=True):
+        case []:
+            return True
+        case ["pip", "install", what]:
+            extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+            found = re.fullmatch(r"\.(?:\[([a-z0-9,-]+)\])?", what)
+            return found is not None and set((found[1] or "").split(",")) - {""} <= set(extras)
+        case ["make", target]:
+            return re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE) is not None
+    return False
+
+
+def test_unknown_commands_are_known_as_such():
+    assert is_known("pip install '.[plots,cli]'  # pictures")
+    assert not any(map(is_known, ["pip install '.[pictures]'", "make coffee", "hyplearn fit"]))
+
+
+@every_page
+def test_links_lead_to_files(page):
+    text = page.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) + re.findall(r"^```\{include\} (\S+)", text, re.MULTILINE)
+    missing = [target for target in targets if "://" not in target and not leads_somewhere(page.parent / target)]
+    assert not missing
+
+
+def leads_somewhere(target):
+    """Whether a file is there, or the build makes it: of an example, or of a module."""
+    if target.parent.name == "gallery":
+        return target.stem in {"index", *(example.stem for example in EXAMPLES)}
+    if target.parent.name == "generated":
+        return target.stem in listed_modules()
+    return target.exists()
+
+
+@every_page
+def test_files_and_experiments_that_are_mentioned_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    mentioned = re.findall(r"\b((?:examples|benchmarks|experiments|docs)/[\w/.-]*\w\.\w+)", text)
+    assert not [name for name in mentioned if not (ROOT / name).exists()]
+    experiments = re.findall(r"python experiments (\w+)", text)
+    assert not [name for name in experiments if not list((ROOT / "experiments").glob(f"{name}*")) and name != "NAME"]
+
+
+def listed_modules():
+    (listed,) = [block for block in blocks(DOCS / "api" / "index.md") if block.language == "{eval-rst}"]
+    return {line.strip() for line in listed.lines if line.strip().startswith("hyplearn")}
+
+
+def test_the_reference_has_every_public_module():
+    public = {module.name for module in pkgutil.iter_modules(hyplearn.__path__)} - INTERNAL
+    assert {f"hyplearn.{name}" for name in public} | {"hyplearn"} <= listed_modules()
+    assert all(importlib.import_module(name).__doc__ for name in listed_modules())
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_every_example_says_what_the_gallery_calls_it(example):
+    first = example.read_text(encoding="utf-8").splitlines()[0]
+    assert re.match(r'"""[^:"]{5,60}(: |\.)', first), "begin it with a title, and a colon or a full stop"
+
+
+@pytest.mark.slow
+def test_the_manual_is_built_without_a_warning_and_needs_no_network(tmp_path):
+    """With every example run, as ``make docs`` does."""
+    pytest.importorskip("furo")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-d",
+        tmp_path / "trees",
+        DOCS,
+        tmp_path / "html",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for page in (tmp_path / "html").rglob("*.html"):
+        assert not re.findall(
+            r'<(?:script|link|img|iframe)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', page.read_text()
+        ), page
