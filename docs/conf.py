@@ -9,7 +9,6 @@ sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 project = "hyplearn"
 author = "The hyplearn developers"
-copyright = author  # noqa: A001, Sphinx's name
 version = release = hyplearn.__version__
 
 extensions = [

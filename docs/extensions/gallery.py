@@ -85,14 +85,16 @@ def example_page(example: Shown, folder: Path) -> str:
     if not example.subject:
         del parts[1]
     parts += [f"![{example.title}]({path.relative_to(folder)})" for path in example.pictures]
-    for path in (page.relative_to(folder) for page in example.pages):
-        parts += [
-            f'```{{raw}} html\n<iframe class="live" src="{path}" loading="lazy" title="{path.name}"></iframe>\n```'
-        ]
+    parts += [f"```{{raw}} html\n{frame(page.relative_to(folder))}\n```" for page in example.pages]
     if example.printed:
         parts += [f"`python examples/{example.script.name}` prints", f"```text\n{example.printed.rstrip()}\n```"]
     parts += [f"```{{literalinclude}} ../../examples/{example.script.name}\n:language: python\n```"]
     return "\n\n".join(parts) + "\n"
+
+
+def frame(page: Path) -> str:
+    """A page within a page."""
+    return f'<iframe class="live" src="{page}" loading="lazy" title="{page.name}"></iframe>'
 
 
 def index_page(examples: list[Shown], folder: Path) -> str:
@@ -102,8 +104,8 @@ def index_page(examples: list[Shown], folder: Path) -> str:
     return "\n\n".join(
         [
             "# Gallery",
-            "Every script of `examples/`, run when this manual was built. In a checkout, `python examples/NAME.py` writes "
-            "the same files to `out/`.",
+            "Every script of `examples/`, run when this manual was built. In a checkout, `python examples/NAME.py` "
+            "writes the same files to `out/`.",
             "::::{container} gallery\n" + "\n".join(cards) + "\n::::",
             f"```{{toctree}}\n:hidden:\n\n{contents}\n```",
         ]
