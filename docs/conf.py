@@ -22,6 +22,7 @@ extensions = [
 exclude_patterns = ["_build", "gallery/*/*"]
 templates_path = ["_templates"]
 nitpicky = True
+smartquotes = False  # "boundary" is a value, to be typed as it stands
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

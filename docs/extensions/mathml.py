@@ -1,10 +1,15 @@
 """Formulas as MathML, which browsers draw by themselves: no script, no font, no network."""
 
+import re
 from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+
+# TeX sets a thin space between the name of a function and its argument, and what a minimum is taken over below it.
+NAME_OF_FUNCTION = re.compile(r"(<m[io]>[a-z]{2,}</m[io]>)(?=<m[infs])")
+LEAST_OVER = re.compile(r"<msub>(<mo>(?:min|max)</mo><mi>\w</mi>)</msub>")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -15,12 +20,17 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def inline(translator: Any, node: nodes.math) -> None:
     """A formula within a line."""
-    translator.body.append(convert(node.astext()))
+    translator.body.append(spaced(convert(node.astext())))
     raise nodes.SkipNode
 
 
 def block(translator: Any, node: nodes.math_block) -> None:
     """A formula by itself, which may be scrolled where it is wider than the page."""
-    formula = convert(node.astext(), display="block")
-    translator.body.append(f'<div class="formula">{formula}</div>\n')
+    formula = LEAST_OVER.sub(r"<munder>\1</munder>", convert(node.astext(), display="block"))
+    translator.body.append(f'<div class="formula">{spaced(formula)}</div>\n')
     raise nodes.SkipNode
+
+
+def spaced(formula: str) -> str:
+    """The formula with a thin space after names of functions."""
+    return NAME_OF_FUNCTION.sub(r'\1<mspace width="0.17em"/>', formula)
