@@ -8,7 +8,7 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
 # TeX sets a thin space between the name of a function and its argument, and what a minimum is taken over below it.
-NAME_OF_FUNCTION = re.compile(r"(<m[io]>[a-z]{2,}</m[io]>)(?=<m[infs])")
+NAME_OF_FUNCTION = re.compile(r"(?<!<msub>)(?<!<msup>)(?<!<msubsup>)(<mi>[a-z]{2,}</mi>)(?=<m[infsu])")
 LEAST_OVER = re.compile(r"<msub>(<mo>(?:min|max)</mo><mi>\w</mi>)</msub>")
 
 
