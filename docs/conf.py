@@ -1,11 +1,15 @@
 """How the manual is built: ``make docs``. Nothing in its pages comes from a network."""
 
+import shutil
 import sys
 from pathlib import Path
 
 import hyplearn
 
-sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "extensions"))
+# Pages of names that are no more would stay, and be in no list of contents.
+shutil.rmtree(HERE / "api" / "generated", ignore_errors=True)
 
 project = "hyplearn"
 author = "The hyplearn developers"
@@ -47,9 +51,9 @@ html_copy_source = False
 
 def setup(app):
     """What classes inherit from scikit-learn is described there."""
-    app.connect("autodoc-skip-member", lambda app, what, name, member, skip, options: skip or is_of_sklearn(member))
+    app.connect("autodoc-skip-member", skipped)
 
 
-def is_of_sklearn(member):
-    """Whether a method was written by scikit-learn."""
-    return (getattr(member, "__module__", None) or "").startswith("sklearn.")
+def skipped(app, what, name, member, skip, options):
+    """True for a method of scikit-learn's, None to leave all others to Sphinx."""
+    return True if (getattr(member, "__module__", None) or "").startswith("sklearn.") else None

@@ -4,14 +4,14 @@
 every worker gets w (or what else is asked at) and sends one answer, merged from all of its chunks. In bytes, for d
 features, K classes and s rows near the margin:
 
-================================================  =====================================================
-pass                                              bytes from each worker
-================================================  =====================================================
-hinge (:class:`DaskPoincareSVC`)                  3 kB + 8 d + 8 (d + 2) s
-squared hinge, reference "boundary"               0.5 kB + 8 d² + 8 d
-class means                                       0.5 kB + 8 K (d² + d)
-softmax (:class:`DaskPoincareLogisticRegression`) 0.5 kB + 8 (K (d + 2))² up to 300 weights; 8 d² + 8 K d beyond
-================================================  =====================================================
+=================================================  ==============================================================
+pass                                               bytes from each worker
+=================================================  ==============================================================
+hinge (:class:`DaskPoincareSVC`)                   3 kB + 8 d + 8 (d + 2) s
+squared hinge, reference "boundary"                0.5 kB + 8 d² + 8 d
+class means                                        0.5 kB + 8 K (d² + d)
+softmax (:class:`DaskPoincareLogisticRegression`)  0.5 kB + 8 (K (d + 2))² up to 300 weights; 8 d² + 8 K d beyond
+=================================================  ==============================================================
 
 and about 1 kB + 8 K d to each. Once in a fit come rows: one in 16, at most 8 million numbers, from which a solver
 begins (and the fit of "boundary" before it); positions and dual variables of the support vectors, 16 bytes each, and

@@ -99,9 +99,9 @@ class PoincareLogisticRegression(BallClassifier):
     coef_ : ndarray of shape (n_classes, n_features + 1)
         W without the last column. Its rows sum to zero; of two classes there is one row, that of ``classes_[1]`` less
         that of ``classes_[0]``.
-    intercept_ : ndarray of shape (len(coef_),)
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         What is added to the scores, 30 times the last column of W; zeros with ``fit_intercept=False``.
-    reference_ : ndarray of shape (len(coef_), n_features)
+    reference_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
         The centre, once for each row of ``coef_``.
     status_ : ndarray of str of shape (1,)
         "optimal" where the certificate holds; else "max_iter" or "stalled" (rounding forbids more).

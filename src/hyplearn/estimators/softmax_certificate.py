@@ -11,7 +11,7 @@ from hyplearn.solvers.solution import relative_gap
 
 
 class SoftmaxCertificate(NamedTuple):
-    """What :meth:`PoincareLogisticRegression.verify` finds; arrays of shape (1,), like the fitted attributes.
+    """What :meth:`hyplearn.PoincareLogisticRegression.verify` finds; arrays of shape (1,), like the fitted attributes.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ def _streams(svc: "PoincareSVC") -> bool:
 
 
 class Certificate(NamedTuple):
-    """What :meth:`PoincareSVC.verify` finds, one entry per binary problem.
+    """What :meth:`hyplearn.PoincareSVC.verify` finds, one entry per binary problem.
 
     Attributes
     ----------

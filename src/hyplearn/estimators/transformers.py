@@ -64,7 +64,7 @@ class TangentSpace(_BallTransformer):
         The reference point.
     n_features_in_ : int
         Number of coordinates.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the coordinates, where X has them.
 
     Examples
@@ -128,7 +128,7 @@ class ExpMap(_BallTransformer):
     ----------
     n_features_in_ : int
         Number of coordinates.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the coordinates, where X has them.
 
     Notes

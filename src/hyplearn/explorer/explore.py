@@ -23,7 +23,7 @@ NOTEBOOK_HEIGHT = 680
 class Explorer:
     """A page that shows a classifier in the disk; ``str(page)`` is its HTML, and a notebook shows it by itself.
 
-    Made by :func:`explore`.
+    Made by :func:`hyplearn.explore`.
     """
 
     def __init__(self, text: str) -> None:

@@ -36,7 +36,7 @@ class ModelFileError(ValueError):
 
 
 def save(estimator: Any, path: PathLike) -> None:
-    """Write an estimator to a model file, from which :func:`load` makes the same one, bit for bit.
+    """Write an estimator to a model file, from which :func:`hyplearn.load` makes the same one, bit for bit.
 
     The file is written beside its place and then moved there, so that no reader ever sees half of it. It holds numbers
     and JSON alone, in a format that ``docs/format.md`` describes; the same estimator always gives the same bytes.
@@ -100,7 +100,7 @@ def load(path: PathLike) -> Any:
 def read_metadata(path: PathLike) -> dict[str, Any]:
     """What a model file tells about itself: schema and library version, class, parameters, certificate, names, labels.
 
-    The file is checked as by :func:`load`.
+    The file is checked as by :func:`hyplearn.load`.
 
     Examples
     --------

@@ -77,7 +77,7 @@ def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare")
     label_key : str or None
         Column of ``obs`` with the labels; None for none.
     basis : str
-        Key of ``obsm`` with the points of the ball, with or without its "X_".
+        Key of ``obsm`` with the points of the ball, with or without its ``"X_"``.
     """
     X, names = cell_points(check_adata(adata), basis), np.asarray(adata.obs_names, dtype=str)
     if label_key is None:

@@ -37,7 +37,7 @@ def disk(
         A column of ``obs``, or a gene. Categories have the colours of ``uns[f"{color}_colors"]``, else hyplearn's;
         cells without one are light grey. Numbers are shown by ``cmap`` with a colour bar.
     basis : str
-        Key of the embedding in ``obsm``, with or without its "X_".
+        Key of the embedding in ``obsm``, with or without its ``"X_"``.
     boundaries : bool or str
         Whether to draw the boundaries of the classification ``color``, or that of another key.
     curvature : float

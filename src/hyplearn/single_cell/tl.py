@@ -33,7 +33,7 @@ def classify(
     label_key : str
         Column of ``obs`` with the labels.
     basis : str
-        Key of the embedding in ``obsm``, with or without its "X_".
+        Key of the embedding in ``obsm``, with or without its ``"X_"``.
     model : {"softmax", "svc", "perceptron", "second-order"} or estimator
         The classifier; an estimator is cloned, and may be any of scikit-learn's that takes points.
     key_added : str, optional
