@@ -50,10 +50,16 @@ html_copy_source = False
 
 
 def setup(app):
-    """What classes inherit from scikit-learn is described there."""
+    """What classes inherit from scikit-learn is described there; blocks end with their last line."""
     app.connect("autodoc-skip-member", skipped)
+    app.connect("source-read", trimmed)
 
 
 def skipped(app, what, name, member, skip, options):
     """True for a method of scikit-learn's, None to leave all others to Sphinx."""
     return True if (getattr(member, "__module__", None) or "").startswith("sklearn.") else None
+
+
+def trimmed(app, page, source):
+    """The blank line that ends what a doctest expects is not for readers."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")

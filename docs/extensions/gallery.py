@@ -113,9 +113,10 @@ def index_page(examples: list[Shown], folder: Path) -> str:
 
 
 def card(example: Shown, folder: Path) -> str:
-    """The first picture of an example with its title, both of which lead to its page."""
+    """The first picture of an example, or a look at its page, with its title, which leads to its own."""
     caption = f"[{example.title}]({example.script.stem}.md): {example.subject}."
-    if not example.pictures:
-        return f":::{{container}} card\n{caption}\n:::"
-    picture = example.pictures[0].relative_to(folder)
-    return f":::{{figure}} {picture}\n:target: {example.script.stem}.html\n:alt: {example.title}\n\n{caption}\n:::"
+    if example.pictures:
+        picture, target = example.pictures[0].relative_to(folder), f"{example.script.stem}.html"
+        return f":::{{figure}} {picture}\n:target: {target}\n:alt: {example.title}\n\n{caption}\n:::"
+    look = [f"```{{raw}} html\n{frame(page.relative_to(folder))}\n```" for page in example.pages[:1]]
+    return "\n".join([":::{container} card", *look, "", caption, ":::"])
