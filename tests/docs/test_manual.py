@@ -25,7 +25,7 @@ PAGES = [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if not set(
 MANUAL = PAGES[1:]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Not for users: what stands behind the packages that are.
-INTERNAL = {"cli", "estimators", "reference_hulls", "reference_passes", "rows", "solvers", "writing"}
+INTERNAL = {"bars", "cli", "estimators", "reference_hulls", "reference_passes", "rows", "solvers", "writing"}
 # What differs from run to run, or from machine to machine: seconds, gaps near rounding, sizes of files.
 CHANGING = re.compile(r"\d+\.\d+ s\b|\d+(\.\d+)?e-\d+|\d+ k?B\b")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
