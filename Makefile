@@ -65,7 +65,7 @@ reproduce-full: install ## the same in the paper's sizes: some hours; goes on wh
 
 docs: install ## the manual, with every example run: docs/_build/html/index.html
 	@echo "==> sphinx: the manual, with every example run (a minute or two)"
-	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	@$(BIN)/python -m sphinx -E -a -W --keep-going -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html in a browser; it needs no network."
 
 clean: ## remove .venv and everything generated
