@@ -50,14 +50,16 @@ html_copy_source = False
 
 
 def setup(app):
-    """What classes inherit from scikit-learn is described there; blocks end with their last line."""
+    """What classes inherit from others is described there; blocks end with their last line."""
     app.connect("autodoc-skip-member", skipped)
     app.connect("source-read", trimmed)
 
 
 def skipped(app, what, name, member, skip, options):
-    """True for a method of scikit-learn's, None to leave all others to Sphinx."""
-    return True if (getattr(member, "__module__", None) or "").startswith("sklearn.") else None
+    """True for what scikit-learn or tuples bring along, None to leave all others to Sphinx."""
+    of_sklearn = (getattr(member, "__module__", None) or "").startswith("sklearn.")
+    of_tuple = getattr(member, "__objclass__", None) is tuple or type(member).__name__ == "_tuplegetter"
+    return True if of_sklearn or of_tuple else None
 
 
 def trimmed(app, page, source):
