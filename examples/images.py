@@ -24,7 +24,7 @@ from hyplearn.plotting import BoundaryDisplay, DiskDisplay
 def main():
     digits = load_digits()
     train, test, y_train, y_test = train_test_split(digits.images, digits.target, test_size=0.4, random_state=0)
-    net = BallNet(encoder="conv", epochs=15, verbose=1).fit(train, y_train)
+    net = BallNet(encoder="conv", verbose=1).fit(train, y_train)
     X = net.transform(test)
     model = PoincareLogisticRegression().fit(net.embedding_, y_train)
     figure, (left, right) = plt.subplots(1, 2, figsize=(14, 6.6), layout="constrained")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from ledger import read
+from matplotlib import pyplot as plt
 
 SHAPES = {"fashion-mnist": (28, 28), "cifar10": (3, 32, 32), "mini-imagenet": (3, 84, 84)}
 CLASSES = {"fashion-mnist": 10, "cifar10": 10, "mini-imagenet": 20}
@@ -50,6 +51,7 @@ def setting(monkeypatch, folder):
     monkeypatch.setenv("HYPLEARN_DATA", str(folder))
     threads = torch.get_num_threads()
     yield
+    plt.close("all")
     torch.set_num_threads(threads)
     experiment.images.cache_clear()
     experiment.embedding.cache_clear()
@@ -60,7 +62,9 @@ def config(**changed):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore:.*not tol.*")
-def test_all_recipes_run_from_files_to_table_and_picture(tmp_path, capsys):
+def test_all_recipes_run_from_files_to_table_and_picture(tmp_path, monkeypatch, capsys):
+    drawn = {}
+    monkeypatch.setattr(experiment.pictures, "save", lambda figure, folder, name: drawn.update({name: figure}))
     rows = experiment.run(config(sets=tuple(experiment.LOADERS)), tmp_path)
     assert {row["set"] for row in rows} == set(SHAPES)
     assert len(rows) == 3 * (5 + 3)
@@ -69,7 +73,9 @@ def test_all_recipes_run_from_files_to_table_and_picture(tmp_path, capsys):
     table = (tmp_path / "images.md").read_text()
     assert table.count("\n| hyperbolic |") == 15
     assert "### mini-imagenet, 512 dimensions" in table
-    assert {path.name for path in tmp_path.glob("*.png")} == {"images_fashion-mnist.png", "images_cifar10.png"}
+    assert set(drawn) == {"images_fashion-mnist", "images_cifar10"}
+    assert drawn["images_cifar10"].axes[0].get_title() == "cifar10: 50 training images"
+    assert "(images_cifar10.png)" in table
     assert not (tmp_path / "images.training").exists()
     assert "BallNet: epoch 1 of 1" in capsys.readouterr().out
 
