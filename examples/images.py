@@ -1,9 +1,9 @@
 """From raw images to boundaries: handwritten digits, by a small network that learns its way into the disk.
 
 The network sees 8 by 8 pixels and is trained, in a few seconds, to tell the ten digits apart by their distances to
-geodesics. Left, where it puts the digits that it was trained on, and those it has never seen; right, the regions of a
-classifier that has learned the classes from these points. Needs torch: ``pip install 'hyplearn[torch,plots]'``. Writes
-``out/images.png``.
+geodesics. Left, where it puts the digits that it was trained on; right, the regions of a classifier that has learned
+the classes from these points, with digits that neither has seen. Needs torch: ``pip install 'hyplearn[torch,plots]'``.
+Writes ``out/images.png``.
 """
 
 from pathlib import Path
