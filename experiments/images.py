@@ -145,9 +145,7 @@ def measure(config, folder, cell):
         model = CLASSIFIERS[cell["head"]][cell["classifier"]]().fit(found["train"], data.y_train)
         seconds = perf_counter() - start, process_time() - busy
         values = model.score(found["test"], data.y_test), *seconds, found["clipped"], found["radius"]
-    return dict(
-        zip(("accuracy", "seconds", "CPU seconds", "clipped", "median radius"), map(rounded, values), strict=True)
-    )
+    return dict(zip(MEASURED, map(rounded, values), strict=True))
 
 
 def rounded(value):
@@ -177,17 +175,25 @@ def run(config, folder):
             f"There are no files of {', '.join(config.sets)}.\nSee the lines above for where to get them."
         )
     rows = fill(folder, "images", config, cells, partial(measure, config, scratch))
-    shown = []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        if RECIPES[name]["n_components"] == 2:
-            pictures.save(draw(config, scratch, name), folder, f"images_{name}")
-            shown.append(f"![{name} in the disk](images_{name}.png)\n")
-    notes = __doc__.split("\n\n", 1)[1].rsplit("\n\n    python", 1)[0]
-    versions = f"torch {version('torch')}; number of its threads: {config.threads}"
-    verdict = [VERDICT, ""] if config.name == "full" else []
-    (folder / "images.md").write_text("\n".join([table(rows), *shown, *verdict, notes, "", versions, ""]))
+    for name in in_the_disk(rows):
+        pictures.save(draw(config, scratch, name), folder, f"images_{name}")
+    (folder / "images.md").write_text(report(config, rows))
     shutil.rmtree(scratch)
     return rows
+
+
+def in_the_disk(rows):
+    """The sets whose recipe has two dimensions."""
+    return [name for name in dict.fromkeys(row["set"] for row in rows) if RECIPES[name]["n_components"] == 2]
+
+
+def report(config, rows):
+    """Table, pictures and what there is to say."""
+    shown = [f"![{name} in the disk](images_{name}.png)\n" for name in in_the_disk(rows)]
+    verdict = [VERDICT, ""] if config.name == "full" else []
+    notes = __doc__.split("\n\n", 1)[1].rsplit("\n\n    python", 1)[0]
+    versions = f"torch {version('torch')}; number of its threads: {config.threads}"
+    return "\n".join([table(rows), *shown, *verdict, notes, "", versions, ""])
 
 
 def table(rows):
@@ -200,5 +206,8 @@ def table(rows):
             shown = f"{100 * row['accuracy']:.2f}", f"{row['seconds']:.1f}", f"{row['CPU seconds']:.1f}"
             lines.append(f"| {' | '.join([row['head'], row['classifier'], *shown])} |")
         radius, clipped = own[0]["median radius"], own[0]["clipped"]
-        lines += ["", f"Median hyperbolic radius {radius:.2f}; {clipped:.1%} of the images at the largest.", ""]
+        told = (
+            f"The encoder gave training images a median hyperbolic radius of {radius:.2f}; {clipped:.1%} of them were"
+        )
+        lines += ["", f"{told}\nmoved to the largest, {BallNet().max_radius:g}.", ""]
     return "\n".join(lines)
