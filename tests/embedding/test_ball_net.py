@@ -254,6 +254,13 @@ def test_a_checkpoint_of_another_training_is_refused(digits, tmp_path, monkeypat
         net.fit(X, y)
 
 
+def test_a_checkpoint_in_no_folder_is_refused_before_the_training(digits, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere for the checkpoint\.\nMake it first"):
+        BallNet(encoder=lambda shape, n_components: pytest.fail("trained"), checkpoint=tmp_path / "nowhere" / "x").fit(
+            *digits
+        )
+
+
 def test_a_checkpoint_that_would_run_code_is_not_read(tmp_path):
     class Code:
         def __reduce__(self):

@@ -1,6 +1,7 @@
 """The border of :class:`~hyplearn.embedding.BallNet`: its parameters, and rows as a network takes them."""
 
 import numbers
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,18 @@ def check_parameters(net: Any) -> None:
         raise ValueError(
             f'encoder must be "conv", "mlp", a torch.nn.Module or a function that makes one; got {net.encoder!r}.'
         )
-    if net.checkpoint is not None and not isinstance(net.random_state, numbers.Integral):
+    if net.checkpoint is not None:
+        _check_checkpoint(net)
+
+
+def _check_checkpoint(net: Any) -> None:
+    if not isinstance(net.random_state, numbers.Integral):
         raise ValueError(
             f"A training with a checkpoint must start the same way each time; got random_state={net.random_state!r}.\n"
             "Pass a whole number."
         )
+    if not (folder := Path(net.checkpoint).expanduser().resolve().parent).is_dir():
+        raise FileNotFoundError(f"There is no folder {folder} for the checkpoint.\nMake it first.")
 
 
 def _real(value: Any) -> float:
