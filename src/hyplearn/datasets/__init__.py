@@ -1,6 +1,7 @@
-"""Data to learn from: synthetic balls, published embeddings, a small set that ships with the package, your files."""
+"""Data to learn from: synthetic balls, published embeddings, raw images, a small set in the package, your files."""
 
 from hyplearn.datasets.files import load_points
+from hyplearn.datasets.images import load_cifar10_images, load_fashion_mnist_images, load_mini_imagenet_images
 from hyplearn.datasets.mammals import load_mammals
 from hyplearn.datasets.mini_imagenet import load_mini_imagenet
 from hyplearn.datasets.published import fetch_cifar10, fetch_fashion_mnist, fetch_olsson
@@ -10,8 +11,11 @@ __all__ = [
     "fetch_cifar10",
     "fetch_fashion_mnist",
     "fetch_olsson",
+    "load_cifar10_images",
+    "load_fashion_mnist_images",
     "load_mammals",
     "load_mini_imagenet",
+    "load_mini_imagenet_images",
     "load_points",
     "make_ball_classification",
 ]

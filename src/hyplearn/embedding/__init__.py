@@ -1,10 +1,12 @@
-"""From raw data into the ball: trees, distances and graphs, the embeddings of other tools."""
+"""From raw data into the ball: trees, distances and graphs, images, the embeddings of other tools."""
 
+from hyplearn.embedding.ball_net import BallNet
 from hyplearn.embedding.mds import HyperbolicMDS
 from hyplearn.embedding.readers import from_ball, from_gensim, from_half_space, from_hyperboloid, from_klein
 from hyplearn.embedding.tree import TreeEmbedding
 
 __all__ = [
+    "BallNet",
     "HyperbolicMDS",
     "TreeEmbedding",
     "from_ball",

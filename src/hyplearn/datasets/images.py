@@ -1,0 +1,206 @@
+"""Raw images from files that you have: Fashion-MNIST, CIFAR10 and mini-ImageNet, as bytes."""
+
+import gzip
+import math
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from hyplearn.geometry.arrays import Array
+
+# Where Debian's package dataset-fashion-mnist puts its files.
+DEBIAN_FOLDER = Path("/usr/share/datasets/fashion-mnist")
+CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
+THINGS = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "lorry")
+IMAGENET = "mini-imagenet_images.npz"
+_IMAGENET_LAYOUT = (
+    "x_train of shape (n, 3, h, w) and x_test of shape (m, 3, h, w), bytes (in the paper n = 5600, m = 2400, "
+    "h = w = 84), and y_train and y_test, their whole class numbers from 0"
+)
+_INSTALL = "Install Debian's package dataset-fashion-mnist, or name a directory with the four files by HYPLEARN_DATA."
+_CIFAR_SHAPE = (3, 32, 32)
+
+
+def load_fashion_mnist_images(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
+    """Fashion-MNIST as it was published: 60,000 + 10,000 images of 28 by 28 bytes, 10 classes.
+
+    Its four files, ``train-images-idx3-ubyte`` and so on, with or without ``.gz``, are read in the idx format.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of the files. By default the one named by the environment variable ``HYPLEARN_DATA``, or
+        ``fashion-mnist`` in it; else where Debian's package ``dataset-fashion-mnist`` puts them.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is in none of these places.
+    ValueError
+        If a file is damaged, or is none of the format.
+
+    Examples
+    --------
+    >>> from hyplearn.datasets import load_fashion_mnist_images
+    >>> clothes = load_fashion_mnist_images()  # doctest: +SKIP
+    >>> clothes.X_train.shape, clothes.target_names[clothes.y_train[0]]  # doctest: +SKIP
+    ((60000, 28, 28), 'ankle boot')
+    """
+    folders = _folders(data_home, "fashion-mnist", DEBIAN_FOLDER)
+    parts = {}
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        parts[f"X_{part}"] = read_idx(_found(f"{prefix}-images-idx3-ubyte", folders, _INSTALL), 3)
+        parts[f"y_{part}"] = read_idx(_found(f"{prefix}-labels-idx1-ubyte", folders, _INSTALL), 1).astype(np.int64)
+        _check_pairs(f"the {prefix} files of {folders[0]}", parts[f"X_{part}"], parts[f"y_{part}"], len(CLOTHES))
+    return Bunch(**parts, target_names=np.array(CLOTHES))
+
+
+def load_cifar10_images(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
+    """CIFAR10 as it was published, in its binary version: 50,000 + 10,000 images of 3 by 32 by 32 bytes, 10 classes.
+
+    Its files ``data_batch_1.bin`` to ``data_batch_5.bin`` and ``test_batch.bin`` hold bytes alone; those of the Python
+    version are pickles, which could run code, and are not read.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of the files, or of ``cifar-10-batches-bin`` with them; by default the one named by the environment
+        variable ``HYPLEARN_DATA``.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is missing.
+    ValueError
+        If a file is cut short, or has a label that is none.
+    """
+    folders = _folders(data_home, "cifar-10-batches-bin")
+    advice = "Get cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it there."
+    batches = [_read_cifar(_found(f"data_batch_{k}.bin", folders, advice)) for k in range(1, 6)]
+    X_test, y_test = _read_cifar(_found("test_batch.bin", folders, advice))
+    X_train, y_train = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+    return Bunch(X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test, target_names=np.array(THINGS))
+
+
+def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
+    """mini-ImageNet from an archive that you have made of its images: in the paper 5,600 + 2,400, 20 classes.
+
+    Whoever has the images saves them as::
+
+        np.savez("mini-imagenet_images.npz", x_train=..., y_train=..., x_test=..., y_test=...)
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of this file; by default the one named by the environment variable ``HYPLEARN_DATA``.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is missing.
+    ValueError
+        If it has not this layout.
+    """
+    path = _found(IMAGENET, _folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
+    with np.load(path, allow_pickle=False) as archive:
+        missing = [name for name in ("x_train", "y_train", "x_test", "y_test") if name not in archive.files]
+        if missing:
+            raise ValueError(f"{path} lacks {', '.join(missing)}.\nSave it again, with {_IMAGENET_LAYOUT}.")
+        parts = {name: archive[name] for name in ("x_train", "y_train", "x_test", "y_test")}
+    for part in ("train", "test"):
+        X, y = parts[f"x_{part}"], parts[f"y_{part}"]
+        if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != parts["x_train"].shape[1:] or X.shape[1] != 3:
+            raise ValueError(f"{path} holds {X.dtype} of shape {X.shape}.\nSave it again, with {_IMAGENET_LAYOUT}.")
+        _check_pairs(str(path), X, y, math.inf)
+    return Bunch(
+        X_train=parts["x_train"],
+        y_train=parts["y_train"].astype(np.int64),
+        X_test=parts["x_test"],
+        y_test=parts["y_test"].astype(np.int64),
+    )
+
+
+def _folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
+    """Where to look: in a directory, in its part, elsewhere if no directory is named as an argument."""
+    named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
+    first = [Path(named).expanduser()] if named else []
+    return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
+
+
+def _found(name: str, folders: Sequence[Path], advice: str) -> Path:
+    """The first file of this name, with or without the ending of gzip."""
+    for folder in folders:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+    places = " or ".join(map(str, folders)) or "any place: HYPLEARN_DATA names no directory"
+    raise FileNotFoundError(f"{name} is not in {places}.\n{advice}")
+
+
+def read_idx(path: Path, n_axes: int) -> Array:
+    """Bytes in the idx format: two zeros, the type 8, the number of axes, their sizes (big-endian), the bytes.
+
+    Parameters
+    ----------
+    path : path
+        The file; one that ends in ``.gz`` is unpacked.
+    n_axes : int
+        How many axes it must have.
+    """
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is damaged: {error}.\nGet it again.") from None
+    head = struct.calcsize(f">4B{n_axes}I")
+    if len(content) < head or content[:4] != bytes([0, 0, 8, n_axes]):
+        raise ValueError(
+            f"{path} begins with {content[:4]!r}, not with {bytes([0, 0, 8, n_axes])!r} and sizes, as idx files of "
+            f"bytes with {n_axes} axes do.\nGet it again."
+        )
+    shape = struct.unpack(f">{n_axes}I", content[4:head])
+    if len(content) - head != math.prod(shape):
+        raise ValueError(f"{path} has {len(content) - head:,} bytes for the shape {shape}.\nGet it again.")
+    return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
+
+
+def _read_cifar(path: Path) -> tuple[Array, Array]:
+    """Images and labels of a batch: a byte of label and the planes of red, green and blue, for each image."""
+    content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    width = 1 + math.prod(_CIFAR_SHAPE)
+    if not content.size or content.size % width:
+        raise ValueError(f"{path} has {content.size:,} bytes, which are no rows of {width:,}.\nGet it again.")
+    rows = content.reshape(-1, width)
+    X, y = rows[:, 1:].reshape(-1, *_CIFAR_SHAPE), rows[:, 0].astype(np.int64)
+    _check_pairs(str(path), X, y, len(THINGS))
+    return X, y
+
+
+def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
+    """Refuse images without labels, and labels that number no class."""
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"There are {len(X):,} images and labels of shape {y.shape} in {where}.\nGet them again.")
+    wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
+    if wrong.any():
+        limit = "" if n_classes == math.inf else f" below {n_classes:g}"
+        raise ValueError(f"Labels must be whole numbers from 0{limit}; {y[wrong][0]} is one of {where}.\nMend it.")
