@@ -1,11 +1,13 @@
 """From raw data into the ball: trees, distances and graphs, the embeddings of other tools."""
 
 from hyplearn.embedding.mds import HyperbolicMDS
+from hyplearn.embedding.poincare_map import PoincareMap
 from hyplearn.embedding.readers import from_ball, from_gensim, from_half_space, from_hyperboloid, from_klein
 from hyplearn.embedding.tree import TreeEmbedding
 
 __all__ = [
     "HyperbolicMDS",
+    "PoincareMap",
     "TreeEmbedding",
     "from_ball",
     "from_gensim",

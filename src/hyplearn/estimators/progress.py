@@ -1,6 +1,5 @@
 """Telling a user how a long fit goes: bars where rich is installed and somebody watches, lines elsewhere."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hyplearn.bars import watched_bars
 from hyplearn.rows.points import PointSource
 from hyplearn.solvers.solution import Progress
 
@@ -22,7 +22,7 @@ def told(name: str, tol: float, verbose: int, points: PointSource | None = None)
     """A teller for the time of a fit; silent unless ``verbose``. Passes over points in blocks are told as they run."""
     if not verbose:
         yield lambda problem, progress: None
-    elif sys.stderr.isatty() and (bars := _bars()) is not None:
+    elif (bars := watched_bars()) is not None:
         with bars, _watched(points, _PassBar(bars)):
             yield _Bars(bars, tol)
     else:
@@ -117,17 +117,6 @@ def _line(name: str, problem: str, progress: Progress) -> str:
         f"{name}: {problem}, pass {progress.n_passes}, {progress.n_working:,} rows in the working set, "
         f"gap {progress.gap:.1e}"
     )
-
-
-def _bars() -> Any:
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bars
-    except ImportError:
-        return None
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
-    return Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True))
 
 
 class _Bars:

@@ -1,0 +1,259 @@
+"""Cells, or any rows of features, into the ball: the Poincaré maps of Klimovskaia et al."""
+
+import numbers
+import warnings
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.cluster import kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hyplearn.embedding.descent import Descent, descend
+from hyplearn.embedding.divergence import Divergence
+from hyplearn.embedding.forest import forest_accessibilities, forest_distances
+from hyplearn.embedding.hydra import Hydra
+from hyplearn.embedding.neighbour_graph import connected_graph, warn_of_joints
+from hyplearn.embedding.placement import Placed
+from hyplearn.embedding.poincare_map_progress import Teller, told
+from hyplearn.geometry import frechet_mean, translate
+from hyplearn.geometry.arrays import Array
+
+# With n_landmarks="auto", so many different cells are embedded together; the others are placed among them.
+MOST_TOGETHER = 4000
+# The spectral start is made of distances of this length at most: longer ones would leave no digits for the short.
+LONGEST_AT_START = 12.0
+LARGEST_FEATURE = 1e150
+# Steps of the descent between two words about it.
+STEPS_TOLD = 10
+
+
+class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""A map of cells in the ball that keeps their neighbourhoods along the branches of a hierarchy.
+
+    The graph of nearest neighbours gives each cell i a distribution over all cells, its relative forest
+    accessibilities :math:`q_{ij}`, the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. Points are sought
+    whose softmax of hyperbolic distances, :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`, is near to it: the mean of the
+    symmetric Kullback-Leibler divergences,
+
+    .. math:: \frac1n \sum_{ij} (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}},
+
+    is descended along geodesics of the ball of curvature -1. The descent begins at the spectral embedding of the
+    logarithmic forest distances :math:`\tfrac{1}{2 \gamma} \ln (q_{ii} q_{jj} / q_{ij}^2)`.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 15,
+        sigma: float | None = 1.0,
+        gamma: float = 1.0,
+        root: int | str | None = None,
+        n_landmarks: int | str | None = "auto",
+        early_exaggeration: float = 1.0,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.sigma = sigma
+        self.gamma = gamma
+        self.root = root
+        self.n_landmarks = n_landmarks
+        self.early_exaggeration = early_exaggeration
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the points of the cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_cells, n_features)
+            Features whose Euclidean distances tell which cells are near, for example principal components.
+        y : None
+            Not used.
+        """
+        self._check_parameters()
+        names = getattr(X, "index", None) if hasattr(X, "columns") else None
+        X = _in_range(validate_data(self, X, dtype=np.float64, ensure_min_samples=3))
+        root = self._root_row(names, len(X))
+        # The order of the cells does not count from here on.
+        cells, firsts, place_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
+        _warn_of_copies(len(X), len(cells))
+        _check_enough(cells, self.n_components)
+        chosen = self._chosen(cells)
+        with told(type(self).__name__, self.verbose) as tell:
+            graph, joints = connected_graph(cells[chosen], self._neighbours(len(chosen), warned=True), self.sigma)
+            warn_of_joints(joints, stacklevel=3)
+            Q = forest_accessibilities(graph)
+            descent = self._descent(Q, tell)
+            points = self._completed(cells, chosen, Q, descent.X, tell)
+        self._complain(descent)
+        centre = frechet_mean(points) if root is None else points[place_of[root]]
+        self.embedding_ = translate(points, -centre)[place_of]
+        self.landmarks_, self._cells = firsts[chosen], cells[chosen]
+        self.loss_, self.n_iter_ = descent.values[-1], len(descent.values) - 1
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Find the points of the cells, and return them."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Points of new cells, the map staying as it is.
+
+        A new cell comes to where the loss of the map with this cell added to its graph is least, the cells of the map
+        keeping their points; it is found by Newton's method from the cell that is most accessible to it. New cells do
+        not see each other. A cell that has the very features of one in the map has its point.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            Features of the new cells.
+        """
+        check_is_fitted(self)
+        X = _in_range(validate_data(self, X, reset=False, dtype=np.float64))
+        row_of = {cell.tobytes(): row for row, cell in enumerate(self._cells)}
+        known = np.array([row_of.get(cell.tobytes(), -1) for cell in X])
+        landmarks = self.embedding_[self.landmarks_]
+        points = landmarks[known]
+        if np.any(known < 0):
+            n_neighbors = self._neighbours(len(self._cells), warned=False)
+            graph, _ = connected_graph(self._cells, n_neighbors, self.sigma)
+            with told(type(self).__name__, self.verbose) as tell:
+                placed = Placed(self._cells, forest_accessibilities(graph), landmarks)
+                points[known < 0] = self._placed_among(placed, X[known < 0], tell)
+        return points
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def _chosen(self, cells: Array) -> Array:
+        """Rows of the cells that are embedded together, by k-means++, which prefers cells far from those it has."""
+        n = len(cells)
+        most = MOST_TOGETHER if self.n_landmarks == "auto" else n if self.n_landmarks is None else self.n_landmarks
+        if n <= most:
+            return np.arange(n)
+        _check_enough(cells[:most], self.n_components)
+        seed = check_random_state(self.random_state)
+        return np.sort(kmeans_plusplus(cells, most, random_state=seed, n_local_trials=1)[1])
+
+    def _descent(self, Q: Array, tell: Teller) -> Descent:
+        D = forest_distances(Q) / self.gamma
+        start = Hydra.of(D * min(1.0, LONGEST_AT_START / D.max()), self.n_components).points
+        divergence = Divergence(Q, self.gamma)
+        # The second derivative by a point of its own row and of its column.
+        stiffness = 4 * self.gamma**2 / len(Q)
+
+        def report(step: int, value: float, gain: float) -> None:
+            if step % STEPS_TOLD == 0:
+                share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
+                tell("descent", float(share), f"step {step}, loss {value:.5f}")
+
+        options = {"stiffness": stiffness, "tol": self.tol, "report": report}
+        return descend(start, divergence.value_and_gradient, max_iter=self.max_iter, **options)
+
+    def _completed(self, cells: Array, chosen: Array, Q: Array, landmarks: Array, tell: Teller) -> Array:
+        """The points of all cells: of those chosen as they are, of the others where they are placed among them."""
+        points = np.empty((len(cells), self.n_components))
+        points[chosen] = landmarks
+        rest = np.setdiff1d(np.arange(len(cells)), chosen)
+        if len(rest):
+            points[rest] = self._placed_among(Placed(cells[chosen], Q, landmarks), cells[rest], tell)
+        return points
+
+    def _placed_among(self, placed: Placed, X: Array, tell: Teller) -> Array:
+        n_neighbors = self._neighbours(len(placed.cells), warned=False)
+        report = lambda done: tell("other cells", done / len(X), f"{done:,} of {len(X):,} placed")
+        return placed.place(X, n_neighbors=n_neighbors, sigma=self.sigma, gamma=self.gamma, report=report)
+
+    def _neighbours(self, n: int, *, warned: bool) -> int:
+        """n_neighbors, or all other cells where there are not so many."""
+        if self.n_neighbors >= n and warned:
+            warnings.warn(
+                f"n_neighbors={self.n_neighbors}, but each cell has {n - 1} others that differ from it. All are taken.\n"
+                "Lower n_neighbors.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return int(min(self.n_neighbors, n - 1))
+
+    def _root_row(self, names: Any, n: int) -> int | None:
+        """The row of the root: by its number, or by its name among those of a data frame."""
+        if self.root is None:
+            return None
+        if isinstance(self.root, numbers.Integral) and not isinstance(self.root, bool) and 0 <= self.root < n:
+            return int(self.root)
+        if isinstance(self.root, str) and names is not None and (rows := np.flatnonzero(names == self.root)).size:
+            return int(rows[0])
+        known = "cells have no names: X is no data frame" if names is None else f"cells are called {list(names[:3])} …"
+        raise ValueError(
+            f"root must be a row from 0 to {n - 1}, or the name of a cell; got {self.root!r}, and {known}.\n"
+            "Pass the number of its row."
+        )
+
+    def _complain(self, descent: Descent) -> None:
+        if not descent.converged:
+            gain = 1 - descent.values[-1] / descent.values[-2]
+            warnings.warn(
+                f"The loss still falls after {self.max_iter} steps, the last by {gain:.1e} of it.\n"
+                "Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _check_parameters(self) -> None:
+        for name, least in (("n_components", 1), ("n_neighbors", 1), ("max_iter", 1)):
+            if not _is_whole(value := getattr(self, name), least):
+                raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+        for name in ("gamma", "tol") if self.sigma is None else ("sigma", "gamma", "tol"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Real) or not 0 < value < np.inf:
+                raise ValueError(f"{name} must be a positive number; got {value!r}.")
+        if not (self.n_landmarks is None or self.n_landmarks == "auto" or _is_whole(self.n_landmarks, 3)):
+            raise ValueError(
+                f'n_landmarks must be "auto", None for all cells, or a whole number from 3; got {self.n_landmarks!r}.'
+            )
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= least
+
+
+def _in_range(X: Array) -> Array:
+    """The features, with one kind of zero; an error if their squares are none of float64's."""
+    if (largest := np.max(np.abs(X))) > LARGEST_FEATURE:
+        raise ValueError(
+            f"Squared distances of features of up to {largest:.3g} are beyond the range of float64.\n"
+            "Scale them, for example by sklearn.preprocessing.StandardScaler."
+        )
+    return X + 0.0
+
+
+def _warn_of_copies(n: int, n_different: int) -> None:
+    if n_different < n:
+        warnings.warn(
+            f"{n - n_different} of {n} cells are copies of others, feature by feature. Copies share one point, and count "
+            "once.\nLook whether the features are as they should be.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _check_enough(cells: Array, n_components: int) -> None:
+    least = max(3, n_components + 1)
+    if len(cells) < least:
+        raise ValueError(
+            f"A map of {n_components} components needs at least {least} different cells; got {len(cells)}.\n"
+            "Take fewer components or more cells; features that are constant do not tell cells apart."
+        )
