@@ -27,6 +27,8 @@ MOST_TOGETHER = 4000
 # The spectral start is made of distances of this length at most: longer ones would leave no digits for the short.
 LONGEST_AT_START = 12.0
 LARGEST_FEATURE = 1e150
+# Below, the least weights of edges, exp(-1 / (2 sigma²)), come near to the range of floats.
+LEAST_SIGMA = 0.05
 # Steps of the descent between two words about it.
 STEPS_TOLD = 10
 
@@ -216,10 +218,13 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         for name, least in (("n_components", 1), ("n_neighbors", 1), ("max_iter", 1)):
             if not _is_whole(value := getattr(self, name), least):
                 raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-        for name in ("gamma", "tol") if self.sigma is None else ("sigma", "gamma", "tol"):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Real) or not 0 < value < np.inf:
+        for name in ("gamma", "tol"):
+            if not _is_number(value := getattr(self, name), 0.0) or value == 0:
                 raise ValueError(f"{name} must be a positive number; got {value!r}.")
+        if not (self.sigma is None or _is_number(self.sigma, LEAST_SIGMA)):
+            raise ValueError(
+                f"sigma must be a number of at least {LEAST_SIGMA}, or None for equal weights; got {self.sigma!r}."
+            )
         if not (self.n_landmarks is None or self.n_landmarks == "auto" or _is_whole(self.n_landmarks, 3)):
             raise ValueError(
                 f'n_landmarks must be "auto", None for all cells, or a whole number from 3; got {self.n_landmarks!r}.'
@@ -228,6 +233,10 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 def _is_whole(value: Any, least: int) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: Any, least: float) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and least <= float(value) < np.inf
 
 
 def _in_range(X: Array) -> Array:
