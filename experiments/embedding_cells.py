@@ -3,14 +3,13 @@
 scanpy's packaged blood cells (`pbmc68k_reduced`, 50 principal components, ten types) and simulated lineage
 (`krumsiek11`, eleven genes, five types), and scikit-learn's digits. Every embedding sees all rows and no labels, with
 its defaults and the seed 0; what is cross-validated is the classifier on its two coordinates (five times five folds).
-"softmax" is scikit-learn's, "15-NN" the majority of 15 neighbours, "PoincareLR" PoincareLogisticRegression, each with its
-defaults. Flat embeddings are divided by their standard deviation for the softmax. Of the map, the softmax sees
-logarithms at the origin, as flat coordinates, divided in the same way, and neighbours are those by hyperbolic distance. In the
-row "all features" classifiers see what the embeddings were made of. Trustworthiness is scikit-learn's with ten neighbours,
-by the distance of the embedding. Accuracies in per cent, ± the standard deviation over the 25 folds; CPU seconds of the
-embedding.
+"softmax" is scikit-learn's, "15-NN" the majority of 15 neighbours, "PoincareLR" PoincareLogisticRegression, each with
+its defaults. For the softmax, flat embeddings are divided by their standard deviation; of the map it sees logarithms at
+the origin, divided in the same way. Neighbours in the map are those by hyperbolic distance. In the row "all features"
+classifiers see what the embeddings were made of. Trustworthiness has ten neighbours, by the distance of the embedding.
+Accuracies are in per cent, ± the standard deviation over the 25 folds; CPU seconds are those of the embedding.
 
-    python experiments/embedding_cells.py     # some minutes; writes experiments/results/embedding_cells.{csv,md,json,png}
+    python experiments/embedding_cells.py  # minutes; writes experiments/results/embedding_cells.{csv,md,json,png,svg}
 """
 
 import argparse
@@ -90,7 +89,7 @@ def data(name, every):
             import scanpy
 
             cells = getattr(scanpy.datasets, name)()
-            X = cells.obsm["X_pca"] if "X_pca" in cells.obsm else cells.X
+            X = cells.obsm.get("X_pca", cells.X)
             y = cells.obs["bulk_labels" if "bulk_labels" in cells.obs else "cell_type"]
     return np.asarray(X, dtype=np.float64)[::every], np.asarray(y).astype(str)[::every]
 
@@ -165,7 +164,9 @@ def text(rows):
             for value, name, most in zip(shown, CLASSIFIERS, best, strict=True)
         ]
         trust = "–" if row["embedding"] == FEATURES else f"{row['trustworthiness']:.3f}"
-        lines.append(f"| {row['set']} | {row['embedding']} | {' | '.join(shown)} | {trust} | {row['CPU seconds']:.1f} |")
+        lines.append(
+            f"| {row['set']} | {row['embedding']} | {' | '.join(shown)} | {trust} | {row['CPU seconds']:.1f} |"
+        )
     notes = __doc__.split("\n\n", 1)[1].rsplit("\n\n    python", 1)[0]
     missing = [] if any(row["embedding"] == "UMAP" for row in rows) else [MISSING]
     return "\n\n".join(["\n".join(lines), *missing, PICTURE, VERDICT, notes]) + "\n"

@@ -55,14 +55,26 @@ def test_branches_grow_from_the_root_to_the_rim_and_stay_apart(cells, model):
 
 
 def test_the_loss_is_that_of_the_points_and_far_below_that_of_the_start(cells, model):
-    Q = forest_accessibilities(connected_graph(np.unique(cells[0], axis=0), 6, 1.0)[0])
+    Q = forest_accessibilities(connected_graph(np.unique(cells[0], axis=0), 6, 0.5)[0])
     order = np.lexsort(cells[0].T[::-1])
-    assert Divergence(Q, 1.0).value_and_gradient(model.embedding_[order])[0] == pytest.approx(model.loss_, rel=1e-9)
+    assert Divergence(Q, 2.0).value_and_gradient(model.embedding_[order])[0] == pytest.approx(model.loss_, rel=1e-9)
     with pytest.warns(ConvergenceWarning, match="still falls after 1 steps"):
         short = PoincareMap(n_neighbors=6, max_iter=1).fit(cells[0])
     assert short.n_iter_ == 1
     assert model.loss_ < 0.8 * short.loss_
     assert 1 < model.n_iter_ < 500
+
+
+def test_a_random_start_needs_exaggeration_and_its_seed_decides(cells, model):
+    X = cells[0]
+    exaggerated = PoincareMap(n_neighbors=6, init="random", random_state=1).fit(X)
+    plain = PoincareMap(n_neighbors=6, init="random", random_state=1, early_exaggeration=1.0).fit(X)
+    assert exaggerated.loss_ < 0.5 * plain.loss_
+    assert exaggerated.loss_ < 2 * model.loss_
+    same = PoincareMap(n_neighbors=6, init="random", random_state=1).fit(X)
+    assert np.array_equal(same.embedding_, exaggerated.embedding_)
+    other = PoincareMap(n_neighbors=6, init="random", random_state=2).fit(X)
+    assert not np.array_equal(other.embedding_, exaggerated.embedding_)
 
 
 def test_the_root_is_the_centre_and_moves_no_distance(cells, model):
@@ -198,7 +210,9 @@ def test_other_dimensions(cells, d):
 def test_columns_have_names_in_pandas_and_in_a_pipeline(cells):
     X = cells[0]
     steps = make_pipeline(StandardScaler(), PoincareMap(n_neighbors=6, max_iter=40, tol=1e-3))
-    table = steps.set_output(transform="pandas").fit_transform(pd.DataFrame(X, index=np.arange(120) + 7).add_prefix("f"))
+    table = steps.set_output(transform="pandas").fit_transform(
+        pd.DataFrame(X, index=np.arange(120) + 7).add_prefix("f")
+    )
     assert table.columns.tolist() == ["poincaremap0", "poincaremap1"]
     assert table.index.tolist() == list(range(7, 127))
     assert steps.get_feature_names_out().tolist() == ["poincaremap0", "poincaremap1"]
@@ -251,10 +265,12 @@ def test_cells_that_features_do_not_tell_apart_are_refused():
         ({"n_neighbors": 2.5}, "n_neighbors must be a whole number"),
         ({"max_iter": True}, "max_iter must be a whole number"),
         ({"sigma": 0.01}, "sigma must be a number of at least 0.05, or None"),
-        ({"gamma": -1.0}, "gamma must be a positive number"),
+        ({"gamma": -1.0}, "gamma must be a number from 0.001 to 1000; got -1.0"),
         ({"tol": np.nan}, "tol must be a positive number"),
         ({"n_landmarks": 2}, 'n_landmarks must be "auto"'),
         ({"n_landmarks": "all"}, 'n_landmarks must be "auto"'),
+        ({"init": "pca"}, 'init must be "spectral" or "random"'),
+        ({"early_exaggeration": 0.5}, "early_exaggeration must be a number from 1 to 1000; got 0.5"),
         ({"root": 120}, r"row from 0 to 119, or the name of a cell; got 120.*\nPass the number"),
         ({"root": "stem"}, "got 'stem', and cells have no names: X is no data frame"),
         ({"root": True}, "got True"),

@@ -1,7 +1,8 @@
 r"""How far the neighbourhoods of points are from given ones: the symmetric Kullback-Leibler divergence of their rows.
 
-Row i of the given Q is compared with the softmax of hyperbolic distances :math:`p_{ij} = e^{-\gamma d_{ij}} / Z_i`, over
-all j, i itself among them, so that :math:`1 \le Z_i \le n`. As both add up to 1, :math:`\ln Z_i` falls out of the sum:
+Row i of the given Q is compared with the softmax of hyperbolic distances :math:`p_{ij} = e^{-\gamma d_{ij}} / Z_i`,
+over all j, i itself among them, so that :math:`1 \le Z_i \le n`. As both add up to 1, :math:`\ln Z_i` falls out of the
+sum:
 
 .. math:: \sum_j (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}} = \sum_j q_{ij} f_{ij} - F_i, \qquad
           f_{ij} = \ln q_{ij} + \gamma d_{ij}, \quad F_i = \sum_j p_{ij} f_{ij}

@@ -41,9 +41,10 @@ def forest_accessibilities(graph: Any) -> Array:
 
 def forest_distances(Q: Array) -> Array:
     """Logarithmic forest distances."""
-    log_Q = np.log(Q)
-    own = np.diagonal(log_Q) / 2
-    D = own[:, None] + own - log_Q
+    D = np.log(Q)
+    own = np.diagonal(D) / 2
+    np.subtract(own[:, None], D, out=D)
+    D += own
     np.fill_diagonal(D, 0.0)
     return np.maximum(D, 0.0, out=D)
 

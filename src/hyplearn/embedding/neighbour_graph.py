@@ -43,7 +43,7 @@ def edge_weights(distances: Array, sigma: float | None) -> Array:
     if sigma is None:
         return np.ones_like(distances)
     longest = np.max(distances, axis=1, keepdims=True)
-    return np.exp(-((distances / np.where(longest > 0, longest, 1.0)) ** 2) / (2 * sigma**2))
+    return np.exp(-((distances / np.where(longest > 0, longest, 1.0) / sigma) ** 2) / 2)
 
 
 class Joints(NamedTuple):
@@ -80,7 +80,8 @@ def warn_of_joints(joints: Joints, *, stacklevel: int) -> None:
         warnings.warn(
             f"The graph of nearest neighbours falls into {len(joints.sizes)} parts, the smallest of "
             f"{np.min(joints.sizes)} cells. They were joined by their {len(joints.edges)} shortest edges, of length "
-            f"{np.min(joints.lengths):.3g} to {np.max(joints.lengths):.3g}.\nRaise n_neighbors if they belong together.",
+            f"{np.min(joints.lengths):.3g} to {np.max(joints.lengths):.3g}.\n"
+            "Raise n_neighbors if they belong together.",
             UserWarning,
             stacklevel=stacklevel + 1,
         )

@@ -1,7 +1,8 @@
 r"""New cells among cells that have their places: each where the loss of the map is least, the others staying.
 
-A new cell is given the row of accessibilities q that it would have in the graph with edges to its nearest neighbours. Of
-the divergences of all rows, its own and those of the old cells j, in which it is one entry more, there depend on its point
+A new cell is given the row of accessibilities q that it would have in the graph with edges to its nearest neighbours.
+Of the divergences of all rows, its own and those of the old cells j, in which it is one entry more, there depend on its
+point
 
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}

@@ -26,9 +26,14 @@ from hyplearn.geometry.arrays import Array
 MOST_TOGETHER = 4000
 # The spectral start is made of distances of this length at most: longer ones would leave no digits for the short.
 LONGEST_AT_START = 12.0
+# Size of a random start, and its steps with exaggeration.
+WIDTH_AT_START = 1e-3
+EARLY_STEPS = 50
 LARGEST_FEATURE = 1e150
 # Below, the least weights of edges, exp(-1 / (2 sigma²)), come near to the range of floats.
 LEAST_SIGMA = 0.05
+# Beyond, powers and logarithms leave it too.
+GAMMAS = (1e-3, 1e3)
 # Steps of the descent between two words about it.
 STEPS_TOLD = 10
 
@@ -38,13 +43,78 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     The graph of nearest neighbours gives each cell i a distribution over all cells, its relative forest
     accessibilities :math:`q_{ij}`, the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. Points are sought
-    whose softmax of hyperbolic distances, :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`, is near to it: the mean of the
-    symmetric Kullback-Leibler divergences,
+    whose softmax of hyperbolic distances, :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`, is near to it: the mean of
+    the symmetric Kullback-Leibler divergences,
 
     .. math:: \frac1n \sum_{ij} (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}},
 
-    is descended along geodesics of the ball of curvature -1. The descent begins at the spectral embedding of the
-    logarithmic forest distances :math:`\tfrac{1}{2 \gamma} \ln (q_{ii} q_{jj} / q_{ij}^2)`.
+    is descended along geodesics of the ball of curvature -1, by L-BFGS, from the spectral embedding of the logarithmic
+    forest distances :math:`\tfrac{1}{2 \gamma} \ln (q_{ii} q_{jj} / q_{ij}^2)`.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the ball.
+    n_neighbors : int, default=15
+        Nearest neighbours of each cell, by Euclidean distance. If their graph falls into parts, these are joined by
+        the shortest edges between them, with a warning.
+    sigma : float or None, default=0.5
+        Width of the Gaussian weights of a cell's edges, in units of the longest of them; None for equal weights.
+    gamma : float, default=2.0
+        What distances are multiplied by in the softmax. The smaller, the farther points go apart and towards the rim.
+    root : int or str, optional
+        Row of the cell that comes to the origin, or its name in the index of a data frame. By default the Fréchet mean
+        of all cells is there. It changes no distances.
+    n_landmarks : int, None or "auto", default="auto"
+        How many cells are embedded together; the others are placed among them as by :meth:`transform`. Landmarks are
+        chosen by k-means++. "auto" is 4,000, None all cells.
+    init : {"spectral", "random"}, default="spectral"
+        Where the descent begins: at the spectral embedding of the logarithmic forest distances, or at random points
+        about the origin, as in the paper, with early exaggeration.
+    early_exaggeration : float, default=3.0
+        For a random start: how many times the attraction of neighbours counts in the first 50 steps. The spectral start
+        needs none.
+    max_iter : int, default=500
+        Most steps of the descent, with a warning when they are taken.
+    tol : float, default=1e-5
+        The descent stops when a step gains less than this part of the loss.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice of landmarks and of a random start. Nothing else is random.
+    verbose : int, default=0
+        Whether to tell how the descent goes.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_cells, n_components)
+        The points of the cells in the unit ball. Cells with the same features share one point.
+    landmarks_ : ndarray of shape (n_landmarks,)
+        Rows of the cells that were embedded together, copies left out.
+    loss_ : float
+        Mean divergence of the landmarks' rows.
+    n_iter_ : int
+        Steps of the descent.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X has them.
+
+    Notes
+    -----
+    n landmarks take about TODO n² bytes and a time that grows with n². Neither the order of the cells nor the scale of the
+    features changes the map, and the number of threads changes no bit of it.
+
+    References
+    ----------
+    A. Klimovskaia, D. Lopez-Paz, L. Bottou, M. Nickel, *Poincaré maps for analyzing complex hierarchies in single-cell
+    data*, Nature Communications 11, 2020. P. Chebotarev, *A class of graph-geodetic distances generalizing the
+    shortest-path and the resistance distances*, Discrete Applied Mathematics 159(5), 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hyplearn import PoincareLogisticRegression
+    >>> from hyplearn.embedding import PoincareMap
+    >>> X, y = load_iris(return_X_y=True)
     """
 
     def __init__(
@@ -52,11 +122,12 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         n_components: int = 2,
         *,
         n_neighbors: int = 15,
-        sigma: float | None = 1.0,
-        gamma: float = 1.0,
+        sigma: float | None = 0.5,
+        gamma: float = 2.0,
         root: int | str | None = None,
         n_landmarks: int | str | None = "auto",
-        early_exaggeration: float = 1.0,
+        init: str = "spectral",
+        early_exaggeration: float = 3.0,
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
@@ -68,6 +139,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.gamma = gamma
         self.root = root
         self.n_landmarks = n_landmarks
+        self.init = init
         self.early_exaggeration = early_exaggeration
         self.max_iter = max_iter
         self.tol = tol
@@ -92,12 +164,13 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         cells, firsts, place_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
         _warn_of_copies(len(X), len(cells))
         _check_enough(cells, self.n_components)
-        chosen = self._chosen(cells)
+        seed = check_random_state(self.random_state)
+        chosen = self._chosen(cells, seed)
         with told(type(self).__name__, self.verbose) as tell:
             graph, joints = connected_graph(cells[chosen], self._neighbours(len(chosen), warned=True), self.sigma)
             warn_of_joints(joints, stacklevel=3)
             Q = forest_accessibilities(graph)
-            descent = self._descent(Q, tell)
+            descent = self._descent(Q, seed, tell)
             points = self._completed(cells, chosen, Q, descent.X, tell)
         self._complain(descent)
         centre = frechet_mean(points) if root is None else points[place_of[root]]
@@ -140,30 +213,38 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
-    def _chosen(self, cells: Array) -> Array:
+    def _chosen(self, cells: Array, seed: np.random.RandomState) -> Array:
         """Rows of the cells that are embedded together, by k-means++, which prefers cells far from those it has."""
         n = len(cells)
         most = MOST_TOGETHER if self.n_landmarks == "auto" else n if self.n_landmarks is None else self.n_landmarks
         if n <= most:
             return np.arange(n)
         _check_enough(cells[:most], self.n_components)
-        seed = check_random_state(self.random_state)
         return np.sort(kmeans_plusplus(cells, most, random_state=seed, n_local_trials=1)[1])
 
-    def _descent(self, Q: Array, tell: Teller) -> Descent:
-        D = forest_distances(Q) / self.gamma
-        start = Hydra.of(D * min(1.0, LONGEST_AT_START / D.max()), self.n_components).points
-        divergence = Divergence(Q, self.gamma)
-        # The second derivative by a point of its own row and of its column.
-        stiffness = 4 * self.gamma**2 / len(Q)
+    def _descent(self, Q: Array, seed: np.random.RandomState, tell: Teller) -> Descent:
+        start = self._start(Q, seed)
+        loss = Divergence(Q, self.gamma).value_and_gradient
 
         def report(step: int, value: float, gain: float) -> None:
             if step % STEPS_TOLD == 0:
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
                 tell("descent", float(share), f"step {step}, loss {value:.5f}")
 
-        options = {"stiffness": stiffness, "tol": self.tol, "report": report}
-        return descend(start, divergence.value_and_gradient, max_iter=self.max_iter, **options)
+        # The second derivative by a point of its own row and of its column.
+        run = partial(descend, stiffness=4 * self.gamma**2 / len(Q), tol=self.tol, report=report)
+        if self.init == "spectral":
+            return run(start, loss, max_iter=self.max_iter)
+        early = run(start, partial(loss, exaggeration=self.early_exaggeration), max_iter=EARLY_STEPS)
+        found = run(early.X, loss, max_iter=self.max_iter)
+        return found._replace(values=[*early.values[:-1], *found.values])
+
+    def _start(self, Q: Array, seed: np.random.RandomState) -> Array:
+        if self.init == "random":
+            return WIDTH_AT_START * seed.standard_normal((len(Q), self.n_components))
+        D = forest_distances(Q)
+        D *= min(1 / self.gamma, LONGEST_AT_START / D.max())
+        return Hydra.of(D, self.n_components).points
 
     def _completed(self, cells: Array, chosen: Array, Q: Array, landmarks: Array, tell: Teller) -> Array:
         """The points of all cells: of those chosen as they are, of the others where they are placed among them."""
@@ -176,15 +257,18 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _placed_among(self, placed: Placed, X: Array, tell: Teller) -> Array:
         n_neighbors = self._neighbours(len(placed.cells), warned=False)
-        report = lambda done: tell("other cells", done / len(X), f"{done:,} of {len(X):,} placed")
+
+        def report(done: int) -> None:
+            tell("other cells", done / len(X), f"{done:,} of {len(X):,} placed")
+
         return placed.place(X, n_neighbors=n_neighbors, sigma=self.sigma, gamma=self.gamma, report=report)
 
     def _neighbours(self, n: int, *, warned: bool) -> int:
         """n_neighbors, or all other cells where there are not so many."""
         if self.n_neighbors >= n and warned:
             warnings.warn(
-                f"n_neighbors={self.n_neighbors}, but each cell has {n - 1} others that differ from it. All are taken.\n"
-                "Lower n_neighbors.",
+                f"n_neighbors={self.n_neighbors}, but each cell has {n - 1} others that differ from it. All are taken."
+                "\nLower n_neighbors.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -218,13 +302,18 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         for name, least in (("n_components", 1), ("n_neighbors", 1), ("max_iter", 1)):
             if not _is_whole(value := getattr(self, name), least):
                 raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-        for name in ("gamma", "tol"):
-            if not _is_number(value := getattr(self, name), 0.0) or value == 0:
-                raise ValueError(f"{name} must be a positive number; got {value!r}.")
+        if not _is_number(self.tol, 0.0) or self.tol == 0:
+            raise ValueError(f"tol must be a positive number; got {self.tol!r}.")
+        if not _is_number(self.gamma, GAMMAS[0], GAMMAS[1]):
+            raise ValueError(f"gamma must be a number from {GAMMAS[0]:g} to {GAMMAS[1]:g}; got {self.gamma!r}.")
         if not (self.sigma is None or _is_number(self.sigma, LEAST_SIGMA)):
             raise ValueError(
                 f"sigma must be a number of at least {LEAST_SIGMA}, or None for equal weights; got {self.sigma!r}."
             )
+        if self.init not in ("spectral", "random"):
+            raise ValueError(f'init must be "spectral" or "random"; got {self.init!r}.')
+        if not _is_number(self.early_exaggeration, 1.0, 1e3):
+            raise ValueError(f"early_exaggeration must be a number from 1 to 1000; got {self.early_exaggeration!r}.")
         if not (self.n_landmarks is None or self.n_landmarks == "auto" or _is_whole(self.n_landmarks, 3)):
             raise ValueError(
                 f'n_landmarks must be "auto", None for all cells, or a whole number from 3; got {self.n_landmarks!r}.'
@@ -235,8 +324,8 @@ def _is_whole(value: Any, least: int) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= least
 
 
-def _is_number(value: Any, least: float) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and least <= float(value) < np.inf
+def _is_number(value: Any, least: float, most: float = np.finfo(np.float64).max) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and least <= float(value) <= most
 
 
 def _in_range(X: Array) -> Array:
@@ -252,8 +341,8 @@ def _in_range(X: Array) -> Array:
 def _warn_of_copies(n: int, n_different: int) -> None:
     if n_different < n:
         warnings.warn(
-            f"{n - n_different} of {n} cells are copies of others, feature by feature. Copies share one point, and count "
-            "once.\nLook whether the features are as they should be.",
+            f"{n - n_different} of {n} cells are copies of others, feature by feature. Copies share one point, and "
+            "count once.\nLook whether the features are as they should be.",
             UserWarning,
             stacklevel=3,
         )

@@ -123,8 +123,8 @@ def truth(*shape: str | int) -> Kind:
 
 def points(*shape: str | int) -> Kind:
     """Points inside the ball of the estimator's curvature."""
-    inside = lambda a, sizes: _are_inside(a, sizes.c)
-    return _array("points inside the ball, float32 or float64,", "f4 f8", shape, inside)
+    what = "points inside the ball, float32 or float64,"
+    return _array(what, "f4 f8", shape, lambda a, sizes: _are_inside(a, sizes.c))
 
 
 def unit_points(*shape: str | int) -> Kind:

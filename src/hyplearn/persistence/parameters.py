@@ -161,6 +161,7 @@ PARAMETERS = {
     "n_neighbors": whole(1),
     "sigma": or_word(number(above=0.05, closed=True), None),
     "gamma": number(above=1e-3, below=1e3, closed=True),
+    "init": choice("spectral", "random"),
     "early_exaggeration": number(above=1.0, below=1e3, closed=True),
     "n_landmarks": or_word(whole(3), "auto", None),
     "root": label(),

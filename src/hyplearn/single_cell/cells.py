@@ -44,9 +44,9 @@ def cell_points(adata: Any, basis: str) -> Array:
 def cell_features(adata: Any, use_rep: str) -> Array:
     """The features of all cells: from ``obsm``, or with "X" the matrix itself, dense."""
     if use_rep != "X":
-        return _rows_of_obsm(adata, use_rep, 'Run scanpy.pp.pca first, or pass use_rep= one of these, or "X".')
+        return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass use_rep=, one of these.")
     if adata.X is None:
-        raise ValueError('The AnnData object has no X.\nPass use_rep=, a key of obsm.')
+        raise ValueError("The AnnData object has no X.\nPass use_rep=, a key of obsm.")
     return np.asarray(adata.X.toarray() if hasattr(adata.X, "toarray") else adata.X)
 
 
