@@ -109,7 +109,9 @@ def loss_of_one_more(X, Q, q, own, gamma, x):
 
 def terms(among, gamma, x):
     X, Q, q, own = among
-    return loss_at(X, gap(X), *Divergence(Q, gamma).normalisers(X), gamma, q, np.log(q), own, x)
+    return loss_at(
+        np.ascontiguousarray(X.T), 1 / gap(X), *Divergence(Q, gamma).normalisers(X), gamma, q, np.log(q), own, x
+    )
 
 
 def test_the_loss_of_a_new_cell_is_that_of_all_rows_with_it(among):
@@ -152,7 +154,14 @@ def test_a_placed_cell_is_at_rest():
         larger[60, near] = larger[near, 60] = np.exp(-((lengths / lengths.max()) ** 2) / 2)
         row = naive.forest_accessibilities(larger)[60]
         _, hessian, downhill = loss_at(
-            X, gap(X), *Divergence(Q, 1.0).normalisers(X), 1.0, row[:60], np.log(row[:60]), row[60], placed[k]
+            np.ascontiguousarray(X.T),
+            1 / gap(X),
+            *Divergence(Q, 1.0).normalisers(X),
+            1.0,
+            row[:60],
+            np.log(row[:60]),
+            row[60],
+            placed[k],
         )
         # At rest, or at one of the cells itself, where the loss has a corner.
         assert np.linalg.norm(downhill) < 1e-6 or distance(X, placed[k]).min() == 0

@@ -17,6 +17,8 @@ MEMORY = 10
 MOST_HALVINGS = 30
 # Sufficient descent after Armijo.
 ARMIJO = 1e-4
+# Points with a smaller gap to the rim are where floats end: who comes there may have been on the way to farther.
+SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 
 # Value and gradient at points.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
@@ -89,8 +91,9 @@ def _search(
         direction, slope = direction / longest, slope / longest
     for _ in range(MOST_HALVINGS):
         moved = exp_map(direction * gaps(X, 1.0)[:, None] / 2, X)
-        new = objective(moved)
-        if new[0] <= value + ARMIJO * slope and new[0] < value:
-            return moved, direction, value - new[0], new
+        if np.min(gaps(moved, 1.0)) > SMALLEST_GAP:
+            new = objective(moved)
+            if new[0] <= value + ARMIJO * slope and new[0] < value:
+                return moved, direction, value - new[0], new
         direction, slope = direction / 2, slope / 2
     return None

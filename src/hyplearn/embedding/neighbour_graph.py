@@ -65,7 +65,7 @@ def connected_graph(X: Array, n_neighbors: int, sigma: float | None) -> tuple[An
     graph = _symmetric(np.repeat(np.arange(n), n_neighbors), near.cells.ravel(), weights.ravel(), n)
     n_parts, part = connected_components(graph, directed=False)
     edges, lengths = joining_edges(X, part) if n_parts > 1 else (np.zeros((0, 2), dtype=np.intp), np.zeros(0))
-    bridges = _symmetric(*edges.T, np.full(len(edges), np.min(weights)), n)
+    bridges = _symmetric(edges[:, 0], edges[:, 1], np.full(len(edges), np.min(weights)), n)
     return graph + bridges, Joints(np.bincount(part), edges, lengths)
 
 

@@ -1,6 +1,5 @@
 """Cells, or any rows of features, into the ball: the Poincaré maps of Klimovskaia et al."""
 
-import numbers
 import warnings
 from functools import partial
 from typing import Any, Self
@@ -16,9 +15,10 @@ from hyplearn.embedding.descent import Descent, descend
 from hyplearn.embedding.divergence import Divergence
 from hyplearn.embedding.forest import forest_accessibilities, forest_distances
 from hyplearn.embedding.hydra import Hydra
+from hyplearn.embedding.map_border import check_enough, check_parameters, in_range, root_row, warn_of_copies
+from hyplearn.embedding.map_progress import Teller, told
 from hyplearn.embedding.neighbour_graph import connected_graph, warn_of_joints
 from hyplearn.embedding.placement import Placed
-from hyplearn.embedding.poincare_map_progress import Teller, told
 from hyplearn.geometry import frechet_mean, translate
 from hyplearn.geometry.arrays import Array
 
@@ -29,11 +29,6 @@ LONGEST_AT_START = 12.0
 # Size of a random start, and its steps with exaggeration.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
-LARGEST_FEATURE = 1e150
-# Below, the least weights of edges, exp(-1 / (2 sigma²)), come near to the range of floats.
-LEAST_SIGMA = 0.05
-# Beyond, powers and logarithms leave it too.
-GAMMAS = (1e-3, 1e3)
 # Steps of the descent between two words about it.
 STEPS_TOLD = 10
 
@@ -100,8 +95,9 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Notes
     -----
-    n landmarks take about TODO n² bytes and a time that grows with n². Neither the order of the cells nor the scale of the
-    features changes the map, and the number of threads changes no bit of it.
+    n landmarks take about TODO n² bytes and a time that grows with n². Neither the order of the cells nor the scale of
+    the features changes the map, and the number of threads changes no bit of it. Steps are
+    geodesics, which do not leave the ball, and none is taken to where float64 ends, at hyperbolic radius 37.
 
     References
     ----------
@@ -111,10 +107,18 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
     >>> from hyplearn import PoincareLogisticRegression
     >>> from hyplearn.embedding import PoincareMap
-    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X = scale(X)
+    >>> model = PoincareMap(root=0).fit(X[::2])
+    >>> model.embedding_[0]
+    array([0., 0.])
+    >>> classifier = PoincareLogisticRegression().fit(model.embedding_, y[::2])
+    >>> print(f"{classifier.score(model.transform(X[1::2]), y[1::2]):.1%} of new bottles")
+    93.3% of new bottles
     """
 
     def __init__(
@@ -156,14 +160,14 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         y : None
             Not used.
         """
-        self._check_parameters()
+        check_parameters(self.get_params())
         names = getattr(X, "index", None) if hasattr(X, "columns") else None
-        X = _in_range(validate_data(self, X, dtype=np.float64, ensure_min_samples=3))
-        root = self._root_row(names, len(X))
+        X = in_range(validate_data(self, X, dtype=np.float64, ensure_min_samples=3))
+        root = root_row(self.root, names, len(X))
         # The order of the cells does not count from here on.
         cells, firsts, place_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
-        _warn_of_copies(len(X), len(cells))
-        _check_enough(cells, self.n_components)
+        warn_of_copies(len(X), len(cells))
+        check_enough(cells, self.n_components)
         seed = check_random_state(self.random_state)
         chosen = self._chosen(cells, seed)
         with told(type(self).__name__, self.verbose) as tell:
@@ -196,7 +200,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             Features of the new cells.
         """
         check_is_fitted(self)
-        X = _in_range(validate_data(self, X, reset=False, dtype=np.float64))
+        X = in_range(validate_data(self, X, reset=False, dtype=np.float64))
         row_of = {cell.tobytes(): row for row, cell in enumerate(self._cells)}
         known = np.array([row_of.get(cell.tobytes(), -1) for cell in X])
         landmarks = self.embedding_[self.landmarks_]
@@ -215,11 +219,10 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _chosen(self, cells: Array, seed: np.random.RandomState) -> Array:
         """Rows of the cells that are embedded together, by k-means++, which prefers cells far from those it has."""
-        n = len(cells)
-        most = MOST_TOGETHER if self.n_landmarks == "auto" else n if self.n_landmarks is None else self.n_landmarks
-        if n <= most:
-            return np.arange(n)
-        _check_enough(cells[:most], self.n_components)
+        most = MOST_TOGETHER if isinstance(self.n_landmarks, str) else self.n_landmarks or len(cells)
+        if len(cells) <= most:
+            return np.arange(len(cells))
+        check_enough(cells[:most], self.n_components)
         return np.sort(kmeans_plusplus(cells, most, random_state=seed, n_local_trials=1)[1])
 
     def _descent(self, Q: Array, seed: np.random.RandomState, tell: Teller) -> Descent:
@@ -274,20 +277,6 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )
         return int(min(self.n_neighbors, n - 1))
 
-    def _root_row(self, names: Any, n: int) -> int | None:
-        """The row of the root: by its number, or by its name among those of a data frame."""
-        if self.root is None:
-            return None
-        if isinstance(self.root, numbers.Integral) and not isinstance(self.root, bool) and 0 <= self.root < n:
-            return int(self.root)
-        if isinstance(self.root, str) and names is not None and (rows := np.flatnonzero(names == self.root)).size:
-            return int(rows[0])
-        known = "cells have no names: X is no data frame" if names is None else f"cells are called {list(names[:3])} …"
-        raise ValueError(
-            f"root must be a row from 0 to {n - 1}, or the name of a cell; got {self.root!r}, and {known}.\n"
-            "Pass the number of its row."
-        )
-
     def _complain(self, descent: Descent) -> None:
         if not descent.converged:
             gain = 1 - descent.values[-1] / descent.values[-2]
@@ -297,61 +286,3 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _check_parameters(self) -> None:
-        for name, least in (("n_components", 1), ("n_neighbors", 1), ("max_iter", 1)):
-            if not _is_whole(value := getattr(self, name), least):
-                raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
-        if not _is_number(self.tol, 0.0) or self.tol == 0:
-            raise ValueError(f"tol must be a positive number; got {self.tol!r}.")
-        if not _is_number(self.gamma, GAMMAS[0], GAMMAS[1]):
-            raise ValueError(f"gamma must be a number from {GAMMAS[0]:g} to {GAMMAS[1]:g}; got {self.gamma!r}.")
-        if not (self.sigma is None or _is_number(self.sigma, LEAST_SIGMA)):
-            raise ValueError(
-                f"sigma must be a number of at least {LEAST_SIGMA}, or None for equal weights; got {self.sigma!r}."
-            )
-        if self.init not in ("spectral", "random"):
-            raise ValueError(f'init must be "spectral" or "random"; got {self.init!r}.')
-        if not _is_number(self.early_exaggeration, 1.0, 1e3):
-            raise ValueError(f"early_exaggeration must be a number from 1 to 1000; got {self.early_exaggeration!r}.")
-        if not (self.n_landmarks is None or self.n_landmarks == "auto" or _is_whole(self.n_landmarks, 3)):
-            raise ValueError(
-                f'n_landmarks must be "auto", None for all cells, or a whole number from 3; got {self.n_landmarks!r}.'
-            )
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= least
-
-
-def _is_number(value: Any, least: float, most: float = np.finfo(np.float64).max) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and least <= float(value) <= most
-
-
-def _in_range(X: Array) -> Array:
-    """The features, with one kind of zero; an error if their squares are none of float64's."""
-    if (largest := np.max(np.abs(X))) > LARGEST_FEATURE:
-        raise ValueError(
-            f"Squared distances of features of up to {largest:.3g} are beyond the range of float64.\n"
-            "Scale them, for example by sklearn.preprocessing.StandardScaler."
-        )
-    return X + 0.0
-
-
-def _warn_of_copies(n: int, n_different: int) -> None:
-    if n_different < n:
-        warnings.warn(
-            f"{n - n_different} of {n} cells are copies of others, feature by feature. Copies share one point, and "
-            "count once.\nLook whether the features are as they should be.",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _check_enough(cells: Array, n_components: int) -> None:
-    least = max(3, n_components + 1)
-    if len(cells) < least:
-        raise ValueError(
-            f"A map of {n_components} components needs at least {least} different cells; got {len(cells)}.\n"
-            "Take fewer components or more cells; features that are constant do not tell cells apart."
-        )

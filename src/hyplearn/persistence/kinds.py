@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.embedding.poincare_map import LARGEST_FEATURE
+from hyplearn.embedding.map_border import LARGEST_FEATURE
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 from hyplearn.persistence.container import FlawError
