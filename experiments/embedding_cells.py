@@ -3,11 +3,13 @@
 scanpy's packaged blood cells (`pbmc68k_reduced`, 50 principal components, ten types) and simulated lineage
 (`krumsiek11`, eleven genes, five types), and scikit-learn's digits. Every embedding sees all rows and no labels, with
 its defaults and the seed 0; what is cross-validated is the classifier on its two coordinates (five times five folds).
-"softmax" is scikit-learn's, "15-NN" the majority of 15 neighbours, "PoincareLR" PoincareLogisticRegression, each with
-its defaults. For the softmax, flat embeddings are divided by their standard deviation; of the map it sees logarithms at
-the origin, divided in the same way. Neighbours in the map are those by hyperbolic distance. In the row "all features"
-classifiers see what the embeddings were made of. Trustworthiness has ten neighbours, by the distance of the embedding.
-Accuracies are in per cent, ± the standard deviation over the 25 folds; CPU seconds are those of the embedding.
+"softmax" is scikit-learn's with C out of 1, 10 and 100 tuned inside each training fold, "15-NN" the majority of 15
+neighbours, "PoincareLR" PoincareLogisticRegression with its defaults. For the softmax, flat embeddings are divided by
+their standard deviation; of the map it sees logarithms at the origin, divided in the same way. Neighbours in the map
+are those by hyperbolic distance. In the row "all features" classifiers see what the embeddings were made of.
+Trustworthiness has ten neighbours, by the distance of the embedding. Accuracies are in per cent, ± the standard
+deviation over the 25 folds; CPU seconds are those of the embedding, on one thread, kernels compiled. The defaults of
+PoincareMap's sigma and gamma were chosen on these sets, by trustworthiness, without labels.
 
     python experiments/embedding_cells.py  # minutes; writes experiments/results/embedding_cells.{csv,md,json,png,svg}
 """
@@ -30,7 +32,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.manifold import TSNE
 from sklearn.metrics import euclidean_distances
-from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
@@ -40,9 +42,15 @@ from hyplearn.geometry import pairwise_distance
 from hyplearn.plotting.canvas import class_colours, draw_rim
 
 MAP, FEATURES = "PoincareMap", "all features"
+COSTS = (1, 10, 100)
 CLASSIFIERS = ("softmax", "15-NN", "PoincareLR")
 PICTURE = "![The sets in two dimensions, coloured by their labels](embedding_cells.png)"
-VERDICT = """To be written."""
+VERDICT = """With a linear classifier of its own geometry (PoincareLR) the map has 80.0 % of the blood cells against 78.3
+of the best flat embedding with a softmax, and 95.0 % of the digits against 94.7, both within the deviation of a fold;
+on the simulated lineage UMAP is ahead (98.8 against 98.7). A flat softmax does not suit the map (86.7 % of the digits).
+By 15 neighbours the map is the best for the blood cells (82.8 %, more than all their components have), and behind t-SNE
+and UMAP for the digits (97.8 against 98.3). t-SNE is the most trustworthy for the blood cells and the digits. So
+hyperbolic space wins nowhere by much: what it adds here is a centre, and a hierarchy around it, at no loss."""
 MISSING = "umap-learn is not installed: its rows are missing. pip install umap-learn"
 
 
@@ -111,7 +119,7 @@ def accuracies(points, y, method, config):
     """Accuracies of every fold, by classifier."""
     flat = at_origin(points) if method == MAP else points
     tried = {
-        "softmax": (LogisticRegression(max_iter=5000), flat / np.std(flat)),
+        "softmax": (GridSearchCV(LogisticRegression(max_iter=5000), {"C": COSTS}, cv=3), flat / np.std(flat)),
         "15-NN": (HyperbolicNeighbours(15) if method == MAP else KNeighborsClassifier(15), points),
     }
     if method == MAP:

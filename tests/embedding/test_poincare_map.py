@@ -170,6 +170,8 @@ def test_copies_of_a_cell_share_its_point_and_are_told(cells, model):
     zeros = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 3.0], [1.0, 5.0], [4.0, 4.0]])
     with pytest.warns(UserWarning, match="1 of 5 cells are copies"):
         assert distance(*PoincareMap(n_neighbors=2).fit_transform(zeros)[:2]) == 0
+    few = PoincareMap(n_neighbors=2).fit(zeros[[0, 2, 3, 4]])
+    assert np.array_equal(few.transform(zeros[1:2]), few.embedding_[:1])
 
 
 def test_parts_that_were_joined_are_told(cells):

@@ -344,6 +344,28 @@ def test_what_is_no_whole_estimator_is_refused(path):
         hyplearn.save(ExpMap(), path.parent / "folder.hyp")
 
 
+@pytest.mark.parametrize(
+    ("attribute", "change", "problem"),
+    [
+        ("landmarks_", lambda rows: rows * 0, "landmarks_ must be three or more different rows below 60"),
+        ("landmarks_", lambda rows: rows + 1, "landmarks_ must be three or more different rows below 60"),
+        ("landmarks_", lambda rows: rows[:2], r"_cells must be .* of shape \(m, d\)"),
+        (
+            "_cells",
+            lambda cells: cells[::-1],
+            "_cells must be float64 numbers up to 1e\\+150, rows different and in order",
+        ),
+        ("_cells", lambda cells: 1e151 * cells, "_cells must be float64 numbers up to 1e\\+150"),
+        ("embedding_", lambda points: points + 1, "embedding_ must be points inside the ball"),
+    ],
+)
+def test_a_map_that_could_not_place_cells_is_refused(attribute, change, problem):
+    model = PoincareMap(n_neighbors=4, tol=1e-2).fit(ball()[0])
+    setattr(model, attribute, change(getattr(model, attribute)))
+    with pytest.raises(ValueError, match=problem):
+        to_bytes(model)
+
+
 @pytest.fixture(scope="module")
 def svc_bytes():
     X, y = ball()

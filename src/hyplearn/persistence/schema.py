@@ -281,7 +281,7 @@ _SCHEMAS = (
     Schema(
         TreeEmbedding,
         {
-            "embedding_": points("n", "d"),
+            "embedding_": points("n", "k"),
             "labels_": node_labels("n"),
             "parents_": parents("n"),
             **{name: number(above=0.0) for name in ("scale_", "spread_", "worst_distortion_")},
@@ -294,14 +294,14 @@ _SCHEMAS = (
         {
             "n_features_in_": size("n"),
             "curvature_": number(below=0.0),
-            "embedding_": points("n", "d"),
+            "embedding_": points("n", "k"),
             "labels_": none_or(node_labels("n")),
             "stress_": number(),
             "spectral_stress_": number(),
             "n_iter_": whole(),
-            "_points": unit_points("n", "d"),
-            "_hydra.values": real("d"),
-            "_hydra.vectors": units("n", "d"),
+            "_points": unit_points("n", "k"),
+            "_hydra.values": real("k"),
+            "_hydra.vectors": units("n", "k"),
         },
         choices={"loss": choice("absolute", "relative"), "curvature": or_word(PARAMETERS["curvature"], "auto")},
     ),
