@@ -76,7 +76,7 @@ def test_points_at_the_rim_and_in_one_place_have_finite_loss_and_gradient():
 
 
 def test_the_same_bits_for_any_number_of_threads():
-    X, Q = problem()
+    X, Q = problem(230)
     threads = numba.get_num_threads()
     value, gradient = Divergence(Q, 1.0).value_and_gradient(X)
     try:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import euclidean_distances
 
-CONFIG = experiment.Config(sets=("digits",), every=12, folds=2, repeats=1)
+CONFIG = experiment.Config(sets=("digits",), every=18, folds=2, repeats=1)
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,8 @@ from hyplearn.geometry.kernels import gaps
 
 # Parts in which rows are dealt out to threads; sums of parts are added in their order, so threads do not count.
 BLOCKS = 16
+# Points for whose pairs it takes longer to start a thread than to do without.
+FEW = 200
 
 
 class Divergence:
@@ -46,7 +48,7 @@ class Divergence:
         points = np.ascontiguousarray(X.T), 1 / gaps(X, 1.0)
         Z, F, attraction = self._rows(*points)
         slopes = partial(_row_slopes, *points, self.q, self._f, self._kernel, 1 / Z, F, self.gamma, exaggeration)
-        (gradient,) = _over_blocks(slopes)
+        (gradient,) = self._over_blocks(slopes)
         return float(np.mean(exaggeration * attraction - F)), np.ascontiguousarray(gradient.T) / self.n
 
     def normalisers(self, X: Array) -> tuple[Array, Array]:
@@ -56,16 +58,18 @@ class Divergence:
     def _rows(self, coordinates: Array, over_gaps: Array) -> tuple[Array, Array, Array]:
         """Z, F and ``Σ q f`` of every row, whose own pair adds 1 to Z and ``ln q`` to Z F."""
         sums = partial(_row_sums, coordinates, over_gaps, self.q, self.log_q, self.gamma, self._f, self._kernel)
-        Z, ZF, attraction = _over_blocks(sums)
+        Z, ZF, attraction = self._over_blocks(sums)
         log_own = np.log(self.own)
         return 1 + Z, (log_own + ZF) / (1 + Z), self.own * log_own + attraction
 
-
-def _over_blocks(kernel: Callable[[int, int], tuple[Array, ...]]) -> list[Array]:
-    """The sums of what a kernel gives for each block of rows."""
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        parts = list(pool.map(lambda block: kernel(block, BLOCKS), range(BLOCKS)))
-    return [sum(part[1:], part[0]) for part in zip(*parts, strict=True)]
+    def _over_blocks(self, kernel: Callable[[int, int], tuple[Array, ...]]) -> list[Array]:
+        """The sums of what a kernel gives for each block of rows."""
+        if self.n < FEW:
+            parts = [kernel(block, BLOCKS) for block in range(BLOCKS)]
+        else:
+            with ThreadPoolExecutor(get_num_threads()) as pool:
+                parts = list(pool.map(lambda block: kernel(block, BLOCKS), range(BLOCKS)))
+        return [sum(part[1:], part[0]) for part in zip(*parts, strict=True)]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
