@@ -95,9 +95,9 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Notes
     -----
-    n landmarks take about 30 n² bytes, a quarter of a gigabyte for 3,000, and a time that grows with n². Neither the order of the cells nor the scale of
-    the features changes the map, and the number of threads changes no bit of it. Steps are
-    geodesics, which do not leave the ball, and none is taken to where float64 ends, at hyperbolic radius 37.
+    n landmarks take about 30 n² bytes, a quarter of a gigabyte for 3,000, and a time that grows with n². Neither the
+    order of the cells nor the scale of the features changes the map, and the number of threads changes no bit of it.
+    Steps are geodesics, which do not leave the ball, and none is taken to where float64 ends, at hyperbolic radius 36.
 
     References
     ----------
