@@ -56,8 +56,7 @@ def test_a_bar_follows_the_pass_beside_those_of_the_gaps(points, monkeypatch):
     screen = io.StringIO()
     columns = TextColumn("{task.description}|{task.completed}|{task.total}|{task.fields[told]}")
     bars = Bars(columns, console=Console(file=screen, force_terminal=True, width=120))
-    monkeypatch.setattr(progress, "_bars", lambda: bars)
-    monkeypatch.setattr("sys.stderr", type("Terminal", (io.StringIO,), {"isatty": lambda self: True})())
+    monkeypatch.setattr(progress, "watched_bars", lambda: bars)
     PoincareSVC(calibration=None, verbose=1).fit(points)
     reading, problem = bars.tasks
     assert reading.description == f"pass {points.n_passes}"
