@@ -62,6 +62,7 @@ reproduce: install ## the paper's tables and figures, small: ten minutes; into e
 reproduce-full: install ## the same in the paper's sizes: some hours; goes on where it was stopped
 	@for name in $(EXPERIMENTS); do echo "==> $$name"; $(BIN)/python experiments $$name --full || exit 1; done
 	@echo "==> embedding"; $(BIN)/python experiments/embedding.py
+	@echo "==> embedding_cells"; $(BIN)/python experiments/embedding_cells.py
 
 docs: install ## the manual, with every example run: docs/_build/html/index.html
 	@echo "==> sphinx: the manual, with every example run (a minute or two)"

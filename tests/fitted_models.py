@@ -16,6 +16,8 @@ from hyplearn import (
     TangentSpace,
 )
 from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
+from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.geometry import pairwise_distance
 
 NAMES = np.array(["ash", "birch", "cedar"])
 
@@ -51,6 +53,19 @@ def quietly_fitted(estimator, X, y):
         return estimator.fit(X, y)
 
 
+def embedders():
+    """Every class of embedders, fitted to what it takes."""
+    X, _ = ball(20)
+    return [
+        TreeEmbedding().fit("((ash,birch)leafy,cedar)tree;"),
+        TreeEmbedding(3, root=2).fit([-1, 0, 0, 1]),
+        HyperbolicMDS().fit(pairwise_distance(X)),
+        HyperbolicMDS(curvature="auto", refine=False).fit(2.0 * pairwise_distance(X)),
+        PoincareMap(n_neighbors=4, root=3, tol=1e-3).fit(X),
+        PoincareMap(3, sigma=None, n_neighbors=5, n_landmarks=12, random_state=0, tol=1e-2).fit(X),
+    ]
+
+
 @cache
 def fitted():
     """All of them, of three classes and of two, and streams in their middle; made once, to be changed by nobody."""
@@ -67,4 +82,4 @@ def fitted():
                 PoincareSecondOrderPerceptron("origin", a=0.0),
             )
         ]
-    return found
+    return found + embedders()

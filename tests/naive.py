@@ -214,3 +214,20 @@ def softmax_hessian(rows, C, W):
     for x, cost, pi in zip(rows, C, softmax_probabilities(rows, W), strict=True):
         hessian += cost * np.kron(np.diag(pi) - np.outer(pi, pi), np.outer(x, x))
     return hessian
+
+
+def forest_accessibilities(weights):
+    """(I + L)⁻¹ of a full symmetric matrix of weights."""
+    return np.linalg.inv(np.eye(len(weights)) + np.diag(weights.sum(axis=1)) - weights)
+
+
+def row_divergences(Q, D, gamma):
+    """Symmetric Kullback-Leibler divergence of each row of Q and the softmax of -γ D."""
+    P = np.exp(-gamma * D)
+    P /= P.sum(axis=1, keepdims=True)
+    return np.sum((Q - P) * np.log(Q / P), axis=1)
+
+
+def row_attractions(Q, D, gamma):
+    """What of these divergences exaggeration multiplies: Σ q (ln q + γ d)."""
+    return np.sum(Q * (np.log(Q) + gamma * D), axis=1)

@@ -89,9 +89,9 @@ def test_gradient_is_the_slope_of_the_stress(d, relative):
 @pytest.mark.parametrize("relative", [False, True])
 def test_stress_never_rises(noisy, relative):
     descent = descend(Hydra.of(noisy, 2).points, noisy, relative, tol=1e-8, max_iter=60)
-    assert len(descent.stress) > 5
-    assert np.all(np.diff(descent.stress) < 0)
-    assert descent.stress[-1] == pytest.approx(stress_and_gradient(descent.X, noisy, relative)[0])
+    assert len(descent.values) > 5
+    assert np.all(np.diff(descent.values) < 0)
+    assert descent.values[-1] == pytest.approx(stress_and_gradient(descent.X, noisy, relative)[0])
 
 
 def test_refinement_lowers_the_stress_and_says_by_how_much(noisy):

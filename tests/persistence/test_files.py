@@ -26,6 +26,8 @@ from hyplearn import (
     PoincareSVC,
     TangentSpace,
 )
+from hyplearn.embedding import PoincareMap, TreeEmbedding
+from hyplearn.geometry import pairwise_distance
 from hyplearn.persistence import read_metadata
 from hyplearn.persistence.container import DIGEST_BYTES, SCHEMA_VERSION
 from hyplearn.persistence.files import to_bytes
@@ -78,6 +80,7 @@ def assert_same_model(a, b):
 
 def test_every_estimator_comes_back_to_the_bit(models, path):
     X, _ = ball(200, seed=1)
+    rows = {"HyperbolicMDS": pairwise_distance(X[:5], X[:20])}  # it takes distances
     assert {type(model).__name__ for model in models} == set(SCHEMAS)
     for model in models:
         loaded = through_a_file(model, path)
@@ -87,13 +90,14 @@ def test_every_estimator_comes_back_to_the_bit(models, path):
             methods += ["predict_proba", "predict_log_proba"]
         for name in methods:
             if hasattr(model, name):
-                assert_same(getattr(model, name)(X), getattr(loaded, name)(X))
+                given = rows.get(type(model).__name__, X)
+                assert_same(getattr(model, name)(given), getattr(loaded, name)(given))
 
 
 def test_every_public_estimator_has_a_schema():
-    from hyplearn import baselines
+    from hyplearn import baselines, embedding
 
-    public = {name for module in (hyplearn, baselines) for name in module.__all__ if name[0].isupper()}
+    public = {name for module in (hyplearn, baselines, embedding) for name in module.__all__ if name[0].isupper()}
     assert public == set(SCHEMAS)
 
 
@@ -289,6 +293,10 @@ def of_a_function(X, y, weights, c):
         (PoincareSVC(curvature=1.0), "curvature must be"),
         (PoincareSVC(calibration="isotonic"), 'calibration must be one of "cross-fitted"'),
         (PoincareSVC(loss=["hinge"]), "loss must be"),
+        (PoincareMap(sigma=0.0), r"sigma must be a number in \[0.05, inf\), or one of None"),
+        (PoincareMap(random_state=np.random.RandomState(0)), "random_state must be a whole number"),
+        (TreeEmbedding(root=("a", 1)), r"root must be None, a text or a whole number(.|\n)*relabel them"),
+        (TreeEmbedding().fit({("a", 1): None, "b": ("a", 1)}), "labels_ must be a list of texts or whole numbers"),
     ],
 )  # fmt: skip
 def test_what_no_file_can_hold_is_told_before_anything_is_written(estimator, message, path):
@@ -334,6 +342,28 @@ def test_what_is_no_whole_estimator_is_refused(path):
     (path.parent / "folder.hyp").mkdir()
     with pytest.raises(ValueError, match="is not a regular file"):
         hyplearn.save(ExpMap(), path.parent / "folder.hyp")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "change", "problem"),
+    [
+        ("landmarks_", lambda rows: rows * 0, "landmarks_ must be three or more different rows below 60"),
+        ("landmarks_", lambda rows: rows + 1, "landmarks_ must be three or more different rows below 60"),
+        ("landmarks_", lambda rows: rows[:2], r"_cells must be .* of shape \(m, d\)"),
+        (
+            "_cells",
+            lambda cells: cells[::-1],
+            "_cells must be float64 numbers up to 1e\\+150, rows different and in order",
+        ),
+        ("_cells", lambda cells: 1e151 * cells, "_cells must be float64 numbers up to 1e\\+150"),
+        ("embedding_", lambda points: points + 1, "embedding_ must be points inside the ball"),
+    ],
+)
+def test_a_map_that_could_not_place_cells_is_refused(attribute, change, problem):
+    model = PoincareMap(n_neighbors=4, tol=1e-2).fit(ball()[0])
+    setattr(model, attribute, change(getattr(model, attribute)))
+    with pytest.raises(ValueError, match=problem):
+        to_bytes(model)
 
 
 @pytest.fixture(scope="module")

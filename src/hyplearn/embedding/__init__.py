@@ -2,12 +2,14 @@
 
 from hyplearn.embedding.ball_net import BallNet
 from hyplearn.embedding.mds import HyperbolicMDS
+from hyplearn.embedding.poincare_map import PoincareMap
 from hyplearn.embedding.readers import from_ball, from_gensim, from_half_space, from_hyperboloid, from_klein
 from hyplearn.embedding.tree import TreeEmbedding
 
 __all__ = [
     "BallNet",
     "HyperbolicMDS",
+    "PoincareMap",
     "TreeEmbedding",
     "from_ball",
     "from_gensim",

@@ -5,30 +5,19 @@ All of it in the ball of curvature -1. Tangent vectors are in frame coordinates,
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from numba import get_num_threads, njit
 
+from hyplearn.embedding import descent
+from hyplearn.embedding.descent import Descent
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gap_of, gaps, shrink, squared_distance
 
-# Steps that L-BFGS remembers, and how often a step may be halved until it descends.
-MEMORY = 10
-MOST_HALVINGS = 30
-# Sufficient descent after Armijo.
-ARMIJO = 1e-4
 # Parts in which pairs are dealt out to threads.
 BLOCKS = 16
-
-
-class Descent(NamedTuple):
-    """Where a descent ended, the stress after each step, and whether it came to rest."""
-
-    X: Array
-    stress: list[float]
-    converged: bool
 
 
 def normalised(value: float, D: Array, relative: bool) -> float:
@@ -94,60 +83,11 @@ def _error(u2, due):  # type: ignore[no-untyped-def]
 
 
 def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) -> Descent:
-    """L-BFGS on the ball; stops when a step gains less than ``tol`` of the stress.
-
-    Tangent vectors of different points are told by their coordinates in the ball's own frames, an isometric transport.
-    Every step descends.
-    """
-    value, gradient = stress_and_gradient(X, D, relative)
+    """Descend the stress by L-BFGS on the ball; stops when a step gains less than ``tol`` of it."""
     # What a mean distance weighs: the second derivative by a point is about 2 n of them.
     stiffness = 2 * len(X) * (_mean_weight(D) if relative else 1.0)
-    history = [value]
-    steps: list[Array] = []
-    changes: list[Array] = []
-    for _ in range(max_iter):
-        direction = _direction(gradient, steps, changes, stiffness)
-        found = _search(X, D, relative, value, gradient, direction)
-        if found is None:
-            return Descent(X, history, True)
-        X, step, gain, (value, new) = found
-        steps, changes = [*steps[1 - MEMORY :], step], [*changes[1 - MEMORY :], new - gradient]
-        gradient = new
-        history.append(value)
-        if gain <= tol * value or value == 0:
-            return Descent(X, history, True)
-    return Descent(X, history, False)
-
-
-def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffness: float) -> Array:
-    """Minus the inverse Hessian times the gradient, by the recursion of L-BFGS over steps with positive curvature."""
-    pairs = [(s, y, float(np.vdot(s, y))) for s, y in zip(steps, changes, strict=True) if np.vdot(s, y) > 0]
-    q, weights = gradient, []
-    for s, y, product in reversed(pairs):
-        weights.append(float(np.vdot(s, q)) / product)
-        q = q - weights[-1] * y
-    q = q * (pairs[-1][2] / float(np.vdot(pairs[-1][1], pairs[-1][1])) if pairs else 1 / stiffness)
-    for (s, y, product), weight in zip(pairs, reversed(weights), strict=True):
-        q = q + (weight - float(np.vdot(y, q)) / product) * s
-    return -q
-
-
-def _search(
-    X: Array, D: Array, relative: bool, value: float, gradient: Array, direction: Array
-) -> tuple[Array, Array, float, tuple[float, Array]] | None:
-    """The first step of the halved ones that descends enough: new points, the step, its gain, stress and gradient."""
-    slope = float(np.vdot(gradient, direction))
-    # Beyond the radius of curvature no quadratic model holds.
-    longest = float(np.max(np.linalg.norm(direction, axis=1)))
-    if longest > 1:
-        direction, slope = direction / longest, slope / longest
-    for _ in range(MOST_HALVINGS):
-        moved = exp_map(direction * gaps(X, 1.0)[:, None] / 2, X)
-        new = stress_and_gradient(moved, D, relative)
-        if new[0] <= value + ARMIJO * slope and new[0] < value:
-            return moved, direction, value - new[0], new
-        direction, slope = direction / 2, slope / 2
-    return None
+    objective = partial(stress_and_gradient, D=D, relative=relative)
+    return descent.descend(X, objective, stiffness=stiffness, tol=tol, max_iter=max_iter)
 
 
 def _mean_weight(D: Array) -> float:

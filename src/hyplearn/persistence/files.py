@@ -211,12 +211,16 @@ def _taken_apart(state: Attributes) -> Attributes:
     for name, value in state.items():
         if name not in COMPOSED:
             parts[name] = value
-        elif isinstance(value, dict):
-            parts |= {f"{name}.{key}": part for key, part in value.items()}
+        elif isinstance(value, dict) or hasattr(value, "_asdict"):
+            parts |= {f"{name}.{key}": part for key, part in _as_dict(value).items()}
         elif value:
             for field in dataclasses.fields(COMPOSED[name]):
                 parts[f"{name}.{field.name}"] = np.stack([np.asarray(getattr(item, field.name)) for item in value])
     return parts
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else value._asdict()
 
 
 def _put_together(schema: Schema, parts: Attributes) -> Attributes:
@@ -225,7 +229,7 @@ def _put_together(schema: Schema, parts: Attributes) -> Attributes:
     for name, made_of in COMPOSED.items():
         own = {key.partition(".")[2]: value for key, value in parts.items() if key.startswith(f"{name}.")}
         if own:
-            state[name] = own if made_of is dict else _items(made_of, own)
+            state[name] = made_of(**own) if made_of is dict or hasattr(made_of, "_fields") else _items(made_of, own)
         elif name == "_descents" and "_descents.w" in schema.fitted and state:
             state[name] = []  # a fit, with no stream behind it
     return state

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hyplearn.embedding.map_border import LARGEST_FEATURE
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 from hyplearn.persistence.container import FlawError
@@ -76,6 +77,11 @@ def real(*shape: str | int) -> Kind:
     return _array("finite float64 numbers", "f8", shape, lambda a, sizes: np.all(np.isfinite(a)))
 
 
+def units(*shape: str | int) -> Kind:
+    """Numbers from -1 to 1, as unit vectors have them."""
+    return _array("float64 numbers from -1 to 1", "f8", shape, lambda a, sizes: np.all(np.abs(a) <= 1))
+
+
 def proof(*shape: str | int) -> Kind:
     """Float64 numbers that may be unknown (NaN) or without bound."""
     return _array("float64 numbers", "f8", shape)
@@ -91,6 +97,20 @@ def count(*shape: str | int) -> Kind:
     return _array("whole numbers from 0", "i4 i8", shape, lambda a, sizes: np.all((a >= 0) & (a < LARGEST_WHOLE)))
 
 
+def features(*shape: str | int) -> Kind:
+    """Numbers whose squares are numbers too, in different rows that are in order, as np.unique has them."""
+
+    def right(a: Array, sizes: Sizes) -> bool:
+        return bool(np.all(np.abs(a) <= LARGEST_FEATURE)) and np.array_equal(a, np.unique(a, axis=0))
+
+    return _array(f"float64 numbers up to {LARGEST_FEATURE:g}, rows different and in order,", "f8", shape, right)
+
+
+def parents(*shape: str | int) -> Kind:
+    """Rows of parents; -1 for a root."""
+    return _array("whole numbers from -1", "i8", shape, lambda a, sizes: np.all((a >= -1) & (a < len(a))))
+
+
 def weights(*shape: str | int) -> Kind:
     """Sums of weights, which need not be whole."""
     return _array("numbers from 0", "f8", shape, lambda a, sizes: np.all((a >= 0) & (a < LARGEST_WHOLE)))
@@ -103,12 +123,18 @@ def truth(*shape: str | int) -> Kind:
 
 def points(*shape: str | int) -> Kind:
     """Points inside the ball of the estimator's curvature."""
+    what = "points inside the ball, float32 or float64,"
+    return _array(what, "f4 f8", shape, lambda a, sizes: _are_inside(a, sizes.c))
 
-    def inside(a: Array, sizes: Sizes) -> bool:
-        rows = np.ascontiguousarray(a.reshape(-1, a.shape[-1]))
-        return bool(np.all(gaps(rows, sizes.c) > 0))  # NaN and infinity have no positive gap
 
-    return _array("points inside the ball, float32 or float64,", "f4 f8", shape, inside)
+def unit_points(*shape: str | int) -> Kind:
+    """Points inside the unit ball, whatever the estimator's curvature."""
+    return _array("points inside the unit ball, float64,", "f8", shape, lambda a, sizes: _are_inside(a, 1.0))
+
+
+def _are_inside(a: Array, c: float) -> bool:
+    rows = np.ascontiguousarray(a.reshape(-1, a.shape[-1]))
+    return bool(np.all(gaps(rows, c) > 0))  # NaN and infinity have no positive gap
 
 
 def word(*allowed: str) -> Kind:
@@ -148,6 +174,26 @@ def labels(symbol: str) -> Kind:
     return Kind(f"two or more labels, all different and in order, floats being whole, of shape ({symbol},)", holds)
 
 
+def node_labels(symbol: str) -> Kind:
+    """A list of texts and whole numbers: names of nodes."""
+
+    def holds(value: Any, sizes: Sizes) -> bool:
+        plain = type(value) is list and all(type(item) in (str, int) for item in value)
+        return plain and sizes.fit((len(value),), (symbol,))
+
+    return Kind(f"a list of texts or whole numbers of length {symbol}", holds)
+
+
+def none_or(kind: Kind) -> Kind:
+    """None, or what the kind is."""
+    return Kind(f"None, or {kind.words}", lambda value, sizes: value is None or kind.holds(value, sizes))
+
+
+def whole() -> Kind:
+    """A whole number from 0."""
+    return Kind("a whole number from 0", lambda value, sizes: type(value) is int and 0 <= value < LARGEST_WHOLE)
+
+
 def size(symbol: str) -> Kind:
     """A whole number from 1 that a symbol stands for."""
 
@@ -157,7 +203,8 @@ def size(symbol: str) -> Kind:
     return Kind(f"the whole number {symbol} from 1", holds)
 
 
-def number(*, above: float = -np.inf) -> Kind:
+def number(*, above: float = -np.inf, below: float = np.inf) -> Kind:
     """A finite float."""
     least = "" if above == -np.inf else f" above {above:g}"
-    return Kind(f"a finite float{least}", lambda value, sizes: type(value) is float and above < value < np.inf)
+    most = "" if below == np.inf else f" below {below:g}"
+    return Kind(f"a finite float{least}{most}", lambda value, sizes: type(value) is float and above < value < below)

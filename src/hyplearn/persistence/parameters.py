@@ -57,6 +57,23 @@ def truth() -> Parameter:
     )
 
 
+def or_word(parameter: Parameter, *words: str | None) -> Parameter:
+    """What the parameter is, or one of a few words."""
+    others = choice(*words)
+    return Parameter(
+        f"{parameter.words}, or {others.words}", lambda value: others.holds(value) or parameter.holds(value)
+    )
+
+
+def label() -> Parameter:
+    """The name of a node or a cell, or its row."""
+    return Parameter(
+        "None, a text or a whole number",
+        lambda value: value is None or isinstance(value, str) or _is_whole(value),
+        "A file holds names of nodes that are texts or whole numbers: relabel them, and save again.",
+    )
+
+
 def _plain_numbers(value: Any, *dimensions: int) -> np.ndarray[Any, Any] | None:
     """Numbers as float64, from an array or from lists and tuples of numbers; None for anything else."""
     if isinstance(value, (list, tuple)) and _are_numbers(value, max(dimensions)):
@@ -139,6 +156,18 @@ PARAMETERS = {
     "fit_intercept": truth(),
     "drop_intercept": truth(),
     "verbose": truth(),
+    "refine": truth(),
+    "n_components": whole(1),
+    "n_neighbors": whole(1),
+    "sigma": or_word(number(above=0.05, closed=True), None),
+    "gamma": number(above=1e-3, below=1e3, closed=True),
+    "init": choice("spectral", "random"),
+    "early_exaggeration": number(above=1.0, below=1e3, closed=True),
+    "n_landmarks": or_word(whole(3), "auto", None),
+    "root": label(),
+    "layout": choice("sarkar", "wedges"),
+    "spread": or_word(number(above=0.0), "auto"),
+    "scale": or_word(number(above=0.0), "auto"),
     "curvature": CURVATURE._replace(holds=lambda value: CURVATURE.holds(value) and value > -np.inf),
 }
 

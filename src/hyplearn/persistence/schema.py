@@ -4,6 +4,7 @@ A table serves all: saving refuses what does not fit it, loading refuses what do
 held to it by a test.
 """
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC
+from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.embedding.hydra import Hydra
 from hyplearn.estimators import (
     ExpMap,
     PoincareLogisticRegression,
@@ -25,20 +28,27 @@ from hyplearn.persistence.kinds import (
     Kind,
     Sizes,
     count,
+    features,
     labels,
     names,
+    node_labels,
+    none_or,
     number,
+    parents,
     points,
     positive,
     proof,
     real,
     size,
     truth,
+    unit_points,
+    units,
     weights,
+    whole,
     word,
     words,
 )
-from hyplearn.persistence.parameters import PARAMETERS, Parameter, check_parameters, choice
+from hyplearn.persistence.parameters import PARAMETERS, Parameter, check_parameters, choice, or_word
 from hyplearn.solvers.perceptron import Perceptron
 from hyplearn.solvers.sgd import Descent
 
@@ -50,6 +60,7 @@ COMPOSED: dict[str, type[Any]] = {
     "_perceptrons": Perceptron,
     "mistake_bounds_": dict,
     "_sklearn_output_config": dict,
+    "_hydra": Hydra,
 }
 # What a header tells in plain JSON beside the arrays, so that a proof can be read without a reader.
 CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "converged_", "mistake_bound_", "margin_")
@@ -77,7 +88,7 @@ class Schema:
     def check(self, parameters: dict[str, Any], attributes: Attributes) -> None:
         """Refuse anything that no fit, nor a new estimator, can have."""
         check_parameters(parameters, self.parameters)
-        sizes = Sizes(-float(parameters["curvature"]), {})
+        sizes = Sizes(_absolute_curvature(parameters, attributes), {})
         kinds = {**self.fitted, **self.settings}
         if unknown := sorted(set(attributes) - set(kinds)):
             raise FlawError(
@@ -95,6 +106,12 @@ class Schema:
         if is_fitted:
             for check in self.checks:
                 check(attributes)
+
+
+def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> float:
+    """That of the ball in which the attributes lie: the one that was found, or given, or 1."""
+    found = attributes.get("curvature_", parameters.get("curvature", -1.0))
+    return -float(found) if isinstance(found, numbers.Real) else 1.0
 
 
 def _all_or_none(*group: str) -> Callable[[Attributes], None]:
@@ -198,6 +215,12 @@ def _one_centre(attributes: Attributes) -> None:
         raise FlawError("reference_ must hold one centre, repeated")
 
 
+def _landmarks_are_rows(attributes: Attributes) -> None:
+    rows, n = attributes["landmarks_"], len(attributes["embedding_"])
+    if len(rows) < 3 or np.any(rows >= n) or len(np.unique(rows)) < len(rows):
+        raise FlawError(f"landmarks_ must be three or more different rows below {n}")
+
+
 _SCHEMAS = (
     Schema(
         PoincareSVC,
@@ -255,5 +278,45 @@ _SCHEMAS = (
     ),
     Schema(TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
     Schema(ExpMap, _FEATURES, settings=_OUTPUT),
+    Schema(
+        TreeEmbedding,
+        {
+            "embedding_": points("n", "k"),
+            "labels_": node_labels("n"),
+            "parents_": parents("n"),
+            **{name: number(above=0.0) for name in ("scale_", "spread_", "worst_distortion_")},
+            "average_distortion_": number(),
+            "n_pairs_": whole(),
+        },
+    ),
+    Schema(
+        HyperbolicMDS,
+        {
+            "n_features_in_": size("n"),
+            "curvature_": number(below=0.0),
+            "embedding_": points("n", "k"),
+            "labels_": none_or(node_labels("n")),
+            "stress_": number(),
+            "spectral_stress_": number(),
+            "n_iter_": whole(),
+            "_points": unit_points("n", "k"),
+            "_hydra.values": real("k"),
+            "_hydra.vectors": units("n", "k"),
+        },
+        choices={"loss": choice("absolute", "relative"), "curvature": or_word(PARAMETERS["curvature"], "auto")},
+    ),
+    Schema(
+        PoincareMap,
+        {
+            **_FEATURES,
+            "embedding_": points("n", "k"),
+            "landmarks_": count("m"),
+            "_cells": features("m", "d"),
+            "loss_": number(),
+            "n_iter_": whole(),
+        },
+        (_landmarks_are_rows,),
+        settings=_OUTPUT,
+    ),
 )
 SCHEMAS = {schema.cls.__name__: schema for schema in _SCHEMAS}

@@ -1,6 +1,7 @@
-"""Cells in AnnData objects: ``tl`` classifies them, ``pl`` draws them, as in scanpy.
+"""Cells in AnnData objects: ``tl`` maps and classifies them, ``pl`` draws them, as in scanpy.
 
 >>> import hyplearn.single_cell as hs
+>>> hs.tl.poincare_map(adata, use_rep="X_pca")  # doctest: +SKIP
 >>> hs.tl.classify(adata, "cell_type")  # doctest: +SKIP
 >>> hs.pl.disk(adata, color="cell_type_predicted", boundaries=True)  # doctest: +SKIP
 """

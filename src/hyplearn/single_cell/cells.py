@@ -38,12 +38,22 @@ def check_adata(adata: Any) -> Any:
 
 def cell_points(adata: Any, basis: str) -> Array:
     """The points of all cells, from ``obsm[basis]`` or ``obsm["X_" + basis]``."""
-    key = basis if basis in adata.obsm else f"X_{basis}"
+    return _rows_of_obsm(adata, basis, "Pass basis=, the key of an embedding in the Poincaré ball.")
+
+
+def cell_features(adata: Any, use_rep: str) -> Array:
+    """The features of all cells: from ``obsm``, or with "X" the matrix itself, dense."""
+    if use_rep != "X":
+        return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass use_rep=, one of these.")
+    if adata.X is None:
+        raise ValueError("The AnnData object has no X.\nPass use_rep=, a key of obsm.")
+    return np.asarray(adata.X.toarray() if hasattr(adata.X, "toarray") else adata.X)
+
+
+def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
+    key = name if name in adata.obsm else f"X_{name}"
     if key not in adata.obsm:
-        raise KeyError(
-            f"obsm has no {basis!r}; it holds {_listed(adata.obsm)}.\n"
-            "Pass basis=, the key of an embedding in the Poincaré ball."
-        )
+        raise KeyError(f"obsm has no {name!r}; it holds {_listed(adata.obsm)}.\n{advice}")
     X = np.asarray(adata.obsm[key])
     if X.ndim != 2 or X.dtype.kind not in "fiu":
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Tools: cell types predicted from an embedding in the Poincaré ball, and carried from one data set to another."""
+"""Tools: cells brought into the Poincaré ball, their types predicted there, and carried to another data set."""
 
 from typing import Any
 
@@ -10,7 +10,10 @@ from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
 from hyplearn.single_cell.cells import Cells, cell_points, check_adata, class_labels, labelled_cells
+from hyplearn.single_cell.poincare_map import poincare_map
 from hyplearn.single_cell.stored import model_bytes
+
+__all__ = ["classify", "poincare_map", "transfer"]
 
 
 def classify(

@@ -1,0 +1,99 @@
+"""Descents on the ball: L-BFGS along geodesics, for any function of points and its gradient.
+
+All of it in the ball of curvature -1. Tangent vectors are in frame coordinates, whose lengths are hyperbolic.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from hyplearn.geometry import exp_map
+from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.kernels import gaps
+
+# Steps that L-BFGS remembers, and how often a step may be halved until it descends.
+MEMORY = 10
+MOST_HALVINGS = 30
+# Sufficient descent after Armijo.
+ARMIJO = 1e-4
+# Points with a smaller gap to the rim are where floats end: who comes there may have been on the way to farther.
+SMALLEST_GAP = 4 * np.finfo(np.float64).eps
+
+# Value and gradient at points.
+Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
+# Receives the number of a step, the value after it and what it gained.
+StepReport: TypeAlias = Callable[[int, float, float], None]
+
+
+class Descent(NamedTuple):
+    """Where a descent ended, the value after each step, and whether it came to rest."""
+
+    X: Array
+    values: list[float]
+    converged: bool
+
+
+def descend(
+    X: Array,
+    objective: Objective,
+    *,
+    stiffness: float,
+    tol: float,
+    max_iter: int,
+    report: StepReport = lambda step, value, gain: None,
+) -> Descent:
+    """L-BFGS on the ball; stops when a step gains less than ``tol`` of the value.
+
+    Tangent vectors of different points are told by their coordinates in the ball's own frames, an isometric transport.
+    Every step descends. ``stiffness`` is about the second derivative by one point, for the length of the first step.
+    """
+    value, gradient = objective(X)
+    history = [value]
+    steps: list[Array] = []
+    changes: list[Array] = []
+    for step in range(1, max_iter + 1):
+        direction = _direction(gradient, steps, changes, stiffness)
+        found = _search(X, objective, value, gradient, direction)
+        if found is None:
+            return Descent(X, history, True)
+        X, moved, gain, (value, new) = found
+        steps, changes = [*steps[1 - MEMORY :], moved], [*changes[1 - MEMORY :], new - gradient]
+        gradient = new
+        history.append(value)
+        report(step, value, gain)
+        if gain <= tol * value or value == 0:
+            return Descent(X, history, True)
+    return Descent(X, history, False)
+
+
+def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffness: float) -> Array:
+    """Minus the inverse Hessian times the gradient, by the recursion of L-BFGS over steps with positive curvature."""
+    pairs = [(s, y, float(np.vdot(s, y))) for s, y in zip(steps, changes, strict=True) if np.vdot(s, y) > 0]
+    q, weights = gradient, []
+    for s, y, product in reversed(pairs):
+        weights.append(float(np.vdot(s, q)) / product)
+        q = q - weights[-1] * y
+    q = q * (pairs[-1][2] / float(np.vdot(pairs[-1][1], pairs[-1][1])) if pairs else 1 / stiffness)
+    for (s, y, product), weight in zip(pairs, reversed(weights), strict=True):
+        q = q + (weight - float(np.vdot(y, q)) / product) * s
+    return -q
+
+
+def _search(
+    X: Array, objective: Objective, value: float, gradient: Array, direction: Array
+) -> tuple[Array, Array, float, tuple[float, Array]] | None:
+    """The first step of the halved ones that descends enough: new points, the step, its gain, value and gradient."""
+    slope = float(np.vdot(gradient, direction))
+    # Beyond the radius of curvature no quadratic model holds.
+    longest = float(np.max(np.linalg.norm(direction, axis=1)))
+    if longest > 1:
+        direction, slope = direction / longest, slope / longest
+    for _ in range(MOST_HALVINGS):
+        moved = exp_map(direction * gaps(X, 1.0)[:, None] / 2, X)
+        if np.min(gaps(moved, 1.0)) > SMALLEST_GAP:
+            new = objective(moved)
+            if new[0] <= value + ARMIJO * slope and new[0] < value:
+                return moved, direction, value - new[0], new
+        direction, slope = direction / 2, slope / 2
+    return None

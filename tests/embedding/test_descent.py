@@ -1,0 +1,49 @@
+"""Descents on the ball."""
+
+import numpy as np
+
+from balls import cloud
+from hyplearn.embedding.descent import SMALLEST_GAP, descend
+from hyplearn.geometry import distance, frechet_mean, gap, log_map
+
+ORIGIN = np.zeros(2)
+
+
+def test_the_mean_of_points_is_found():
+    points = cloud(np.random.default_rng(0), 20, 2, 1.0, 0.01)
+
+    def half_squares(X):
+        frame = 2 / gap(X)[:, None] * log_map(points, X[0])
+        return float(np.sum(distance(points, X[0]) ** 2)) / 2, -frame.sum(axis=0, keepdims=True)
+
+    told = []
+    found = descend(
+        points[:1],
+        half_squares,
+        stiffness=20.0,
+        tol=1e-14,
+        max_iter=100,
+        report=lambda step, value, gain: told.append((step, value, gain)),
+    )
+    assert found.converged
+    assert distance(found.X[0], frechet_mean(points)) < 1e-6
+    assert [step for step, _, _ in told] == list(range(1, len(found.values)))
+    np.testing.assert_allclose([gain for _, _, gain in told], -np.diff(found.values))
+
+
+def outwards(X):
+    """A function that has no least value: the farther from the origin, the less."""
+    return float(np.sum(100 - distance(X, ORIGIN))), -X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def test_who_is_drawn_outwards_stays_where_floats_are_exact():
+    found = descend(np.array([[0.1, 0.2]]), outwards, stiffness=1.0, tol=1e-9, max_iter=200)
+    assert found.converged  # no step is left
+    assert gap(found.X).min() > SMALLEST_GAP
+    assert distance(found.X, ORIGIN).max() > 30
+
+
+def test_a_descent_that_is_cut_short_says_so():
+    found = descend(np.array([[0.1, 0.2]]), outwards, stiffness=1.0, tol=1e-9, max_iter=3)
+    assert not found.converged
+    assert len(found.values) == 4

@@ -1,0 +1,114 @@
+"""Cells brought into the ball: what is written, what survives files, what is refused."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hyplearn.embedding import PoincareMap
+from hyplearn.geometry import gap
+
+anndata = pytest.importorskip("anndata")
+
+import hyplearn.single_cell as hs  # noqa: E402
+
+QUICK = {"n_neighbors": 5, "tol": 1e-3}
+X = np.random.default_rng(0).standard_normal((40, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def cells():
+    made = anndata.AnnData(X[:, :2].copy(), obsm={"X_pca": X.copy()})
+    made.obs_names = [f"cell{k}" for k in range(40)]
+    return made
+
+
+def test_points_are_those_of_the_map_and_parameters_stand_beside_them(cells):
+    assert hs.tl.poincare_map(cells, root="cell7", **QUICK) is None
+    model = PoincareMap(n_neighbors=5, tol=1e-3, root=7, random_state=0).fit(X)
+    assert np.array_equal(cells.obsm["X_poincare"], model.embedding_)
+    assert np.all(cells.obsm["X_poincare"][7] == 0)
+    about = cells.uns["poincare_map"]
+    assert (about["loss"], about["n_iter"]) == (model.loss_, model.n_iter_)
+    assert about["params"]["root"] == "cell7"
+    assert about["params"]["use_rep"] == "X_pca"
+    assert about["params"]["n_neighbors"] == 5
+    assert about["params"]["tol"] == 1e-3
+
+
+@pytest.mark.parametrize("form", ["h5ad", "zarr"])
+@pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
+def test_everything_written_comes_back_from_files(cells, tmp_path, form):
+    hs.tl.poincare_map(cells, sigma=None, **QUICK)
+    getattr(cells, f"write_{form}")(tmp_path / f"cells.{form}")
+    back = getattr(anndata, f"read_{form}")(tmp_path / f"cells.{form}")
+    assert np.array_equal(back.obsm["X_poincare"], cells.obsm["X_poincare"])
+    assert back.uns["poincare_map"] == cells.uns["poincare_map"]
+    assert "sigma" not in back.uns["poincare_map"]["params"]  # None: HDF5 has no word for it
+
+
+def test_a_map_is_classified_and_drawn_by_what_follows(cells):
+    hs.tl.poincare_map(cells, **QUICK)
+    cells.obs["kind"] = np.where(X[:, 0] > 0, "up", "down")
+    hs.tl.classify(cells, "kind")
+    assert np.mean(cells.obs["kind_predicted"] == cells.obs["kind"]) > 0.7
+
+
+def test_another_key_leaves_the_first_map_as_it_was(cells):
+    hs.tl.poincare_map(cells, **QUICK)
+    first = cells.obsm["X_poincare"].copy()
+    copied = hs.tl.poincare_map(cells, n_components=3, key_added="X_ball", copy=True, **QUICK)
+    assert copied.obsm["X_ball"].shape == (40, 3)
+    assert copied.uns["X_ball"]["params"]["n_components"] == 3
+    assert "X_ball" not in cells.obsm
+    assert np.array_equal(copied.obsm["X_poincare"], first)
+    assert copied.uns["poincare_map"]["params"]["n_components"] == 2
+
+
+def test_the_matrix_itself_may_be_sparse(cells):
+    hs.tl.poincare_map(cells, use_rep="X", **QUICK)
+    dense = cells.obsm["X_poincare"].copy()
+    cells.X = sparse.csr_matrix(cells.X)
+    hs.tl.poincare_map(cells, use_rep="X", root=3, **QUICK)
+    assert gap(cells.obsm["X_poincare"]).min() > 0
+    assert not np.array_equal(cells.obsm["X_poincare"], dense)
+    hs.tl.poincare_map(cells, use_rep="X", **QUICK)
+    assert np.array_equal(cells.obsm["X_poincare"], dense)
+
+
+def spoilt(cells):
+    cells.obsm["X_pca"][3, 1] = np.nan
+
+
+def without_components(cells):
+    del cells.obsm["X_pca"]
+
+
+def without_matrix(cells):
+    cells.X = None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "arguments", "message"),
+    [
+        (without_components, {}, "obsm has no 'X_pca'; it holds nothing.*scanpy.pp.pca"),
+        (None, {"use_rep": "X_scvi"}, "obsm has no 'X_scvi'; it holds 'X_pca'"),
+        (without_matrix, {"use_rep": "X"}, "has no X"),
+        (spoilt, {}, "contains NaN"),
+        (None, {"root": "stem"}, "There is no cell 'stem' among 40; the first are .*'cell0', 'cell1'"),
+        (None, {"root": 40}, "There is no cell 40 among 40"),
+    ],
+)
+def test_bad_input_is_one_clear_error_and_nothing_is_written(cells, spoil, arguments, message):
+    if spoil:
+        spoil(cells)
+    before = set(cells.obsm), set(cells.uns)
+    with pytest.raises((ValueError, KeyError), match=message):
+        hs.tl.poincare_map(cells, **{**QUICK, **arguments})
+    assert (set(cells.obsm), set(cells.uns)) == before
+
+
+def test_what_is_no_anndata_is_named():
+    with pytest.raises(TypeError, match="must be an AnnData object; got ndarray"):
+        hs.tl.poincare_map(X)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'perplexity'"):
+        hs.tl.poincare_map(anndata.AnnData(X), use_rep="X", perplexity=30)
