@@ -99,8 +99,8 @@ def test_the_order_of_cells_and_their_scale_do_not_count(cells, model):
 def test_rotated_features_and_constant_ones_give_the_same_map(cells, model):
     X = cells[0]
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
-    turned = PoincareMap(n_neighbors=6, tol=1e-8, max_iter=2000).fit(X @ turn)
-    due = PoincareMap(n_neighbors=6, tol=1e-8, max_iter=2000).fit(X)
+    turned = PoincareMap(n_neighbors=6, tol=1e-6, max_iter=2000).fit(X @ turn)
+    due = PoincareMap(n_neighbors=6, tol=1e-6, max_iter=2000).fit(X)
     assert turned.loss_ == pytest.approx(due.loss_, rel=1e-4)
     np.testing.assert_allclose(pairwise_distance(turned.embedding_), pairwise_distance(due.embedding_), atol=0.05)
     wider = PoincareMap(n_neighbors=6, root=0).fit(np.column_stack([X, np.full(len(X), 3.0)]))
@@ -189,10 +189,10 @@ def test_more_neighbours_than_cells_are_told_and_all_are_taken(cells):
 
 
 @pytest.mark.filterwarnings("ignore:The loss still falls")
-@pytest.mark.parametrize("sigma", [0.5, 1.0, None])
+@pytest.mark.parametrize("sigma", [0.5, None])
 def test_a_long_line_stays_inside_the_ball(sigma):
     """Its ends are as far along the graph as cells can be."""
-    line = np.column_stack([np.arange(300.0), np.zeros(300)])
+    line = np.column_stack([np.arange(200.0), np.zeros(200)])
     model = PoincareMap(n_neighbors=2, sigma=sigma, gamma=0.2, max_iter=100, tol=1e-3).fit(line)
     assert np.all(np.isfinite(model.embedding_))
     assert gap(model.embedding_).min() > 0
@@ -201,7 +201,7 @@ def test_a_long_line_stays_inside_the_ball(sigma):
 
 
 @pytest.mark.filterwarnings("ignore:The loss still falls")
-@pytest.mark.parametrize("d", [1, 3, 5])
+@pytest.mark.parametrize("d", [1, 4])
 def test_other_dimensions(cells, d):
     model = PoincareMap(d, n_neighbors=6, max_iter=40, tol=1e-3).fit(cells[0])
     assert model.embedding_.shape == (120, d)
