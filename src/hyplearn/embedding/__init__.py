@@ -1,4 +1,4 @@
-"""From raw data into the ball: trees, distances and graphs, images, the embeddings of other tools."""
+"""From raw data into the ball: trees, distances and graphs, cells, images, the embeddings of other tools."""
 
 from hyplearn.embedding.ball_net import BallNet
 from hyplearn.embedding.mds import HyperbolicMDS
