@@ -6,6 +6,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import hyplearn
 from fitted_models import NAMES, ball
+from hyplearn.estimators import streaming
+from hyplearn.estimators.names import classifier_named
 
 X, codes = ball(60)
 
@@ -127,3 +129,38 @@ def test_inspect_tells_what_the_file_holds(run, as_json, model_file, model):
 
 def test_inspect_refuses_other_files(run, points):
     assert "is no model that can be used" in run("inspect", points, code=1).stderr
+
+
+@pytest.mark.parametrize("name", ["softmax", "svc", "perceptron"])
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "h5ad"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_is_read_in_blocks_gives_the_model_of_memory(as_json, run, tmp_path, monkeypatch, cells, name, suffix):
+    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
+    X, codes = ball(60)
+    path = tmp_path / f"cells.{suffix}"
+    if suffix == "npz":
+        np.savez(path, X=X, y=NAMES[codes])
+    elif suffix == "parquet":
+        frame = pytest.importorskip("pandas").DataFrame(X, columns=["a", "b"]).assign(kind=NAMES[codes])
+        frame.to_parquet(path)
+    else:
+        anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")
+        obs = pd.DataFrame({"kind": pd.Categorical(NAMES[codes])}, index=[f"cell{k}" for k in range(60)])
+        anndata.AnnData(np.ones((60, 1)), obs=obs, obsm={"X_poincare": X}).write_h5ad(path)
+    label = () if suffix == "npz" else ("--label", "kind")
+    told = as_json("fit", path, *label, "--model", name, "--stream", "-o", "m.hyp")
+    assert told["cross_validation"] is None
+    assert told["data"] | {"path": ""} == {"path": "", "n_points": 60, "n_coordinates": 2, "n_without_label": 0}
+    options = {"shuffle": False} if name == "perceptron" else {}
+    expected = classifier_named(name, **options).fit(X, NAMES[codes])
+    found = hyplearn.load(tmp_path / "m.hyp")
+    assert np.allclose(found.coef_, expected.coef_, rtol=1e-8, atol=1e-10)
+    assert found.verbose == 0
+    run("predict", "m.hyp", path, *label, "--stream", "-o", "p.npy")
+    assert np.array_equal(np.load(tmp_path / "p.npy"), expected.predict(X))
+
+
+def test_a_stream_of_predictions_needs_a_file(run, model_file, points, tmp_path):
+    np.save(tmp_path / "x.npy", ball(60)[0])
+    assert "name it by --output" in run("predict", model_file, "x.npy", "--stream", code=2).stderr
+    assert "none of .npy, .parquet" in run("predict", model_file, "x.npy", "--stream", "-o", "p.csv", code=2).stderr

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from hyplearn.cli import datasets, demo, evaluate, explore, fit, inspect, plot, predict, reproduce
+from hyplearn.cli import datasets, demo, embed, evaluate, explore, fit, inspect, plot, predict, reproduce
 from hyplearn.cli.command import add
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ def _options(
     pass
 
 
-for module in (fit, predict, evaluate, plot, explore, inspect, demo, reproduce):
+for module in (embed, fit, predict, evaluate, plot, explore, inspect, demo, reproduce):
     add(app, module.run, module.NAME, module.EXAMPLES)
 
 sets = typer.Typer(help="Data sets to begin with.", no_args_is_help=True)

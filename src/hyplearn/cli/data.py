@@ -8,6 +8,8 @@ import typer
 
 from hyplearn.datasets import load_points
 from hyplearn.geometry.arrays import Array
+from hyplearn.rows.opening import open_points
+from hyplearn.rows.points import PointSource
 from hyplearn.single_cell.cells import class_labels, read_cells
 
 DATA = Annotated[Path, typer.Argument(help="Points, one per row: .npz, .npy, .csv, .tsv, .parquet or .h5ad.")]
@@ -19,6 +21,9 @@ POINTS = Annotated[
     typer.Option("--points", help="Array (npz), columns with commas between (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) that `hyplearn fit` has written.")]
+STREAM = Annotated[
+    bool, typer.Option("--stream", help="Read in blocks what is larger than memory: npy, npz, parquet, h5ad, folders.")
+]
 DEFAULT_BASIS = "X_poincare"
 
 
@@ -44,9 +49,19 @@ def read_points(path: Path, points: str | None, label: str | None) -> Data:
         cells = read_cells(path, label, points or DEFAULT_BASIS)
         known = cells.labels is not None and cells.known.all()
         return Data(path, cells.X, class_labels(cells.labels) if known else None, cells.names)  # type: ignore[arg-type]
-    named = points.split(",") if points and "," in points else points
-    X, y = load_points(path, points=named, label=label)
+    X, y = load_points(path, points=_names(points), label=label)
     return Data(path, X, y, None)
+
+
+def opened(path: Path, points: str | None, label: str | None) -> PointSource:
+    """The points of a file, read in blocks."""
+    if path.suffix.lower() == ".h5ad":
+        return open_points(path, basis=points or DEFAULT_BASIS, label=label)
+    return open_points(path, points=_names(points), label=label)
+
+
+def _names(points: str | None) -> str | list[str] | None:
+    return points.split(",") if points and "," in points else points
 
 
 def read_labelled(path: Path, points: str | None, label: str | None) -> Data:

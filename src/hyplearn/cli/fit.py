@@ -1,22 +1,26 @@
 """``hyplearn fit``: a classifier from labelled points, with its cross-validated accuracy and its certificate."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, POINTS, Data, read_labelled
+from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, opened, read_labelled
 from hyplearn.cli.measures import Score, cross_validated, folds_of
 from hyplearn.cli.models import NAMES, certificate, certificate_text, classifier
 from hyplearn.cli.output import Outcome, facts, size_of, steps
 from hyplearn.persistence import save
+from hyplearn.rows.points import PointSource
 
 NAME = "fit"
 EXAMPLES = (
     "hyplearn fit mammals.csv --label order -o mammals.hyp",
     "hyplearn fit cells.h5ad --label cell_type --model svc --c 10 -o cells.hyp",
     "hyplearn fit points.npz --model perceptron --reference origin -o points.hyp",
+    "hyplearn fit atlas.parquet --label cell_type --stream -o atlas.hyp",
 )
 
 
@@ -34,23 +38,59 @@ def run(
     outside: Annotated[str, typer.Option("--outside", help="Points outside the ball: raise or project.")] = "raise",
     folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation; 0 for none.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
+    stream: STREAM = False,
 ) -> Outcome:
     """Fit a classifier to labelled points and write it to a model file."""
     chosen = classifier(model, reference, c, curvature, outside)
-    found = read_labelled(data, points, label)
-    fitted, score, seconds = fit_and_measure(chosen, found, folds, seed)
-    save(fitted, output)
+    if stream:
+        found = _fitted_to_blocks(chosen, data, opened(data, points, label))
+    else:
+        found = _fitted_in_memory(chosen, read_labelled(data, points, label), folds, seed)
+    save(found.model, output)
     values = {
-        "model": type(fitted).__name__,
-        "parameters": fitted.get_params(deep=False),
-        "data": _data(found),
-        "classes": fitted.classes_,
-        "cross_validation": None if score is None else score.values() | {"folds": folds},
-        "certificate": certificate(fitted),
-        "fit_seconds": seconds,
+        "model": type(found.model).__name__,
+        "parameters": found.model.get_params(deep=False),
+        "data": found.data,
+        "classes": found.model.classes_,
+        "cross_validation": None if found.score is None else found.score.values() | {"folds": folds},
+        "certificate": certificate(found.model),
+        "fit_seconds": found.seconds,
         "output": output,
     }
-    return Outcome(values, [facts(_summary(fitted, found, score, folds, seconds, output))])
+    return Outcome(values, [facts(_summary(found, folds, output))])
+
+
+class Fitted(NamedTuple):
+    """A fitted model, its measures on held-out rows where these were made, its seconds, and what it was fitted to."""
+
+    model: Any
+    score: Score | None
+    seconds: float
+    data: dict[str, Any]
+    about: str
+
+
+def _fitted_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
+    n, d = data.X.shape
+    told = {"path": data.path, "n_points": n, "n_coordinates": d, "n_without_label": data.left_out}
+    return Fitted(*fit_and_measure(model, data, folds, seed), told, data.summary())
+
+
+def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
+    """The model fitted in passes over a file; whoever watches sees them."""
+    model.set_params(verbose=int(sys.stderr.isatty()))
+    if "shuffle" in model.get_params():
+        model.set_params(shuffle=False)
+    start = perf_counter()
+    with redirect_stdout(sys.stderr):
+        model.fit(source)
+    seconds = perf_counter() - start
+    model.set_params(verbose=0)
+    n = source.n_rows
+    told = {"path": path, "n_points": n, "n_coordinates": source.n_features, "n_without_label": 0}
+    points = "" if n is None else f"{n:,} points, "
+    about = f"{path.name}: {points}{source.n_features} coordinates, {len(model.classes_)} classes, read in blocks"
+    return Fitted(model, None, seconds, told, about)
 
 
 def fit_and_measure(model: Any, data: Data, folds: int, seed: int) -> tuple[Any, Score | None, float]:
@@ -66,21 +106,16 @@ def fit_and_measure(model: Any, data: Data, folds: int, seed: int) -> tuple[Any,
         return model.fit(data.X, data.y), score, perf_counter() - start
 
 
-def _data(data: Data) -> dict[str, Any]:
-    n, d = data.X.shape
-    return {"path": data.path, "n_points": n, "n_coordinates": d, "n_without_label": data.left_out}
-
-
-def _summary(model: Any, data: Data, score: Score | None, folds: int, seconds: float, output: Path) -> dict[str, str]:
-    lines = {"model": str(model).replace("\n", " "), "data": data.summary()}
-    timing = f"fit {seconds:.2f} s"
+def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
+    lines = {"model": str(found.model).replace("\n", " "), "data": found.about}
+    timing, score = f"fit {found.seconds:.2f} s", found.score
     if score is not None:
         std = 0.0 if score.accuracy_std is None else score.accuracy_std
         loss = "" if score.log_loss is None else f", log-loss {score.log_loss:.3f}"
         lines["accuracy"] = f"{100 * score.accuracy:.1f} ± {100 * std:.1f} % in {folds}-fold cross-validation{loss}"
         timing += f", cross-validation {score.seconds:.2f} s"
     return lines | {
-        "certificate": certificate_text(model),
+        "certificate": certificate_text(found.model),
         "time": timing,
         "written": f"{output} ({size_of(output)})",
     }

@@ -2,18 +2,22 @@
 
 import csv
 import io
+import sys
 from collections import Counter
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_points
+from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, STREAM, Data, check_width, opened, read_points
 from hyplearn.cli.measures import probabilities
 from hyplearn.cli.models import load_classifier
 from hyplearn.cli.output import Outcome, check_suffix, facts, size_of
+from hyplearn.estimators import predict_to_file
 from hyplearn.geometry.arrays import Array
+from hyplearn.rows.points import PointSource
 from hyplearn.writing import write_whole
 
 NAME = "predict"
@@ -23,6 +27,7 @@ EXAMPLES = (
     "hyplearn predict points.hyp points.csv | cut -d, -f2 | sort | uniq -c",
 )
 OUTPUT_SUFFIXES = (".csv", ".npy", ".parquet")
+STREAM_SUFFIXES = (".npy", ".parquet")
 
 
 def run(
@@ -33,11 +38,14 @@ def run(
     ] = None,
     label: LABEL = None,
     points: POINTS = None,
+    stream: STREAM = False,
 ) -> Outcome:
-    """Predict the class of each point, with the probabilities of all classes."""
+    """Predict the class of each point, with the probabilities of all classes (with --stream, the class alone)."""
     if output is not None:
-        check_suffix(output, OUTPUT_SUFFIXES)
+        check_suffix(output, STREAM_SUFFIXES if stream else OUTPUT_SUFFIXES)
     fitted = load_classifier(model)
+    if stream:
+        return _streamed(fitted, opened(data, points, label), output)
     found = read_points(data, points, label)
     check_width(fitted, found)
     predicted, chances = fitted.predict(found.X), probabilities(fitted, found.X)
@@ -51,6 +59,18 @@ def run(
     more = ", ..." if len(counts) > 8 else ""
     summary = {"data": found.summary(), "predicted": shares + more, "written": f"{output} ({size_of(output)})"}
     return Outcome(values, [facts(summary)])
+
+
+def _streamed(model: Any, source: PointSource, output: Path | None) -> Outcome:
+    """Predict block by block; whoever watches sees rows per second."""
+    if output is None:
+        raise typer.BadParameter("--stream writes to a file; name it by --output.", param_hint="--output")
+    with redirect_stdout(sys.stderr):
+        predict_to_file(model, source, output, verbose=sys.stderr.isatty())
+    values = {"n_points": source.n_rows, "output": output}
+    return Outcome(
+        values, [facts({"data": f"{source.name}, read in blocks", "written": f"{output} ({size_of(output)})"})]
+    )
 
 
 def columns(model: Any, data: Data, predicted: Array, chances: Array | None) -> dict[str, Array]:
