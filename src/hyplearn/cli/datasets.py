@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -25,27 +26,71 @@ class Known(NamedTuple):
     classes: int
     suffix: str
     source: str
+    content: Callable[[Any], bytes]
+    next_step: str
 
 
+def _points_csv(bunch: Any) -> bytes:
+    return _csv(
+        ["name", "order", *bunch.feature_names], zip(bunch.names, bunch.target, *bunch.data.T.tolist(), strict=True)
+    )
+
+
+def _tree_csv(bunch: Any) -> bytes:
+    """A line for each node: its name, where two share one with a number, its parent's, and its order."""
+    seen: Counter[str] = Counter()
+    names = []
+    for name in bunch.names.tolist():
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    parents = ["" if parent < 0 else names[parent] for parent in bunch.parents.tolist()]
+    return _csv(["name", "parent", "order"], zip(names, parents, bunch.target.tolist(), strict=True))
+
+
+def _csv(names: list[str], rows: Iterable[tuple[Any, ...]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _npz(bunch: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **{name: bunch[name] for name in ("X_train", "y_train", "X_test", "y_test")})
+    return file.getvalue()
+
+
+_FIT = "hyplearn fit {output} -o {name}.hyp"
+_DOWNLOAD = (".npz", "download", _npz, _FIT)
 SETS = {
-    "mammals": Known(load_mammals, "mammals of WordNet, a tree", "1,170", 13, ".csv", "in the package"),
-    "olsson": Known(fetch_olsson, "single cells of blood (Olsson et al.)", "231 + 88", 8, ".npz", "download"),
-    "cifar10": Known(fetch_cifar10, "pictures of ten kinds", "50,000 + 10,000", 10, ".npz", "download"),
-    "fashion-mnist": Known(fetch_fashion_mnist, "pictures of clothing", "60,000 + 10,000", 10, ".npz", "download"),
-}
+    "mammals": Known(
+        load_mammals, "mammals of WordNet, a tree", "1,170", 13, ".csv", "in the package", _points_csv,
+        "hyplearn fit {output} --label order -o {name}.hyp",
+    ),
+    "mammals-tree": Known(
+        load_mammals, "the same, their names and parents", "1,170", 13, ".csv", "in the package", _tree_csv,
+        "hyplearn embed {output} --method tree --label order -o points.csv",
+    ),
+    "olsson": Known(fetch_olsson, "single cells of blood (Olsson et al.)", "231 + 88", 8, *_DOWNLOAD),
+    "cifar10": Known(fetch_cifar10, "pictures of ten kinds", "50,000 + 10,000", 10, *_DOWNLOAD),
+    "fashion-mnist": Known(fetch_fashion_mnist, "pictures of clothing", "60,000 + 10,000", 10, *_DOWNLOAD),
+}  # fmt: skip
 
 
 def listed() -> Outcome:
     """List the data sets that `hyplearn datasets fetch` knows."""
     rows = [[name, known.about, known.points, str(known.classes), known.source] for name, known in SETS.items()]
-    values = {name: known._asdict() | {"load": known.load.__name__} for name, known in SETS.items()}
+    fields = ("about", "points", "classes", "suffix", "source")
+    values = {name: {field: getattr(known, field) for field in fields} for name, known in SETS.items()}
     return Outcome({"datasets": values}, [table("Data sets", ("name", "what", "points", "classes", "from"), rows)])
 
 
 def fetched(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(SETS)}.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file to write: .csv for mammals, .npz for the others.")
+        Path | None,
+        typer.Option("--output", "-o", help="The file to write: .csv for the mammals, .npz for the others."),
     ] = None,
 ) -> Outcome:
     """Write a data set to a file that the other commands read; published ones are downloaded once and verified."""
@@ -55,22 +100,7 @@ def fetched(
     output = Path(name + known.suffix) if output is None else output
     if output.suffix.lower() != known.suffix:
         raise typer.BadParameter(f"{name} is written as {known.suffix}; got {output}.", param_hint="--output")
-    write_whole(output, (_csv_bytes if known.suffix == ".csv" else _npz_bytes)(known.load()))
-    label = " --label order" if name == "mammals" else ""
-    step = f"Next: hyplearn fit {output}{label} -o {name}.hyp"
+    write_whole(output, known.content(known.load()))
+    step = f"Next: {known.next_step.format(name=name, output=output)}"
     values = {"name": name, "output": output, "bytes": output.stat().st_size}
     return Outcome(values, [f"{known.about}: {output} ({size_of(output)}).\n{step}"])
-
-
-def _csv_bytes(bunch: Any) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["name", "order", *bunch.feature_names])
-    writer.writerows(zip(bunch.names, bunch.target, *bunch.data.T.tolist(), strict=True))
-    return text.getvalue().encode()
-
-
-def _npz_bytes(bunch: Any) -> bytes:
-    file = io.BytesIO()
-    np.savez_compressed(file, **{name: bunch[name] for name in ("X_train", "y_train", "X_test", "y_test")})
-    return file.getvalue()

@@ -93,10 +93,11 @@ def facts(pairs: dict[str, str]) -> Table:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
-    """A table whose first column is text and whose others are numbers; one row may be the best."""
+    """A table whose columns of numbers stand at the right; one row may be the best."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for k, name in enumerate(columns):
-        made.add_column(escape(name), justify="right" if k else "left", no_wrap=k > 0)
+        text = k == 0 or not any(character.isdigit() for row in rows for character in row[k])
+        made.add_column(escape(name), justify="left" if text else "right", no_wrap=k > 0)
     for k, row in enumerate(rows):
         made.add_row(*(escape(cell) for cell in row), style="bold" if k == best else None)
     return Group(Text(title, style="bold", no_wrap=True), made)
