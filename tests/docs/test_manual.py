@@ -179,6 +179,17 @@ def test_every_example_says_what_the_gallery_calls_it(example):
     assert re.match(r'"""[^:"]{5,60}(: |\.)', first), "begin it with a title, and a colon or a full stop"
 
 
+# A parameter or attribute whose type has a name that ends in an underscore: a link, to those who read docstrings.
+ACCIDENTAL_LINK = re.compile(r"^ +\w[\w, ]* : [^`\n]*[a-zA-Z]_(?!\w).*$", re.MULTILINE)
+
+
+def test_types_in_docstrings_are_no_links_by_accident():
+    assert ACCIDENTAL_LINK.search("    coef_, b_ : ndarray of shape (n_iter_,)")
+    assert not ACCIDENTAL_LINK.search("    coef_, b_ : ndarray of shape (n_classes,), or ``(n_iter_,)``")
+    sources = sorted((ROOT / "src").rglob("*.py"))
+    assert not [found for path in sources for found in ACCIDENTAL_LINK.findall(path.read_text(encoding="utf-8"))]
+
+
 def built(folder, *options):
     """The manual, as ``make docs`` builds it: a warning is an error."""
     pytest.importorskip("furo")

@@ -80,9 +80,9 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         Share of the rows of the fit that were moved to the radius R.
     weights_ : ndarray of shape (n_weights,)
         All parameters and buffers of the network, in the order of its ``state_dict``.
-    loss_curve_ : ndarray of shape (n_iter_,)
+    loss_curve_ : ndarray of shape (n_epochs,)
         Mean loss of each epoch.
-    validation_scores_ : ndarray of shape (n_iter_,) or (0,)
+    validation_scores_ : ndarray of shape (n_epochs,) or (0,)
         Accuracy on held-out rows after each epoch, if there are some.
     n_iter_ : int
         Number of epochs.

@@ -31,7 +31,7 @@ def poincare_map(
     adata : AnnData
         The cells, with features in ``obsm[use_rep]``.
     use_rep : str
-        Key of the features in ``obsm``, with or without its "X_"; "X" for the matrix itself.
+        Key of the features in ``obsm``, with or without its ``"X_"``; ``"X"`` for the matrix itself.
     n_components, n_neighbors, sigma, gamma, n_landmarks, random_state
         As in :class:`hyplearn.embedding.PoincareMap`.
     root : int or str, optional
