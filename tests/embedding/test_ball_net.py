@@ -126,6 +126,16 @@ def test_channels_shapes_and_bytes_make_no_difference(digits):
     assert clone(flat).fit(X, y).input_shape_ == (1, 8, 8)
 
 
+def test_rows_that_may_not_be_written_to_are_not_shared_with_torch(digits):
+    X, y = digits[0].astype(np.uint8), digits[1]
+    X.flags.writeable = False
+    torch.set_warn_always(True)  # torch warns once in a process, and an earlier test may have used that up
+    try:
+        BallNet(epochs=1).fit(X, y).predict(X)
+    finally:
+        torch.set_warn_always(False)
+
+
 def test_columns_are_standardised_by_the_rows_of_the_fit():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1500, 3)) * [1e-4, 1e4, 0] + [0, 1e5, 7]
@@ -153,6 +163,21 @@ def test_a_module_is_copied_and_trained_on_from_its_weights(digits):
     barely = BallNet(encoder=module, epochs=1, learning_rate=1e-7).fit(X / 16, y)
     np.testing.assert_allclose(to_vector(barely.network_.encoder), before, atol=1e-5)
     assert net.score(X / 16, y) > barely.score(X / 16, y)
+
+
+def test_modules_are_in_training_exactly_while_they_are_trained(digits):
+    class Watching(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(64, 2)
+
+        def forward(self, rows):
+            assert self.training == torch.is_grad_enabled()
+            return self.layer(rows.flatten(1))
+
+    X, y = digits
+    net = BallNet(encoder=Watching(), epochs=2, validation_fraction=0.2).fit(X, y)
+    assert len(net.predict(X)) == len(X)
 
 
 def test_a_factory_is_given_the_shape_of_a_row_and_the_dimension(digits):

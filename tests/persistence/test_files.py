@@ -101,6 +101,14 @@ def test_every_public_estimator_has_a_schema():
     assert public - {"BallNet"} == set(SCHEMAS)  # a network is torch's to keep
 
 
+def test_a_network_is_refused_with_what_a_file_can_hold(path):
+    from hyplearn.embedding import BallNet
+
+    with pytest.raises(TypeError, match=r"got BallNet\.\n.*known are PoincareSVC"):
+        hyplearn.save(BallNet(), path)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize(
     "labels",
     [
