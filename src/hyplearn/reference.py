@@ -39,9 +39,9 @@ FIT_COST = 0.005
 # Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
 # sample needs no such care.
 FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
-# Multiplications per pass of that fit (rows times squared dimension), and numbers that it holds, of which some beside
-# the coordinates of a row; beyond either, some rows stand for all.
-FIT_WORK, FIT_NUMBERS, NUMBERS_BESIDE = 6 * 10**9, 2**24, 8
+# Rows of that fit: so many numbers in all, of which some beside the coordinates of a row, but so many rows for each
+# dimension, and no more multiplications per pass (rows times squared dimension); beyond, some rows stand for all.
+FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION, FIT_WORK = 2**21, 8, 200, 6 * 10**9
 # Numbers up to which hulls are looked at (in many dimensions that takes far longer than a fit), and rows made explicit,
 # so many at a time.
 HULL_NUMBERS = EXPLICIT_NUMBERS = 2**24
@@ -300,9 +300,9 @@ def boundary(X: Array, y: Array | None, weights: Array | None, c: float, threads
     the way ends.
 
     Weight 0 is absence, weight k counts as k copies, and p moves with the points under isometries. Beyond
-    ``HULL_NUMBERS`` numbers in X the hulls are left out, and beyond :func:`fit_rows` (1.6 million in the disk, 1e5 of
-    150 dimensions) some rows, as many of both classes, stand for all in the fit: there copies count up to the error of
-    that sample.
+    ``HULL_NUMBERS`` numbers in X the hulls are left out, and beyond :func:`fit_rows` (2e5 in the disk, 2e4
+    of 100 dimensions) some rows, as many of both classes, stand for all in the fit: there copies count up to the error
+    of that sample.
     """
     everything = _problem("boundary", X, y, weights)
     if len(everything.members) == 1:
@@ -322,7 +322,8 @@ def boundary(X: Array, y: Array | None, weights: Array | None, c: float, threads
 
 def fit_rows(d: int) -> int:
     """The most rows of d coordinates that a convex fit is made of."""
-    return max(2, min(FIT_WORK // d**2, FIT_NUMBERS // (d + NUMBERS_BESIDE)))
+    wanted = max(FIT_NUMBERS // (d + NUMBERS_BESIDE), FIT_ROWS_PER_DIMENSION * d)
+    return max(2, min(wanted, FIT_WORK // d**2))
 
 
 def convex_boundary(X: Array, y: Array, weights: Array, c: float, threads: int, *, sampled: bool) -> Array:

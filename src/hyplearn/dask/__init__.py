@@ -8,15 +8,16 @@ features, K classes and s rows near the margin:
 pass                                               bytes from each worker
 =================================================  ==============================================================
 hinge (:class:`DaskPoincareSVC`)                   3 kB + 8 d + 8 (d + 2) s
-squared hinge, reference "boundary"                0.5 kB + 8 d² + 8 d
+squared hinge                                      0.5 kB + 8 d² + 8 d
 class means                                        0.5 kB + 8 K (d² + d)
 softmax (:class:`DaskPoincareLogisticRegression`)  0.5 kB + 8 (K (d + 2))² up to 300 weights; 8 d² + 8 K d beyond
 =================================================  ==============================================================
 
 and about 1 kB + 8 K d to each. Once in a fit come rows: one in 16, at most 8 million numbers, from which a solver
-begins (and the fit of "boundary" before it); positions and dual variables of the support vectors, 16 bytes each, and
-these themselves, unless they are more than 2 million; at most 4 million numbers for probabilities; 20,000 rows for the
-means; of up to 10,000 rows all, for the reference point. ``benchmarks/bench_dask.py`` measures these.
+begins; for each binary problem with the reference "boundary", as many rows as its convex fit is made of, 2 million
+numbers or 200 rows for each dimension; positions and dual variables of the support vectors, 16 bytes each, and these
+themselves, unless they are more than 2 million; at most 4 million numbers for probabilities; 20,000 rows for the means.
+``benchmarks/bench_dask.py`` measures these.
 
 Chunks should fit into the memory of their workers. A worker that is lost costs the time to compute its chunks again;
 where they cannot be computed again, the fit ends with an error.
