@@ -89,7 +89,13 @@ def test_plain_values_are_json_with_numbers_that_are_not_finite_as_text():
 
 
 def test_data_sets_are_listed(run, as_json):
-    assert set(as_json("datasets", "list")["datasets"]) == {"mammals", "olsson", "cifar10", "fashion-mnist"}
+    assert set(as_json("datasets", "list")["datasets"]) == {
+        "mammals",
+        "mammals-tree",
+        "olsson",
+        "cifar10",
+        "fashion-mnist",
+    }
     assert "1,170" in run("datasets", "list").stdout
 
 

@@ -8,6 +8,7 @@ from balls import cloud
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding
 from hyplearn.embedding.hydra import Hydra
 from hyplearn.embedding.stress import descend, stress_and_gradient
+from hyplearn.embedding.tree_start import FARTHEST, tree_start
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
 
 
@@ -257,3 +258,28 @@ def test_new_rows_of_another_length_are_refused(noisy):
         model.transform(noisy[:, :10])
     with pytest.raises(ValueError, match="finite and not negative"):
         model.transform(-noisy)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_descent_begins_at_the_spanning_tree_where_that_has_less_stress(d):
+    """Distances along a tree: the spanning tree is the tree, and far better than the spectral solution."""
+    parents = np.array([-1, *(k // 3 for k in range(120))])
+    D = np.zeros((121, 121))
+    for node in range(1, 121):
+        D[node, :node] = D[:node, node] = D[parents[node], :node] + 2.5
+    tree = TreeEmbedding(d, scale=2.5, layout="wedges" if d == 2 else "sarkar").fit(parents)
+    model = HyperbolicMDS(d).fit(D)
+    off = np.sqrt(np.sum((pairwise_distance(tree.embedding_) - D) ** 2) / np.sum(D**2))
+    assert model.stress_ < off < 0.7 * model.spectral_stress_
+    assert model.spectral_stress_ == pytest.approx(HyperbolicMDS(d, refine=False).fit(D).stress_)
+
+
+def test_spanning_trees_of_copies_and_of_long_distances_are_placed_in_the_ball():
+    D = np.zeros((6, 6))
+    D[:3, 3:] = D[3:, :3] = 60.0
+    start = tree_start(D, 2)
+    assert np.all(np.linalg.norm(start, axis=1) < 1)
+    found = pairwise_distance(start)
+    assert not found[:3, :3].any()
+    assert np.min(found[:3, 3:]) == pytest.approx(2 * FARTHEST, rel=0.51)
+    assert np.isfinite(HyperbolicMDS().fit(D / 10).embedding_).all()

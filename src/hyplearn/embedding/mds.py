@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.embedding.descent import Descent
 from hyplearn.embedding.dissimilarity import check_lengths, read_distances
 from hyplearn.embedding.hydra import Hydra
 from hyplearn.embedding.stress import descend, normalised, place, stress_and_gradient
+from hyplearn.embedding.tree_start import tree_start
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import absolute_curvature
 
@@ -28,7 +30,8 @@ class HyperbolicMDS(BaseEstimator):
     r"""Points of the ball whose hyperbolic distances are as near as can be to given ones.
 
     The spectral solution (hydra) is exact for distances that are hyperbolic; others are refined by descending the
-    stress :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2`.
+    stress :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2`, from there or, where that has less stress, from the minimum
+    spanning tree of the distances, placed as :class:`~hyplearn.embedding.TreeEmbedding` places trees.
 
     Parameters
     ----------
@@ -41,7 +44,7 @@ class HyperbolicMDS(BaseEstimator):
         Which errors the descent squares: those of distances, or these by the distances, which keeps neighbourhoods
         better where distances differ much.
     refine : bool, default=True
-        Whether to descend the stress from the spectral solution.
+        Whether to descend the stress; if not, the points are the spectral solution.
     tol : float, default=1e-4
         The descent stops when a step gains less than this part of the stress.
     max_iter : int, default=100
@@ -58,7 +61,7 @@ class HyperbolicMDS(BaseEstimator):
     stress_ : float
         :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs; of relative errors, the root of their mean square.
     spectral_stress_ : float
-        The same before the descent.
+        The same for the spectral solution.
     n_iter_ : int
         Steps of the descent.
     n_features_in_ : int
@@ -127,7 +130,7 @@ class HyperbolicMDS(BaseEstimator):
         c = self._best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
         _check_longest(D, c)
         scaled = np.sqrt(c) * D
-        hydra, points, history, converged = self._solve(scaled)
+        hydra, spectral, (points, history, converged) = self._solve(scaled)
         if not converged:
             warnings.warn(
                 f"The stress still falls after {self.max_iter} steps, the last by {1 - history[-1] / history[-2]:.1e} "
@@ -138,7 +141,7 @@ class HyperbolicMDS(BaseEstimator):
         self._hydra, self._points = hydra, points
         self.embedding_ = points / np.sqrt(c)
         self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n
-        self.spectral_stress_ = normalised(history[0], scaled, self._relative)
+        self.spectral_stress_ = normalised(spectral, scaled, self._relative)
         self.stress_ = normalised(history[-1], scaled, self._relative)
         self.n_iter_ = len(history) - 1
         return self
@@ -176,12 +179,17 @@ class HyperbolicMDS(BaseEstimator):
     def _relative(self) -> bool:
         return self.loss == "relative"
 
-    def _solve(self, D: Array) -> tuple[Hydra, Array, list[float], bool]:
+    def _solve(self, D: Array) -> tuple[Hydra, float, Descent]:
+        """The spectral solution, its stress, and what the descent from the better of two starts found."""
         hydra = Hydra.of(D, self.n_components)
-        points = hydra.points
+        spectral = stress_and_gradient(hydra.points, D, self._relative)[0]
         if not self.refine:
-            return hydra, points, [stress_and_gradient(points, D, self._relative)[0]], True
-        return hydra, *descend(points, D, self._relative, tol=self.tol, max_iter=self.max_iter)
+            return hydra, spectral, Descent(hydra.points, [spectral], True)
+        start = hydra.points
+        if self.n_components > 1 and np.any(D):
+            tree = tree_start(D, self.n_components)
+            start = tree if stress_and_gradient(tree, D, self._relative)[0] < spectral else start
+        return hydra, spectral, descend(start, D, self._relative, tol=self.tol, max_iter=self.max_iter)
 
     def _best_curvature(self, D: Array) -> float:
         """The c of least stress on a fixed random choice of points: the best of a grid, then between its neighbours."""
@@ -193,7 +201,7 @@ class HyperbolicMDS(BaseEstimator):
 
         def stress(log_size: float) -> float:
             scaled = np.exp(log_size) * part
-            return normalised(self._solve(scaled)[2][-1], scaled, self._relative)
+            return normalised(self._solve(scaled)[2].values[-1], scaled, self._relative)
 
         grid = np.linspace(np.log(SEARCH_BOUNDS[0]), np.log(SEARCH_BOUNDS[1]), SEARCH_GRID)
         best = int(np.argmin([stress(size) for size in grid]))

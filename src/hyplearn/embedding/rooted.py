@@ -91,10 +91,10 @@ def read_tree(source: Any, edge_lengths: Any, root: Any) -> LabelledTree:
             raise ValueError(f"root must be a node of the tree; got {root!r}.\nThe first nodes are {labels[:5]}.")
         start = labels.index(root)
     tree = RootedTree.of(labels, edges, lengths, 0 if start is None else start)
-    return LabelledTree(labels, _hung_at_its_centre(labels, edges, lengths, tree) if start is None else tree)
+    return LabelledTree(labels, hung_at_its_centre(labels, edges, lengths, tree) if start is None else tree)
 
 
-def _hung_at_its_centre(labels: Sequence[Any], edges: Array, lengths: Array, tree: RootedTree) -> RootedTree:
+def hung_at_its_centre(labels: Sequence[Any], edges: Array, lengths: Array, tree: RootedTree) -> RootedTree:
     """The same tree with the root in the middle of its longest path, where its height is least."""
     end = int(tree.rows[np.argmax(tree.depths)])
     across = RootedTree.of(labels, edges, lengths, end)
