@@ -33,10 +33,11 @@ from hyplearn.datasets import load_mammals
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding, from_gensim
 from hyplearn.geometry import pairwise_distance
 
-VERDICT = """Of the trees, "doubling" is made for this question, as gensim is. On its distances HyperbolicMDS, whose descent begins at
-their spanning tree, is far ahead of gensim in both dimensions, in some two CPU seconds against fifty; so is
-TreeEmbedding, which descends nothing, in half a second. With unit edges both are ahead in the disk alone: in 5-D gensim
-is better, as it is than the exact distances of that tree. The spectral solution by itself finds little again."""
+VERDICT = """Of the trees, "doubling" is made for this question, as gensim is. On its distances HyperbolicMDS,
+whose descent begins at their spanning tree, is far ahead of gensim in both dimensions, in some two CPU seconds against
+fifty; so is TreeEmbedding, which descends nothing, in half a second. With unit edges both are ahead in the disk alone:
+in 5-D gensim is better, as it is than the exact distances of that tree. The spectral solution by itself finds little
+again."""
 COLUMNS = ("method", "tree", "dimensions", "mean rank", "MAP", "distortion", "seconds", "CPU seconds")
 
 
