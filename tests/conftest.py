@@ -9,7 +9,7 @@ from balls import cloud
 from hyplearn.estimators import validation
 
 # The first call of a kernel compiles it; that is not a slow example.
-settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
+settings.register_profile("default", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("default")
 
 
