@@ -45,10 +45,10 @@ browser: ## what the explorer's tests need: Debian's chromium, installed where t
 
 test: check browser ## everything: linters, types, layers, unit tests, doctests
 	@echo "==> pytest: unit tests and doctests"
-	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile $(ARGS)
 
 coverage: install browser ## the same tests, with the lines that none of them runs
-	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
+	@$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --cov --cov-report=term $(ARGS)
 
 test-slow: install ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(ARGS)

@@ -34,8 +34,6 @@ FITTED = ("coef_", "reference_", "sigmoids_", "intercept_", "margin_", "primal_"
 # More rows than are brought together for the reference point.
 MANY = 10_500
 
-pytestmark = pytest.mark.xdist_group("cluster")  # one worker, one cluster
-
 
 @pytest.fixture(scope="module")
 def client():

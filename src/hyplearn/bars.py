@@ -15,3 +15,17 @@ def watched_bars() -> Any:
         return None
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
     return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))
+
+
+class TaskBars:
+    """One bar per task, told by its share that is done."""
+
+    def __init__(self, bars: Any) -> None:
+        self.bars = bars
+        self.tasks: dict[str, Any] = {}
+
+    def __call__(self, task: str, share: float, told: str) -> None:
+        """Show how far a task is; a new one gets a bar."""
+        if task not in self.tasks:
+            self.tasks[task] = self.bars.add_task(task, total=1.0, told=told)
+        self.bars.update(self.tasks[task], completed=share, told=told)

@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -33,6 +34,20 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file in one step: whoever looks sees the old one, or none, or the whole new one."""
     with replacing(path) as file:
         file.write(data)
+
+
+def sealed(magic: bytes, body: bytes) -> bytes:
+    """A body behind the first bytes of its kind and its SHA-256."""
+    return magic + hashlib.sha256(body).digest() + body
+
+
+def unsealed(path: Path, magic: bytes) -> bytes:
+    """The body of a checkpoint; an error if it is of another kind or was changed."""
+    content = path.read_bytes()
+    head = len(magic) + hashlib.sha256().digest_size
+    if content[: len(magic)] != magic or hashlib.sha256(content[head:]).digest() != content[len(magic) : head]:
+        raise ValueError(f"{path} is no checkpoint of this version, or is damaged.\nRemove it to begin anew.")
+    return content[head:]
 
 
 def sync_folder(folder: Path) -> None:

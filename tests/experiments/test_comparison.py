@@ -9,9 +9,6 @@ from sklearn.svm import SVC
 from balls import cloud
 from hyplearn.geometry import distance
 
-# They share what the fixture has measured, and so a process.
-pytestmark = pytest.mark.xdist_group("comparison")
-
 
 @pytest.fixture(scope="module")
 def config():

@@ -12,10 +12,6 @@ from sklearn.metrics import euclidean_distances
 CONFIG = experiment.Config(sets=("digits",), every=18, folds=2, repeats=1)
 
 
-# They share what the fixture has measured, and so a process.
-pytestmark = pytest.mark.xdist_group("embedding_cells")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("cells")

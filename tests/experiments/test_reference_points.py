@@ -10,10 +10,6 @@ from hyplearn.geometry import distance
 SETS = ("mammals", "normals, d = 2", "normals, five classes", "two sides, d = 10", "trees, six branches")
 
 
-# They share what the fixture has measured, and so a process.
-pytestmark = pytest.mark.xdist_group("reference_points")
-
-
 @pytest.fixture(scope="module")
 def config():
     return experiment.Config(sets=SETS, folds=2, draws=2, n_train=300, n_test=500)

@@ -46,7 +46,6 @@ def test_the_table_holds_measurements_the_check_and_expectations():
     assert f"| {expected / 60:.0f} min |" in told
 
 
-@pytest.mark.xdist_group("cluster")
 def test_a_measured_fit_counts_its_passes_and_bytes():
     config = scaling.Config(rows_per_worker=300)
     found = scaling.measure(config, scaling._cell(MODEL, scaling.MESSAGES, 2, 600, 4))

@@ -10,10 +10,6 @@ from sklearn.metrics import f1_score
 SCORES = ("train_accuracy", "train_f1", "test_accuracy", "test_f1", "gap")
 
 
-# They share what the fixture has measured, and so a process.
-pytestmark = pytest.mark.xdist_group("synthetic")
-
-
 @pytest.fixture(scope="module")
 def config():
     return synthetic.Config(

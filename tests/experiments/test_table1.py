@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 import table1
 
-# They share what the fixture has measured, and so a process.
-pytestmark = pytest.mark.xdist_group("table1")
-
 
 @pytest.fixture(scope="module")
 def config():

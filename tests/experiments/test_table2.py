@@ -10,10 +10,6 @@ from hyplearn.datasets.mini_imagenet import EMBEDDING
 SMALL = (240, 6, 4, 3.0)
 
 
-# They share what the fixture has measured, and so a process.
-pytestmark = pytest.mark.xdist_group("table2")
-
-
 @pytest.fixture(scope="module")
 def config():
     return table2.Config(sets=(table2.IMAGENET,), stand_in=SMALL)

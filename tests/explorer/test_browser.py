@@ -29,7 +29,6 @@ from hyplearn.plotting.boundary import chosen_plane
 from hyplearn.plotting.fitted import hyperplane
 from hyplearn.plotting.plane import Plane
 
-pytestmark = pytest.mark.xdist_group("browser")  # one worker, one browser
 TINT = 0.2
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>\'&amp;{{scene}}\u2028'
 

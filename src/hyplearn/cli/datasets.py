@@ -1,16 +1,13 @@
 """``hyplearn datasets``: sets to begin with, listed and written to files that the other commands read."""
 
-import csv
-import io
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
 import typer
 
-from hyplearn.cli.output import Outcome, size_of, table
+from hyplearn.cli.output import Outcome, csv_text, npz_bytes, size_of, table
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
 from hyplearn.writing import write_whole
 
@@ -31,9 +28,8 @@ class Known(NamedTuple):
 
 
 def _points_csv(bunch: Any) -> bytes:
-    return _csv(
-        ["name", "order", *bunch.feature_names], zip(bunch.names, bunch.target, *bunch.data.T.tolist(), strict=True)
-    )
+    coordinates = dict(zip(bunch.feature_names, bunch.data.T.tolist(), strict=True))
+    return csv_text({"name": bunch.names, "order": bunch.target} | coordinates).encode()
 
 
 def _tree_csv(bunch: Any) -> bytes:
@@ -44,21 +40,11 @@ def _tree_csv(bunch: Any) -> bytes:
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     parents = ["" if parent < 0 else names[parent] for parent in bunch.parents.tolist()]
-    return _csv(["name", "parent", "order"], zip(names, parents, bunch.target.tolist(), strict=True))
-
-
-def _csv(names: list[str], rows: Iterable[tuple[Any, ...]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
-    return text.getvalue().encode()
+    return csv_text({"name": names, "parent": parents, "order": bunch.target}).encode()
 
 
 def _npz(bunch: Any) -> bytes:
-    file = io.BytesIO()
-    np.savez_compressed(file, **{name: bunch[name] for name in ("X_train", "y_train", "X_test", "y_test")})
-    return file.getvalue()
+    return npz_bytes({name: bunch[name] for name in ("X_train", "y_train", "X_test", "y_test")})
 
 
 _FIT = "hyplearn fit {output} -o {name}.hyp"

@@ -1,7 +1,5 @@
 """``hyplearn embed``: a tree, distances or a table of features into the ball, as points for the other commands."""
 
-import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -11,7 +9,7 @@ import numpy as np
 import typer
 
 from hyplearn.cli.data import LABEL, POINTS
-from hyplearn.cli.output import Outcome, check_suffix, facts, size_of
+from hyplearn.cli.output import Outcome, check_suffix, csv_text, facts, npz_bytes, size_of
 from hyplearn.cli.raw import read_distances, read_features, read_tree
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.geometry.arrays import Array
@@ -134,16 +132,9 @@ def _csv_bytes(found: Embedded, label: str | None) -> bytes:
         columns["name"] = found.names.tolist()
     if found.labels is not None:
         columns[label or "label"] = found.labels.tolist()
-    columns |= {f"x{j}": column for j, column in enumerate(found.X.T.tolist())}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
+    return csv_text(columns | {f"x{j}": column for j, column in enumerate(found.X.T.tolist())}).encode()
 
 
 def _npz_bytes(found: Embedded, label: str | None) -> bytes:
-    arrays: dict[str, Any] = {"X": found.X, "y": found.labels, "names": found.names}
-    file = io.BytesIO()
-    np.savez_compressed(file, **{name: array for name, array in arrays.items() if array is not None})
-    return file.getvalue()
+    arrays = {"X": found.X, "y": found.labels, "names": found.names}
+    return npz_bytes({name: array for name, array in arrays.items() if array is not None})

@@ -1,9 +1,11 @@
 """What a command has to say: plain values for programs, tables for people, progress for those who watch."""
 
+import csv
+import io
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +82,22 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
+    """A table with the names of its columns as the first line; numbers read back to the same bits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
+    """An archive of arrays, compressed."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
 
 
 def facts(pairs: dict[str, str]) -> Table:

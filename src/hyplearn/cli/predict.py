@@ -1,6 +1,5 @@
 """``hyplearn predict``: labels and probabilities of points, to a file or into a pipe."""
 
-import csv
 import io
 import sys
 from collections import Counter
@@ -14,7 +13,7 @@ import typer
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, STREAM, Data, check_width, opened, read_points
 from hyplearn.cli.measures import probabilities
 from hyplearn.cli.models import load_classifier
-from hyplearn.cli.output import Outcome, check_suffix, facts, size_of
+from hyplearn.cli.output import Outcome, check_suffix, csv_text, facts, size_of
 from hyplearn.estimators import predict_to_file
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.points import PointSource
@@ -81,12 +80,8 @@ def columns(model: Any, data: Data, predicted: Array, chances: Array | None) -> 
 
 
 def as_csv(model: Any, data: Data, predicted: Array, chances: Array | None) -> str:
-    """The table as text; numbers read back to the same bits."""
-    found, text = columns(model, data, predicted, chances), io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(found)
-    writer.writerows(zip(*(column.tolist() for column in found.values()), strict=True))
-    return text.getvalue()
+    """The table as text."""
+    return csv_text({name: column.tolist() for name, column in columns(model, data, predicted, chances).items()})
 
 
 def _csv_bytes(*parts: Any) -> bytes:

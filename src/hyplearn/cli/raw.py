@@ -1,5 +1,6 @@
 """Raw data of ``hyplearn embed``: trees, distances, features, from the files in which people hold them."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from hyplearn.cli.data import Data, read_points
-from hyplearn.datasets.files import load_points, text_table
+from hyplearn.datasets.files import is_number, load_points, text_table
 from hyplearn.geometry.arrays import Array
 
 NEWICK = (".nwk", ".newick", ".tree", ".tre")
@@ -37,16 +38,17 @@ def read_tree(path: Path, label: str | None) -> Tree:
     node = 0 if parent else 1
     length = next((names.index(name) for name in LENGTHS if name in names), None)
     nodes = [row[node] for row in rows]
-    repeated = [name for name in set(nodes) if nodes.count(name) > 1] if len(set(nodes)) < len(nodes) else []
-    if repeated:
+    if repeated := [name for name, times in Counter(nodes).items() if times > 1]:
         raise ValueError(
             f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\nName each node once: a tree gives "
             "it one parent."
         )
     parents = {row[node]: row[parent] or None for row in rows}
     lengths = None if length is None else {row[node]: _number(path, row[length] or "1") for row in rows}
-    labels = None if label is None else {row[node]: row[_column(path, names, label)] for row in rows}
-    return Tree(parents, lengths, labels)
+    if label is None:
+        return Tree(parents, lengths, None)
+    own = _column(path, names, label)
+    return Tree(parents, lengths, {row[node]: row[own] for row in rows})
 
 
 def read_distances(path: Path) -> tuple[Array | None, Any]:
@@ -57,9 +59,9 @@ def read_distances(path: Path) -> tuple[Array | None, Any]:
     for ends in ENDS:
         if set(ends) <= set(names):
             return _edges(path, names, rows, ends)
-    if all(map(_is_number, names)) and len(rows) < len(names):
+    if all(map(is_number, names)) and len(rows) < len(names):
         rows.insert(0, names)  # numbers throughout, and no line of names
-    named = not _is_number(rows[0][0])
+    named = not is_number(rows[0][0])
     first = 1 if named else 0
     matrix = np.array([[_number(path, field) for field in row[first:]] for row in rows])
     return np.array([row[0] for row in rows]) if named else None, matrix
@@ -96,14 +98,6 @@ def _column(path: Path, names: list[str], name: str) -> int:
 
 
 def _number(path: Path, text: str) -> float:
-    if not _is_number(text):
+    if not is_number(text):
         raise ValueError(f"{path} holds {text!r} where a number is needed.\nMend it.")
     return float(text)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -16,8 +16,8 @@ softmax (:class:`DaskPoincareLogisticRegression`)  0.5 kB + 8 (K (d + 2))² up t
 and about 1 kB + 8 K d to each. Once in a fit come rows: one in 16, at most 8 million numbers, from which a solver
 begins; for each binary problem with the reference "boundary", as many rows as its convex fit is made of, 2 million
 numbers or 200 rows for each dimension; positions and dual variables of the support vectors, 16 bytes each, and these
-themselves, unless they are more than 2 million; at most 4 million numbers for probabilities; 20,000 rows for the means.
-``benchmarks/bench_dask.py`` measures these.
+themselves, unless they are more than 2 million; at most 4 million numbers for probabilities; 20,000 rows for the means;
+of up to 10,000 rows all, for the reference point. ``benchmarks/bench_dask.py`` measures these.
 
 Chunks should fit into the memory of their workers. A worker that is lost costs the time to compute its chunks again;
 where they cannot be computed again, the fit ends with an error.

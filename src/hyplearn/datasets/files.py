@@ -167,7 +167,7 @@ def _read_text(path: Path, points: Names, label: str | None) -> tuple[Array, Arr
         names, first = _split_header(next(batches, []))
         if not first:
             raise ValueError(f"{path} holds no points: it has no line of numbers.\nWrite it again.")
-        texts = {name for j, name in enumerate(names) if not any(_is_number(fields[j]) for _, fields in first)}
+        texts = {name for j, name in enumerate(names) if not any(is_number(fields[j]) for _, fields in first)}
         coordinates, label = choose_columns(path, names, texts, points, label)
         parts, labels = [], []
         for batch in itertools.chain([first], batches):
@@ -219,14 +219,15 @@ def _split_header(rows: list[Row]) -> tuple[list[str], list[Row]]:
     if not rows:
         return [], []
     fields = [field.strip() for field in rows[0][1]]
-    numbers = [field for field in fields if _is_number(field)]
+    numbers = [field for field in fields if is_number(field)]
     numbered = len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]
     if numbered or not numbers:
         return fields, rows[1:]
     return [str(j) for j in range(len(fields))], rows
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a field of a table is a number, and not the name of something."""
     # Python reads "1_2" as 12; in a file it is the name of something.
     try:
         float(text)
@@ -241,7 +242,7 @@ def _numbers(path: Path, batch: Sequence[Row], columns: dict[str, int]) -> Array
         try:
             block[:, k] = np.array([fields[j] for _, fields in batch], dtype=np.float64)
         except ValueError:
-            line, value = next((line, fields[j]) for line, fields in batch if not _is_number(fields[j]))
+            line, value = next((line, fields[j]) for line, fields in batch if not is_number(fields[j]))
             raise ValueError(
                 f"{path}, line {line}, column {name!r}: {value!r} is not a number.\n"
                 "Mend it, or name the columns of coordinates by points= and that of labels by label=."

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from hyplearn.datasets.mini_imagenet import read_split
 from hyplearn.geometry.arrays import Array
 
 # Where Debian's package dataset-fashion-mnist puts its files.
@@ -123,22 +124,12 @@ def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None
         If it has not this layout.
     """
     path = _found(IMAGENET, _folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
-    with np.load(path, allow_pickle=False) as archive:
-        missing = [name for name in ("x_train", "y_train", "x_test", "y_test") if name not in archive.files]
-        if missing:
-            raise ValueError(f"{path} lacks {', '.join(missing)}.\nSave it again, with {_IMAGENET_LAYOUT}.")
-        parts = {name: archive[name] for name in ("x_train", "y_train", "x_test", "y_test")}
-    for part in ("train", "test"):
-        X, y = parts[f"x_{part}"], parts[f"y_{part}"]
-        if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != parts["x_train"].shape[1:] or X.shape[1] != 3:
+    X_train, y_train, X_test, y_test = read_split(path, _IMAGENET_LAYOUT)
+    for X, y in ((X_train, y_train), (X_test, y_test)):
+        if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != X_train.shape[1:] or X.shape[1] != 3:
             raise ValueError(f"{path} holds {X.dtype} of shape {X.shape}.\nSave it again, with {_IMAGENET_LAYOUT}.")
         _check_pairs(str(path), X, y, math.inf)
-    return Bunch(
-        X_train=parts["x_train"],
-        y_train=parts["y_train"].astype(np.int64),
-        X_test=parts["x_test"],
-        y_test=parts["y_test"].astype(np.int64),
-    )
+    return Bunch(X_train=X_train, y_train=y_train.astype(np.int64), X_test=X_test, y_test=y_test.astype(np.int64))
 
 
 def _folders(data_home: Any, inside: str, *others: Path) -> list[Path]:

@@ -62,12 +62,7 @@ def load_mini_imagenet(*, data_home: str | os.PathLike[str] | None = None) -> Bu
             f"{EMBEDDING} is not {where}. The authors did not publish it.\n"
             f"Name a directory by HYPLEARN_DATA or data_home with such a file that holds {_LAYOUT}."
         )
-    with np.load(path, allow_pickle=False) as archive:
-        missing = [name for name in ("x_train", "y_train", "x_test", "y_test") if name not in archive.files]
-        if missing:
-            raise ValueError(f"{path} lacks {', '.join(missing)}.\nSave it again, with {_LAYOUT}.")
-        X_train, X_test = archive["x_train"], archive["x_test"]
-        y_train, y_test = archive["y_train"], archive["y_test"]
+    X_train, y_train, X_test, y_test = read_split(path, _LAYOUT)
     _check(path, X_train, y_train, X_test, y_test)
     points = path.with_name(POINTS)
     return Bunch(
@@ -77,6 +72,15 @@ def load_mini_imagenet(*, data_home: str | os.PathLike[str] | None = None) -> Bu
         y_test=y_test.astype(np.int64),
         reference_points=np.load(points, allow_pickle=False) if points.is_file() else None,
     )
+
+
+def read_split(path: Path, layout: str) -> list[Array]:
+    """x_train, y_train, x_test and y_test of an archive; an error that tells its layout if one of them is missing."""
+    names = ("x_train", "y_train", "x_test", "y_test")
+    with np.load(path, allow_pickle=False) as archive:
+        if missing := [name for name in names if name not in archive.files]:
+            raise ValueError(f"{path} lacks {', '.join(missing)}.\nSave it again, with {layout}.")
+        return [archive[name] for name in names]
 
 
 def _check(path: Path, X_train: Array, y_train: Array, X_test: Array, y_test: Array) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from hyplearn.bars import watched_bars
+from hyplearn.bars import TaskBars, watched_bars
 
 # Receives what is being done, which share of it is done, and a word on how it goes.
 Teller: TypeAlias = Callable[[str, float, str], None]
@@ -17,18 +17,6 @@ def told(name: str, verbose: int) -> Iterator[Teller]:
         yield lambda task, share, text: None
     elif (bars := watched_bars()) is not None:
         with bars:
-            yield _Bars(bars)
+            yield TaskBars(bars)
     else:
         yield lambda task, share, text: print(f"{name}: {task}, {text}", flush=True)  # noqa: T201
-
-
-class _Bars:
-    """One bar per task."""
-
-    def __init__(self, bars: Any) -> None:
-        self.bars, self.tasks = bars, {}  # type: ignore[var-annotated]
-
-    def __call__(self, task: str, share: float, text: str) -> None:
-        if task not in self.tasks:
-            self.tasks[task] = self.bars.add_task(task, total=1.0, told=text)
-        self.bars.update(self.tasks[task], completed=share, told=text)

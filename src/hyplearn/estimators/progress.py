@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hyplearn.bars import watched_bars
+from hyplearn.bars import TaskBars, watched_bars
 from hyplearn.rows.points import PointSource
 from hyplearn.solvers.solution import Progress
 
@@ -24,7 +24,7 @@ def told(name: str, tol: float, verbose: int, points: PointSource | None = None)
         yield lambda problem, progress: None
     elif (bars := watched_bars()) is not None:
         with bars, _watched(points, _PassBar(bars)):
-            yield _Bars(bars, tol)
+            yield _GapBars(bars, tol)
     else:
         with _watched(points, _PassLines(name)):
             yield lambda problem, progress: print(_line(name, problem, progress))  # noqa: T201
@@ -119,15 +119,13 @@ def _line(name: str, problem: str, progress: Progress) -> str:
     )
 
 
-class _Bars:
+class _GapBars:
     """One bar per problem, full when the gap is closed: each digit of the gap is as long as any other."""
 
     def __init__(self, bars: Any, tol: float) -> None:
-        self.bars, self.digits, self.tasks = bars, -np.log10(tol), {}  # type: ignore[var-annotated]
+        self.tell, self.digits = TaskBars(bars), max(-np.log10(tol), 1e-9)
 
     def __call__(self, problem: str, progress: Progress) -> None:
-        told = f"pass {progress.n_passes}, {progress.n_working:,} rows, gap {progress.gap:.1e}"
-        if problem not in self.tasks:
-            self.tasks[problem] = self.bars.add_task(problem, total=self.digits, told=told)
         closed = float(np.clip(-np.log10(max(progress.gap, 1e-300)), 0, self.digits))
-        self.bars.update(self.tasks[problem], completed=closed, told=told)
+        told = f"pass {progress.n_passes}, {progress.n_working:,} rows, gap {progress.gap:.1e}"
+        self.tell(problem, closed / self.digits, told)

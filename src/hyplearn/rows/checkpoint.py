@@ -19,7 +19,7 @@ import numpy as np
 
 from hyplearn.rows.points import Block, PointSource, Visitor
 from hyplearn.rows.source import Folding, Merge
-from hyplearn.writing import sync_folder
+from hyplearn.writing import sealed, sync_folder, unsealed
 
 T = TypeVar("T")
 
@@ -161,7 +161,7 @@ def write_state(state: State, path: Path) -> None:
     # Always the same name, so that whoever is killed again and again leaves one such file behind, not many.
     temporary = path.with_name(path.name + ".writing")
     with temporary.open("wb") as stream:
-        stream.write(MAGIC + hashlib.sha256(content).digest() + content)
+        stream.write(sealed(MAGIC, content))
         stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(path)
@@ -170,11 +170,7 @@ def write_state(state: State, path: Path) -> None:
 
 def read_state(path: Path) -> State:
     """The state in a checkpoint, which can hold numbers, arrays and parts of passes but nothing that acts."""
-    content = path.read_bytes()
-    head = len(MAGIC) + hashlib.sha256().digest_size
-    if content[: len(MAGIC)] != MAGIC or hashlib.sha256(content[head:]).digest() != content[len(MAGIC) : head]:
-        raise ValueError(f"{path} is no checkpoint of this version, or is damaged.\nRemove it to begin anew.")
-    return _Reader(io.BytesIO(content[head:])).load()
+    return _Reader(io.BytesIO(unsealed(path, MAGIC))).load()
 
 
 class _Reader(pickle.Unpickler):
