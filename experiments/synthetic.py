@@ -98,7 +98,7 @@ def all_cells(config):
         if run < config.runs_at(d)
         for method in METHODS
     ]
-    return sorted(cells, key=lambda cell: cell["d"] in dict(config.fewer))
+    return sorted(cells, key=lambda cell: cell["d"] if cell["d"] in dict(config.fewer) else 0)
 
 
 @lru_cache(maxsize=1)
