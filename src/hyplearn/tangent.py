@@ -23,14 +23,15 @@ from numba import njit
 from hyplearn.geometry import exp_map, gap
 from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
+from hyplearn.geometry.floats import log1p
 from hyplearn.geometry.kernels import (
+    TINY,
     centred_sum,
     dot,
-    gap_and_square,
+    fill_offsets,
     gaps,
     offsets,
     row_dot,
-    shrink,
     squared_distance,
     squared_distances,
     unrolled,
@@ -203,12 +204,14 @@ def implicit_rows(
     [-0.12638812 -2.11626993] [-0.12638812 -2.11626993]
     """
     X, p, c = _checked(X, p, c)
+    room, z, along = _room(p, c), features == "z", np.empty(len(X))
     if rooms is None:
-        rooms, squares = offsets(X, p, c)
-        check_inside(X, rooms, c)
-    along = np.empty(len(X))
-    base = squared_distances(X, p) if squares is None else squares.copy()
-    _coefficients(rooms, float(gap(p, c=c)), c, features == "z", along, base)
+        base = np.empty(len(X))
+        if not _coefficients_of_points(X, unrolled(p), room, c, z, along, base):
+            check_inside(X, gaps(X, c), c)
+    else:
+        base = squared_distances(X, p) if squares is None else squares.copy()
+        _coefficients(rooms, room, c, z, along, base)
     return TangentRows(X, p, along, base)
 
 
@@ -218,7 +221,7 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, rooms: Array) -> Array:
     Points and gaps are trusted: this is what an estimator calls once it has validated X.
     """
     out = np.empty(len(X))
-    _z_dot(X, unrolled(p), w, float(gap(p, c=c)), c, rooms, out)
+    _z_dot(X, unrolled(p), w, _room(p, c), c, rooms, out)
     return out
 
 
@@ -273,11 +276,18 @@ def _checked(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
     return X, p, check_c(c)
 
 
+def _room(p: Array, c: float) -> float:
+    """The gap of p, which must lie inside."""
+    rooms = gaps(p[None], c)
+    check_inside(p[None], rooms, c)
+    return float(rooms[0])
+
+
 def _explicit(X: Points, p: Points, features: Features, c: float) -> Array:
     X, p, c = _checked(X, p, c)
-    out, rooms = np.empty_like(X), np.empty(len(X))
-    _rows(X, unrolled(p), float(gap(p, c=c)), c, features == "z", out, rooms)
-    check_inside(X, rooms, c)
+    out = np.empty_like(X)
+    if not _rows(X, unrolled(p), _room(p, c), c, features == "z", out):
+        check_inside(X, gaps(X, c), c)
     return out
 
 
@@ -290,24 +300,47 @@ def _product(X, p, along, base, w, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _coefficients(rooms, room, c, z, along, base):  # type: ignore[no-untyped-def]
-    """Two numbers per row, from the gaps of x and p; ``base`` comes with the squares ‖x - p‖²."""
+    """Two numbers per row, from the gaps of x and p; ``base`` comes with the squares ‖x - p‖².
+
+    With ``b = c‖x - p‖² / g_p`` and ``h = √(b (b + g_x))`` the half of ``g_x sinh ρ``, frame coordinates have
+    ``along = ρ / h``; 2 / g_x is its limit at p, and that of z.
+    """
+    bending = c / room
+    if z:
+        for i in range(rooms.size):
+            along[i] = 2.0 / rooms[i]
+            base[i] = -along[i] * (base[i] * bending)
+        return
     for i in range(rooms.size):
-        bend = base[i] * c / room
-        along[i] = 2.0 / rooms[i]
-        if not z:
-            along[i] *= shrink(bend / rooms[i])
+        bend = base[i] * bending
+        raised = bend + TINY
+        half = math.sqrt(raised * (raised + rooms[i]))
+        along[i] = log1p(2.0 * (raised + half) / rooms[i]) / half
         base[i] = -along[i] * bend
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rows(X, p, room, c, z, out, rooms):  # type: ignore[no-untyped-def]
-    """The explicit rows, chunk by chunk; ``rooms`` receives the gaps, so that the caller can refuse points outside."""
-    along, base = np.empty(CHUNK), np.empty(CHUNK)
+def _coefficients_of_points(X, p, room, c, z, along, base):  # type: ignore[no-untyped-def]
+    """The same from the points, chunk by chunk; returns whether all lie inside."""
+    rooms, inside = np.empty(CHUNK), True
+    for start in range(0, X.shape[0], CHUNK):
+        part = slice(start, min(start + CHUNK, X.shape[0]))
+        own = rooms[: part.stop - start]
+        fill_offsets(X[part], p, c, own, base[part])
+        for room_of_row in own:
+            inside &= room_of_row > 0.0
+        _coefficients(own, room, c, z, along[part], base[part])
+    return inside
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rows(X, p, room, c, z, out):  # type: ignore[no-untyped-def]
+    """The explicit rows, chunk by chunk; returns whether all points lie inside."""
+    along, base, inside = np.empty(CHUNK), np.empty(CHUNK), True
     for start in range(0, X.shape[0], CHUNK):
         stop = min(start + CHUNK, X.shape[0])
-        for i in range(start, stop):
-            rooms[i], base[i - start] = gap_and_square(X, i, p, c)
-        _coefficients(rooms[start:stop], room, c, z, along, base)
+        inside &= _coefficients_of_points(X[start:stop], p, room, c, z, along, base)
         for i in range(start, stop):
             for j in range(len(p)):
                 out[i, j] = along[i - start] * (X[i, j] - p[j]) + base[i - start] * p[j]
+    return inside

@@ -8,6 +8,7 @@ import pytest
 from balls import at_gap, cloud
 from hyplearn.rows import ClassRows, Costs, Rows, points, streamed
 from hyplearn.rows.files import ArrayPoints
+from hyplearn.rows.memory import uniform
 from hyplearn.rows.source import columns_joined, summed
 from hyplearn.rows.standing import standing, standing_strides
 from hyplearn.rows.streamed import ConeRows, SignedRows, StreamedRows, Weighing, standing_rows
@@ -155,3 +156,19 @@ def test_an_error_in_a_block_ends_the_pass_and_no_thread_is_left_behind(data, mo
     broken = StreamedRows(Broken(*data[:3]), source.make, N, D, threads=2)
     with pytest.raises(OSError, match="row 100 is gone"):
         broken.fold(total, summed)
+
+
+def splitmix64(seed, number):
+    """The generator's output in whole numbers without end, as a share of 2^53."""
+    state = (seed + (number + 1) * 0x9E3779B97F4A7C15) % 2**64
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
+    return ((state ^ (state >> 31)) >> 11) / 2**53
+
+
+def test_which_rows_stand_for_all_is_a_hash_of_their_positions():
+    start, codes, strides = 10**10, np.tile([0, 1], 300).astype(np.int8), np.array([3, 7])
+    shares = [splitmix64(0, start + i) for i in range(600)]
+    assert uniform(0, start + np.arange(600)).tolist() == shares
+    expected = [i for i, share in enumerate(shares) if share * strides[codes[i]] < 1]
+    assert standing(start, codes, strides).tolist() == expected

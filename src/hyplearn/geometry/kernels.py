@@ -8,26 +8,17 @@ Sums run in four lanes: additions then need not wait for one another, and roundi
 """
 
 import math
-from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.floats import fma, log1p
 
 # Squares below this may have lost digits to underflow; a norm is then taken again on scaled entries.
 SMALLEST_SAFE_SQUARE = 1e-280
-
-
-@intrinsic
-def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c`` with one rounding; ``fma(a, b, -(a * b))`` is the rounding error of the product."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
+# Keeps quotients of two numbers that vanish together at their limit, and is lost in any other sum.
+TINY = 1e-300
 
 
 @njit(cache=True, error_model="numpy")
@@ -46,13 +37,18 @@ def add_square(total, error, a):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def gap_from(t0, t1, t2, t3, error, c):  # type: ignore[no-untyped-def]
-    """``1 - c (t0 + t1 + t2 + t3 + error)``, to the last digit."""
+def add_up(t0, t1, t2, t3, error):  # type: ignore[no-untyped-def]
+    """Four lanes as one unevaluated sum."""
     t0, error = add(t0, error, t1)
     t2, error = add(t2, error, t3)
-    t0, error = add(t0, error, t2)
-    scaled = c * t0
-    return (1.0 - scaled) - (fma(c, t0, -scaled) + c * error)
+    return add(t0, error, t2)
+
+
+@njit(cache=True, error_model="numpy")
+def gap_from(total, error, c):  # type: ignore[no-untyped-def]
+    """``1 - c (total + error)``, to the last digit."""
+    scaled = c * total
+    return (1.0 - scaled) - (fma(c, total, -scaled) + c * error)
 
 
 @njit(cache=True, error_model="numpy")
@@ -69,7 +65,9 @@ def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
         t3, e3 = add_square(t3, e3, np.float64(X[i, j + 3]))
     for j in range(whole, d):
         t0, e0 = add_square(t0, e0, np.float64(X[i, j]))
-    return gap_from(t0, t1, t2, t3, (e0 + e1) + (e2 + e3), c)
+    if whole > 0:
+        t0, e0 = add_up(t0, t1, t2, t3, (e0 + e1) + (e2 + e3))
+    return gap_from(t0, e0, c)
 
 
 @njit(cache=True, error_model="numpy")
@@ -94,21 +92,20 @@ def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
         a0 = np.float64(X[i, j])
         t0, e0 = add_square(t0, e0, a0)
         s0 += (a0 - p[j]) ** 2
-    return gap_from(t0, t1, t2, t3, (e0 + e1) + (e2 + e3), c), (s0 + s1) + (s2 + s3)
+    if whole > 0:
+        t0, e0 = add_up(t0, t1, t2, t3, (e0 + e1) + (e2 + e3))
+    return gap_from(t0, e0, c), (s0 + s1) + (s2 + s3)
 
 
 @njit(cache=True, error_model="numpy")
 def shrink(u2):  # type: ignore[no-untyped-def]
     """``ρ / sinh ρ`` with ``u2 = sinh²(ρ/2)``: what turns the length sinh ρ of z into the distance ρ; 1 at ρ = 0.
 
-    With ``t = 2 u2 = cosh ρ - 1`` and ``sinh ρ = √(t (t + 2))``, ρ is ``log(1 + x)`` at ``x = t + sinh ρ``, taken with
-    Kahan's correction for the rounding of 1 + x: as exact as libm's functions at a fourth of their cost.
+    With ``t = 2 u2 = cosh ρ - 1`` and ``sinh ρ = √(t (t + 2))``, ρ is ``log(1 + t + sinh ρ)``.
     """
-    t = max(2.0 * u2, 1e-300)  # positive at ρ = 0 too, where the quotient below is then exactly 1
+    t = 2.0 * u2 + TINY
     sinh = math.sqrt(t * (t + 2.0))
-    x = t + sinh
-    w = 1.0 + x
-    return (math.log(w) + (x - (w - 1.0)) / w) / sinh
+    return log1p(t + sinh) / sinh
 
 
 def unrolled(p: Array) -> Array | tuple[float, ...]:
@@ -135,12 +132,13 @@ def _gaps(X, p, c, rooms):  # type: ignore[no-untyped-def]
 def offsets(X: Array, p: Array, c: float) -> tuple[Array, Array]:
     """``1 - c‖x‖²`` and ``‖x - p‖²`` of every row of X, in one pass."""
     rooms, squares = np.empty(len(X)), np.empty(len(X))
-    _offsets(X, unrolled(p), c, rooms, squares)
+    fill_offsets(X, unrolled(p), c, rooms, squares)
     return rooms, squares
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _offsets(X, p, c, rooms, squares):  # type: ignore[no-untyped-def]
+def fill_offsets(X, p, c, rooms, squares):  # type: ignore[no-untyped-def]
+    """The same into arrays that are there."""
     for i in range(X.shape[0]):
         rooms[i], squares[i] = gap_and_square(X, i, p, c)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from numba import vectorize
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
@@ -259,14 +260,14 @@ def drawn(n: int, size: int, seed: int, start: int, stop: int) -> Array:
     return index[(index >= start) & (index < stop)]
 
 
-def uniform(seed: int, numbers: Array) -> Array:
-    """Numbers in [0, 1), the finaliser of splitmix64 of each."""
-    with np.errstate(over="ignore"):
-        state = np.uint64(seed) + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        state ^= state >> np.uint64(31)
-    return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+@vectorize(cache=True)
+def uniform(seed, number):  # type: ignore[no-untyped-def]
+    """A number in [0, 1), the finaliser of splitmix64; for arrays and in kernels."""
+    state = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)
+    return np.float64(state >> np.uint64(11)) * 2.0**-53
 
 
 def standing_for(sample: R, whole: Costs) -> R:

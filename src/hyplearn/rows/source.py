@@ -16,7 +16,7 @@ Merge: TypeAlias = Callable[[Sequence[Any]], Any]
 M = TypeVar("M", bound=Merge)
 # Merges that need not see their parts in order: see :func:`in_any_order`.
 _IN_ANY_ORDER: set[Merge] = {max}
-# Parts that wait to be merged: few enough to hold, enough that what they carry is not copied for every block.
+# Sums that wait to be merged: few enough to hold, enough that what they carry is not copied for every block.
 PENDING = 16
 # Numbers in a sample at most: it is held in memory, wherever the rows are.
 SAMPLE_NUMBERS = 2**23
@@ -105,9 +105,9 @@ class Folding:
         self.merge, self.pending = merge, list(pending)
 
     def add(self, part: Any) -> None:
-        """Take the part of the next block."""
+        """Take the part of the next block; what is joined and not summed waits for the end, to be copied once."""
         self.pending.append(part)
-        if len(self.pending) == PENDING:
+        if len(self.pending) == PENDING and not minds_order(self.merge):
             self.pending = [self.merge(self.pending)]
 
     def result(self) -> Any:
@@ -116,7 +116,7 @@ class Folding:
 
 
 def folded(parts: Iterable[Any], merge: Merge) -> Any:
-    """Parts merged in order, a few at a time."""
+    """Parts merged in order, sums a few at a time."""
     folding = Folding(merge)
     for part in parts:
         folding.add(part)

@@ -1,6 +1,7 @@
 """Some rows that stand for all: which of them is a matter of their position and class alone, not of blocks."""
 
 import numpy as np
+from numba import njit
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.memory import uniform
@@ -23,4 +24,13 @@ def standing(start: int, codes: Array, strides: Array) -> Array:
     """
     if np.all(strides == 1):
         return np.arange(len(codes))
-    return np.flatnonzero(uniform(0, np.arange(start, start + len(codes))) * strides[codes] < 1)
+    return _standing(start, codes, strides)
+
+
+@njit(cache=True, nogil=True)
+def _standing(start, codes, strides):  # type: ignore[no-untyped-def]
+    kept, size = np.empty(codes.size, dtype=np.int64), 0
+    for i in range(codes.size):
+        kept[size] = i
+        size += uniform(0, start + i) * strides[codes[i]] < 1.0
+    return kept[:size].copy()

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+from numba import njit
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
@@ -51,6 +52,15 @@ class Weighing:
         factors = self.factors[codes]
         return factors if block.weights is None else factors * block.weights
 
+    def costs(self, block: Block, codes: Array, C: float) -> Array:
+        """C times the weight of each row; an infinite C times 0 is 0."""
+        if block.weights is None and np.all(self.factors == 1):
+            return np.full(len(block.X), C)
+        weights = self.weights(block, codes)
+        if np.inf > C:
+            return C * weights
+        return np.where(weights > 0, np.inf, 0.0)
+
 
 @dataclass(frozen=True)
 class SignedRows:
@@ -67,8 +77,9 @@ class SignedRows:
         """Rows of a block."""
         codes = self.weighing.codes(block)
         rows = implicit_rows(block.X, self.p, features=self.features, c=self.c)
-        costs = _scaled(self.weighing.weights(block, codes), self.C)
-        return replace(Rows.labelled(rows, _signs(codes, self.positive), costs), start=block.start)
+        _sign(codes, self.positive, rows.along, rows.base)
+        costs = self.weighing.costs(block, codes, self.C)
+        return Rows(rows.X, rows.p, rows.along, rows.base, costs, start=block.start)
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class ConeRows:
         codes = self.weighing.codes(block)
         space, times = cone_rows(block.X, self.centre, c=self.c, rooms=gaps(block.X, self.c))
         return ClassRows(
-            *(space.X, space.p, space.along, space.base, _scaled(self.weighing.weights(block, codes), self.C)),
+            *(space.X, space.p, space.along, space.base, self.weighing.costs(block, codes, self.C)),
             start=block.start,
             times=times,
             constant=self.constant,
@@ -95,16 +106,13 @@ class ConeRows:
         )
 
 
-def _signs(codes: Array, positive: int) -> Array:
-    """1 for the positive class, -1 for the others."""
-    return 2.0 * (codes == positive) - 1.0
-
-
-def _scaled(weights: Array, C: float) -> Array:
-    """Costs; an infinite C times 0 is no number."""
-    if np.inf > C:
-        return C * weights
-    return np.where(weights > 0, C * np.where(weights > 0, weights, 1.0), 0.0)
+@njit(cache=True, nogil=True)
+def _sign(codes, positive, along, base):  # type: ignore[no-untyped-def]
+    """Turn the rows of all classes but the positive one round, in place."""
+    for i in range(codes.size):
+        sign = 1.0 if codes[i] == positive else -1.0
+        along[i] *= sign
+        base[i] *= sign
 
 
 @dataclass(frozen=True)

