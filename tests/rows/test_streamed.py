@@ -169,6 +169,6 @@ def splitmix64(seed, number):
 def test_which_rows_stand_for_all_is_a_hash_of_their_positions():
     start, codes, strides = 10**10, np.tile([0, 1], 300).astype(np.int8), np.array([3, 7])
     shares = [splitmix64(0, start + i) for i in range(600)]
-    assert uniform(0, start + np.arange(600)).tolist() == shares
+    assert [uniform(0, start + i) for i in range(600)] == shares
     expected = [i for i, share in enumerate(shares) if share * strides[codes[i]] < 1]
     assert standing(start, codes, strides).tolist() == expected

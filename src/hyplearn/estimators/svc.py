@@ -1,6 +1,7 @@
 """The Poincaré support vector machine."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -458,8 +459,7 @@ class PoincareSVC(TangentClassifier):
             setattr(self, f"{name}_", np.array([getattr(solution, name) for solution in solutions]))
         self.dual_gap_ = np.array([solution.gap for solution in solutions])
         kept = all(len(solution.support) == solution.n_support for solution in solutions)
-        self.support_ = np.unique(np.concatenate([solution.support if kept else [] for solution in solutions]))
-        self.support_ = self.support_.astype(np.int64)
+        self.support_ = _union([solution.support if kept else np.empty(0) for solution in solutions])
 
     def _keep_support(self, solutions: list[Solution], vectors: Array, labels: Array) -> None:
         self.support_vectors_ = vectors
@@ -496,3 +496,9 @@ class PoincareSVC(TangentClassifier):
 
     def _names(self, problems: Array) -> str:
         return self._named(problems) + ("" if len(self.classes_) == 2 else " against the rest")
+
+
+def _union(supports: Sequence[Array]) -> Array:
+    """All positions once, in order: the merge of what is in order already, as a stable sort takes it."""
+    merged = np.sort(np.concatenate(supports).astype(np.int64), kind="stable")
+    return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

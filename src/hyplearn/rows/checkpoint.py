@@ -100,7 +100,7 @@ class CheckpointedPoints(PointSource):
         """One pass, or what is left of it."""
 
         def folding(pending: list[Any], first: int) -> Iterator[list[Any]]:
-            so_far = Folding(merge, pending)
+            so_far = Folding(merge, pending, first)
             for part in self.points.map(function, *arguments, threads=threads, first=first):
                 so_far.add(part)
                 yield so_far.pending

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numba import vectorize
+from numba import njit
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
@@ -256,18 +256,26 @@ def drawn(n: int, size: int, seed: int, start: int, stop: int) -> Array:
     share = (n - RUN + 1) / runs
     first, last = max(0, int((start - RUN) / share) - 1), min(runs, int(stop / share) + 2)
     numbers = np.arange(first, last)
-    index = (((numbers + uniform(seed, numbers)) * share).astype(np.int64)[:, None] + np.arange(RUN)).ravel()
+    index = (((numbers + _uniforms(seed, numbers)) * share).astype(np.int64)[:, None] + np.arange(RUN)).ravel()
     return index[(index >= start) & (index < stop)]
 
 
-@vectorize(cache=True)
+@njit(cache=True, nogil=True)
 def uniform(seed, number):  # type: ignore[no-untyped-def]
-    """A number in [0, 1), the finaliser of splitmix64; for arrays and in kernels."""
+    """A number in [0, 1) that looks random: the finaliser of splitmix64."""
     state = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     state ^= state >> np.uint64(31)
     return np.float64(state >> np.uint64(11)) * 2.0**-53
+
+
+@njit(cache=True, nogil=True)
+def _uniforms(seed, numbers):  # type: ignore[no-untyped-def]
+    out = np.empty(numbers.size)
+    for i in range(numbers.size):
+        out[i] = uniform(seed, numbers[i])
+    return out
 
 
 def standing_for(sample: R, whole: Costs) -> R:

@@ -16,8 +16,8 @@ Merge: TypeAlias = Callable[[Sequence[Any]], Any]
 M = TypeVar("M", bound=Merge)
 # Merges that need not see their parts in order: see :func:`in_any_order`.
 _IN_ANY_ORDER: set[Merge] = {max}
-# Sums that wait to be merged: few enough to hold, enough that what they carry is not copied for every block.
-PENDING = 16
+# Parts that are merged at a time: few enough to hold, enough that what they carry is not copied for every block.
+PENDING = 8
 # Numbers in a sample at most: it is held in memory, wherever the rows are.
 SAMPLE_NUMBERS = 2**23
 
@@ -99,16 +99,23 @@ class RowSource(ABC):
 
 
 class Folding:
-    """The parts of a pass so far. Which are merged when depends on their number alone, so that a pass can go on."""
+    """The parts of a pass so far: each time that ``PENDING`` parts of as many blocks are there, they become one.
 
-    def __init__(self, merge: Merge, pending: Iterable[Any] = ()) -> None:
-        self.merge, self.pending = merge, list(pending)
+    So few parts wait, and what they carry is copied once for each digit of the number of blocks. Which are merged when
+    depends on that number alone, so that a pass can go on.
+    """
+
+    def __init__(self, merge: Merge, pending: Iterable[Any] = (), n_blocks: int = 0) -> None:
+        self.merge, self.pending, self.n_blocks = merge, list(pending), n_blocks
 
     def add(self, part: Any) -> None:
-        """Take the part of the next block; what is joined and not summed waits for the end, to be copied once."""
+        """Take the part of the next block."""
         self.pending.append(part)
-        if len(self.pending) == PENDING and not minds_order(self.merge):
-            self.pending = [self.merge(self.pending)]
+        self.n_blocks += 1
+        full = self.n_blocks
+        while full % PENDING == 0:
+            self.pending[-PENDING:] = [self.merge(self.pending[-PENDING:])]
+            full //= PENDING
 
     def result(self) -> Any:
         """All parts, merged."""
@@ -116,7 +123,7 @@ class Folding:
 
 
 def folded(parts: Iterable[Any], merge: Merge) -> Any:
-    """Parts merged in order, sums a few at a time."""
+    """Parts merged in order, a few at a time."""
     folding = Folding(merge)
     for part in parts:
         folding.add(part)
