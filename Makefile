@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXPERIMENTS := table1 table2 handicapped figures reference_points comparison synthetic claims
+EMBEDDINGS := embedding_trees embedding_cells
 
 .DEFAULT_GOAL := help
 .PHONY: help install browser demo test check coverage test-slow bench reproduce reproduce-full docs clean
@@ -60,9 +61,7 @@ reproduce: install ## the paper's tables and figures, small: ten minutes; into e
 	@for name in $(EXPERIMENTS); do echo "==> $$name"; $(BIN)/python experiments $$name || exit 1; done
 
 reproduce-full: install ## the same in the paper's sizes: some hours; goes on where it was stopped
-	@for name in $(EXPERIMENTS); do echo "==> $$name"; $(BIN)/python experiments $$name --full || exit 1; done
-	@echo "==> embedding"; $(BIN)/python experiments/embedding.py
-	@echo "==> embedding_cells"; $(BIN)/python experiments/embedding_cells.py
+	@for name in $(EXPERIMENTS) $(EMBEDDINGS); do echo "==> $$name"; $(BIN)/python experiments $$name --full || exit 1; done
 
 docs: install ## the manual, with every example run: docs/_build/html/index.html
 	@echo "==> sphinx: the manual, with every example run (a minute or two)"

@@ -9,7 +9,7 @@ import pytest
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import euclidean_distances
 
-CONFIG = experiment.Config(sets=("digits",), every=18, folds=2, repeats=1)
+CONFIG = experiment.Config(every=18, folds=2)
 
 
 @pytest.fixture(scope="module")
