@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from balls import CURVATURES, at_gap, points, vectors
 from hyplearn.geometry import ball_to_hyperboloid, distance, hyperplane_points, minkowski, signed_distance
-from hyplearn.plotting.arcs import bisector, geodesic_of, hypercycle, minkowski_normal, outline, rim_points
+from hyplearn.plotting.arcs import bisector, geodesic_of, hypercycle, minkowski_normal, outline, rim_points, segment
 
 
 @given(points(smallest_gap=1e-4), vectors(), st.floats(-3, 3), st.sampled_from(CURVATURES))
@@ -88,6 +88,21 @@ def test_an_outline_runs_along_geodesics_through_all_vertices():
     V = np.array([[0.9, 0.0], [0.0, 0.8], [-0.5, -0.5]])
     curve = outline(V, n_points=5).reshape(3, 5, 2)
     for start, end, edge in zip(V, np.roll(V, -1, axis=0), curve, strict=True):
-        assert np.array_equal(edge[[0, -1]], [start, end])
-        parts = distance(edge[:-1], edge[1:])
-        assert np.allclose(parts, distance(start, end) / 4)
+        assert np.allclose(edge[[0, -1]], [start, end], rtol=0, atol=1e-15)
+        assert np.allclose(distance(edge, start) + distance(edge, end), distance(start, end))
+
+
+@given(points(smallest_gap=1e-6), points(smallest_gap=1e-6), st.sampled_from(CURVATURES))
+def test_a_segment_is_the_shortest_way_in_even_steps(x, y, c):
+    x, y = x / np.sqrt(c), y / np.sqrt(c)
+    curve = segment(x, y, c=c)
+    assert np.allclose(curve[[0, -1]], [x, y], rtol=0, atol=1e-15 / np.sqrt(c))
+    inner = curve[1:-1]
+    assert np.allclose(distance(inner, x, c=c) + distance(inner, y, c=c), distance(x, y, c=c), rtol=1e-6, atol=1e-9)
+    steps = np.linalg.norm(np.diff(curve, axis=0), axis=1)
+    assert np.ptp(steps) < 1e-9 * steps.max() + 1e-15
+
+
+def test_many_segments_are_those_one_by_one():
+    X, Y = np.random.default_rng(0).uniform(-0.7, 0.7, (2, 5, 2))
+    assert np.array_equal(segment(X, Y), [segment(x, y) for x, y in zip(X, Y, strict=True)])

@@ -14,7 +14,8 @@ from sklearn.svm import SVR
 
 from balls import cloud
 from drawn import legend, lines, markers, unnamed_lines
-from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC, TangentSpace
+from hyplearn import HyperboloidSVC, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC, TangentSpace
+from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
 from hyplearn.plotting import BoundaryDisplay
@@ -113,7 +114,12 @@ def test_regions_are_the_sides_of_the_fitted_geodesic_in_the_tint_of_their_class
     inside = np.linalg.norm(pixels, axis=-1) < 1
     heights = signed_distance(pixels[inside], model[-1].coef_[0], p)
     assert np.array_equal(display.regions[inside], (heights > 0).astype(int))
-    assert (display.regions[~inside] == -1).all()
+    # Pixels that the rim cuts have a class too, that of their innermost corner.
+    corners = pixels - np.sign(pixels) / 80
+    cut = ~inside & (np.linalg.norm(corners, axis=-1) < 1)
+    assert np.array_equal(display.regions[cut], (signed_distance(corners[cut], model[-1].coef_[0], p) > 0).astype(int))
+    assert cut.sum() > 80
+    assert (display.regions[~inside & ~cut] == -1).all()
     image = ax.images[0]
     assert image.origin == "lower"
     for code, colour in enumerate(COLOURS[:2]):
@@ -254,8 +260,9 @@ def test_several_classes_of_more_dimensions_are_cut_by_a_principal_plane(ax):
         scores = np.sort(svc.decision_function(display.plane.embed(arc[1:-1])), axis=1)
         assert np.abs(scores[:, 2] - scores[:, 1]).max() < 1e-9
     assert display.boundaries
-    pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)[display.regions >= 0]
-    assert np.array_equal(svc.predict(display.plane.embed(pixels)), display.regions[display.regions >= 0])
+    pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
+    inside = np.linalg.norm(pixels, axis=-1) < 1
+    assert np.array_equal(svc.predict(display.plane.embed(pixels[inside])), display.regions[inside])
 
 
 def test_a_search_is_drawn_by_the_best_that_it_found(separable):
@@ -340,3 +347,95 @@ def test_boundaries_that_sigmoids_bend_are_told_by_the_regions(three, overlappin
     assert BoundaryDisplay.from_estimator(PoincareSVC(C=10).fit(*three), resolution=20).boundaries == []
     two = PoincareSVC(calibration="training").fit(*overlapping)
     assert BoundaryDisplay.from_estimator(two, resolution=20).boundaries == []
+
+
+def shifted(model, X, y, shift=0.4):
+    """A fitted classifier of two classes, both equally likely where its score is the shift."""
+    model.fit(X, y)
+    model.sigmoids_, model.shift_ = np.array([[2.0, -2.0 * shift]]), shift
+    return model
+
+
+ARCS = {
+    "svc": lambda: PoincareSVC(curvature=-0.25),
+    "exact svc of training": lambda: PoincareSVC(margin="exact", calibration="training", curvature=-0.25),
+    "perceptron": lambda: PoincarePerceptron(curvature=-0.25),
+    "perceptron of training": lambda: PoincarePerceptron(calibration="training", curvature=-0.25),
+    "second order": lambda: PoincareSecondOrderPerceptron(curvature=-0.25),
+    "hyperboloid svc": lambda: HyperboloidSVC(curvature=-0.25),
+    "hyperboloid svc of training": lambda: HyperboloidSVC(calibration="training", curvature=-0.25),
+    "hyperboloid perceptron": lambda: HyperboloidPerceptron(max_epochs=3, curvature=-0.25),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ARCS)
+@pytest.mark.parametrize("d", [2, 3])
+def test_predictions_change_on_the_drawn_boundary_whatever_scores_are(name, d):
+    X = 2 * cloud(np.random.default_rng(1), 60, d, 1.0)
+    model = shifted(ARCS[name](), X, X[:, 0] + 0.3 * X[:, 1] ** 2 > 0.2)
+    display = BoundaryDisplay.from_estimator(model, X, resolution=20, margin=0.5)
+    (arc,) = display.boundaries
+    curves = [curve[1:-1] if d == 2 else display.plane.embed(curve[1:-1]) for curve in (arc, *display.margins)]
+    assert np.abs(model.decision_function(curves[0])).max() < 1e-7
+    distances = [signed_distance(curve, model.coef_[0], model.reference_[0], c=0.25) for curve in curves]
+    assert np.ptp(distances[0]) < 1e-9
+    assert abs(distances[0][0]) > 1e-3
+    assert np.allclose(distances[1:], [[-0.5], [0.5]], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AuthorsSVC("means", calibration="cross-fitted"),
+        AuthorsSVC("means"),
+        PoincareSVC(calibration="training"),
+        EuclideanSVC(),
+    ],
+)
+def test_what_changes_at_no_one_distance_is_told_by_the_regions(ax, overlapping, model):
+    shifted(model, *overlapping)
+    display = BoundaryDisplay.from_estimator(model, resolution=300).plot(ax)
+    assert display.boundaries == []
+    line = max((path.vertices for c in ax.collections for path in c.get_paths()), key=len)
+    line = line[np.linalg.norm(line, axis=1) < 0.9]
+    assert len(line) > 100
+    # Not a pixel to either side of the line, or above and below it, all is predicted alike.
+    steps = np.array([[1, 0], [0, 1]]) / 300
+    changes = [model.predict(line + step) != model.predict(line - step) for step in steps]
+    assert np.all(changes[0] | changes[1])
+
+
+def test_authors_svm_without_a_shift_has_the_geodesic(overlapping):
+    model = shifted(AuthorsSVC("means", calibration="cross-fitted"), *overlapping, shift=0.0)
+    (arc,) = BoundaryDisplay.from_estimator(model, resolution=20).boundaries
+    assert np.abs(model.decision_function(arc[1:-1])).max() < 1e-9
+
+
+def test_a_sigmoid_that_falls_has_no_boundary_to_be_read(overlapping):
+    model = shifted(HyperboloidSVC(calibration="training"), *overlapping)
+    model.sigmoids_ = -model.sigmoids_
+    assert BoundaryDisplay.from_estimator(model, resolution=20).boundaries == []
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "model",
+    [
+        HyperboloidSVC(C=10, calibration=None),
+        HyperboloidPerceptron(max_epochs=3, calibration=None),
+        PoincarePerceptron(calibration=None),
+    ],
+)
+def test_many_classes_meet_where_their_scores_are_equal(three, model):
+    model.fit(*three)
+    display = BoundaryDisplay.from_estimator(model, resolution=20)
+    assert display.boundaries
+    for arc in display.boundaries:
+        scores = np.sort(model.decision_function(arc[np.linalg.norm(arc, axis=1) < 1 - 1e-6]), axis=1)
+        assert np.abs(scores[:, 2] - scores[:, 1]).max() < 1e-7
+
+
+def test_many_classes_of_the_authors_svm_do_not_meet_on_geodesics(three):
+    model = AuthorsSVC("means", calibration=None).fit(*three)
+    assert BoundaryDisplay.from_estimator(model, resolution=20).boundaries == []

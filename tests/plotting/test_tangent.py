@@ -7,7 +7,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from balls import cloud
 from drawn import legend, lines, markers, unnamed_lines
-from hyplearn import PoincarePerceptron, PoincareSVC
+from hyplearn import HyperboloidSVC, PoincarePerceptron, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
 from hyplearn.plotting import TangentDisplay
@@ -168,3 +168,24 @@ def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):
 def test_what_cannot_be_drawn_is_named(data, call, message):
     with pytest.raises(ValueError, match=message):
         call(*data[:2])
+
+
+@pytest.mark.parametrize("shift", [-0.6, 0.4])
+@pytest.mark.parametrize("kind", [PoincareSVC, HyperboloidSVC])
+def test_a_boundary_at_a_distance_from_p_is_bent(ax, data, kind, shift):
+    X, y, _ = data
+    model = kind(curvature=-C).fit(X, y)
+    model.sigmoids_, model.shift_ = np.array([[1.0, -shift]]), shift
+    TangentDisplay.from_estimator(model, X, y).plot(ax)
+    (curve,) = lines(ax, "decision boundary")
+    assert len(curve) > 100
+    assert np.abs(model.decision_function(from_frame(curve, model.reference_[0], c=C))).max() < 1e-7
+
+
+def test_of_more_dimensions_the_legend_says_how_far_from_the_line_predictions_change(ax):
+    X, y, p, _ = make_ball_classification(60, 3, margin=0.1, random_state=0)
+    svc = PoincareSVC(p).fit(X, y)
+    svc.sigmoids_, svc.shift_ = np.array([[1.0, -0.25]]), 0.25
+    TangentDisplay.from_estimator(svc, X, y).plot(ax)
+    ((start, end),) = lines(ax, "H(w, p); classes change 0.25 from it")
+    assert np.allclose(start, -end)

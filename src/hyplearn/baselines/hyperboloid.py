@@ -5,8 +5,12 @@ scaled tangent vector at p: all of them exact up to the rim of the ball. A norma
 geodesic hyperplane ``[n, x] = 0``, whose distance from p, along n, is ``arsinh(n⁰ / √[n, n])``.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from hyplearn.baselines.classifier import BaselineClassifier
+from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import conformal_factor, transport
 from hyplearn.geometry.arrays import Array
 from hyplearn.tangent import from_frame, z_dot, z_features
@@ -45,6 +49,21 @@ def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array,
     q = from_frame(shift / np.sqrt(c) / length * direction, p, c=c)
     unit = transport(direction / length / conformal_factor(p, c=c), p, q, c=c) * conformal_factor(q, c=c)
     return length * unit / np.linalg.norm(unit), q
+
+
+class HyperboloidClassifier(BaselineClassifier):
+    """A rival whose boundaries are those of normals n, kept as :func:`boundary` gives them."""
+
+    coef_: Array
+
+    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
+        """``arsinh [n, x]`` for each problem."""
+        c = absolute_curvature(self.curvature)
+        for w, q in zip(self.coef_, self.reference_, strict=True):
+            yield np.arcsinh(products(X, rooms, w, q, c))
+
+    def _sines_at(self, score: float) -> Array | None:
+        return np.sinh(score) / np.linalg.norm(self.coef_, axis=1)
 
 
 def products(X: Array, rooms: Array, w: Array, q: Array, c: float) -> Array:

@@ -1,7 +1,6 @@
 """The perceptron on the hyperboloid, and where its normalisation does not exist."""
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,14 +8,14 @@ from numba import njit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from hyplearn.baselines.classifier import BaselineClassifier, check_count
-from hyplearn.baselines.hyperboloid import boundary, hyperboloid_rows, products
+from hyplearn.baselines.classifier import check_count
+from hyplearn.baselines.hyperboloid import HyperboloidClassifier, boundary, hyperboloid_rows
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
 
 
-class HyperboloidPerceptron(BaselineClassifier):
+class HyperboloidPerceptron(HyperboloidClassifier):
     r"""Perceptron on the hyperboloid (Weber et al., 2020), as the paper prints it; kept for the record.
 
     With points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, a
@@ -165,12 +164,6 @@ class HyperboloidPerceptron(BaselineClassifier):
             "w = u / min(1, √[u, u]) needs [u, u] > 0.\nBegin from another start with [w, w] > 1, or take "
             "PoincarePerceptron, which converges."
         )
-
-    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
-        """``arsinh(-[w, x])`` for each problem."""
-        c = absolute_curvature(self.curvature)
-        for w, q in zip(self.coef_, self.reference_, strict=True):
-            yield np.arcsinh(products(X, rooms, w, q, c))
 
 
 def minkowski_products(R: Array, w: Array) -> Array:

@@ -1,7 +1,6 @@
 """The support vector machine on the hyperboloid."""
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from hyplearn.baselines.arsinh_svm import Found, solve_by_stages
-from hyplearn.baselines.classifier import BaselineClassifier, check_choice, check_count, check_positive
-from hyplearn.baselines.hyperboloid import boundary, hyperboloid_rows, products
+from hyplearn.baselines.classifier import check_choice, check_count, check_positive
+from hyplearn.baselines.hyperboloid import HyperboloidClassifier, boundary, hyperboloid_rows
 from hyplearn.baselines.projected_gradient import solve_by_projected_gradient
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.validation import absolute_curvature
@@ -18,7 +17,7 @@ from hyplearn.geometry import frechet_mean
 from hyplearn.geometry.arrays import Array
 
 
-class HyperboloidSVC(BaselineClassifier):
+class HyperboloidSVC(HyperboloidClassifier):
     r"""Support vector machine on the hyperboloid (Cho et al., 2019).
 
     With points x in hyperboloid coordinates and the Minkowski product :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`,
@@ -158,9 +157,3 @@ class HyperboloidSVC(BaselineClassifier):
                     ConvergenceWarning,
                     stacklevel=4,
                 )
-
-    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
-        """``arsinh [n, x]`` for each problem, what the loss compares with arsinh 1."""
-        c = absolute_curvature(self.curvature)
-        for w, q in zip(self.coef_, self.reference_, strict=True):
-            yield np.arcsinh(products(X, rooms, w, q, c))

@@ -100,6 +100,12 @@ class TangentClassifier(OneVsRest):
         ]
         return np.stack(values, axis=1)
 
+    def _sines_at(self, score: float) -> Array | None:
+        root = np.sqrt(absolute_curvature(self.curvature))
+        if not (self.calibration == "training" and self._is_calibrated):
+            return np.full(len(self.coef_), np.sinh(root * score))
+        return root * score / np.linalg.norm(self.coef_, axis=1) if self._features == "z" else None
+
     @property
     @abstractmethod
     def _features(self) -> Features:

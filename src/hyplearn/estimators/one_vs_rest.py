@@ -81,6 +81,14 @@ class OneVsRest(BallClassifier):
         """What the sigmoids see, positive on the positive side."""
         return self._plain_scores(X, rooms)
 
+    def _sines_at(self, score: float) -> Array | None:
+        r"""For each problem the value of :math:`\sinh(\sqrt c\, d)` at the distance d from its boundary of that score.
+
+        Up to factors of the problems it is one growing function of what decides. None if points of one score are not
+        equally far from a boundary.
+        """
+        return None
+
     def _checked(self, X: Any) -> tuple[Array, Array]:
         """Points as a user passes them, checked, and their gaps."""
         check_is_fitted(self)

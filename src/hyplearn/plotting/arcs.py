@@ -7,7 +7,7 @@ So two points of the rim and one angle describe every such curve, straight ones 
 
 import numpy as np
 
-from hyplearn.geometry import gap, geodesic, klein_to_ball, log_map, midpoint
+from hyplearn.geometry import gap, klein_to_ball, log_map, midpoint
 from hyplearn.geometry.arrays import Array
 
 
@@ -36,13 +36,33 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
     """
     start, end = rim_points(w, p, c=c)
     centre, half = (start + end) / 2, (end - start) / 2
-    a = np.linalg.norm(half)
-    normal = np.array([-half[1], half[0]]) / a
-    phi = np.arctan2(-centre @ normal, a) + 2 * np.arctan(np.tanh(np.sqrt(c) * height / 2))
-    u = np.linspace(-1, 1, n_points)[:, None]
+    # Half the angle of the geodesic's own arc, from its right angles to the rim.
+    phi = np.arctan2(centre[0] * half[1] - centre[1] * half[0], half @ half)
+    return _arc(start, end, phi + 2 * np.arctan(np.tanh(np.sqrt(c) * height / 2)), n_points)
+
+
+def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
+    r"""Points along the geodesics from x to y, at equal angles of their arcs: even long ones are round to the eye.
+
+    Half the angle of the arc is
+
+    .. math:: \varphi = \arctan \frac{c\, (x_0 y_1 - x_1 y_0)}{1 - c \langle x, y \rangle}
+
+    Of arrays of shape (..., 2) the result has shape (..., n_points, 2).
+    """
+    turn, apart = x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0], y - x
+    phi = np.arctan2(c * turn, (gap(x, c=c) + gap(y, c=c) + c * np.sum(apart**2, axis=-1)) / 2)
+    return _arc(x, y, phi, n_points)
+
+
+def _arc(start: Array, end: Array, phi: Array, n_points: int) -> Array:
+    """Points along the arc of half the angle φ between two points, which bulges to the left where φ > 0."""
+    u, phi = np.linspace(-1, 1, n_points)[:, None], np.asarray(phi)[..., None, None]
+    centre, half = (start + end)[..., None, :] / 2, (end - start)[..., None, :] / 2
+    left = np.stack([-half[..., 1], half[..., 0]], axis=-1)
     along = u * _sinc(u * phi) / _sinc(phi)
     across = phi * (1 - u**2) / 2 * _sinc((1 + u) * phi / 2) * _sinc((1 - u) * phi / 2) / _sinc(phi)
-    return centre + along * half + a * across * normal
+    return centre + along * half + across * left
 
 
 def _sinc(x: Array) -> Array:
@@ -70,8 +90,7 @@ def bisector(a: Array, b: Array, *, c: float = 1.0) -> tuple[Array, Array]:
 
 def outline(V: Array, *, c: float = 1.0, n_points: int = 61) -> Array:
     """The closed curve through the vertices V along geodesics, ``n_points`` of each edge."""
-    t = np.linspace(0, 1, n_points)
-    return np.concatenate([geodesic(x, y, t, c=c) for x, y in zip(V, np.roll(V, -1, axis=0), strict=True)])
+    return segment(V, np.roll(V, -1, axis=0), c=c, n_points=n_points).reshape(-1, 2)
 
 
 def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:

@@ -20,7 +20,14 @@ from hyplearn.plotting.canvas import (
 )
 from hyplearn.plotting.cloud import MOST_MARKERS
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
-from hyplearn.plotting.fitted import curvature_of, fitted_classifier, has_hyperplanes, hyperplane, margin_of
+from hyplearn.plotting.fitted import (
+    curvature_of,
+    fitted_classifier,
+    has_hyperplanes,
+    height_of_change,
+    hyperplane,
+    margin_of,
+)
 from hyplearn.plotting.plane import Plane
 from hyplearn.plotting.regions import pairwise_arcs, predicted_regions
 
@@ -37,7 +44,8 @@ class BoundaryDisplay(Display):
     grid : array of shape (m,)
         Coordinates of the raster, the same in both directions.
     regions : array of shape (m, m)
-        Index of the predicted class at ``(grid[column], grid[row])``; -1 outside the disk.
+        Index of the predicted class at ``(grid[column], grid[row])``, or where that is outside the disk at the corner
+        of the pixel that is inside; -1 for pixels that the disk does not touch.
     classes : array
         The classes that the indices stand for.
     curvature : float
@@ -107,7 +115,8 @@ class BoundaryDisplay(Display):
             Takes points of the ball, alone or at the end of a pipeline. Boundaries are arcs where its hyperplanes can
             be read: from ``hyperplane_between(a, b)``, which gives (w, p) for two classes, w on the side of a, or else
             from ``coef_`` and ``reference_``, and ``shift_`` where predictions change at some distance from it. Of any
-            other classifier the regions tell, as of many classes whose probabilities come from sigmoids of their own.
+            other classifier the regions tell, as of many classes whose probabilities come from sigmoids of their own,
+            or of two that change where the paper's rows, and not distances, have some value.
         X, y : array-like, optional
             Points and classes to show over the regions. In more than two dimensions X is needed to choose the plane.
         curvature : float, optional
@@ -166,7 +175,7 @@ class BoundaryDisplay(Display):
         if self.plane is not None:
             w, p = np.array([1.0, 0.0]), np.zeros(2)
         # Where two classes are equally likely: the geodesic, or what is equally far from it.
-        self.boundaries = [hypercycle(w, p, getattr(estimator, "shift_", 0.0), c=c)]
+        self.boundaries = [hypercycle(w, p, height_of_change(estimator) or 0.0, c=c)]
         if self.margin is not None:
             self.margins = [hypercycle(w, p, sign * self.margin, c=c) for sign in (-1, 1)]
         if has_hyperplanes(estimator):

@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry import gap, geodesic
+from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
+from hyplearn.plotting.arcs import segment
 from hyplearn.plotting.canvas import Display, draw_legend, draw_rim
 from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
 
@@ -121,8 +122,7 @@ class DiskDisplay(Display):
         from matplotlib.collections import LineCollection
 
         start, end = self.X[np.asarray(self.edges).T]
-        curves = geodesic(start, end, np.linspace(0, 1, 17)[:, None], c=c)
-        lines = LineCollection(list(np.swapaxes(curves, 0, 1)), colors="0.35", linewidths=0.35, alpha=0.7, zorder=1.5)
+        lines = LineCollection(list(segment(start, end, c=c)), colors="0.35", linewidths=0.35, alpha=0.7, zorder=1.5)
         ax.add_collection(lines)
 
 

@@ -53,29 +53,52 @@ def has_hyperplanes(estimator: Any) -> bool:
 
 
 def hyperplane(estimator: Any) -> Hyperplane | None:
-    """The boundary (w, p) between two classes, w on the side of the second; None if there is none to be read."""
-    if len(estimator.classes_) != 2 or not _is_geodesic(estimator):
-        return None
-    if has_hyperplanes(estimator):
-        w, p = estimator.coef_[0], estimator.reference_[0]
-        return (w, p) if np.any(w) else None
-    if hasattr(estimator, "hyperplane_between"):
-        return _between(estimator, *estimator.classes_[::-1])
-    return None
+    """The hyperplane (w, p) of two classes, w on the side of the second; None if there is none to be read.
 
-
-def _is_geodesic(estimator: Any) -> bool:
-    """Whether predictions change on geodesic hyperplanes, or of two classes on an equidistant of one.
-
-    Not with the intercept of a softmax, nor where sigmoids of their own make classes more or less likely.
+    Predictions change on it, or on the equidistant at the distance :func:`height_of_change` from it.
     """
+    if len(estimator.classes_) != 2:
+        return None
     if hasattr(estimator, "hyperplane_between"):
-        return not getattr(estimator, "fit_intercept", False)
-    if not hasattr(estimator, "sigmoids_"):
-        return True
-    if len(estimator.classes_) == 2:
-        return getattr(estimator, "calibration", None) == "cross-fitted"
-    return bool(np.all(estimator.sigmoids_ == estimator.sigmoids_[0]))
+        return _between(estimator, *estimator.classes_[::-1]) if _is_pairwise(estimator) else None
+    if not has_hyperplanes(estimator) or not np.any(estimator.coef_[0]) or height_of_change(estimator) is None:
+        return None
+    return estimator.coef_[0], estimator.reference_[0]
+
+
+def height_of_change(estimator: Any) -> float | None:
+    """The signed distance from the hyperplane of two classes where predictions change; None if it is not one distance.
+
+    That is where the score is ``shift_``, which is a distance for an estimator that does not say otherwise.
+    """
+    shift = getattr(estimator, "shift_", 0.0)
+    sigmoids = getattr(estimator, "sigmoids_", None)
+    if sigmoids is not None and estimator.calibration == "training" and sigmoids[0, 0] <= 0:
+        return None
+    if shift == 0 or not hasattr(estimator, "_sines_at"):
+        return float(shift)
+    sines = estimator._sines_at(shift)
+    root = np.sqrt(absolute_curvature(estimator.curvature))
+    return None if sines is None else float(np.arcsinh(sines[0]) / root)
+
+
+def _is_pairwise(estimator: Any) -> bool:
+    """Whether predictions change on the hyperplanes between classes: not with the intercept of a softmax."""
+    return not getattr(estimator, "fit_intercept", False)
+
+
+def _steepness(estimator: Any) -> Array | None:
+    """Factors with which sines of the distances to all boundaries compare as the scores do; None if none do.
+
+    Sigmoids of their own make classes more or less likely than their distances say.
+    """
+    sigmoids = getattr(estimator, "sigmoids_", None)
+    if sigmoids is not None and (np.any(sigmoids != sigmoids[0]) or sigmoids[0, 0] <= 0):
+        return None
+    if not hasattr(estimator, "_sines_at"):
+        return np.ones(len(estimator.coef_))
+    sines = estimator._sines_at(1.0)
+    return None if sines is None else 1 / sines
 
 
 def _between(estimator: Any, a: Any, b: Any) -> Hyperplane | None:
@@ -90,19 +113,22 @@ def _between(estimator: Any, a: Any, b: Any) -> Hyperplane | None:
 def pairwise_normals(estimator: Any, c: float) -> Iterator[tuple[int, int, Array]]:
     """Numbers of two classes and the vector N of Minkowski space with ``[N, X] = 0`` where both are equally likely.
 
-    Where each class has a hyperplane against the rest, a point belongs to the class on whose side it is farthest. The
-    sinh of that distance is linear in X, so two classes meet on a geodesic hyperplane here too.
+    Where each class has a hyperplane against the rest, a point belongs to the class on whose side it is farthest, or
+    whose multiple of the sinh of that distance is largest. These are linear in X, so two classes meet on a geodesic
+    hyperplane here too.
     """
     numbers = range(len(estimator.classes_))
-    if not _is_geodesic(estimator):
-        return
     if hasattr(estimator, "hyperplane_between"):
-        for i, j in combinations(numbers, 2):
+        for i, j in combinations(numbers, 2) if _is_pairwise(estimator) else ():
             found = _between(estimator, estimator.classes_[i], estimator.classes_[j])
             if found is not None:
                 yield i, j, minkowski_normal(*found, c=c)
-    elif has_hyperplanes(estimator) and np.all(np.any(estimator.coef_, axis=1)):
-        N = [minkowski_normal(w, p, c=c) for w, p in zip(estimator.coef_, estimator.reference_, strict=True)]
+    elif has_hyperplanes(estimator) and len(estimator.coef_) > 1 and np.all(np.any(estimator.coef_, axis=1)):
+        steepness = _steepness(estimator)
+        if steepness is None:
+            return
+        planes = zip(steepness, estimator.coef_, estimator.reference_, strict=True)
+        N = [factor * minkowski_normal(w, p, c=c) for factor, w, p in planes]
         for i, j in combinations(numbers, 2):
             yield i, j, N[j] - N[i]
 

@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry import closest_points, closest_vertices, geodesic, graham_scan, midpoint
+from hyplearn.geometry import closest_points, closest_vertices, graham_scan, midpoint
 from hyplearn.geometry.arrays import Array
-from hyplearn.plotting.arcs import bisector, hypercycle, outline
+from hyplearn.plotting.arcs import bisector, hypercycle, outline, segment
 from hyplearn.plotting.canvas import INK, Display, class_colours, draw_boundary, draw_legend, draw_reference
 from hyplearn.plotting.cloud import MOST_MARKERS
 from hyplearn.plotting.disk import DiskDisplay
@@ -145,8 +145,7 @@ class HullDisplay(Display):
 
     def _draw_pair(self, ax: Any, pair: str, name: str, boundary: bool, c: float) -> None:
         style, (a, b) = STYLES[pair], self.pairs[pair]
-        between = geodesic(a, b, np.linspace(0, 1, 61), c=c)
-        ax.plot(*between.T, color=style["color"], linewidth=1.8, zorder=2.3)
+        ax.plot(*segment(a, b, c=c).T, color=style["color"], linewidth=1.8, zorder=2.3)
         ring = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.5, "linestyle": "none"}
         ax.plot(*self.pairs[pair].T, "o", color=style["color"], **ring, label=name, zorder=2.5)
         draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])

@@ -18,13 +18,19 @@ CUT_POINTS = 4001
 
 
 def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array]:
-    """Pixel centres, none of which lies on the rim, and the number of the class predicted for each."""
+    """Pixel centres and the number of the class predicted for each; -1 for pixels that the disk does not touch.
+
+    A pixel on the rim whose centre is outside has the class of its corner next to the middle of the disk: left empty,
+    such pixels would be seen as notches.
+    """
     radius = 1 / np.sqrt(c)
     grid = radius * ((2 * np.arange(resolution) + 1) / resolution - 1)
     pixels = np.stack(np.meshgrid(grid, grid), axis=-1)
-    inside = np.sum(pixels**2, axis=-1) < radius**2
-    regions = np.full(inside.shape, -1)
-    regions[inside] = predicted_codes(estimator, plane, pixels[inside])
+    outside = np.sum(pixels**2, axis=-1) >= radius**2
+    pixels[outside] -= np.sign(pixels[outside]) * radius / resolution
+    touched = np.sum(pixels**2, axis=-1) < radius**2
+    regions = np.full(touched.shape, -1)
+    regions[touched] = predicted_codes(estimator, plane, pixels[touched])
     return grid, regions
 
 

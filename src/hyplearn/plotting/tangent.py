@@ -10,7 +10,14 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.canvas import Display, draw_boundary, draw_legend, draw_margins, draw_reference, draw_support
 from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
 from hyplearn.plotting.disk import check_labelled
-from hyplearn.plotting.fitted import curvature_of, fitted_classifier, has_hyperplanes, hyperplane, margin_of
+from hyplearn.plotting.fitted import (
+    curvature_of,
+    fitted_classifier,
+    has_hyperplanes,
+    height_of_change,
+    hyperplane,
+    margin_of,
+)
 from hyplearn.plotting.plane import Plane
 from hyplearn.tangent import frame_coordinates
 
@@ -31,8 +38,11 @@ class TangentDisplay(Display):
     dimensions : int
         The dimension of the ball; above 2 the coordinates are those along w and along the direction, orthogonal to w,
         in which the points spread most.
-    boundary : array of shape (2, 2), optional
-        The ends of the boundary in the picture.
+    boundary : array of shape (n, 2), optional
+        Points along the boundary in the picture, the two ends where it is straight. Where predictions of two classes
+        change at a distance from the geodesic through p, it is bent, as that equidistant.
+    boundary_name : str
+        What it is, for the legend: of more dimensions, where equidistants cannot be drawn, the geodesic hyperplane.
     margins : list of arrays of shape (n, 2)
         Points along the margins. The lines ⟨f, w⟩ = ±1 of an SVM with ``margin="bound"``, whose rows f are these
         coordinates; of others the images of the hypercycles that :class:`BoundaryDisplay` draws, which bend.
@@ -58,6 +68,7 @@ class TangentDisplay(Display):
     cloud: Cloud
     dimensions: int = 2
     boundary: Array | None = None
+    boundary_name: str = "decision boundary"
     margins: list[Array] = field(default_factory=list)
     margin_name: str = ""
     support: Array | None = None
@@ -149,10 +160,17 @@ class TangentDisplay(Display):
     ) -> None:
         """The boundary with the given unit normal in the picture, and its margins."""
         along, far = np.array([normal[1], -normal[0]]), float(np.linalg.norm(self.cloud.extent))
-        self.boundary = np.stack([-far * along, far * along])
+        straight = np.stack([-far * along, far * along])
+        height = (height_of_change(estimator) or 0.0) if len(estimator.classes_) == 2 else 0.0
+        if height == 0:
+            self.boundary = straight
+        elif self.dimensions == 2:
+            self.boundary = _hypercycle_in_frame(height, far, c) @ np.stack([normal, along])
+        else:
+            self.boundary, self.boundary_name = straight, f"H(w, p); classes change {height:.3g} from it"
         if margin is None and getattr(estimator, "margin", None) == "bound":
             offset = normal / np.linalg.norm(w)
-            self.margins = [self.boundary - offset, self.boundary + offset]
+            self.margins = [straight - offset, straight + offset]
             self.margin_name = "margin, ⟨f, w⟩ = ±1"
             return
         distance = margin_of(estimator, w, margin, c, problem=problem)
@@ -176,7 +194,7 @@ class TangentDisplay(Display):
         ax, (left, right, lower, upper) = self._take(ax), self.cloud.extent
         self.cloud.draw(ax, size)
         if self.boundary is not None:
-            draw_boundary(ax, self.boundary)
+            draw_boundary(ax, self.boundary, self.boundary_name)
         draw_margins(ax, self.margins, self.margin_name)
         if self.support is not None:
             draw_support(ax, self.support, size)
