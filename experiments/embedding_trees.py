@@ -12,7 +12,8 @@ negatives, 50 epochs in the full run, its other defaults); the others see a tree
     Edges grow so that each node is at least BASE times as far from the root as its parent, the deepest leaf of each
     branch at distance 1. From base 2 on, exact distances put all hypernyms before everything else.
 
-Distortion is the mean of |1 - d / t| for distances d and distances t along the tree, scaled to the same median.
+Distortion is the mean of |1 - d / t| for distances d and distances t along the tree, scaled to the same median. The
+machine had other work too, so that CPU seconds tell more than those by the clock.
 
     python experiments embedding_trees           # seconds; writes experiments/results/quick/embedding_trees.*
     python experiments embedding_trees --full    # a few minutes; writes experiments/results/embedding_trees.*
@@ -242,7 +243,7 @@ def draw(config, rows):
                 ax.plot(*zip(*points, strict=True), "o", color=colour, label=tree)
             for exact in chosen(rows, "MAP", method=EXACT, tree=tree):
                 ax.axvline(exact, color=colour, linestyle=":", linewidth=1.2)
-        ax.set(xlim=(0, 1.03), xlabel="mean average precision", title=f"{d} dimensions")
+        ax.set(xlim=(0, 1.03), xlabel="mean average precision; dotted: exact distances", title=f"{d} dimensions")
         ax.set_yticks(range(len(shown)), shown)
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", alpha=0.25)

@@ -39,6 +39,8 @@ def test_without_the_file_a_stand_in_is_named_as_such(rows, config, folder):
     assert {row["data"] for row in rows} == {name}
     assert f"| {name} | hyperboloid SVM |" in (folder / "table2.md").read_text()
     assert "63.59" not in (folder / "table2.md").read_text()
+    assert table2.STAND_IN_WHY in (folder / "table2.md").read_text()
+    assert table2.STAND_IN_WHY not in table2.text([row | {"data": table2.IMAGENET} for row in rows], config)
 
 
 def test_the_file_takes_the_place_of_the_stand_in(config, tmp_path, monkeypatch):
