@@ -24,6 +24,7 @@ from hyplearn import (
 )
 from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
 from hyplearn.geometry import distance, gap, signed_distance, translate, transport
+from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.boundary import chosen_plane
 from hyplearn.plotting.fitted import hyperplane
@@ -218,6 +219,17 @@ def test_a_shifted_boundary_is_where_predict_changes(browser, tmp_path):
         assert np.abs(signed_distance(arc, w, p) - height).max() < 1e-9
         alpha = browser.pixels(browser.screen(arc), layer="pen")[:, 3]
         assert (alpha > 60).mean() > share, height
+
+
+def test_a_shifted_boundary_of_the_hyperboloid_svm_is_inked_where_its_scores_are_the_shift(browser, tmp_path):
+    X, y = two()
+    model = fitted(HyperboloidSVC(), X, y)
+    model.sigmoids_[0, 1], model.shift_ = -0.4 * model.sigmoids_[0, 0], 0.4
+    browser.open(explore(model, X[:2], y[:2]), tmp_path)
+    (arc,) = BoundaryDisplay.from_estimator(model, resolution=20).boundaries
+    inner = arc[20:-20]
+    assert np.abs(model.decision_function(inner)).max() < 1e-9
+    assert (browser.pixels(browser.screen(inner), layer="pen")[:, 3] > 60).mean() > 0.97
 
 
 def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, tmp_path):
