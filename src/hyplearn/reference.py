@@ -306,9 +306,9 @@ def boundary(X: Array, y: Array | None, weights: Array | None, c: float, threads
     ``HULL_NUMBERS`` numbers in X the hulls are left out, and beyond :func:`fit_rows` (2e5 in the disk, 2e4
     of 100 dimensions) some rows, as many of both classes, stand for all in the fit: there copies count up to the error
     of that sample. Where that fit has less than ``NEARLY_APART`` of the weight on the wrong side, the hinge loss with a
-    cost of ``SEPARATION_COST`` goes on from it, as the hulls that were left out might not have met. It finds a boundary
-    that separates the sample if there is one; of the other rows some may still lie on the wrong side, most likely where
-    one class has no more rows than there are dimensions.
+    cost of ``SEPARATION_COST`` goes on from it, as the hulls that were left out might not have met. That is no proof:
+    of classes that could be separated rows may still lie on the wrong side, and do where the first fit misses a small
+    class so badly that the second is not tried.
     """
     everything = _problem("boundary", X, y, weights)
     if len(everything.members) == 1:
@@ -348,7 +348,7 @@ def convex_boundary(X: Array, y: Array, weights: Array, c: float, threads: int, 
 
 
 def _separating(rows: Rows, u: Array, threads: int) -> Array:
-    """A functional that is positive on all rows, where there is one; u, which is so on most, tells where to begin."""
+    """A functional that is to be positive on all rows; u, which is so on most, tells where to begin."""
     least = float(np.quantile(np.abs(rows @ u), NEARLY_APART)) or 1.0
     dear = replace(rows, costs=np.full(len(rows.costs), SEPARATION_COST))
     return solve_svm(dear, loss="hinge", tol=SEPARATION_TOL, start=u / least, threads=threads).w
