@@ -234,20 +234,6 @@ def test_rows_beyond_the_budget_give_the_point_of_explicit_ones(monkeypatch):
     assert 1e-9 < distance(reference_point("boundary", X, y, None, 1.0), due) < 0.1
 
 
-def test_a_sample_that_is_nearly_apart_is_separated_where_hulls_are_left_out(monkeypatch):
-    X, y, _, _ = make_ball_classification(6000, 10, margin=0.01, reference_norm=0.57, random_state=1)
-    monkeypatch.setattr(hyplearn.reference, "HULL_NUMBERS", 0)
-    monkeypatch.setattr(hyplearn.reference, "FIT_WORK", 100 * 4000)
-
-    def errors():
-        p = reference_point("boundary", X, y, None, 1.0)
-        return np.sum(PoincareSVC(p, C=1000, calibration=None).fit(X, y).predict(X) != y)
-
-    assert errors() <= 3
-    monkeypatch.setattr(hyplearn.reference, "NEARLY_APART", 0.0)
-    assert errors() > 10
-
-
 def test_hyperboloid_rows_are_those_of_their_explicit_matrix():
     rng = np.random.default_rng(0)
     n, d = 50, 3

@@ -42,9 +42,6 @@ FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
 # Rows of that fit: so many numbers in all, of which some beside the coordinates of a row, but so many rows for each
 # dimension, and no more multiplications per pass (rows times squared dimension); beyond, some rows stand for all.
 FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION, FIT_WORK = 2**21, 8, 200, 6 * 10**9
-# Share of the weight on the wrong side of a sample's fit below which a boundary that separates it is sought by a
-# second fit, and the cost of a row and the duality gap of that.
-NEARLY_APART, SEPARATION_COST, SEPARATION_TOL = 0.01, 1000.0, 0.1
 # Numbers up to which hulls are looked at (in many dimensions that takes far longer than a fit), and rows made explicit,
 # so many at a time.
 HULL_NUMBERS = EXPLICIT_NUMBERS = 2**24
@@ -305,10 +302,7 @@ def boundary(X: Array, y: Array | None, weights: Array | None, c: float, threads
     Weight 0 is absence, weight k counts as k copies, and p moves with the points under isometries. Beyond
     ``HULL_NUMBERS`` numbers in X the hulls are left out, and beyond :func:`fit_rows` (2e5 in the disk, 2e4
     of 100 dimensions) some rows, as many of both classes, stand for all in the fit: there copies count up to the error
-    of that sample. Where that fit has less than ``NEARLY_APART`` of the weight on the wrong side, the hinge loss with a
-    cost of ``SEPARATION_COST`` goes on from it, as the hulls that were left out might not have met. That is no proof:
-    of classes that could be separated rows may still lie on the wrong side, and do where the first fit misses a small
-    class so badly that the second is not tried.
+    of that sample.
     """
     everything = _problem("boundary", X, y, weights)
     if len(everything.members) == 1:
@@ -341,17 +335,8 @@ def convex_boundary(X: Array, y: Array, weights: Array, c: float, threads: int, 
     sides = np.where(y == y[members[1][0]], 1.0, -1.0)
     rows = _hyperboloid_rows(X, sides, FIT_COST * weights, centre, c, threads)
     u = solve_svm(rows, loss="squared_hinge", tol=SAMPLE_TOL if sampled else FIT_TOL).w
-    if sampled and weights @ (rows @ u <= 0) < NEARLY_APART * weights.sum():
-        u = _separating(rows, u, threads)
     near = weights / (1 + np.exp(np.minimum(np.abs(rows @ u), 700.0)))
     return where_it_vanishes(u, rows.weighted_sum(np.arange(len(near)), sides * near), centre, c)
-
-
-def _separating(rows: Rows, u: Array, threads: int) -> Array:
-    """A functional that is to be positive on all rows; u, which is so on most, tells where to begin."""
-    least = float(np.quantile(np.abs(rows @ u), NEARLY_APART)) or 1.0
-    dear = replace(rows, costs=np.full(len(rows.costs), SEPARATION_COST))
-    return solve_svm(dear, loss="hinge", tol=SEPARATION_TOL, start=u / least, threads=threads).w
 
 
 def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, threads: int) -> Rows:
