@@ -284,7 +284,7 @@ predict_to_file(models[0], folder / "X.npy", folder / "predicted.npy")
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited by Linux's means")
 def test_half_a_gigabyte_suffices_for_a_file_of_twenty_times_that(tmp_path):
     """Needs 11 GB of disk and some minutes."""
-    script, n = tmp_path / "fit.py", 20 * 2**29 // 80 + 1
+    script, n = tmp_path / "fit.py", 100_000 * (20 * 2**29 // 8_000_000 + 1)
     script.write_text(textwrap.dedent(LARGE_FILE))
     found = subprocess.run([sys.executable, script, tmp_path, str(n)], check=True, stdout=subprocess.PIPE, text=True)
     ratio, *optimal = found.stdout.split()
