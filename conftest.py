@@ -7,6 +7,7 @@ NEEDS_TORCH = [
     "src/hyplearn/embedding/ball_net*.py",
     "tests/embedding/test_ball_net*.py",
     "tests/experiments/test_images.py",
+    "tests/persistence/test_networks.py",
 ]
 collect_ignore_glob = [] if HAS_TORCH else NEEDS_TORCH
 
