@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 GENERATED = ("_build", "gallery", "generated")
 PAGES = [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if not set(GENERATED) & set(p.parts))]
-MANUAL = PAGES[1:]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Not for users: what stands behind the packages that are.
 INTERNAL = {"bars", "cli", "estimators", "reference_hulls", "reference_passes", "rows", "solvers", "writing"}
@@ -56,7 +55,7 @@ def of_language(pages, language):
     return [page for page in pages if any(block.language == language for block in blocks(page))]
 
 
-@pytest.mark.parametrize("page", MANUAL, ids=lambda page: str(page.relative_to(DOCS)))
+@every_page
 def test_every_block_is_of_a_kind_that_is_run(page):
     unknown = {b.language for b in blocks(page) if not re.fullmatch(r"python|console|sh|\{[a-z-]+\}.*", b.language)}
     assert not unknown, f"nothing runs blocks of {unknown}"
