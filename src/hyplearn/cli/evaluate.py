@@ -10,7 +10,7 @@ from sklearn.metrics import classification_report, confusion_matrix
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_labelled
 from hyplearn.cli.measures import COLUMNS, Score, as_it_is, compared, folds_of, rivals
-from hyplearn.cli.models import load_classifier
+from hyplearn.cli.models import load_ball_classifier, load_classifier
 from hyplearn.cli.output import Outcome, steps, table
 from hyplearn.geometry.arrays import Array
 
@@ -37,7 +37,7 @@ def run(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
 ) -> Outcome:
     """Evaluate a model on labelled points, beside Euclidean classifiers trained on the same points."""
-    fitted = load_classifier(model)
+    fitted = (load_ball_classifier if folds else load_classifier)(model)
     found = read_labelled(data, points, label, fitted)
     check_width(fitted, found)
     assert found.y is not None

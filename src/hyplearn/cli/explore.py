@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
-from hyplearn.cli.models import load_classifier
+from hyplearn.cli.models import load_ball_classifier
 from hyplearn.cli.output import Outcome, check_suffix, size_of
 from hyplearn.explorer import explore
 
@@ -28,7 +28,7 @@ def run(
 ) -> Outcome:
     """Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it."""
     check_suffix(output, SUFFIXES)
-    fitted = load_classifier(model)
+    fitted = load_ball_classifier(model)
     found = read_points(data, points, label, fitted)
     check_width(fitted, found)
     explore(fitted, found.X, found.y, names=found.names, title=title or data.stem, path=output)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
-from hyplearn.cli.models import load_classifier
+from hyplearn.cli.models import load_ball_classifier
 from hyplearn.cli.output import Outcome, check_suffix, size_of
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
@@ -30,7 +30,7 @@ def run(
 ) -> Outcome:
     """Draw the regions and boundaries of a model over the disk, with the points by class."""
     check_suffix(output, SUFFIXES)
-    fitted = load_classifier(model)
+    fitted = load_ball_classifier(model)
     found = read_points(data, points, label, fitted)
     check_width(fitted, found)
     draw(fitted, found.X, found.y, output, title)
