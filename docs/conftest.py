@@ -1,10 +1,6 @@
-"""Pages are run in a folder of their own, and draw without a window."""
-
-import os
+"""Pages are run in a folder of their own."""
 
 import pytest
-
-os.environ.setdefault("MPLBACKEND", "Agg")
 
 
 @pytest.fixture(autouse=True)

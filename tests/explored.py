@@ -101,10 +101,11 @@ class Browser:
             });"""
         return np.array(self.run(script, np.asarray(places).tolist(), layer))
 
-    def _chain(self):
+    def _chain(self, duration=0):
+        """Actions to come; each move takes so many milliseconds."""
         from selenium.webdriver.common.action_chains import ActionChains
 
-        return ActionChains(self.driver, duration=0)
+        return ActionChains(self.driver, duration=duration)
 
     def _go(self, chain, place):
         x, y = np.round(place).astype(int).tolist()
@@ -116,8 +117,8 @@ class Browser:
         chain.perform()
         self.rest()
 
-    def drag(self, start, *ends):
-        chain = self._chain()
+    def drag(self, start, *ends, duration=0):
+        chain = self._chain(duration)
         self._go(chain, start)
         chain.w3c_actions.pointer_action.pointer_down()
         for end in ends:

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from hyplearn import (
     TangentSpace,
 )
 from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
-from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.embedding import BallNet, HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.geometry import pairwise_distance
 
+HAS_TORCH = find_spec("torch") is not None
 NAMES = np.array(["ash", "birch", "cedar"])
 
 
@@ -66,6 +68,38 @@ def embedders():
     ]
 
 
+def images(n=24, classes=3):
+    """Bright corners of small pictures, by class."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % classes
+    X = rng.integers(0, 50, (n, 8, 9), dtype=np.uint8)
+    for k, (row, column) in enumerate([(0, 0), (0, 5), (4, 0)][:classes]):
+        X[y == k, row : row + 4, column : column + 4] += 200
+    return X, y
+
+
+@cache
+def networks():
+    """Encoders and heads, rows and images, with and without held-out rows; none where there is no torch."""
+    if not HAS_TORCH:
+        return []
+    quick = {"epochs": 2, "batch_size": 8}
+    X, y = images()
+    rows = X.reshape(len(X), -1)[:, ::9]
+    return [
+        BallNet(**quick).fit(rows, NAMES[y]),
+        BallNet(3, encoder="mlp", head="euclidean", validation_fraction=0.25, **quick).fit(X, y),
+        BallNet(encoder="conv", curvature=-0.5, max_radius=2.0, **quick).fit(X, NAMES[y]),
+        BallNet(3, encoder="conv", head="euclidean", **quick).fit(np.stack([X, X, X], axis=1), y > 0),
+    ]
+
+
+def rows_like_those_of(network, n):
+    """Zeros in the shape of the rows of a network's fit; of images without channels it was given none."""
+    shape = network.input_shape_
+    return np.zeros((n, *(shape if network.n_features_in_ == shape[0] else shape[1:])), dtype=np.float32)
+
+
 @cache
 def fitted():
     """All of them, of three classes and of two, and streams in their middle; made once, to be changed by nobody."""
@@ -82,4 +116,4 @@ def fitted():
                 PoincareSecondOrderPerceptron("origin", a=0.0),
             )
         ]
-    return found + embedders()
+    return found + embedders() + networks()

@@ -6,6 +6,7 @@ Run as a script, ``python tests/mutations.py 100000`` counts what becomes of so 
 import copy
 import hashlib
 import json
+import math
 import struct
 import sys
 import tempfile
@@ -16,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import hyplearn
-from fitted_models import fitted
+from fitted_models import fitted, rows_like_those_of
+from hyplearn.embedding import BallNet
 from hyplearn.persistence import ModelFileError
 from hyplearn.persistence.container import DIGEST_BYTES, MAGIC, PREFIX, SCHEMA_VERSION
 from hyplearn.persistence.files import to_bytes
@@ -200,6 +202,9 @@ def check_usable(model):
     again = hyplearn.persistence.files.from_bytes(data)
     assert to_bytes(again) == data
     repr(model)
+    if isinstance(model, BallNet):
+        check_network(model)
+        return
     # An ExpMap has no numbers that tell how many features there can be.
     if not hasattr(model, "n_features_in_") or model.n_features_in_ > 10**4:
         return
@@ -217,6 +222,21 @@ def check_usable(model):
             assert model.predict_proba(X).shape == (2, len(model.classes_))
         if getattr(model, "_descents", None) or hasattr(model, "_perceptrons"):
             go_on(model, X)
+
+
+def check_network(model):
+    """A network runs, or is refused by an error that speaks of rows which its numbers take too far."""
+    if not hasattr(model, "weights_") or math.prod(model.input_shape_) > 10**6:
+        return
+    X = rows_like_those_of(model, 2)
+    refusal = ""
+    try:
+        model.set_output(transform="default")
+        assert model.transform(X).shape == (2, model.n_components)
+        assert np.isin(model.predict(X), model.classes_).all()
+    except ValueError as error:
+        refusal = str(error)
+    assert not refusal or "out of the ball" in refusal, refusal
 
 
 def check_transform(model, X):

@@ -15,6 +15,8 @@ X, codes = ball(60)
 def test_the_model_written_is_the_one_fitted_to_all_rows(run, points, model):
     run("fit", points, "-o", "m.hyp")
     written = hyplearn.load("m.hyp")
+    assert written.feature_names_in_.tolist() == ["x", "y"]
+    del written.feature_names_in_
     assert np.array_equal(written.predict_proba(X), model.predict_proba(X))
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import hyplearn
-from fitted_models import NAMES, ball
+from fitted_models import NAMES, ball, images, networks
 from hyplearn.cli.measures import calibration_error
 
 X, codes = ball(60)
@@ -145,3 +145,19 @@ def test_a_page_to_explore_is_written_with_the_names_of_cells(run, cells, model_
         text = file.read()
     assert "<title>My cells" in text
     assert "cell59" in text
+
+
+def test_a_network_predicts_and_is_drawn_by_nobody(run, as_json, tmp_path):
+    pytest.importorskip("torch")
+    rows, _, of_images, _ = networks()
+    hyplearn.save(rows, "net.hyp")
+    hyplearn.save(of_images, "images.hyp")
+    pictures, kinds = images()
+    features = pictures.reshape(len(pictures), -1)[:, ::9]
+    np.savez(tmp_path / "features.npz", X=features.astype(float), y=NAMES[kinds])
+    assert as_json("predict", "net.hyp", "features.npz")["labels"] == rows.predict(features).tolist()
+    run("evaluate", "net.hyp", "features.npz", "--folds", 0)
+    for command in (["evaluate"], ["plot", "-o", "a.png"], ["explore", "-o", "a.html"]):
+        message = run(command[0], "net.hyp", "features.npz", *command[1:], code=1).stderr
+        assert "net.hyp holds a BallNet, which takes features, and no points of the ball" in message
+    assert "takes images of shape (1, 8, 9)" in run("predict", "images.hyp", "features.npz", code=1).stderr

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from hyplearn.datasets import files, load_points
+from hyplearn.datasets import load_points, text_files
 
 X = np.array([[0.1, 0.2], [-0.5, 0.3], [0.25, -0.75]])
 Y = np.array(["cat", "dog", "cat"])
@@ -184,7 +184,7 @@ def test_tables_are_read_as_they_are_written(tmp_path, text, y):
 
 
 def test_rows_after_the_first_batch_are_read_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "BATCH_ROWS", 7)
+    monkeypatch.setattr(text_files, "BATCH_ROWS", 7)
     points, labels = np.random.default_rng(0).uniform(-1, 1, (50, 2)), np.arange(50) % 3
     pd.DataFrame(points).assign(label=labels).to_csv(tmp_path / "points.csv", index=False)
     assert_loaded(load_points(tmp_path / "points.csv"), points, labels)

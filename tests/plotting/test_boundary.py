@@ -439,3 +439,13 @@ def test_many_classes_meet_where_their_scores_are_equal(three, model):
 def test_many_classes_of_the_authors_svm_do_not_meet_on_geodesics(three):
     model = AuthorsSVC("means", calibration=None).fit(*three)
     assert BoundaryDisplay.from_estimator(model, resolution=20).boundaries == []
+
+
+def test_a_display_is_shown_by_the_shapes_of_its_arrays():
+    X, y, p, _ = make_ball_classification(100, 2, margin=0.2, random_state=0)
+    display = BoundaryDisplay.from_estimator(PoincareSVC(p, C=1000).fit(X, y), X, y, resolution=90)
+    told = repr(display)
+    assert told.startswith("BoundaryDisplay(grid=<array of shape (90,)>, regions=<array of shape (90, 90)>, classes=")
+    assert "points=DiskDisplay(" in told
+    assert len(told) < 1000
+    assert "\n" not in told

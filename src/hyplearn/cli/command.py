@@ -37,6 +37,8 @@ def _command(function: Callable[..., Outcome]) -> Callable[..., None]:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
+                # Files are read by the names of columns; arrays, which bring none, are what estimators get of them.
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
                 outcome = function(**options)
             show(outcome, _messages(caught), as_json)
             sys.stdout.flush()

@@ -6,9 +6,12 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
+from hyplearn.cli.tables import Roles, is_table, names_in, roles
 from hyplearn.datasets import load_points
 from hyplearn.geometry.arrays import Array
+from hyplearn.rows.columns import listed
 from hyplearn.rows.opening import open_points
+from hyplearn.rows.opening import opened as opened_points
 from hyplearn.rows.points import PointSource
 from hyplearn.single_cell.cells import class_labels, read_cells
 
@@ -28,13 +31,17 @@ DEFAULT_BASIS = "X_poincare"
 
 
 class Data(NamedTuple):
-    """Points, labels where known, names where the file has them, and the number of rows left out without a label."""
+    """Points, labels where known, names where the file has them; of a table, what its columns are.
+
+    ``left_out`` is the number of rows left out without a label.
+    """
 
     path: Path
     X: Array
     y: Array | None
     names: Array | None
     left_out: int = 0
+    columns: Roles | None = None
 
     def summary(self) -> str:
         """One line about the data."""
@@ -42,33 +49,49 @@ class Data(NamedTuple):
         left = f" ({self.left_out:,} without a label left out)" if self.left_out else ""
         return f"{self.path.name}: {len(self.X):,} points, {self.X.shape[1]} coordinates{classes}{left}"
 
+    def notes(self) -> list[str]:
+        """What is said of columns that nobody reads."""
+        return [] if self.columns is None else aside_notes(self.path, self.columns)
 
-def read_points(path: Path, points: str | None, label: str | None) -> Data:
-    """All points of a file; labels only if every row has one."""
+
+def aside_notes(path: Path, columns: Roles) -> list[str]:
+    """A note on the columns of a table that are left aside, if there are any."""
+    if not columns.aside:
+        return []
+    return [f"{path.name}: coordinates are {listed(columns.coordinates)}; left aside: {listed(columns.aside)}."]
+
+
+def read_points(path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True) -> Data:
+    """All points of a file, by the columns that a model knows; labels only if every row has one, and if asked for."""
     if path.suffix.lower() == ".h5ad":
         cells = read_cells(path, label, points or DEFAULT_BASIS)
         known = cells.labels is not None and cells.known.all()
         return Data(path, cells.X, class_labels(cells.labels) if known else None, cells.names)  # type: ignore[arg-type]
-    X, y = load_points(path, points=_names(points), label=label)
-    return Data(path, X, y, None)
+    if not is_table(path):
+        X, y = load_points(path, points=points, label=label, labelled=labelled)
+        return Data(path, X, y, None)
+    columns = roles(path, model, None if points is None else points.split(","), label, labelled=labelled)
+    own = columns.label if labelled else None
+    X, y = load_points(path, points=columns.coordinates, label=own, labelled=False)
+    names = None if columns.name is None else names_in(path, columns.name)
+    return Data(path, X, y, names, columns=columns)
 
 
-def opened(path: Path, points: str | None, label: str | None) -> PointSource:
-    """The points of a file, read in blocks."""
+def opened(path: Path, points: str | None, label: str | None, model: Any = None) -> PointSource:
+    """The points of a file, read in blocks: with labels, or by the columns of a model that is to predict them."""
     if path.suffix.lower() == ".h5ad":
         return open_points(path, basis=points or DEFAULT_BASIS, label=label)
-    return open_points(path, points=_names(points), label=label)
+    names = points.split(",") if points and "," in points else points
+    known = None if points else getattr(model, "feature_names_in_", None)
+    columns = None if known is None else list(known)
+    return opened_points(path, names, label, None, None, columns=columns, labelled=model is None)
 
 
-def _names(points: str | None) -> str | list[str] | None:
-    return points.split(",") if points and "," in points else points
-
-
-def read_labelled(path: Path, points: str | None, label: str | None) -> Data:
+def read_labelled(path: Path, points: str | None, label: str | None, model: Any = None) -> Data:
     """The points of a file that have labels; an error if none has."""
     if path.suffix.lower() == ".h5ad":
         return _labelled_cells(path, points, label)
-    data = read_points(path, points, label)
+    data = read_points(path, points, label, model)
     if data.y is None:
         raise ValueError(f"{path} has no labels that could be found.\nName them by --label.")
     return data

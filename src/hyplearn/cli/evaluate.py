@@ -10,7 +10,7 @@ from sklearn.metrics import classification_report, confusion_matrix
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_labelled
 from hyplearn.cli.measures import COLUMNS, Score, as_it_is, compared, folds_of, rivals
-from hyplearn.cli.models import load_classifier
+from hyplearn.cli.models import load_ball_classifier, load_classifier
 from hyplearn.cli.output import Outcome, steps, table
 from hyplearn.geometry.arrays import Array
 
@@ -18,7 +18,7 @@ NAME = "evaluate"
 EXAMPLES = (
     "hyplearn evaluate cells.hyp held_out.h5ad --label cell_type",
     "hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test --folds 0",
-    "hyplearn evaluate mammals.hyp mammals.csv --label order --json > report.json",
+    "hyplearn evaluate mammals.hyp mammals.csv --json > report.json",
 )
 # More classes than this make a matrix that no terminal shows.
 MOST_SHOWN = 20
@@ -37,8 +37,8 @@ def run(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
 ) -> Outcome:
     """Evaluate a model on labelled points, beside Euclidean classifiers trained on the same points."""
-    fitted = load_classifier(model)
-    found = read_labelled(data, points, label)
+    fitted = (load_ball_classifier if folds else load_classifier)(model)
+    found = read_labelled(data, points, label, fitted)
     check_width(fitted, found)
     assert found.y is not None
     check_labels(fitted, found.y, data)
@@ -53,7 +53,7 @@ def run(
         "report": report,
         "confusion": {"labels": labels, "matrix": matrix},
     }
-    return Outcome(values, _shown(found, report, labels, matrix, scores, folds))
+    return Outcome(values, _shown(found, report, labels, matrix, scores, folds), notes=found.notes())
 
 
 def check_labels(model: Any, y: Array, path: Any) -> None:

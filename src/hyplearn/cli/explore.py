@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
-from hyplearn.cli.models import load_classifier
+from hyplearn.cli.models import load_ball_classifier
 from hyplearn.cli.output import Outcome, check_suffix, size_of
 from hyplearn.explorer import explore
 
 NAME = "explore"
 EXAMPLES = (
-    "hyplearn explore mammals.hyp mammals.csv --label order -o mammals.html",
+    "hyplearn explore mammals.hyp mammals.csv -o mammals.html",
     "hyplearn explore cells.hyp cells.h5ad --label cell_type -o cells.html",
 )
 SUFFIXES = (".html", ".htm")
@@ -28,8 +28,9 @@ def run(
 ) -> Outcome:
     """Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it."""
     check_suffix(output, SUFFIXES)
-    fitted, found = load_classifier(model), read_points(data, points, label)
+    fitted = load_ball_classifier(model)
+    found = read_points(data, points, label, fitted)
     check_width(fitted, found)
     explore(fitted, found.X, found.y, names=found.names, title=title or data.stem, path=output)
     values = {"output": output, "bytes": output.stat().st_size}
-    return Outcome(values, [f"Open {output} ({size_of(output)}) in a browser."])
+    return Outcome(values, [f"Open {output} ({size_of(output)}) in a browser."], notes=found.notes())

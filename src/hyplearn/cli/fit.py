@@ -6,6 +6,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
 
 from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, opened, read_labelled
@@ -57,7 +58,7 @@ def run(
         "fit_seconds": found.seconds,
         "output": output,
     }
-    return Outcome(values, [facts(_summary(found, folds, output))])
+    return Outcome(values, [facts(_summary(found, folds, output))], notes=found.notes)
 
 
 class Fitted(NamedTuple):
@@ -68,12 +69,16 @@ class Fitted(NamedTuple):
     seconds: float
     data: dict[str, Any]
     about: str
+    notes: list[str]
 
 
 def _fitted_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
     n, d = data.X.shape
     told = {"path": data.path, "n_points": n, "n_coordinates": d, "n_without_label": data.left_out}
-    return Fitted(*fit_and_measure(model, data, folds, seed), told, data.summary())
+    found = Fitted(*fit_and_measure(model, data, folds, seed), told, data.summary(), data.notes())
+    if data.columns is not None and data.columns.named:
+        found.model.feature_names_in_ = np.array(data.columns.coordinates, dtype=object)
+    return found
 
 
 def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
@@ -90,7 +95,7 @@ def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
     told = {"path": path, "n_points": n, "n_coordinates": source.n_features, "n_without_label": 0}
     points = "" if n is None else f"{n:,} points, "
     about = f"{path.name}: {points}{source.n_features} coordinates, {len(model.classes_)} classes, read in blocks"
-    return Fitted(model, None, seconds, told, about)
+    return Fitted(model, None, seconds, told, about, [])
 
 
 def fit_and_measure(model: Any, data: Data, folds: int, seed: int) -> tuple[Any, Score | None, float]:

@@ -7,6 +7,7 @@ import numpy as np
 import typer
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.embedding import BallNet
 from hyplearn.estimators.names import CLASSIFIERS, classifier_named
 from hyplearn.persistence import load
 from hyplearn.reference import STRATEGIES
@@ -47,6 +48,22 @@ def load_classifier(path: Path) -> Any:
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts nothing.\nPass a classifier.")
     check_is_fitted(model)
+    if len(shape := getattr(model, "input_shape_", ())) > 1:
+        raise ValueError(
+            f"{path} holds a network that takes images of shape {shape}, and files of the command line have rows.\n"
+            "Use it in Python: hyplearn.load(path).predict(images)."
+        )
+    return model
+
+
+def load_ball_classifier(path: Path) -> Any:
+    """The fitted classifier of a model file; an error if it takes features, and no points of a ball."""
+    model = load_classifier(path)
+    if isinstance(model, BallNet):
+        raise ValueError(
+            f"{path} holds a BallNet, which takes features, and no points of the ball to draw or to compare on.\n"
+            "Use hyplearn predict, or evaluate with --folds 0; or fit a classifier to the points of its transform."
+        )
     return model
 
 

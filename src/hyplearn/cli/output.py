@@ -26,11 +26,15 @@ PIPE_WIDTH = 120
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a command: values for ``--json``, and what is printed without it, text or tables of rich."""
+    """The result of a command: values for ``--json``, and what is printed without it, text or tables of rich.
+
+    ``notes`` are what a user ought to know and need not mend.
+    """
 
     values: dict[str, Any]
     shown: Sequence[Any] = field(default_factory=list)
     failed: bool = False
+    notes: Sequence[str] = ()
 
 
 def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
@@ -40,9 +44,10 @@ def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
 
 
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
-    """Print an outcome to stdout, warnings to stderr; as JSON, both in one object."""
+    """Print an outcome to stdout, notes and warnings to stderr; as JSON, all in one object."""
     if as_json:
-        values = outcome.values | ({"warnings": warned} if warned else {})
+        said = {"notes": list(outcome.notes), "warnings": warned}
+        values = outcome.values | {name: messages for name, messages in said.items() if messages}
         sys.stdout.write(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
@@ -51,6 +56,9 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
             console.print(escape(block) if isinstance(block, str) else block)
         else:
             sys.stdout.write(_unpadded(console, block))
+    sys.stdout.flush()  # what is said of it comes after it
+    for message in outcome.notes:
+        complain("note", message)
     for message in warned:
         complain("warning", message)
 
@@ -65,9 +73,9 @@ def _unpadded(console: Console, block: Any) -> str:
 
 
 def complain(kind: str, message: str) -> None:
-    """A warning or an error on stderr."""
+    """A note, a warning or an error on stderr."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    colour = {"error": "red", "warning": "yellow"}[kind]
+    colour = {"error": "red", "warning": "yellow", "note": "cyan"}[kind]
     console.print(f"[bold {colour}]{kind}:[/] {escape(message)}")
 
 

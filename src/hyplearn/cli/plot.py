@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
-from hyplearn.cli.models import load_classifier
+from hyplearn.cli.models import load_ball_classifier
 from hyplearn.cli.output import Outcome, check_suffix, size_of
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
 
 NAME = "plot"
 EXAMPLES = (
-    "hyplearn plot mammals.hyp mammals.csv --label order -o mammals.png",
+    "hyplearn plot mammals.hyp mammals.csv -o mammals.png",
     "hyplearn plot cells.hyp cells.h5ad --label cell_type -o cells.svg",
 )
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -30,11 +30,12 @@ def run(
 ) -> Outcome:
     """Draw the regions and boundaries of a model over the disk, with the points by class."""
     check_suffix(output, SUFFIXES)
-    fitted, found = load_classifier(model), read_points(data, points, label)
+    fitted = load_ball_classifier(model)
+    found = read_points(data, points, label, fitted)
     check_width(fitted, found)
     draw(fitted, found.X, found.y, output, title)
     values = {"output": output, "bytes": output.stat().st_size}
-    return Outcome(values, [f"The picture is {output} ({size_of(output)})."])
+    return Outcome(values, [f"The picture is {output} ({size_of(output)})."], notes=found.notes())
 
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:

@@ -44,20 +44,20 @@ def run(
         check_suffix(output, STREAM_SUFFIXES if stream else OUTPUT_SUFFIXES)
     fitted = load_classifier(model)
     if stream:
-        return _streamed(fitted, opened(data, points, label), output)
-    found = read_points(data, points, label)
+        return _streamed(fitted, opened(data, points, label, fitted), output)
+    found = read_points(data, points, label, fitted, labelled=False)
     check_width(fitted, found)
     predicted, chances = fitted.predict(found.X), probabilities(fitted, found.X)
     counts = Counter(str(name) for name in predicted.tolist())
     values: dict[str, Any] = {"n_points": len(predicted), "counts": dict(counts.most_common()), "output": output}
     if output is None:
         rows = {"classes": fitted.classes_, "labels": predicted, "probabilities": chances}
-        return Outcome(values | rows, [as_csv(fitted, found, predicted, chances).rstrip("\n")])
+        return Outcome(values | rows, [as_csv(fitted, found, predicted, chances).rstrip("\n")], notes=found.notes())
     write_whole(output, _BYTES[output.suffix.lower()](fitted, found, predicted, chances))
     shares = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(8))
     more = ", ..." if len(counts) > 8 else ""
     summary = {"data": found.summary(), "predicted": shares + more, "written": f"{output} ({size_of(output)})"}
-    return Outcome(values, [facts(summary)])
+    return Outcome(values, [facts(summary)], notes=found.notes())
 
 
 def _streamed(model: Any, source: PointSource, output: Path | None) -> Outcome:
@@ -67,9 +67,9 @@ def _streamed(model: Any, source: PointSource, output: Path | None) -> Outcome:
     with redirect_stdout(sys.stderr):
         predict_to_file(model, source, output, verbose=sys.stderr.isatty())
     values = {"n_points": source.n_rows, "output": output}
-    return Outcome(
-        values, [facts({"data": f"{source.name}, read in blocks", "written": f"{output} ({size_of(output)})"})]
-    )
+    named = "" if source.feature_names is None else f", coordinates {', '.join(source.feature_names)}"
+    about = {"data": f"{source.name}, read in blocks{named}", "written": f"{output} ({size_of(output)})"}
+    return Outcome(values, [facts(about)])
 
 
 def columns(model: Any, data: Data, predicted: Array, chances: Array | None) -> dict[str, Array]:

@@ -1,32 +1,21 @@
 """Points from files: NumPy arrays, tables of text, Parquet. Nothing is ever unpickled."""
 
-import csv
-import itertools
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from hyplearn.datasets.text_files import read_text
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows.columns import Names, choose_columns, damage_named, label_name, listed, points_name
+from hyplearn.rows.columns import Names, damage_named, label_name, listed, points_name
 from hyplearn.rows.parquet import ParquetPoints
-
-# Text is turned into numbers in batches, or it would need many times the memory of the numbers. Columns of text are
-# told from columns of numbers by the first batch.
-BATCH_ROWS = 10_000
-
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"[+-]?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?")
-
-Row: TypeAlias = tuple[int, list[str]]
 
 
 def load_points(
-    path: str | os.PathLike[str], *, points: Names = None, label: str | None = None
+    path: str | os.PathLike[str], *, points: Names = None, label: str | None = None, labelled: bool = True
 ) -> tuple[Array, Array | None]:
     r"""Read points, one per row, and their labels if there are any.
 
@@ -51,6 +40,9 @@ def load_points(
         Name of the array of points, or names of the columns of coordinates.
     label : str, optional
         Name of the array or column of labels.
+    labelled : bool, default=True
+        Whether labels are looked for where `label` names none. Without, columns of text are left aside, and so are
+        those of numbers that are called label, labels, target or class.
 
     Returns
     -------
@@ -89,7 +81,7 @@ def load_points(
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
     read, magic = _FORMATS[path.suffix.lower()]
     _check_magic(path, magic)
-    X, y = read(path, points, label)
+    X, y = read(path, points, label, labelled)
     return _as_points(X, path), y
 
 
@@ -123,7 +115,7 @@ def _as_points(X: Array, path: Path) -> Array:
     return np.ascontiguousarray(X, dtype=np.float32 if X.dtype.kind == "f" and X.dtype.itemsize == 4 else np.float64)
 
 
-def _read_npy(path: Path, points: Names, label: str | None) -> tuple[Array, None]:
+def _read_npy(path: Path, points: Names, label: str | None, labelled: bool) -> tuple[Array, None]:
     if points is not None or label is not None:
         raise ValueError(
             f"{path} holds one array without a name; got points={points!r}, label={label!r}.\n"
@@ -133,13 +125,13 @@ def _read_npy(path: Path, points: Names, label: str | None) -> tuple[Array, None
         return np.load(file, allow_pickle=False), None
 
 
-def _read_npz(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
+def _read_npz(path: Path, points: Names, label: str | None, labelled: bool) -> tuple[Array, Array | None]:
     with path.open("rb") as file:
         with damage_named(path):
             archive = np.load(file, allow_pickle=False)
         name = points_name(path, archive.files, partial(_member, path, archive)) if points is None else points
         X = _member(path, archive, name)
-        label = label_name(path, archive.files, str(name)) if label is None else label
+        label = label_name(path, archive.files, str(name)) if label is None and labelled else label
         if label is None:
             return X, None
         return X, _as_labels(_member(path, archive, label), len(X), f"{path}, array {label!r},")
@@ -160,123 +152,16 @@ def _as_labels(y: Array, n: int, source: str) -> Array:
     return y
 
 
-def _read_text(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = _rows(path, _reader(path, file))
-        batches = iter(lambda: list(itertools.islice(rows, BATCH_ROWS)), [])
-        names, first = _split_header(next(batches, []))
-        if not first:
-            raise ValueError(f"{path} holds no points: it has no line of numbers.\nWrite it again.")
-        texts = {name for j, name in enumerate(names) if not any(is_number(fields[j]) for _, fields in first)}
-        coordinates, label = choose_columns(path, names, texts, points, label)
-        parts, labels = [], []
-        for batch in itertools.chain([first], batches):
-            parts.append(_numbers(path, batch, {name: names.index(name) for name in coordinates}))
-            if label is not None:
-                labels += _label_texts(path, batch, label, names.index(label))
-    return np.concatenate(parts), None if label is None else _labels_from_text(labels)
-
-
-def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The names of the columns of a text file, which are its first line, and the lines below, as they are written."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = [[field.strip() for field in fields] for _, fields in _rows(path, _reader(path, file))]
-    if len(lines) < 2:
-        raise ValueError(f"{path} holds no line below that of the names.\nWrite it again.")
-    return lines[0], lines[1:]
-
-
-def _reader(path: Path, file: TextIO) -> Any:
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    return csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
-
-
-def _rows(path: Path, reader: Any) -> Iterator[Row]:
-    """Lines that hold anything, with their numbers, all of one length."""
-    width = None
-    try:
-        for fields in reader:
-            if not "".join(fields).strip():
-                continue
-            width = width or len(fields)
-            if len(fields) != width:
-                raise ValueError(
-                    f"{path}, line {reader.line_num}: found {len(fields)} fields, the first line has {width}.\n"
-                    "Mend that line; a field that holds the delimiter needs quotes."
-                )
-            yield reader.line_num, fields
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num}: {error}.\nMend that line.") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: {error}.\nSave it as UTF-8.") from error
-
-
-def _split_header(rows: list[Row]) -> tuple[list[str], list[Row]]:
-    """Names of the columns and the lines below; a first line is names if no field of it is a number.
-
-    Pandas calls unnamed columns 0, 1, 2, ...; no ball that anybody uses has a point there.
-    """
-    if not rows:
-        return [], []
-    fields = [field.strip() for field in rows[0][1]]
-    numbers = [field for field in fields if is_number(field)]
-    numbered = len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]
-    if numbered or not numbers:
-        return fields, rows[1:]
-    return [str(j) for j in range(len(fields))], rows
-
-
-def is_number(text: str) -> bool:
-    """Whether a field of a table is a number, and not the name of something."""
-    # Python reads "1_2" as 12; in a file it is the name of something.
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
-
-
-def _numbers(path: Path, batch: Sequence[Row], columns: dict[str, int]) -> Array:
-    block = np.empty((len(batch), len(columns)))
-    for k, (name, j) in enumerate(columns.items()):
-        try:
-            block[:, k] = np.array([fields[j] for _, fields in batch], dtype=np.float64)
-        except ValueError:
-            line, value = next((line, fields[j]) for line, fields in batch if not is_number(fields[j]))
-            raise ValueError(
-                f"{path}, line {line}, column {name!r}: {value!r} is not a number.\n"
-                "Mend it, or name the columns of coordinates by points= and that of labels by label=."
-            ) from None
-    return block
-
-
-def _label_texts(path: Path, batch: Sequence[Row], name: str, j: int) -> list[str]:
-    texts = [fields[j].strip() for _, fields in batch]
-    if "" in texts:
-        line, _ = batch[texts.index("")]
-        raise ValueError(f"{path}, line {line}, column {name!r}: the label is missing.\nFill it in.")
-    return texts
-
-
-def _labels_from_text(texts: Sequence[str]) -> Array:
-    """Integers if all labels are written like 7 (not like 007), floats if all are like 7.0, else text."""
-    kinds = set(texts)
-    for pattern, dtype in ((_INTEGER, np.int64), (_FLOAT, np.float64)):
-        if all(pattern.fullmatch(text) for text in kinds):
-            return np.array(texts, dtype=dtype)
-    return np.array(texts)
-
-
-def _read_parquet(path: Path, points: Names, label: str | None) -> tuple[Array, Array | None]:
-    block = ParquetPoints([path], points, label).gathered(labelled=False)
+def _read_parquet(path: Path, points: Names, label: str | None, labelled: bool) -> tuple[Array, Array | None]:
+    block = ParquetPoints([path], points, label, labelled=labelled).gathered(labelled=False)
     return block.X, block.y
 
 
-Reader: TypeAlias = Callable[[Path, Names, str | None], tuple[Array, Array | None]]
+Reader: TypeAlias = Callable[[Path, Names, str | None, bool], tuple[Array, Array | None]]
 _FORMATS: dict[str, tuple[Reader, bytes]] = {
     ".npz": (_read_npz, b"PK"),
     ".npy": (_read_npy, b"\x93NUMPY"),
-    ".csv": (_read_text, b""),
-    ".tsv": (_read_text, b""),
+    ".csv": (read_text, b""),
+    ".tsv": (read_text, b""),
     ".parquet": (_read_parquet, b"PAR1"),
 }

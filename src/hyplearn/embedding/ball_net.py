@@ -99,8 +99,9 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
     -----
     Networks run in float32 on the CPU; points are computed from their vectors in float64. The same rows, parameters,
     seed and number of torch's threads give the same bits on one machine. A fitted network is parameters and NumPy
-    arrays, which pickle keeps whole; model files of :func:`hyplearn.save` hold no networks. For torch, ``network_`` has
-    its ``state_dict``.
+    arrays: :func:`hyplearn.save` keeps those of the encoders that have a name, and :func:`hyplearn.load` needs no torch
+    to read them. An encoder of your own is code, which no model file holds; for torch, ``network_`` has its
+    ``state_dict``.
 
     References
     ----------
@@ -239,9 +240,10 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         return rows
 
     def _outputs(self, method: str, rows: Array) -> Array:
+        network = self.network_
         from hyplearn.embedding.ball_net_training import outputs
 
-        blocks = [block.double().numpy() for block in outputs(getattr(self.network_, method), rows)]
+        blocks = [block.double().numpy() for block in outputs(getattr(network, method), rows)]
         return check_features(np.concatenate(blocks))
 
     def _vectors(self, rows: Array) -> Array:

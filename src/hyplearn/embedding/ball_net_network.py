@@ -10,13 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from hyplearn.embedding.ball_net_geometry import clip_radius, signed_distances
+from hyplearn.embedding.ball_net_layout import CHANNELS, grid, hidden_width, statistics_shape
 from hyplearn.geometry.arrays import Array
 
-CHANNELS = (16, 32, 64)
-# Width of dense layers, unless there are more components.
-HIDDEN = 128
-# The features of the last block are averaged into so many by so many, whatever the size of the images.
-GRID = 3
 # Rows at a time, in float64.
 BLOCK = 1000
 
@@ -27,8 +23,8 @@ def conv_encoder(shape: tuple[int, ...], n_components: int) -> nn.Module:
     for before, after in zip((shape[0], *CHANNELS), CHANNELS, strict=False):
         layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.MaxPool2d(2)]
         layers += [nn.BatchNorm2d(after), nn.ReLU()]
-    left = [min(side // 2 ** len(CHANNELS), GRID) for side in shape[1:]]
-    layers += [nn.AdaptiveAvgPool2d(tuple(left)), nn.Flatten()]
+    left = grid(shape)
+    layers += [nn.AdaptiveAvgPool2d(left), nn.Flatten()]
     encoder = nn.Sequential(*layers, *_dense(CHANNELS[-1] * math.prod(left), n_components))
     # Channels beside each other: convolutions take half the time on a CPU.
     return encoder.to(memory_format=torch.channels_last)
@@ -36,12 +32,12 @@ def conv_encoder(shape: tuple[int, ...], n_components: int) -> nn.Module:
 
 def mlp_encoder(shape: tuple[int, ...], n_components: int) -> nn.Module:
     """Three dense layers, for rows of any shape."""
-    width = max(HIDDEN, n_components)
+    width = hidden_width(n_components)
     return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), width), nn.ReLU(), *_dense(width, n_components))
 
 
 def _dense(n_features: int, n_components: int) -> list[nn.Module]:
-    width = max(HIDDEN, n_components)
+    width = hidden_width(n_components)
     return [nn.Linear(n_features, width), nn.ReLU(), nn.Linear(width, n_components)]
 
 
@@ -119,7 +115,7 @@ def build(
     encoder: Any, head: str, shape: tuple[int, ...], n_components: int, n_classes: int, c: float, max_radius: float
 ) -> Network:
     """A new network for rows of a shape; only the encoders that have a name see standardised rows."""
-    statistics = () if not isinstance(encoder, str) else (shape[0], *(1 for _ in shape[1:]))
+    statistics = statistics_shape(shape) if isinstance(encoder, str) else ()
     if head == "hyperbolic":
         made: nn.Module = HyperbolicHead(n_components, n_classes, c, max_radius)
     else:

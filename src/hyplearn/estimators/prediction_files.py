@@ -82,7 +82,7 @@ def predict_to_file(
 
 def _points(estimator: Any, source: Any) -> PointSource:
     names = getattr(estimator, "feature_names_in_", None)
-    points = opened(source, None, None, None, None, columns=None if names is None else list(names))
+    points = opened(source, None, None, None, None, columns=None if names is None else list(names), labelled=False)
     check_feature_names(estimator, points)
     return points
 

@@ -16,6 +16,7 @@ from hyplearn.geometry.kernels import gaps
 from hyplearn.persistence.container import FlawError
 
 LARGEST_WHOLE = 2**62
+SINGLE = float(np.finfo(np.float32).max)
 
 
 @dataclass
@@ -124,15 +125,26 @@ def truth(*shape: str | int) -> Kind:
 def points(*shape: str | int) -> Kind:
     """Points inside the ball of the estimator's curvature."""
     what = "points inside the ball, float32 or float64,"
-    return _array(what, "f4 f8", shape, lambda a, sizes: _are_inside(a, sizes.c))
+    return _array(what, "f4 f8", shape, lambda a, sizes: are_inside(a, sizes.c))
+
+
+def single(*shape: str | int) -> Kind:
+    """Float64 numbers that float32 has room for, in which networks run."""
+    return _array("float64 numbers in the range of float32", "f8", shape, lambda a, sizes: np.all(np.abs(a) <= SINGLE))
+
+
+def shares(*shape: str | int) -> Kind:
+    """Numbers from 0 to 1."""
+    return _array("float64 numbers from 0 to 1", "f8", shape, lambda a, sizes: np.all((a >= 0) & (a <= 1)))
 
 
 def unit_points(*shape: str | int) -> Kind:
     """Points inside the unit ball, whatever the estimator's curvature."""
-    return _array("points inside the unit ball, float64,", "f8", shape, lambda a, sizes: _are_inside(a, 1.0))
+    return _array("points inside the unit ball, float64,", "f8", shape, lambda a, sizes: are_inside(a, 1.0))
 
 
-def _are_inside(a: Array, c: float) -> bool:
+def are_inside(a: Array, c: float) -> bool:
+    """Whether all points lie inside the ball of curvature -c."""
     rows = np.ascontiguousarray(a.reshape(-1, a.shape[-1]))
     return bool(np.all(gaps(rows, c) > 0))  # NaN and infinity have no positive gap
 
@@ -201,6 +213,22 @@ def size(symbol: str) -> Kind:
         return type(value) is int and value >= 1 and sizes.fit((value,), (symbol,))
 
     return Kind(f"the whole number {symbol} from 1", holds)
+
+
+def share() -> Kind:
+    """A float from 0 to 1."""
+    return Kind("a float from 0 to 1", lambda value, sizes: type(value) is float and 0 <= value <= 1)
+
+
+def row_shape() -> Kind:
+    """The shape of a flat row or of an image."""
+
+    def holds(value: Any, sizes: Sizes) -> bool:
+        if type(value) is not tuple or len(value) not in (1, 3):
+            return False
+        return all(type(n) is int and 1 <= n < LARGEST_WHOLE for n in value)
+
+    return Kind("a tuple of one or three whole numbers from 1", holds)
 
 
 def number(*, above: float = -np.inf, below: float = np.inf) -> Kind:

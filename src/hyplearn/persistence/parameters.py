@@ -179,7 +179,8 @@ def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> N
         raise FlawError(f"of its parameters {missing!r:.200} are missing and {unknown!r:.200} are unknown")
     for name, parameter in expected.items():
         if not parameter.holds(found[name]):
-            raise FlawError(f"{name} must be {parameter.words}; it is {found[name]!r:.80}", parameter.advice)
+            shown = " ".join(repr(found[name]).split())  # that of a torch module has many lines
+            raise FlawError(f"{name} must be {parameter.words}; it is {shown:.80}", parameter.advice)
     if not isinstance(reference := found.get("reference", "origin"), str):
         rows = np.atleast_2d(np.asarray(reference, dtype=np.float64))
         if not np.all(gaps(np.ascontiguousarray(rows), -float(found["curvature"])) > 0):

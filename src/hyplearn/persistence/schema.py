@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC
-from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.embedding import BallNet, HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.embedding.hydra import Hydra
 from hyplearn.estimators import (
     ExpMap,
@@ -48,6 +48,7 @@ from hyplearn.persistence.kinds import (
     word,
     words,
 )
+from hyplearn.persistence.networks import NETWORK, NETWORK_CHECKS, NETWORK_PARAMETERS
 from hyplearn.persistence.parameters import PARAMETERS, Parameter, check_parameters, choice, or_word
 from hyplearn.solvers.perceptron import Perceptron
 from hyplearn.solvers.sgd import Descent
@@ -70,7 +71,8 @@ CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "conver
 class Schema:
     """What a file holds of one class: kinds of fitted attributes, in the order in which they are checked.
 
-    ``settings`` are attributes that are there before a fit too. ``checks`` are relations that shapes do not tell.
+    ``settings`` are attributes that are there before a fit too. ``checks`` are relations that shapes do not tell,
+    between attributes, and between these and parameters.
     """
 
     cls: type[Any]
@@ -105,7 +107,7 @@ class Schema:
                 raise FlawError(f"it is fitted in part: {name} is missing", "Fit it again.")
         if is_fitted:
             for check in self.checks:
-                check(attributes)
+                check({**parameters, **attributes})
 
 
 def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> float:
@@ -318,5 +320,6 @@ _SCHEMAS = (
         (_landmarks_are_rows,),
         settings=_OUTPUT,
     ),
+    Schema(BallNet, {**_LABELS, **NETWORK}, NETWORK_CHECKS, NETWORK_PARAMETERS, _OUTPUT),
 )
 SCHEMAS = {schema.cls.__name__: schema for schema in _SCHEMAS}

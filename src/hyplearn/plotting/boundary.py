@@ -35,7 +35,7 @@ from hyplearn.plotting.regions import pairwise_arcs, predicted_regions
 PALE = 0.76
 
 
-@dataclass
+@dataclass(repr=False)
 class BoundaryDisplay(Display):
     """Regions that a fitted classifier assigns to its classes over the whole disk, and the geodesics between them.
 

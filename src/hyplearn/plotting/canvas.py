@@ -1,6 +1,6 @@
 """What every display needs of matplotlib: axes, imported late; colours of classes; the rim of the disk; a legend."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,32 @@ INK = "0.1"
 MOST_RINGS = 200
 
 
-@dataclass
+@dataclass(repr=False)
 class Display:
     """A picture, computed first and drawn second; ``plot`` keeps its axes in ``ax_``, their figure in ``figure_``."""
 
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
+    def __repr__(self) -> str:
+        """What there is to draw, arrays by their shapes."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
+        told = [f"{name}={_short(value)}" for name, value in values.items() if value is not None]
+        return f"{type(self).__name__}({', '.join(told)})"
+
     def _take(self, ax: Any) -> Any:
         """The axes to draw on: those given, or matplotlib's current ones."""
         self.ax_ = pyplot().gca() if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<array of shape {value.shape}>"
+    if isinstance(value, (list, tuple)):
+        return f"<{len(value)} items>"
+    return repr(value) if isinstance(value, (str, int, float, bool, Display)) else f"<{type(value).__name__}>"
 
 
 def pyplot() -> Any:

@@ -18,7 +18,7 @@ GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
 
 
-@dataclass
+@dataclass(repr=False)
 class DiskDisplay(Display):
     """Points of the Poincaré disk, coloured by class; many of them as an image of their density.
 

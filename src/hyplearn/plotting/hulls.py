@@ -21,7 +21,7 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass
+@dataclass(repr=False)
 class HullDisplay(Display):
     """Two convex hulls in the disk, their closest pair, its midpoint p, and the boundary halfway.
 

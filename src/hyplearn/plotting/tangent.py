@@ -25,7 +25,7 @@ from hyplearn.tangent import frame_coordinates
 ROOM = 1.08
 
 
-@dataclass
+@dataclass(repr=False)
 class TangentDisplay(Display):
     r"""Frame coordinates of points at p, with the boundary, which is a straight line through p there, and the margins.
 

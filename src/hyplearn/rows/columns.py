@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
 LABEL_NAMES = ("y", "label", "labels", "target")
@@ -11,6 +11,17 @@ LABEL_NAMES = ("y", "label", "labels", "target")
 LABEL_COLUMNS = ("label", "labels", "target", "class")
 
 Names: TypeAlias = str | Sequence[str] | None
+
+
+class Head(NamedTuple):
+    """What the beginning of a table tells: its columns, and of those of text the first values.
+
+    ``named`` is false where the file has no line of names, and columns are called by their numbers.
+    """
+
+    names: list[str]
+    texts: dict[str, set[str]]
+    named: bool = True
 
 
 def the_only(names: Sequence[str], role: str, path: Path, present: Sequence[str]) -> str:
@@ -45,19 +56,26 @@ def damage_named(path: Path | str) -> Iterator[None]:
 
 
 def choose_columns(
-    path: Path, names: Sequence[str], texts: Collection[str], points: Names, label: str | None
+    path: Path,
+    names: Sequence[str],
+    texts: Collection[str],
+    points: Names,
+    label: str | None,
+    *,
+    labelled: bool = True,
 ) -> tuple[list[str], str | None]:
-    """Columns of coordinates, in order, and the column of labels."""
+    """Columns of coordinates, in order, and the column of labels, which is looked for if ``labelled``."""
     wanted = [points] if isinstance(points, str) else list(points or [])
     for name in [*wanted, *([] if label is None else [label])]:
         if names.count(name) != 1:
             there = "no column" if name not in names else "more than one column"
             raise ValueError(f"{path} has {there} {name!r}; its columns are {listed(names)}.\nName others.")
-    if label is None:
+    if label is None and labelled:
         free = [name for name in names if name not in wanted]
         candidates = [name for name in free if name in LABEL_COLUMNS] or [name for name in free if name in texts]
         label = the_only(candidates, "label", path, names) if candidates else None
-    coordinates = wanted or [name for name in names if name != label and name not in texts]
+    aside = {label, *texts, *(() if labelled else LABEL_COLUMNS)}
+    coordinates = wanted or [name for name in names if name not in aside]
     _check_coordinates(path, names, texts, coordinates)
     return coordinates, label
 

@@ -105,11 +105,22 @@ def refuse_dask(*collections: Any) -> None:
 
 
 def opened(
-    source: Any, points: Names, label: Any, weight: Any, basis: str | None, *, columns: Names = None
+    source: Any,
+    points: Names,
+    label: Any,
+    weight: Any,
+    basis: str | None,
+    *,
+    columns: Names = None,
+    labelled: bool = True,
 ) -> PointSource:
-    """As :func:`open_points`; of files with columns, ``columns`` are the coordinates, and labels are not looked for."""
+    """As :func:`open_points`; of files with columns, ``columns`` are the coordinates.
+
+    Of these files, labels that are not named are looked for only if ``labelled``.
+    """
     if isinstance(source, (str, os.PathLike)):
-        return _opened_path(Path(source).expanduser(), points, label, weight, basis, columns)
+        path = Path(source).expanduser()
+        return _opened_path(path, points, label, weight, basis, columns=columns, labelled=labelled)
     if isinstance(source, np.ndarray) or _is_on_disk(source):
         _refuse(source, points=points, basis=basis)
         return ArrayPoints(_array(source), _array(label), _array(weight))
@@ -124,7 +135,9 @@ def opened(
     )
 
 
-def _opened_path(path: Path, points: Names, label: Any, weight: Any, basis: str | None, columns: Names) -> PointSource:
+def _opened_path(
+    path: Path, points: Names, label: Any, weight: Any, basis: str | None, *, columns: Names, labelled: bool
+) -> PointSource:
     suffix = path.suffix.lower()
     is_zarr = suffix == ".zarr" or any((path / name).exists() for name in ZARR_FILES)
     if suffix == ".npy":
@@ -136,9 +149,8 @@ def _opened_path(path: Path, points: Names, label: Any, weight: Any, basis: str 
     _check_names(path, label, weight)
     if suffix == ".npz":
         return npz_points(path, points, label, weight)
-    if columns is not None:
-        return ParquetPoints(_parquet_paths(path), columns, labelled=False)
-    return ParquetPoints(_parquet_paths(path), points, label, weight)
+    wanted = points if columns is None else columns
+    return ParquetPoints(_parquet_paths(path), wanted, label, weight, labelled=labelled)
 
 
 def _opened_store(path: Path, is_zarr: bool, points: Names, label: Any, weight: Any, basis: str | None) -> ArrayPoints:

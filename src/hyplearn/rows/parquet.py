@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows.columns import LABEL_COLUMNS, Names, choose_columns, damage_named, listed
+from hyplearn.rows.columns import Head, Names, choose_columns, damage_named, listed
 from hyplearn.rows.files import WatchedFile
 from hyplearn.rows.points import Block, PointSource
 from hyplearn.rows.regrouping import regrouped
 
 # Bytes that are read ahead of each column: a group of rows may be larger than memory.
 BUFFER = 2**20
+# Rows by which columns of text are told from one another.
+HEAD_ROWS = 10_000
 
 
 class Columns(NamedTuple):
@@ -133,21 +135,46 @@ def chosen_columns(
     """The columns of a file that are named, or that convention names."""
     import pyarrow as pa
 
-    # Under such names Pandas keeps its row labels.
-    with damage_named(path):
-        types = {field.name: field.type for field in schema if not field.name.startswith("__index_level_")}
+    types = _types(path, schema)
     names = [field.name for field in schema if field.name in types and field.name != weight]
-    texts = {name for name, kind in types.items() if not (pa.types.is_floating(kind) or pa.types.is_integer(kind))}
+    texts = _texts(types)
     if weight is not None and (weight not in types or weight in texts):
         raise ValueError(
             f"{path} has no weights {weight!r}; its columns are {listed(names)}.\nName a column of numbers."
         )
-    if not labelled:
-        names = [name for name in names if name in (points or ()) or not (name in texts or name in LABEL_COLUMNS)]
-    coordinates, label = choose_columns(path, names, texts, points, label)
+    coordinates, label = choose_columns(path, names, texts, points, label, labelled=labelled)
     kinds = [types[name] for name in [*coordinates, label, weight] if name is not None]
     plain = tuple(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds)
     return Columns(coordinates, label, weight, plain)
+
+
+def _types(path: Path, schema: Any) -> dict[str, Any]:
+    """The type of each column; under the names that are left out Pandas keeps its row labels."""
+    with damage_named(path):
+        return {field.name: field.type for field in schema if not field.name.startswith("__index_level_")}
+
+
+def _texts(types: dict[str, Any]) -> set[str]:
+    import pyarrow as pa
+
+    return {name for name, kind in types.items() if not (pa.types.is_floating(kind) or pa.types.is_integer(kind))}
+
+
+def parquet_head(path: Path) -> Head:
+    """What the schema and the first rows of a file tell of its columns."""
+    opened = _opened(path)
+    types = _types(path, opened.schema_arrow)
+    texts = sorted(_texts(types))
+    groups, _ = _groups_from(opened.metadata, 0)
+    first = next(_batches(path, opened, HEAD_ROWS, groups, texts), None) if texts else None
+    values = {name: set() if first is None else set(map(str, first.column(name).to_pylist())) for name in texts}
+    return Head(list(types), values)
+
+
+def parquet_column(path: Path, name: str) -> list[str]:
+    """One column as text."""
+    with damage_named(path):
+        return list(map(str, _opened(path).read([name]).column(0).to_pylist()))
 
 
 def _labels(path: Path, name: str, column: Any) -> Array:

@@ -1,0 +1,145 @@
+"""Tables with more columns than a model needs: which it takes, which it leaves aside, and what it says of that."""
+
+import csv
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import hyplearn
+from fitted_models import NAMES, ball
+
+pd = pytest.importorskip("pandas")
+X, codes = ball(60)
+KINDS = NAMES[codes]
+CLASSES = "p_ash,p_birch,p_cedar"
+LEFT = "coordinates are 'u', 'v'; left aside: "
+
+
+def table():
+    """Two columns of text, and coordinates that are neither first nor alone."""
+    names = [f"plant {k}" for k in range(60)]
+    return pd.DataFrame(
+        {"site": "wood", "v": X[:, 1], "kind": KINDS, "age": np.arange(60), "u": X[:, 0], "name": names}
+    )
+
+
+@pytest.fixture(params=["csv", "tsv", "parquet"])
+def wide(request, tmp_path):
+    """The table as a file."""
+    path = tmp_path / f"wide.{request.param}"
+    if request.param == "parquet":
+        table().to_parquet(path)
+    else:
+        table().to_csv(path, sep={"csv": ",", "tsv": "\t"}[request.param], index=False)
+    return path
+
+
+@pytest.fixture
+def known(run, tmp_path):
+    """A model that was fitted by the command line to the columns u and v."""
+    pd.DataFrame({"u": X[:, 0], "v": X[:, 1], "kind": KINDS}).to_csv(tmp_path / "narrow.csv", index=False)
+    run("fit", "narrow.csv", "-o", "known.hyp", "--folds", 0)
+    return tmp_path / "known.hyp"
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_fit_keeps_the_names_of_columns(known):
+    assert hyplearn.load(known).feature_names_in_.tolist() == ["u", "v"]
+
+
+def test_a_model_finds_its_columns_and_the_rest_is_left_aside(run, known, wide, model):
+    told = run("predict", known, wide, "-o", "out.csv")
+    rows = read("out.csv")
+    assert [row["label"] for row in rows] == model.predict(X).tolist()
+    assert [row["name"] for row in rows][:2] == ["plant 0", "plant 1"]
+    assert np.array_equal([float(row["p_ash"]) for row in rows], model.predict_proba(X)[:, 0])
+    assert f"{LEFT}'site', 'kind', 'age'." in told.stderr
+
+
+def test_the_same_in_a_pipe_and_as_json(as_json, known, tmp_path):
+    table().to_csv(tmp_path / "wide.csv", index=False)
+    command = [sys.executable, "-m", "hyplearn.cli", "predict", known, "wide.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"name,label,{CLASSES}")
+    assert done.stderr == f"note: wide.csv: {LEFT}'site', 'kind', 'age'.\n"
+    assert as_json("predict", known, "wide.csv")["notes"] == [f"wide.csv: {LEFT}'site', 'kind', 'age'."]
+
+
+def test_labels_are_those_that_the_model_knows(run, as_json, known, wide):
+    told = as_json("evaluate", known, wide, "--folds", 0)
+    assert told["confusion"]["labels"] == NAMES.tolist()
+    assert told["notes"] == [f"{wide.name}: {LEFT}'site', 'age'."]
+    assert f"{LEFT}'site', 'age'." in run("plot", known, wide, "-o", "a.svg").stderr
+    assert f"{LEFT}'site', 'age'." in run("explore", known, wide, "-o", "a.html").stderr
+    with open("a.html", encoding="utf-8") as file:
+        assert "plant 59" in file.read()
+
+
+def test_texts_that_are_no_classes_are_no_labels(run, known, tmp_path):
+    table().drop(columns="kind").to_csv(tmp_path / "new.csv", index=False)
+    assert f"{LEFT}'site', 'age'." in run("explore", known, "new.csv", "-o", "a.html").stderr
+    assert (
+        "new.csv has no labels that could be found.\nName them by --label."
+        in run("evaluate", known, "new.csv", code=1).stderr
+    )
+
+
+def test_two_columns_of_classes_are_asked_about_where_labels_count(run, known, tmp_path):
+    table().assign(guess=KINDS[::-1]).to_csv(tmp_path / "two.csv", index=False)
+    problem = "two.csv must leave no doubt about its label; candidates: 'kind', 'guess', among"
+    assert problem in run("evaluate", known, "two.csv", code=1).stderr
+    run("evaluate", known, "two.csv", "--label", "kind", "--folds", 0)
+    run("predict", known, "two.csv")
+
+
+def test_columns_of_other_names_are_an_error_that_shows_both(run, known, tmp_path):
+    table().rename(columns={"u": "x"}).to_csv(tmp_path / "other.csv", index=False)
+    problem = "other.csv has no column 'u'; the model was fitted on 'u', 'v', and the columns here are 'site', 'v'"
+    assert problem in run("predict", known, "other.csv", code=1).stderr
+    table().to_csv(tmp_path / "swapped.csv", index=False)
+    swapped = run("predict", known, "swapped.csv", "--points", "v,u", code=1).stderr
+    assert "swapped.csv is to give the coordinates 'v', 'u'; the model was fitted on 'u', 'v'" in swapped
+
+
+def test_a_model_without_names_takes_all_numbers_or_asks(run, model_file, model, tmp_path):
+    two = table()[["site", "u", "kind", "v"]]
+    two.to_csv(tmp_path / "two.csv", index=False)
+    run("predict", model_file, "two.csv", "-o", "out.csv")
+    assert [row["label"] for row in read("out.csv")] == model.predict(X).tolist()
+    table().to_csv(tmp_path / "three.csv", index=False)
+    message = run("predict", model_file, "three.csv", code=1).stderr
+    assert (
+        "three.csv has points of 3 coordinates; the model was fitted on 2.\nName the coordinates by --points" in message
+    )
+    run("predict", model_file, "three.csv", "--points", "u,v", "-o", "named.csv")
+    assert [row["label"] for row in read("named.csv")] == model.predict(X).tolist()
+
+
+def test_a_table_without_names_is_read_by_position(run, known, tmp_path):
+    pd.DataFrame(X).to_csv(tmp_path / "bare.csv", index=False, header=False)
+    assert run("predict", known, "bare.csv").stdout.startswith(f"row,label,{CLASSES}\n")
+    pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "kind": KINDS}).to_csv(tmp_path / "bare2.csv", index=False, header=False)
+    run("fit", "bare2.csv", "-o", "bare.hyp", "--folds", 0)
+    assert not hasattr(hyplearn.load(tmp_path / "bare.hyp"), "feature_names_in_")
+
+
+def test_blocks_are_read_by_the_same_columns(run, known, model_file, model, tmp_path):
+    table().to_parquet(tmp_path / "wide.parquet")
+    told = run("predict", known, "wide.parquet", "--stream", "-o", "out.npy").stdout
+    assert "read in blocks, coordinates u, v" in told
+    assert np.load("out.npy").tolist() == model.predict(X).tolist()
+    table()[["site", "u", "kind", "v"]].to_parquet(tmp_path / "two.parquet")
+    run("predict", model_file, "two.parquet", "--stream", "-o", "two.npy")
+    assert np.load("two.npy").tolist() == model.predict(X).tolist()
+
+
+def test_labels_of_arrays_are_not_needed_to_predict(run, model_file, tmp_path):
+    np.savez(tmp_path / "odd.npz", X=X, y=np.zeros((60, 3)))
+    run("predict", model_file, "odd.npz")
+    assert "must hold 60 labels" in run("evaluate", model_file, "odd.npz", code=1).stderr
