@@ -1,5 +1,7 @@
 """``hyplearn fit`` and ``hyplearn inspect``."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -166,3 +168,18 @@ def test_a_stream_of_predictions_needs_a_file(run, model_file, points, tmp_path)
     np.save(tmp_path / "x.npy", ball(60)[0])
     assert "name it by --output" in run("predict", model_file, "x.npy", "--stream", code=2).stderr
     assert "none of .npy, .parquet" in run("predict", model_file, "x.npy", "--stream", "-o", "p.csv", code=2).stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--stream"]])
+def test_an_array_is_fitted_with_the_labels_of_another_file(as_json, tmp_path, options):
+    np.save(tmp_path / "points.npy", X)
+    np.save(tmp_path / "kinds.npy", codes)
+    told = as_json("fit", "points.npy", "--label", "kinds.npy", "--folds", 0, "-o", "m.hyp", *options)
+    assert told["data"]["n_points"] == len(X)
+    assert hyplearn.load(tmp_path / "m.hyp").score(X, codes) > 0.8
+
+
+def test_a_program_finds_the_error_in_the_json(run, tmp_path):
+    result = run("fit", tmp_path / "none.csv", "-o", "m.hyp", "--json", code=1)
+    assert "There is no file" in json.loads(result.stdout)["error"]
+    assert "There is no file" in result.stderr

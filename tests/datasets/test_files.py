@@ -152,11 +152,33 @@ def test_arrays_that_do_not_fit_are_named(tmp_path, arrays, options, message):
         load_points(npz(tmp_path, **arrays), **options)
 
 
-@pytest.mark.parametrize("options", [{"points": "X"}, {"label": "y"}])
-def test_an_array_without_names_takes_no_names(tmp_path, options):
+def test_an_array_without_names_takes_no_names(tmp_path):
     np.save(tmp_path / "points.npy", X)
-    with pytest.raises(ValueError, match="holds one array without a name; got points="):
-        load_points(tmp_path / "points.npy", **options)
+    with pytest.raises(ValueError, match="holds one array without a name; got points='X'"):
+        load_points(tmp_path / "points.npy", points="X")
+
+
+def test_labels_of_an_array_are_an_array_in_a_file_of_its_own(tmp_path):
+    np.save(tmp_path / "points.npy", X)
+    np.save(tmp_path / "kinds.npy", np.array(Y))
+    found = load_points(tmp_path / "points.npy", label=str(tmp_path / "kinds.npy"))
+    assert np.array_equal(found[0], X)
+    assert found[1].tolist() == list(Y)
+
+
+@pytest.mark.parametrize("label", ["y", "none.npy", "points.csv"])
+def test_labels_of_an_array_that_are_no_file_are_named(tmp_path, label):
+    np.save(tmp_path / "points.npy", X)
+    (tmp_path / "points.csv").write_text("1\n")
+    with pytest.raises(ValueError, match=f"label='.*{label}' is no .npy file"):
+        load_points(tmp_path / "points.npy", label=str(tmp_path / label))
+
+
+def test_labels_of_an_array_are_as_many_as_its_rows(tmp_path):
+    np.save(tmp_path / "points.npy", X)
+    np.save(tmp_path / "kinds.npy", np.array(Y)[:2])
+    with pytest.raises(ValueError, match=r"kinds\.npy"):
+        load_points(tmp_path / "points.npy", label=str(tmp_path / "kinds.npy"))
 
 
 # Tables of text.

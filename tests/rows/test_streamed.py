@@ -12,7 +12,9 @@ from hyplearn.rows.memory import uniform
 from hyplearn.rows.source import columns_joined, summed
 from hyplearn.rows.standing import standing, standing_strides
 from hyplearn.rows.streamed import ConeRows, SignedRows, StreamedRows, Weighing, standing_rows
-from hyplearn.solvers.svm import _capped
+from hyplearn.solvers import hinge
+from hyplearn.solvers.survey import survey
+from hyplearn.solvers.svm import _capped, solve_svm
 from hyplearn.tangent import cone_rows, implicit_rows
 
 N, D = 211, 3
@@ -172,3 +174,48 @@ def test_which_rows_stand_for_all_is_a_hash_of_their_positions():
     assert [uniform(0, start + i) for i in range(600)] == shares
     expected = [i for i, share in enumerate(shares) if share * strides[codes[i]] < 1]
     assert standing(start, codes, strides).tolist() == expected
+
+
+def noisy_points(n=40_000, d=5):
+    rng = np.random.default_rng(0)
+    X = cloud(rng, n, d, 1.0, smallest_gap=0.1)
+    return X, np.where(X[:, 0] + 0.1 * rng.standard_normal(n) > 0, 1, -1)
+
+
+def signed(X, y, C=1.0):
+    make = SignedRows(Weighing(np.array([-1, 1]), np.ones(2)), 1, np.zeros(X.shape[1]), "frame", 1.0, C)
+    return StreamedRows(ArrayPoints(X, y), make, *X.shape, known_costs=Costs(C, C, C * len(X)))
+
+
+def test_a_thinned_source_has_some_of_the_rows_at_the_cost_of_all():
+    X, y = noisy_points(3000)
+    whole = signed(X, y, C=2.0)
+    part = whole.thinned(500, np.random.default_rng(1))
+    rows, again = part.gathered(), part.gathered()
+    assert np.array_equal(rows[:], again[:])
+    assert part.shape == (500, 5)
+    assert len(rows[:]) == pytest.approx(500, abs=8)
+    assert rows.costs.sum() == pytest.approx(2.0 * 3000, rel=0.05)
+    every = {row.tobytes() for row in whole.gathered()[:]}
+    assert all(row.tobytes() in every for row in rows[:])
+
+
+@pytest.mark.parametrize(("limit", "most"), [(40, np.inf), (400, np.inf), (4000, 4000)])
+def test_a_working_set_grows_past_its_limit_only_where_nothing_else_helps(monkeypatch, limit, most):
+    X, y = noisy_points()
+    seen = []
+
+    def watched(source, w, band, wanted):
+        found = survey(source, w, band, wanted)
+        if source.shape[0] == len(X):
+            seen.append(len(found.found))
+        return found
+
+    free = solve_svm(signed(X, y), tol=1e-8)
+    monkeypatch.setattr(hinge, "survey", watched)
+    monkeypatch.setattr(streamed, "MOST_GATHERED", limit * (5 + streamed.BESIDE_A_ROW))
+    monkeypatch.setattr(hinge, "SAMPLE_NUMBERS", 2000)
+    limited = solve_svm(signed(X, y), tol=1e-8)
+    assert limited.status == free.status == "optimal"
+    assert limited.primal == pytest.approx(free.primal, rel=1e-7)
+    assert 0 < max(seen) <= most

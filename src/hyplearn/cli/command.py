@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hyplearn.cli.output import Outcome, complain, show
+from hyplearn.cli.output import Outcome, show, show_error
 
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -47,7 +47,7 @@ def _command(function: Callable[..., Outcome]) -> Callable[..., None]:
         except Exception as error:
             if debug:
                 raise
-            complain("error", explained(error))
+            show_error(explained(error), as_json)
             raise typer.Exit(1) from None
         if outcome.failed:
             raise typer.Exit(1)

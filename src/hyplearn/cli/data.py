@@ -17,7 +17,8 @@ from hyplearn.single_cell.cells import class_labels, read_cells
 
 DATA = Annotated[Path, typer.Argument(help="Points, one per row: .npz, .npy, .csv, .tsv, .parquet or .h5ad.")]
 LABEL = Annotated[
-    str | None, typer.Option("--label", help="Column, array or obs key of the labels; found by itself if unmistakable.")
+    str | None,
+    typer.Option("--label", help="Column, array, obs key or .npy file of the labels; found by itself if unmistakable."),
 ]
 POINTS = Annotated[
     str | None,

@@ -48,7 +48,7 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
     if as_json:
         said = {"notes": list(outcome.notes), "warnings": warned}
         values = outcome.values | {name: messages for name, messages in said.items() if messages}
-        sys.stdout.write(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        _write_json(values)
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for block in outcome.shown:
@@ -61,6 +61,17 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
         complain("note", message)
     for message in warned:
         complain("warning", message)
+
+
+def show_error(message: str, as_json: bool) -> None:
+    """Say on stderr why nothing came of it; as JSON on stdout too, where a program looks."""
+    if as_json:
+        _write_json({"error": message})
+    complain("error", message)
+
+
+def _write_json(values: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def _unpadded(console: Console, block: Any) -> str:

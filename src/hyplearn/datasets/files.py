@@ -29,7 +29,7 @@ def load_points(
             x_train, else the only two-dimensional array of floats. Labels are the array named by `label`, else the
             one that is to y what the points are to x (y, y_train), else label, labels or target.
         ``.npy``
-            The array, without labels.
+            The array; its labels are another such file, whose path is `label`.
         ``.csv``, ``.tsv``
             UTF-8 text with or without a line of names; without, columns are called "0", "1", ... The label is the
             column named by `label`, else the one called label, labels, target or class, else the only one that holds
@@ -39,7 +39,7 @@ def load_points(
     points : str or sequence of str, optional
         Name of the array of points, or names of the columns of coordinates.
     label : str, optional
-        Name of the array or column of labels.
+        Name of the array or column of labels; of ``.npy``, the path of their file.
     labelled : bool, default=True
         Whether labels are looked for where `label` names none. Without, columns of text are left aside, and so are
         those of numbers that are called label, labels, target or class.
@@ -115,14 +115,26 @@ def _as_points(X: Array, path: Path) -> Array:
     return np.ascontiguousarray(X, dtype=np.float32 if X.dtype.kind == "f" and X.dtype.itemsize == 4 else np.float64)
 
 
-def _read_npy(path: Path, points: Names, label: str | None, labelled: bool) -> tuple[Array, None]:
-    if points is not None or label is not None:
+def _read_npy(path: Path, points: Names, label: str | None, labelled: bool) -> tuple[Array, Array | None]:
+    if points is not None:
         raise ValueError(
-            f"{path} holds one array without a name; got points={points!r}, label={label!r}.\n"
-            "Leave them out, or save points and labels together as .npz."
+            f"{path} holds one array without a name; got points={points!r}.\nLeave it out, or save arrays as .npz."
         )
+    X = _array_in(path)
+    if label is None:
+        return X, None
+    beside = Path(label).expanduser()
+    if beside.suffix.lower() != ".npy" or not beside.is_file():
+        raise ValueError(
+            f"{path} holds points alone, and label={label!r} is no .npy file beside it.\n"
+            "Pass the path of an array of labels, or save points and labels together as .npz."
+        )
+    return X, _as_labels(_array_in(beside), len(X), str(beside))
+
+
+def _array_in(path: Path) -> Array:
     with path.open("rb") as file, damage_named(path):
-        return np.load(file, allow_pickle=False), None
+        return np.load(file, allow_pickle=False)
 
 
 def _read_npz(path: Path, points: Names, label: str | None, labelled: bool) -> tuple[Array, Array | None]:

@@ -68,6 +68,8 @@ class RowSource(ABC):
 
     # How many dual variables a solution keeps: all of them unless rows may not fit into memory.
     most_kept: float = np.inf
+    # How many rows a working set may have: no limit where all of them are in memory anyway.
+    most_gathered: float = np.inf
     # Of rows that carry the number of their class: how many classes there are.
     n_classes: int
 
@@ -92,6 +94,10 @@ class RowSource(ABC):
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
         """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
+
+    def thinned(self, size: int, rng: np.random.Generator) -> "RowSource | None":
+        """A random part of the rows that stands for the whole and is a source itself; None where a sample does."""
+        return None
 
     @abstractmethod
     def gathered(self) -> "Rows":

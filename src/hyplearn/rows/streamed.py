@@ -18,6 +18,8 @@ from hyplearn.tangent import Features, cone_rows, implicit_rows
 
 # Dual variables that a solution keeps: 32 MiB with their positions.
 MOST_KEPT = 2**21
+# Numbers that a working set may take, with some for each row beside its coordinates: 128 MiB.
+MOST_GATHERED, BESIDE_A_ROW = 2**24, 16
 # Numbers of coordinates whose rows are made at once: few enough that what is made of them stays in the cache.
 PIECE_NUMBERS = 2**17
 Maker: TypeAlias = Callable[[Block], Rows]
@@ -126,6 +128,21 @@ class _Altered:
 
 
 @dataclass(frozen=True)
+class _Thinned:
+    """Makes rows of some of the points only, each at the cost of all that it stands for."""
+
+    make: Maker
+    n_rows: int
+    size: int
+    seed: int
+
+    def __call__(self, block: Block) -> Rows:
+        own = drawn(self.n_rows, self.size, self.seed, block.start, block.start + len(block.X))
+        rows = self.make(block.taken(own - block.start))
+        return replace(rows, costs=rows.costs * (self.n_rows / self.size))
+
+
+@dataclass(frozen=True)
 class StreamedRows(RowSource):
     """Rows that a maker makes of the points of a source.
 
@@ -156,6 +173,11 @@ class StreamedRows(RowSource):
     most_kept = MOST_KEPT
 
     @property
+    def most_gathered(self) -> float:  # type: ignore[override]
+        """How many rows a working set may have."""
+        return MOST_GATHERED // (self.n_columns + BESIDE_A_ROW)
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
         return self.n_rows, self.n_columns
@@ -180,6 +202,10 @@ class StreamedRows(RowSource):
         arguments = self.make, self.n_rows, size, seed_of(rng)
         sample = self.points.fold(_sampled, joined, *arguments, threads=self.threads)
         return standing_for(sample, self.cost_range)
+
+    def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
+        """A random part of the rows, spread evenly, made anew in every pass, with costs that stand for the whole."""
+        return replace(self, make=_Thinned(self.make, self.n_rows, size, seed_of(rng)), n_rows=size)
 
     def gathered(self) -> Rows:
         """All rows, explicit, in memory."""

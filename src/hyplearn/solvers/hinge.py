@@ -56,6 +56,7 @@ class State:
     n_iter: int = 0
     n_passes: int = 0
     size: int = 0
+    limit: int = 0
     stalled: bool = False
 
     @property
@@ -105,10 +106,28 @@ def _from_samples(
         sample = largest if n == sizes[0] else largest.sample(n, rng)
         if not sample.costs.any():
             continue
-        state = _working_sets(sample, w, size, band, tol=SAMPLE_TOL, max_iter=max_iter, report=None, threads=threads)
-        w, size = state.here.w, GROWTH * state.size
-        band = Band(*(edge / GROWTH for edge in state.here.band))
+        w, size, band = _refined(sample, w, size, band, max_iter, threads)
+    sampled = len(largest.X)
+    del largest, sample
+    for n in _thinner(source.shape[0], sampled):
+        part = source.thinned(n, rng)
+        if part is not None:
+            w, size, band = _refined(part, w, size, band, max_iter, threads)
     return w, size, band
+
+
+def _refined(part: RowSource, w: Array, size: int, band: Band, max_iter: int, threads: int) -> tuple[Array, int, Band]:
+    """What to begin with in 16 times as many rows, after a part of them."""
+    state = _working_sets(part, w, size, band, tol=SAMPLE_TOL, max_iter=max_iter, report=None, threads=threads)
+    return state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band))
+
+
+def _thinner(n: int, sampled: int) -> list[int]:
+    """Sizes of parts between a sample that memory holds and all n rows, where these are far apart; growing."""
+    sizes = []
+    while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
+        sizes.append(n)
+    return sizes[::-1]
 
 
 def _working_sets(
@@ -124,8 +143,9 @@ def _working_sets(
     near: bool = False,
 ) -> State:
     """Gather, solve, survey, until the gap is closed; ``near``: w is believed to be near the solution."""
-    n = source.shape[0]
-    state = State(survey(source, w, band, _most(size)), n_passes=1, size=size)
+    n, limit = source.shape[0], _limit(source)
+    size = min(size, limit)
+    state = State(survey(source, w, band, _most(size, limit)), n_passes=1, size=size, limit=limit)
     while state.n_iter < max_iter:
         _gather(source, state)
         before = state.here.primal - state.dual
@@ -134,7 +154,7 @@ def _working_sets(
         box = _solve(state.here, ROUGHLY if roughly else tol / 10, not roughly, threads)
         if box.dual > state.dual:
             state.dual, state.model = box.dual, Model(state.here, box)
-        there = survey(source, box.w, state.here.band, _most(state.size))
+        there = survey(source, box.w, state.here.band, _most(state.size, state.limit))
         state.n_iter += 1
         state.n_passes += 1
         better = there.primal < state.here.primal
@@ -151,13 +171,21 @@ def _working_sets(
         if not better:
             _search(source, state, box.w - state.here.w)
         if not better or slow:
-            state.size = min((2 if better else GROWTH) * state.size, n)
+            if not better and state.size == state.limit:
+                state.limit = min(GROWTH * state.limit, n)  # too few rows to get on with: memory gives way
+            state.size = min((2 if better else GROWTH) * state.size, state.limit)
     return state
 
 
-def _most(size: int) -> int:
+def _limit(source: RowSource) -> int:
+    """How many rows a working set may have: all, or as many as the source lets a pass gather."""
+    n, d = source.shape
+    return int(min(n, max(FIRST_ROWS_PER_COLUMN * d, source.most_gathered)))
+
+
+def _most(size: int, limit: int) -> int:
     """How many rows a survey may bring: bands are cut at half octaves, so they hold what was asked for only roughly."""
-    return 4 * size
+    return min(4 * size, limit)
 
 
 def _gather(source: RowSource, state: State) -> None:
@@ -169,10 +197,10 @@ def _gather(source: RowSource, state: State) -> None:
         if here.complete and 0 < LEAST_SHARE * expected <= len(here.found) <= 2 * expected:
             return
         if expected > 0:
-            state.here = here = survey(source, here.w, band, max(_most(state.size), expected))
+            state.here = here = survey(source, here.w, band, max(_most(state.size, state.limit), expected))
             state.n_passes += 1
             return
-        state.size = min(GROWTH * state.size, n)
+        state.size = min(GROWTH * state.size, n)  # more copies of one row than the limit are still one working set
 
 
 def _solve(seen: Survey, tol: float, exact: bool, threads: int) -> BoxSolution:
@@ -191,7 +219,7 @@ def _search(source: RowSource, state: State, dw: Array) -> None:
     state.n_passes += 1
     k = int(np.argmin(values))
     if values[k] < state.here.primal:
-        state.here = survey(source, w + LENGTHS[k] * dw, state.here.band, _most(state.size))
+        state.here = survey(source, w + LENGTHS[k] * dw, state.here.band, _most(state.size, state.limit))
         state.n_passes += 1
 
 
