@@ -27,7 +27,7 @@ FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
 # Each sample is a sixteenth of the next, so all together cost less than a tenth of a pass; the solution moves by a
 # fourth of what it moved before, while the rows are 16 times as many: 4 times as many are to be gathered.
 SAMPLE_RATIO, GROWTH = 16, 4
-SAMPLE_TOL = 1e-2
+SAMPLE_TOL, THINNED_TOL = 1e-2, 1e-4
 # A step that leaves more of the gap than this was limited by the number of rows gathered.
 SLOW = 0.7
 # While P and D are this far apart the working set is still wrong, and an exact solution would be wasted on it.
@@ -106,19 +106,21 @@ def _from_samples(
         sample = largest if n == sizes[0] else largest.sample(n, rng)
         if not sample.costs.any():
             continue
-        w, size, band = _refined(sample, w, size, band, max_iter, threads)
+        w, size, band = _refined(sample, w, size, band, SAMPLE_TOL, max_iter, threads)
     sampled = len(largest.X)
     del largest, sample
     for n in _thinner(source.shape[0], sampled):
         part = source.thinned(n, rng)
         if part is not None:
-            w, size, band = _refined(part, w, size, band, max_iter, threads)
+            w, size, band = _refined(part, w, size, band, THINNED_TOL, max_iter, threads)
     return w, size, band
 
 
-def _refined(part: RowSource, w: Array, size: int, band: Band, max_iter: int, threads: int) -> tuple[Array, int, Band]:
+def _refined(
+    part: RowSource, w: Array, size: int, band: Band, tol: float, max_iter: int, threads: int
+) -> tuple[Array, int, Band]:
     """What to begin with in 16 times as many rows, after a part of them."""
-    state = _working_sets(part, w, size, band, tol=SAMPLE_TOL, max_iter=max_iter, report=None, threads=threads)
+    state = _working_sets(part, w, size, band, tol=tol, max_iter=max_iter, report=None, threads=threads)
     return state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band))
 
 
@@ -171,8 +173,8 @@ def _working_sets(
         if not better:
             _search(source, state, box.w - state.here.w)
         if not better or slow:
-            if not better and state.size == state.limit:
-                state.limit = min(GROWTH * state.limit, n)  # too few rows to get on with: memory gives way
+            if state.size == state.limit and state.here.primal - state.dual > SLOW * before:
+                state.limit = min(2 * state.limit, n)  # too few rows to get on with: memory gives way
             state.size = min((2 if better else GROWTH) * state.size, state.limit)
     return state
 
