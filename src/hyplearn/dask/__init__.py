@@ -13,11 +13,12 @@ class means                                        0.5 kB + 8 K (d² + d)
 softmax (:class:`DaskPoincareLogisticRegression`)  0.5 kB + 8 (K (d + 2))² up to 300 weights; 8 d² + 8 K d beyond
 =================================================  ==============================================================
 
-and about 1 kB + 8 K d to each. Once in a fit come rows: one in 16, at most 8 million numbers, from which a solver
-begins; for each binary problem with the reference "boundary", as many rows as its convex fit is made of, 2 million
-numbers or 200 rows for each dimension; positions and dual variables of the support vectors, 16 bytes each, and these
-themselves, unless they are more than 2 million; at most 4 million numbers for probabilities; 20,000 rows for the means;
-of up to 10,000 rows all, for the reference point. ``benchmarks/bench_dask.py`` measures these.
+and about 1 kB + 8 K d to each; s is at most 2²⁴ / (d + 16), unless so few rows do not suffice to get on. Once in a
+fit come rows: one in 16, at most 8 million numbers, from which a solver begins; for each binary problem with the
+reference "boundary", as many rows as its convex fit is made of, 2 million numbers or 200 rows for each dimension;
+positions and dual variables of the support vectors, 16 bytes each, and these themselves, unless they are more than 2
+million; at most 4 million numbers for probabilities; 20,000 rows for the means; of up to 10,000 rows all, for the
+reference point. ``benchmarks/bench_dask.py`` measures these.
 
 Chunks should fit into the memory of their workers. A worker that is lost costs the time to compute its chunks again;
 where they cannot be computed again, the fit ends with an error.
