@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.streaming import fits_into_memory, keep_feature_names, labelled, unchanged_on_failure
+from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
@@ -57,7 +58,8 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
                 self.fit(block.X, block.y, sample_weight=block.weights)
                 keep_feature_names(self, points)
             else:
-                with told(type(self).__name__, getattr(self, "tol", 1.0), getattr(self, "verbose", 0), points) as tell:
+                tol, verbose = getattr(self, "tol", 1.0), getattr(self, "verbose", 0)
+                with one_blas_thread(), told(type(self).__name__, tol, verbose, points) as tell:
                     self._fit_points(labelled(self, points), tell)
         points.finished()
         return self

@@ -248,18 +248,17 @@ class PoincareSVC(TangentClassifier):
             )
         self._check_number_of_costs()
         d, solutions = data.points.n_features, []
-        with one_blas_thread():
-            self.reference_ = self._streamed_references(data)
-            for k, (positive, p) in enumerate(zip(self._positives, self.reference_, strict=True)):
-                make = SignedRows(data.weighing, positive, p, self._features, data.c, self._cost(k))
-                before = data.points.n_passes
-                solution = self._solved(data.rows(make, self._cost(k), d), None, tell, k, data.threads)
-                solutions.append(replace(solution, n_passes=data.points.n_passes - before))
-            self._keep_solutions(data.n_rows, solutions)
-            self._keep_support(solutions, *points_at(data, self.support_))
-            least = least_heights(data, self._positives, self.coef_, self.reference_)
-            self.margin_ = np.arcsinh(least) / np.sqrt(data.c)
-            rows = None if self.calibration is None else rows_for_probabilities(data)
+        self.reference_ = self._streamed_references(data)
+        for k, (positive, p) in enumerate(zip(self._positives, self.reference_, strict=True)):
+            make = SignedRows(data.weighing, positive, p, self._features, data.c, self._cost(k))
+            before = data.points.n_passes
+            solution = self._solved(data.rows(make, self._cost(k), d), None, tell, k, data.threads)
+            solutions.append(replace(solution, n_passes=data.points.n_passes - before))
+        self._keep_solutions(data.n_rows, solutions)
+        self._keep_support(solutions, *points_at(data, self.support_))
+        least = least_heights(data, self._positives, self.coef_, self.reference_)
+        self.margin_ = np.arcsinh(least) / np.sqrt(data.c)
+        rows = None if self.calibration is None else rows_for_probabilities(data)
         self._complain()
         if rows is not None:
             self._calibrate(*rows, warned=bool((self.status_ != "optimal").any()))
