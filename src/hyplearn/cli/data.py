@@ -51,15 +51,11 @@ class Data(NamedTuple):
         return f"{self.path.name}: {len(self.X):,} points, {self.X.shape[1]} coordinates{classes}{left}"
 
     def notes(self) -> list[str]:
-        """What is said of columns that nobody reads."""
-        return [] if self.columns is None else aside_notes(self.path, self.columns)
-
-
-def aside_notes(path: Path, columns: Roles) -> list[str]:
-    """A note on the columns of a table that are left aside, if there are any."""
-    if not columns.aside:
-        return []
-    return [f"{path.name}: coordinates are {listed(columns.coordinates)}; left aside: {listed(columns.aside)}."]
+        """A note on the columns of a table that are left aside, if there are any."""
+        if self.columns is None or not self.columns.aside:
+            return []
+        coordinates, aside = listed(self.columns.coordinates), listed(self.columns.aside)
+        return [f"{self.path.name}: coordinates are {coordinates}; left aside: {aside}."]
 
 
 def read_points(path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True) -> Data:

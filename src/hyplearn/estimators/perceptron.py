@@ -118,16 +118,15 @@ class _PerceptronClassifier(TangentClassifier):
                 f"Points that are read in blocks are visited in order, from the start; got {given}.\n"
                 "Pass shuffle=False and warm_start=False, with rows of all classes mixed; or pass an array."
             )
-        with one_blas_thread():
-            self.reference_ = self._streamed_references(data)
-            self._perceptrons = [self._start(data.points.n_features) for _ in range(self._n_problems)]
-            problems = Problems(data.weighing, self._positives, self.reference_, data.c)
-            learned = learned_in_passes(
-                data, problems, self._perceptrons, max_epochs=self.max_epochs, keep=self.keep, report=self._tell
-            )
-            normals = {k: _unit(found.w) for k, found in enumerate(learned) if not found.mistakes}
-            seen = extremes(data, problems, normals)
-            rows = None if self.calibration is None else rows_for_probabilities(data)
+        self.reference_ = self._streamed_references(data)
+        self._perceptrons = [self._start(data.points.n_features) for _ in range(self._n_problems)]
+        problems = Problems(data.weighing, self._positives, self.reference_, data.c)
+        learned = learned_in_passes(
+            data, problems, self._perceptrons, max_epochs=self.max_epochs, keep=self.keep, report=self._tell
+        )
+        normals = {k: _unit(found.w) for k, found in enumerate(learned) if not found.mistakes}
+        seen = extremes(data, problems, normals)
+        rows = None if self.calibration is None else rows_for_probabilities(data)
         ends = [self._end(seen.get(k), normals.get(k), k, continued=False) for k in range(self._n_problems)]
         bounds, margins = zip(*ends, strict=True)
         self._keep(learned, bounds, margins)
