@@ -57,8 +57,8 @@ def test_the_normal_matrix_is_that_of_plain_numpy(n, d):
 @given(st.integers(0, 10**6), st.sampled_from([1, 4, 15]))
 def test_products_are_those_of_plain_numpy(seed, d):
     U, C, w, point, _ = interior(seed, d=d)
-    g, theta = np.empty(len(U)), np.empty(len(U))
-    v, loss, total = interior_point._products(U, C, w, point, g, theta)
+    g, theta, v = np.empty(len(U)), np.empty(len(U)), np.empty(d)
+    loss, total = interior_point._products(U, C, w, point, g, theta, v)
     assert np.allclose(g, U @ w - 1, rtol=0, atol=1e-12)
     assert np.allclose(theta, 1 / (point[2] / point[0] + point[3] / point[1]), rtol=1e-12)
     assert np.allclose(v, point[0] @ U, rtol=1e-10, atol=1e-10)

@@ -48,7 +48,7 @@ class Divergence:
         points = np.ascontiguousarray(X.T), 1 / gaps(X, 1.0)
         Z, F, attraction = self._rows(*points)
         slopes = partial(_row_slopes, *points, self.q, self._f, self._kernel, 1 / Z, F, self.gamma, exaggeration)
-        (gradient,) = self._over_blocks(slopes)
+        gradient = self._over_blocks(slopes)
         return float(np.mean(exaggeration * attraction - F)), np.ascontiguousarray(gradient.T) / self.n
 
     def normalisers(self, X: Array) -> tuple[Array, Array]:
@@ -62,14 +62,14 @@ class Divergence:
         log_own = np.log(self.own)
         return 1 + Z, (log_own + ZF) / (1 + Z), self.own * log_own + attraction
 
-    def _over_blocks(self, kernel: Callable[[int, int], tuple[Array, ...]]) -> list[Array]:
-        """The sums of what a kernel gives for each block of rows."""
+    def _over_blocks(self, kernel: Callable[[int, int], Array]) -> Array:
+        """The sum of what a kernel gives for each block of rows."""
         if self.n < FEW:
             parts = [kernel(block, BLOCKS) for block in range(BLOCKS)]
         else:
             with ThreadPoolExecutor(get_num_threads()) as pool:
                 parts = list(pool.map(lambda block: kernel(block, BLOCKS), range(BLOCKS)))
-        return [sum(part[1:], part[0]) for part in zip(*parts, strict=True)]
+        return sum(parts[1:], parts[0])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -92,7 +92,8 @@ def _cosh_less_one(coordinates, over_gaps, i, square, t):  # type: ignore[no-unt
 def _row_sums(coordinates, over_gaps, q, log_q, gamma, f, kernel, first, stride):  # type: ignore[no-untyped-def]
     """Of every so many rows: f and ``exp(-γ d)`` of its pairs, and their part in the rows' Z, Z F and ``Σ q f``."""
     n = coordinates.shape[1]
-    Z, ZF, A = np.zeros(n), np.zeros(n), np.zeros(n)
+    sums = np.zeros((3, n))
+    Z, ZF, A = sums[0], sums[1], sums[2]
     square, t = np.empty(n), np.empty(n)
     for i in range(first, n, stride):
         m, at = n - i - 1, i * n - i * (i + 1) // 2
@@ -115,7 +116,7 @@ def _row_sums(coordinates, over_gaps, q, log_q, gamma, f, kernel, first, stride)
         Z[i] += z
         ZF[i] += zf
         A[i] += a
-    return Z, ZF, A
+    return sums
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
@@ -157,4 +158,4 @@ def _row_slopes(coordinates, over_gaps, q, f, kernel, over_Z, F, gamma, exaggera
     for axis in range(d):
         for i in range(n):
             gradient[axis, i] += bends[i] * coordinates[axis, i]
-    return (gradient,)
+    return gradient

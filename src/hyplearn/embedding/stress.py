@@ -33,19 +33,23 @@ def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Arra
     threads does not count.
     """
     rooms = gaps(X, 1.0)
+    gradients = np.zeros((BLOCKS, *X.shape))
+
+    def value_of(block: int) -> float:
+        return _pairs(X, rooms, D, relative, block, BLOCKS, gradients[block])
+
     with ThreadPoolExecutor(get_num_threads()) as pool:
-        parts = list(pool.map(lambda block: _pairs(X, rooms, D, relative, block, BLOCKS), range(BLOCKS)))
-    return sum(value for value, _ in parts), sum((gradient for _, gradient in parts), np.zeros_like(X))
+        return sum(pool.map(value_of, range(BLOCKS))), gradients.sum(axis=0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _pairs(X, rooms, D, relative, first, stride):  # type: ignore[no-untyped-def]
-    """Stress of the pairs i < j and its gradient, for every so many rows i.
+def _pairs(X, rooms, D, relative, first, stride, gradient):  # type: ignore[no-untyped-def]
+    """Stress of the pairs i < j for every so many rows i; its gradient is added to ``gradient``.
 
     The gradient of an error by x_i is minus the unit vector ``(s - bend x_i) / norm`` towards x_j, ``s = x_j - x_i``.
     """
     n, d = X.shape
-    value, gradient, bends = 0.0, np.zeros((n, d)), np.zeros(n)
+    value, bends = 0.0, np.zeros(n)
     for i in range(first, n, stride):
         for j in range(i + 1, n):
             square = squared_distance(X, j, X[i])
@@ -64,7 +68,7 @@ def _pairs(X, rooms, D, relative, first, stride):  # type: ignore[no-untyped-def
     for i in range(n):
         for k in range(d):
             gradient[i, k] += bends[i] * X[i, k]
-    return value, gradient
+    return value
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -123,12 +127,17 @@ def _placed(due: Array, X: Array, rooms: Array, relative: bool, x: Array, max_it
     return x
 
 
-@njit(cache=True, error_model="numpy")
-def _equations(due, X, rooms, relative, x):  # type: ignore[no-untyped-def]
+def _equations(due: Array, X: Array, rooms: Array, relative: bool, x: Array) -> tuple[float, Array, Array]:
     """``Σ w r²``, ``U W Uᵀ`` and ``U W r`` of the point x, r the errors of its distances, w their weights."""
+    matrix, vector = np.zeros((len(x), len(x))), np.zeros(len(x))
+    return _add_equations(due, X, rooms, relative, x, matrix, vector), matrix, vector
+
+
+@njit(cache=True, error_model="numpy")
+def _add_equations(due, X, rooms, relative, x, matrix, vector):  # type: ignore[no-untyped-def]
     d = X.shape[1]
     room = gap_of(x.reshape(1, d), 0, x, 1.0)
-    value, matrix, vector, unit = 0.0, np.zeros((d, d)), np.zeros(d), np.zeros(d)
+    value, unit = 0.0, np.zeros(d)
     for j in range(X.shape[0]):
         square = squared_distance(X, j, x)
         error, sinh = _error(square / (room * rooms[j]), due[j])
@@ -141,4 +150,4 @@ def _equations(due, X, rooms, relative, x):  # type: ignore[no-untyped-def]
                 vector[k] += weight * error * unit[k]
                 for m in range(d):
                     matrix[k, m] += weight * unit[k] * unit[m]
-    return value, matrix, vector
+    return value

@@ -259,7 +259,8 @@ def _outer_rows(X: Array, rooms: Array, c: float) -> Array:
     if len(X) < FEWEST_TO_DISCARD:
         return np.arange(len(X))
     p = tuple(central_row(X, c).tolist())
-    extreme, radius = _extreme_rows(X, p, rooms, c)
+    extreme = np.full(SECTORS, -1)
+    radius = _largest_norm(X, p, rooms, c, extreme)
     extreme = np.unique(extreme[extreme >= 0])
     polygon = extreme[_scan(X[extreme].astype(np.float64), rooms[extreme], c)]
     outside = np.zeros(len(X), dtype=bool)
@@ -278,9 +279,9 @@ def _klein(X, i, p, room, rooms, c):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _extreme_rows(X, p, rooms, c):  # type: ignore[no-untyped-def]
-    """First row farthest from p in each sector around it, in Klein coordinates, or -1; the largest norm of all."""
-    rows, squares = np.full(SECTORS, -1), np.full(SECTORS, -1.0)
+def _largest_norm(X, p, rooms, c, extreme):  # type: ignore[no-untyped-def]
+    """Largest norm in Klein coordinates around p; the first row farthest from p in each sector is written."""
+    squares = np.full(SECTORS, -1.0)
     room = gap_of(np.array([[p[0], p[1]]]), 0, p, c)
     for i in range(X.shape[0]):
         k0, k1 = _klein(X, i, p, room, rooms, c)
@@ -289,8 +290,8 @@ def _extreme_rows(X, p, rooms, c):  # type: ignore[no-untyped-def]
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
         square = k0 * k0 + k1 * k1
         if square > squares[sector]:
-            rows[sector], squares[sector] = i, square
-    return rows, math.sqrt(np.max(squares))
+            extreme[sector], squares[sector] = i, square
+    return math.sqrt(np.max(squares))
 
 
 @njit(cache=True, error_model="numpy")

@@ -74,14 +74,14 @@ def solve_box(
         Q, R = np.linalg.qr(U.T)
         inner = solve_box(np.ascontiguousarray(R.T), C, tol=tol, exact=exact, max_iter=max_iter, threads=threads)
         return inner._replace(w=Q @ inner.w)
-    w, g = np.zeros(d), np.full(m, -1.0)
+    w, v, g = np.zeros(d), np.empty(d), np.full(m, -1.0)
     point = _centred(g, C, START_ABOVE * float(np.mean(C)))
     dw, steps, theta, t, stalled = np.empty(d), np.zeros((4, m)), np.empty(m), 0.0, 0
     best = vertex = BoxSolution(w, point[0], np.inf, -np.inf, 0)
     asked = tol
     with ThreadPoolExecutor(threads) as pool:
         for iteration in range(max_iter + 1):
-            v, loss, total = _products(U, C, w, point, g, theta)
+            loss, total = _products(U, C, w, point, g, theta, v)
             primal, dual = 0.5 * float(w @ w) + loss, total - 0.5 * float(v @ v)
             stalled += 1
             if primal - dual < best.gap:
@@ -172,9 +172,10 @@ def _add_outer(U, theta, H):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _products(U, C, w, point, g, theta):  # type: ignore[no-untyped-def]
-    """Write ``Uw - 1`` to g and Θ to theta; return ``Uᵀ α``, ``Σ C max(0, -g)`` and ``Σ α``, in one pass over U."""
-    v, loss, total = np.zeros(w.size), 0.0, 0.0
+def _products(U, C, w, point, g, theta, v):  # type: ignore[no-untyped-def]
+    """Write ``Uw - 1`` to g, Θ to theta and ``Uᵀ α`` to v; return ``Σ C max(0, -g)`` and ``Σ α``: one pass over U."""
+    loss, total = 0.0, 0.0
+    v[:] = 0.0
     for i in range(U.shape[0]):
         alpha = point[0, i]
         g[i] = dot(U[i], w) - 1.0
@@ -183,7 +184,7 @@ def _products(U, C, w, point, g, theta):  # type: ignore[no-untyped-def]
         total += alpha
         for j in range(w.size):
             v[j] += alpha * U[i, j]
-    return v, loss, total
+    return loss, total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -95,9 +95,14 @@ def _newton(s: Array, targets: Array, weights: Array, a: float, b: float, pinned
     return a, b
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _equations(s, targets, weights, a, b):  # type: ignore[no-untyped-def]
+def _equations(s: Array, targets: Array, weights: Array, a: float, b: float) -> tuple[float, Array, Array]:
     """Value, gradient and Hessian of the objective at (a, b), in one pass."""
+    value, g_a, g_b, H_aa, H_ab, H_bb = _sums(s, targets, weights, a, b)
+    return value, np.array([g_a, g_b]), np.array([[H_aa, H_ab], [H_ab, H_bb]])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sums(s, targets, weights, a, b):  # type: ignore[no-untyped-def]
     value, g_a, g_b, H_aa, H_ab, H_bb = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(s.size):
         f = a * s[i] + b
@@ -111,4 +116,4 @@ def _equations(s, targets, weights, a, b):  # type: ignore[no-untyped-def]
         H_aa += curvature * s[i] * s[i]
         H_ab += curvature * s[i]
         H_bb += curvature
-    return value, np.array([g_a, g_b]), np.array([[H_aa, H_ab], [H_ab, H_bb]])
+    return value, g_a, g_b, H_aa, H_ab, H_bb

@@ -1,0 +1,141 @@
+"""Ctrl-C while kernels run: always a KeyboardInterrupt, whatever numba was doing with their results."""
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from itertools import repeat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hyplearn
+from hyplearn.geometry.hull import quickhull
+from hyplearn.solvers.platt import fit_sigmoid
+
+MAKES_ARRAYS = {"array", "arange", "empty", "empty_like", "full", "ones", "where", "zeros", "zeros_like", "copy"}
+
+
+@pytest.fixture
+def alarm():
+    """An interrupt after so many seconds, which the test must answer before it ends."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def rim(n):
+    """Points on a circle: all of them are vertices of their hull."""
+    angles = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    return 0.9 * np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+CALLS = {
+    "quickhull": lambda: quickhull(rim(20_000)),
+    "sigmoid": lambda: fit_sigmoid(np.linspace(-1, 1, 400_000), np.arange(400_000) % 3 == 0, np.ones(400_000)),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sets an alarm")
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interrupt_in_a_kernel_is_a_keyboard_interrupt(name, alarm):
+    CALLS[name]()
+
+    def until_interrupted():
+        alarm(0.05)
+        for _ in repeat(None):
+            CALLS[name]()
+
+    for _ in range(5):
+        with pytest.raises(KeyboardInterrupt):
+            until_interrupted()
+
+
+def is_kernel(node):
+    return isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in node.decorator_list)
+
+
+def returns_arrays_among_others(kernel):
+    """Whether a kernel returns a tuple with an array that it made itself, by its text."""
+
+    def makes(node):
+        called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        return any(function.attr in MAKES_ARRAYS for function in called)
+
+    made = set()
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Assign) and makes(node.value):
+            pairs = [(node.targets[0], node.value)]
+            if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(node.targets[0].elts, node.value.elts, strict=True))
+            made |= {target.id for target, value in pairs if isinstance(target, ast.Name) and makes(value)}
+    tuples = [node.value for node in ast.walk(kernel) if isinstance(node, ast.Return)]
+    parts = [part for value in tuples if isinstance(value, ast.Tuple) for part in value.elts]
+    return any(makes(part) or (isinstance(part, ast.Name) and part.id in made) for part in parts)
+
+
+def called_from_python(tree):
+    """Names that code outside kernels uses."""
+    found, left = set(), [tree]
+    while left:
+        node = left.pop()
+        if is_kernel(node):
+            continue
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        left.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def test_no_kernel_hands_python_an_array_in_a_tuple():
+    """Python learns of an interrupt in the function of numba that wraps the array, which then fails.
+
+    For an array alone the interrupt is passed on; in a tuple it becomes a SystemError. Such kernels write to arrays
+    that they are given.
+    """
+    trees = {path: ast.parse(path.read_text()) for path in Path(hyplearn.__file__).parent.rglob("*.py")}
+    kernels = [(path, node) for path, tree in trees.items() for node in ast.walk(tree) if is_kernel(node)]
+    assert len(kernels) > 50
+    for path, kernel in kernels:
+        if returns_arrays_among_others(kernel):
+            users = [trees[path]] if kernel.name.startswith("_") else trees.values()
+            called = any(kernel.name in called_from_python(user) for user in users)
+            assert not called, f"{path.name}: {kernel.name} returns a tuple with an array to Python"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_a_fit_answers_at_once():
+    script = textwrap.dedent(
+        """
+        import signal
+        import numpy as np
+        from hyplearn import PoincareSVC
+        from hyplearn.datasets import make_ball_classification
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore interrupts
+        X, y, p, w = make_ball_classification(8000, 400, random_state=0)
+        PoincareSVC(p, C=1000.0).fit(X[:1000], y[:1000])
+        y = np.random.default_rng(0).choice([-1, 1], len(y))
+        print("ready", flush=True)
+        try:
+            while True:
+                PoincareSVC(p, C=1000.0).fit(X, y)
+        except KeyboardInterrupt:
+            print("answered", flush=True)
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        asked = time.perf_counter()
+        assert process.stdout.readline() == "answered\n"
+        assert time.perf_counter() - asked < 5  # half a second on a quiet machine
