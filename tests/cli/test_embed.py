@@ -101,6 +101,20 @@ def test_features_become_a_map_with_the_root_in_the_middle(run, tmp_path):
     assert np.allclose(X[7], 0, atol=1e-12)
 
 
+def test_names_are_no_labels_and_go_with_the_points(run, tmp_path):
+    """From a table with names and kinds to points, a model, and predictions by name."""
+    X, codes = ball(60)
+    lines = [f"cell{k},{NAMES[code]},{x[0]},{x[1]}" for k, (x, code) in enumerate(zip(X, codes, strict=True))]
+    (tmp_path / "features.csv").write_text("\n".join(["name,kind,a,b", *lines]))
+    run("embed", "features.csv", "--method", "map", "--neighbors", 8, "--root", "cell5", "-o", "points.npz")
+    found = arrays(tmp_path / "points.npz")
+    assert found["names"][5] == "cell5"
+    assert np.array_equal(found["y"], NAMES[codes])
+    run("fit", "points.npz", "--folds", 0, "-o", "model.hyp")
+    run("predict", "model.hyp", "points.npz", "-o", "predicted.csv")
+    assert (tmp_path / "predicted.csv").read_text().splitlines()[6].startswith("cell5,")
+
+
 def test_cells_are_mapped_from_their_principal_components(run, tmp_path):
     anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")
     X, codes = ball(60)
@@ -143,6 +157,6 @@ def test_wrong_methods_outputs_and_roots_are_told(run, tmp_path):
     assert "puma" in run("embed", "tree.nwk", "--method", "tree", "--root", "puma", "-o", "p.npz", code=1).stderr
     np.savez(tmp_path / "x.npz", X=ball(30)[0])
     assert (
-        "no row called 'puma'"
+        "the name of a cell; got 'puma', and cells have no names"
         in run("embed", "x.npz", "--method", "map", "--root", "puma", "-o", "p.npz", code=1).stderr
     )

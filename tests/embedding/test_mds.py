@@ -6,6 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from balls import cloud
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding
+from hyplearn.embedding.dissimilarity import read_distances
 from hyplearn.embedding.hydra import Hydra
 from hyplearn.embedding.stress import descend, stress_and_gradient
 from hyplearn.embedding.tree_start import FARTHEST, tree_start
@@ -174,6 +175,13 @@ def test_sides_that_are_too_long_are_warned_of():
     D[2, 5] = D[5, 2] = 9.0
     with pytest.warns(UserWarning, match=r"no metric: D\[2, 5\] = 9 is longer than the way by .*% of 8,000 triples"):
         HyperbolicMDS().fit(D)
+
+
+def test_of_many_points_some_triples_are_looked_at():
+    """Squared distances along a line: every way round is shorter."""
+    D = np.subtract.outer(np.arange(301.0), np.arange(301.0)) ** 2
+    with pytest.warns(UserWarning, match=r"so are 3[23]\.\d\d% of 1,000,000 triples"):
+        read_distances(D)
 
 
 def test_a_descent_that_is_cut_short_is_warned_of(noisy):

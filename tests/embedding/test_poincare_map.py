@@ -273,7 +273,7 @@ def test_cells_that_features_do_not_tell_apart_are_refused():
         ({"init": "pca"}, 'init must be "spectral" or "random"'),
         ({"early_exaggeration": 0.5}, "early_exaggeration must be a number from 1 to 1000; got 0.5"),
         ({"root": 120}, r"row from 0 to 119, or the name of a cell; got 120.*\nPass the number"),
-        ({"root": "stem"}, "got 'stem', and cells have no names: X is no data frame"),
+        ({"root": "stem"}, "got 'stem', and cells have no names"),
         ({"root": True}, "got True"),
         ({"sigma": 0.05}, "Raise sigma or n_neighbors"),
     ],
@@ -285,5 +285,5 @@ def test_bad_parameters_are_refused(cells, parameters, problem):
 
 def test_an_unknown_name_is_told_with_some_that_are_known(cells):
     table = pd.DataFrame(cells[0], index=[f"cell{k}" for k in range(120)])
-    with pytest.raises(ValueError, match=r"got 'stem', and cells are called \['cell0', 'cell1', 'cell2'\] …"):
+    with pytest.raises(ValueError, match=r"got 'stem', and the first are called \['cell0', 'cell1', 'cell2'\]"):
         PoincareMap(n_neighbors=6, root="stem").fit(table)

@@ -94,8 +94,8 @@ def without_matrix(cells):
         (None, {"use_rep": "X_scvi"}, "obsm has no 'X_scvi'; it holds 'X_pca'"),
         (without_matrix, {"use_rep": "X"}, "has no X"),
         (spoilt, {}, "contains NaN"),
-        (None, {"root": "stem"}, "There is no cell 'stem' among 40; the first are .*'cell0', 'cell1'"),
-        (None, {"root": 40}, "There is no cell 40 among 40"),
+        (None, {"root": "stem"}, "name of a cell; got 'stem', and the first are called .*'cell0', 'cell1'"),
+        (None, {"root": 40}, "root must be a row from 0 to 39, .* got 40"),
     ],
 )
 def test_bad_input_is_one_clear_error_and_nothing_is_written(cells, spoil, arguments, message):

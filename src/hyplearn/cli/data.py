@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from hyplearn.cli.tables import Roles, is_table, names_in, roles
+from hyplearn.cli.tables import Roles, is_table, names_in, names_in_archive, roles
 from hyplearn.datasets import load_points
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.columns import listed
@@ -66,7 +66,7 @@ def read_points(path: Path, points: str | None, label: str | None, model: Any = 
         return Data(path, cells.X, class_labels(cells.labels) if known else None, cells.names)  # type: ignore[arg-type]
     if not is_table(path):
         X, y = load_points(path, points=points, label=label, labelled=labelled)
-        return Data(path, X, y, None)
+        return Data(path, X, y, names_in_archive(path, len(X)) if path.suffix.lower() == ".npz" else None)
     columns = roles(path, model, None if points is None else points.split(","), label, labelled=labelled)
     own = columns.label if labelled else None
     X, y = load_points(path, points=columns.coordinates, label=own, labelled=False)

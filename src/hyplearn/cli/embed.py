@@ -12,6 +12,7 @@ from hyplearn.cli.data import LABEL, POINTS
 from hyplearn.cli.output import Outcome, check_suffix, csv_text, facts, npz_bytes, size_of
 from hyplearn.cli.raw import read_distances, read_features, read_tree
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.embedding.map_border import root_row
 from hyplearn.geometry.arrays import Array
 from hyplearn.writing import write_whole
 
@@ -61,8 +62,11 @@ def _mds(path: Path, wishes: Wishes) -> Embedded:
 
 def _map(path: Path, wishes: Wishes) -> Embedded:
     data = read_features(path, wishes.points, wishes.label)
-    root = None if wishes.root is None else _row(wishes.root, data.names, path)
-    chosen = PoincareMap(wishes.dimensions, n_neighbors=wishes.neighbors, root=root, random_state=wishes.seed)
+    root: Any = wishes.root
+    if root is not None and root.isdigit() and (data.names is None or root not in data.names):
+        root = int(root)
+    row = root_row(root, data.names, len(data.X))
+    chosen = PoincareMap(wishes.dimensions, n_neighbors=wishes.neighbors, root=row, random_state=wishes.seed)
     return Embedded(chosen.fit_transform(data.X), data.names, data.y, {"loss": chosen.loss_})
 
 
@@ -111,15 +115,6 @@ def run(
     }
     step = [] if found.labels is None else [f"Next: hyplearn fit {output}{_flag(output, label)} -o model.hyp"]
     return Outcome(values, [facts(lines), *step])
-
-
-def _row(root: str, names: Array | None, path: Path) -> int:
-    """The row that a user means by its name or its number."""
-    if names is not None and root in names:
-        return int(np.flatnonzero(names == root)[0])
-    if root.isdigit():
-        return int(root)
-    raise ValueError(f"{path} has no row called {root!r}.\nName a row, or give its number, counted from 0, by --root.")
 
 
 def _flag(output: Path, label: str | None) -> str:

@@ -8,11 +8,19 @@ import numpy as np
 
 from hyplearn.datasets.text_files import text_column, text_head
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows.columns import LABEL_COLUMNS, Head, choose_columns, listed, the_only
+from hyplearn.rows.columns import (
+    LABEL_COLUMNS,
+    NAME_COLUMN,
+    NAMES_ARRAY,
+    Head,
+    choose_columns,
+    damage_named,
+    listed,
+    the_only,
+)
 from hyplearn.rows.parquet import parquet_column, parquet_head
 
 TEXT, PARQUET = (".csv", ".tsv"), ".parquet"
-NAME_COLUMN = "name"
 
 
 class Roles(NamedTuple):
@@ -45,6 +53,13 @@ def roles(path: Path, model: Any, points: Sequence[str] | None, label: str | Non
 def names_in(path: Path, column: str) -> Array:
     """What the rows are called."""
     return np.array((parquet_column if path.suffix.lower() == PARQUET else text_column)(path, column), dtype=str)
+
+
+def names_in_archive(path: Path, n: int) -> Array | None:
+    """What the rows are called, if a .npz file has an array of n names."""
+    with damage_named(path), np.load(path, allow_pickle=False) as archive:
+        names = archive[NAMES_ARRAY] if NAMES_ARRAY in archive.files else np.empty(0)
+    return names.astype(str) if names.shape == (n,) and names.dtype.kind in "US" else None
 
 
 def _of_the_fit(path: Path, head: Head, model: Any, points: Sequence[str] | None) -> Sequence[str] | None:

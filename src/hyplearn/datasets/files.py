@@ -33,7 +33,8 @@ def load_points(
         ``.csv``, ``.tsv``
             UTF-8 text with or without a line of names; without, columns are called "0", "1", ... The label is the
             column named by `label`, else the one called label, labels, target or class, else the only one that holds
-            no numbers. Coordinates are the columns named by `points`, else all others that hold numbers.
+            no numbers and is not called name. Coordinates are the columns named by `points`, else all others that
+            hold numbers.
         ``.parquet``
             The same. Needs pyarrow.
     points : str or sequence of str, optional

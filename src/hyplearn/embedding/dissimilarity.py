@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from hyplearn.geometry.arrays import Array
+from hyplearn.rows.memory import uniform
 
 # Up to so many points all triangles are looked at, of more points so many of them.
 ALL_TRIANGLES = 300
@@ -80,16 +81,13 @@ def _symmetric(D: Array) -> Array:
 
 def _warn_of_long_sides(D: Array) -> None:
     n = len(D)
-    if n <= ALL_TRIANGLES:
-        i, j, k = (corner.ravel() for corner in np.meshgrid(*[np.arange(n)] * 3, indexing="ij"))
-    else:
-        i, j, k = np.random.default_rng(0).integers(n, size=(3, TRIANGLES))
-    share, worst = _long_sides(D, i, j, k)
-    if worst >= 0:
-        a, b, c = i[worst], j[worst], k[worst]
+    looked_at = n**3 if n <= ALL_TRIANGLES else TRIANGLES
+    count, i, j, k = _long_sides(D, looked_at)
+    if count:
         warnings.warn(
-            f"The distances are no metric: D[{a}, {b}] = {D[a, b]:.4g} is longer than the way by {c}, "
-            f"{D[a, c] + D[c, b]:.4g}; so are {share:.2%} of {len(i):,} triples looked at. No embedding keeps them.\n"
+            f"The distances are no metric: D[{i}, {j}] = {D[i, j]:.4g} is longer than the way by {k}, "
+            f"{D[i, k] + D[k, j]:.4g}; so are {count / looked_at:.2%} of {looked_at:,} triples looked at. No embedding "
+            "keeps them.\n"
             "Look at stress_, or take shortest paths first.",
             UserWarning,
             stacklevel=4,
@@ -97,16 +95,21 @@ def _warn_of_long_sides(D: Array) -> None:
 
 
 @njit(cache=True)
-def _long_sides(D, i, j, k):  # type: ignore[no-untyped-def]
-    """Share of the triples with ``D_ij > D_ik + D_kj``, and the worst of them, -1 if there is none."""
-    count, worst, excess = 0, -1, 0.0
-    for t in range(i.size):
-        side, way = D[i[t], j[t]], D[i[t], k[t]] + D[k[t], j[t]]
+def _long_sides(D, looked_at):  # type: ignore[no-untyped-def]
+    """Of all triples (i, j, k), or of so many at random: how many have ``D_ij > D_ik + D_kj``, and the worst."""
+    n = D.shape[0]
+    count, excess, worst = 0, 0.0, (0, 0, 0)
+    for t in range(looked_at):
+        if looked_at == n**3:
+            i, j, k = t // (n * n), t // n % n, t % n
+        else:
+            i, j, k = int(n * uniform(0, 3 * t)), int(n * uniform(0, 3 * t + 1)), int(n * uniform(0, 3 * t + 2))
+        side, way = D[i, j], D[i, k] + D[k, j]
         if side > way * (1.0 + TRIANGLE_TOLERANCE):
             count += 1
             if side - way > excess:
-                worst, excess = t, side - way
-    return count / max(i.size, 1), worst
+                excess, worst = side - way, (i, j, k)
+    return count, worst[0], worst[1], worst[2]
 
 
 def _adjacency(graph: Any, labels: list[Any]) -> Any:

@@ -46,14 +46,14 @@ def _is_number(value: Any, least: float, most: float = float(np.finfo(np.float64
 
 
 def root_row(root: Any, names: Any, n: int) -> int | None:
-    """The row of the root: by its number, or by its name among those of a data frame; None for none."""
+    """The row of the root: by its number, or by its name among those of the cells; None for none."""
     if root is None:
         return None
     if _is_whole(root, 0) and root < n:
         return int(root)
     if isinstance(root, str) and names is not None and (rows := np.flatnonzero(names == root)).size:
         return int(rows[0])
-    known = "cells have no names: X is no data frame" if names is None else f"cells are called {list(names[:3])} …"
+    known = "cells have no names" if names is None else f"the first are called {[str(name) for name in names[:3]]}"
     raise ValueError(
         f"root must be a row from 0 to {n - 1}, or the name of a cell; got {root!r}, and {known}.\n"
         "Pass the number of its row."

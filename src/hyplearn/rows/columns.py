@@ -9,6 +9,8 @@ POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train"
 LABEL_NAMES = ("y", "label", "labels", "target")
 # Not "y", which beside "x" is a coordinate.
 LABEL_COLUMNS = ("label", "labels", "target", "class")
+# What rows are called; taken for labels only by who says so.
+NAME_COLUMN, NAMES_ARRAY = "name", "names"
 
 Names: TypeAlias = str | Sequence[str] | None
 
@@ -72,7 +74,8 @@ def choose_columns(
             raise ValueError(f"{path} has {there} {name!r}; its columns are {listed(names)}.\nName others.")
     if label is None and labelled:
         free = [name for name in names if name not in wanted]
-        candidates = [name for name in free if name in LABEL_COLUMNS] or [name for name in free if name in texts]
+        words = [name for name in free if name in texts and name != NAME_COLUMN]
+        candidates = [name for name in free if name in LABEL_COLUMNS] or words
         label = the_only(candidates, "label", path, names) if candidates else None
     aside = {label, *texts, *(() if labelled else LABEL_COLUMNS)}
     coordinates = wanted or [name for name in names if name not in aside]

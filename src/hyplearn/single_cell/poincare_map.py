@@ -1,9 +1,9 @@
 """Cells into the Poincaré ball, from their principal components."""
 
-import numbers
 from typing import Any
 
 from hyplearn.embedding import PoincareMap
+from hyplearn.embedding.map_border import root_row
 from hyplearn.single_cell.cells import cell_features, check_adata
 
 DEFAULT_KEY = "X_poincare"
@@ -79,7 +79,7 @@ def poincare_map(
         "random_state": random_state,
         **options,
     }
-    model = PoincareMap(**parameters, root=_row(adata, root)).fit(X)
+    model = PoincareMap(**parameters, root=root_row(root, adata.obs_names, adata.n_obs)).fit(X)
     adata.obsm[key_added] = model.embedding_
     # What is None is left out: HDF5 has no None.
     params = {"use_rep": use_rep, "root": root, **parameters}
@@ -89,16 +89,3 @@ def poincare_map(
         "n_iter": model.n_iter_,
     }
     return adata if copy else None
-
-
-def _row(adata: Any, root: int | str | None) -> int | None:
-    """The row of the cell at the root."""
-    if root is None or (isinstance(root, numbers.Integral) and 0 <= root < adata.n_obs):
-        return root if root is None else int(root)
-    rows = (adata.obs_names == root).nonzero()[0]
-    if not len(rows):
-        raise KeyError(
-            f"There is no cell {root!r} among {adata.n_obs}; the first are {adata.obs_names[:3].tolist()}.\n"
-            "Pass root= one of obs_names, or the number of a row from 0."
-        )
-    return int(rows[0])
