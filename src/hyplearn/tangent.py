@@ -23,6 +23,7 @@ from numba import njit
 from hyplearn.geometry import exp_map, gap
 from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
+from hyplearn.geometry.entries import coordinate
 from hyplearn.geometry.floats import log1p
 from hyplearn.geometry.kernels import (
     TINY,
@@ -342,5 +343,5 @@ def _rows(X, p, room, c, z, out):  # type: ignore[no-untyped-def]
         inside &= _coefficients_of_points(X[start:stop], p, room, c, z, along, base)
         for i in range(start, stop):
             for j in range(len(p)):
-                out[i, j] = along[i - start] * (X[i, j] - p[j]) + base[i - start] * p[j]
+                out[i, j] = along[i - start] * (coordinate(X, i, j, len(p)) - p[j]) + base[i - start] * p[j]
     return inside

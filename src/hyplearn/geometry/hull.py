@@ -19,6 +19,7 @@ from scipy.spatial import ConvexHull
 from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.ball import midpoint, pairwise_distance
 from hyplearn.geometry.border import as_rows, check_c, check_inside, pull_inside
+from hyplearn.geometry.entries import coordinate
 from hyplearn.geometry.isometry import translate
 from hyplearn.geometry.kernels import gap_of, gaps
 from hyplearn.geometry.orientation import farther, higher, point, turn, turn_and_bound
@@ -272,7 +273,7 @@ def _outer_rows(X: Array, rooms: Array, c: float) -> Array:
 @njit(cache=True, error_model="numpy")
 def _klein(X, i, p, room, rooms, c):  # type: ignore[no-untyped-def]
     """Klein coordinates of row i of X as seen from p, whose gap is ``room``."""
-    s0, s1 = X[i, 0] - p[0], X[i, 1] - p[1]
+    s0, s1 = coordinate(X, i, 0, 2) - p[0], coordinate(X, i, 1, 2) - p[1]
     bend = c * (s0 * s0 + s1 * s1)
     factor = 2.0 / (room * rooms[i] + 2.0 * bend)
     return factor * (room * s0 - bend * p[0]), factor * (room * s1 - bend * p[1])

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.entries import coordinate
 from hyplearn.geometry.floats import fma, log1p
 
 # Squares below this may have lost digits to underflow; a norm is then taken again on scaled entries.
@@ -59,12 +60,12 @@ def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
     d = len(p)
     whole = d - d % 4
     for j in range(0, whole, 4):
-        t0, e0 = add_square(t0, e0, np.float64(X[i, j]))
-        t1, e1 = add_square(t1, e1, np.float64(X[i, j + 1]))
-        t2, e2 = add_square(t2, e2, np.float64(X[i, j + 2]))
-        t3, e3 = add_square(t3, e3, np.float64(X[i, j + 3]))
+        t0, e0 = add_square(t0, e0, coordinate(X, i, j, d))
+        t1, e1 = add_square(t1, e1, coordinate(X, i, j + 1, d))
+        t2, e2 = add_square(t2, e2, coordinate(X, i, j + 2, d))
+        t3, e3 = add_square(t3, e3, coordinate(X, i, j + 3, d))
     for j in range(whole, d):
-        t0, e0 = add_square(t0, e0, np.float64(X[i, j]))
+        t0, e0 = add_square(t0, e0, coordinate(X, i, j, d))
     if whole > 0:
         t0, e0 = add_up(t0, t1, t2, t3, (e0 + e1) + (e2 + e3))
     return gap_from(t0, e0, c)
@@ -79,7 +80,12 @@ def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
     d = len(p)
     whole = d - d % 4
     for j in range(0, whole, 4):
-        a0, a1, a2, a3 = np.float64(X[i, j]), np.float64(X[i, j + 1]), np.float64(X[i, j + 2]), np.float64(X[i, j + 3])
+        a0, a1, a2, a3 = (
+            coordinate(X, i, j, d),
+            coordinate(X, i, j + 1, d),
+            coordinate(X, i, j + 2, d),
+            coordinate(X, i, j + 3, d),
+        )
         t0, e0 = add_square(t0, e0, a0)
         t1, e1 = add_square(t1, e1, a1)
         t2, e2 = add_square(t2, e2, a2)
@@ -89,7 +95,7 @@ def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
         s2 += (a2 - p[j + 2]) ** 2
         s3 += (a3 - p[j + 3]) ** 2
     for j in range(whole, d):
-        a0 = np.float64(X[i, j])
+        a0 = coordinate(X, i, j, d)
         t0, e0 = add_square(t0, e0, a0)
         s0 += (a0 - p[j]) ** 2
     if whole > 0:
@@ -150,12 +156,12 @@ def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
     d = len(p)
     whole = d - d % 4
     for j in range(0, whole, 4):
-        s0 += (X[i, j] - p[j]) ** 2
-        s1 += (X[i, j + 1] - p[j + 1]) ** 2
-        s2 += (X[i, j + 2] - p[j + 2]) ** 2
-        s3 += (X[i, j + 3] - p[j + 3]) ** 2
+        s0 += (coordinate(X, i, j, d) - p[j]) ** 2
+        s1 += (coordinate(X, i, j + 1, d) - p[j + 1]) ** 2
+        s2 += (coordinate(X, i, j + 2, d) - p[j + 2]) ** 2
+        s3 += (coordinate(X, i, j + 3, d) - p[j + 3]) ** 2
     for j in range(whole, d):
-        s0 += (X[i, j] - p[j]) ** 2
+        s0 += (coordinate(X, i, j, d) - p[j]) ** 2
     return (s0 + s1) + (s2 + s3)
 
 
@@ -227,12 +233,12 @@ def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
     d = len(p)
     whole = d - d % 4
     for j in range(0, whole, 4):
-        s0 += (X[i, j] - p[j]) * w[j]
-        s1 += (X[i, j + 1] - p[j + 1]) * w[j + 1]
-        s2 += (X[i, j + 2] - p[j + 2]) * w[j + 2]
-        s3 += (X[i, j + 3] - p[j + 3]) * w[j + 3]
+        s0 += (coordinate(X, i, j, d) - p[j]) * w[j]
+        s1 += (coordinate(X, i, j + 1, d) - p[j + 1]) * w[j + 1]
+        s2 += (coordinate(X, i, j + 2, d) - p[j + 2]) * w[j + 2]
+        s3 += (coordinate(X, i, j + 3, d) - p[j + 3]) * w[j + 3]
     for j in range(whole, d):
-        s0 += (X[i, j] - p[j]) * w[j]
+        s0 += (coordinate(X, i, j, d) - p[j]) * w[j]
     return (s0 + s1) + (s2 + s3)
 
 

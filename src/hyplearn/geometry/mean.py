@@ -11,13 +11,16 @@ from scipy.sparse.linalg import LinearOperator, cg
 from hyplearn.geometry.arrays import Array, Points, Scalars
 from hyplearn.geometry.ball import exp_map, gap
 from hyplearn.geometry.border import border, check_inside
-from hyplearn.geometry.kernels import centred_dot, centred_sum, gaps, shrink, squared_distance, unrolled
+from hyplearn.geometry.entries import coordinate
+from hyplearn.geometry.kernels import TINY, centred_dot, centred_sum, gaps, shrink, squared_distance, unrolled
 
 # Rows, spread evenly, whose mean is a start for that of many: this many, and one of so many. It need not be exact.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
 NEAR_THE_RIM = 0.01
 # Up to so many dimensions the Hessian is formed, which then is one pass.
 FEW_DIMENSIONS = 16
+# Rows that kernels take at a time: few enough that what is made of them stays in the cache.
+CHUNK = 256
 
 
 @border("X", scalars=("weights",), into_ball=True)
@@ -227,54 +230,78 @@ def summed_equations(X: Array, rooms: Array, weights: Array, m: Array, c: float)
     return stiffness, sums + base * m, (rows * (weights * radial)[:, None]).T @ rows, variance
 
 
-@njit(cache=True, error_model="numpy")
-def _numbers_of(room_i, bend, c):  # type: ignore[no-untyped-def]
-    """Of a row: ``along``, ``base``, ``ρ coth ρ``, ``ρ²`` and ``(ρ coth ρ - 1) / ρ²``."""
-    u2 = bend / room_i
-    ratio = shrink(u2)
-    across = ratio * (1.0 + 2.0 * u2)
-    square = 4.0 * u2 * (1.0 + u2) * ratio * ratio
-    radial = (across - 1.0) / square if square > 0.0 else 0.0
-    along = 2.0 * math.sqrt(c) / room_i * ratio
-    return along, -along * bend, across, square, radial
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
 def _equations(X, m, rooms, weights, room, c, along, base, radial, sums):  # type: ignore[no-untyped-def]
     """One pass: the numbers of each row, ``Σ w along (x - m)``; ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``."""
-    stiffness, base_sum, variance = 0.0, 0.0, 0.0
-    for i in range(X.shape[0]):
-        bend = c * squared_distance(X, i, m) / room
-        along[i], base[i], across, square, radial[i] = _numbers_of(rooms[i], bend, c)
-        stiffness += weights[i] * across
-        base_sum += weights[i] * base[i]
-        variance += weights[i] * square
-        scaled = weights[i] * along[i]
-        for j in range(len(m)):
-            sums[j] += scaled * (X[i, j] - m[j])
+    stiffness, base_sum, variance, d = 0.0, 0.0, 0.0, len(m)
+    for start in range(0, X.shape[0], CHUNK):
+        part = slice(start, min(start + CHUNK, X.shape[0]))
+        own = _numbers(X[part], m, rooms[part], weights[part], room, c, along[part], base[part], radial[part])
+        stiffness, base_sum, variance = stiffness + own[0], base_sum + own[1], variance + own[2]
+        for i in range(start, part.stop):
+            scaled = weights[i] * along[i]
+            for j in range(d):
+                sums[j] += scaled * (coordinate(X, i, j, d) - m[j])
     return stiffness, base_sum, variance
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _newton_equations(X, m, rooms, weights, room, c, sums, curvature):  # type: ignore[no-untyped-def]
     """The same without keeping anything by row, and ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``: all that Newton's step needs."""
-    stiffness, base_sum, variance = 0.0, 0.0, 0.0
-    v = np.empty(len(m))
-    for i in range(X.shape[0]):
-        bend = c * squared_distance(X, i, m) / room
-        along, base, across, square, radial = _numbers_of(rooms[i], bend, c)
-        stiffness += weights[i] * across
-        base_sum += weights[i] * base
-        variance += weights[i] * square
-        for j in range(len(m)):
-            s = X[i, j] - m[j]
-            sums[j] += weights[i] * along * s
-            v[j] = along * s + base * m[j]
-        scaled = weights[i] * radial
-        for j in range(len(m)):
+    stiffness, base_sum, variance, d = 0.0, 0.0, 0.0, len(m)
+    along, base, radial, columns = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty((d, CHUNK))
+    for start in range(0, X.shape[0], CHUNK):
+        part = slice(start, min(start + CHUNK, X.shape[0]))
+        rows, own_weights, size = X[part], weights[part], part.stop - start
+        own_along, own_base, own_radial = along[:size], base[:size], radial[:size]
+        own = _numbers(rows, m, rooms[part], own_weights, room, c, own_along, own_base, own_radial)
+        stiffness, base_sum, variance = stiffness + own[0], base_sum + own[1], variance + own[2]
+        for j in range(d):
+            sums[j] += _column(rows, j, m, own_weights, own_along, own_base, columns[j])
+        for j in range(d):
             for k in range(j + 1):
-                curvature[j, k] += scaled * v[j] * v[k]
-    for j in range(len(m)):
+                curvature[j, k] += _weighted_dot(own_radial, own_weights, columns[j], columns[k])
+    for j in range(d):
         for k in range(j):
             curvature[k, j] = curvature[j, k]
     return stiffness, base_sum, variance
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _numbers(X, m, rooms, weights, room, c, along, base, radial):  # type: ignore[no-untyped-def]
+    """Write ``along``, ``base`` and ``(ρ coth ρ - 1) / ρ²`` of each row; return what :func:`_equations` does."""
+    for i in range(rooms.size):
+        base[i] = squared_distance(X, i, m)
+    stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / room, 2.0 * math.sqrt(c)
+    for i in range(rooms.size):
+        bend = base[i] * bending
+        u2 = bend / rooms[i]
+        ratio = shrink(u2)
+        across = ratio * (1.0 + 2.0 * u2)
+        square = 4.0 * u2 * (1.0 + u2) * ratio * ratio
+        radial[i] = (across - 1.0) / (square + TINY)
+        along[i] = root / rooms[i] * ratio
+        base[i] = -along[i] * bend
+        stiffness += weights[i] * across
+        base_sum += weights[i] * base[i]
+        variance += weights[i] * square
+    return stiffness, base_sum, variance
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _column(X, j, m, weights, along, base, out):  # type: ignore[no-untyped-def]
+    """Write the j-th frame coordinate of each row; return ``Σ w along (x_j - m_j)``."""
+    total = 0.0
+    for i in range(weights.size):
+        s = along[i] * (coordinate(X, i, j, len(m)) - m[j])
+        out[i] = s + base[i] * m[j]
+        total += weights[i] * s
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _weighted_dot(radial, weights, x, y):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(weights.size):
+        total += radial[i] * weights[i] * x[i] * y[i]
+    return total

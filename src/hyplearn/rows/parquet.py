@@ -43,7 +43,8 @@ class ParquetPoints(PointSource):
         The files, in order.
     points, label, weight : names, optional
         Columns of the coordinates, of labels and of weights. The label is by default the one called label, labels,
-        target or class, else the only one that holds no numbers and is not called name; coordinates are all other columns of numbers.
+        target or class, else the only one that holds no numbers and is not called name; coordinates are all
+        other columns of numbers.
     labelled : bool, default=True
         Whether labels are looked for.
     """

@@ -20,7 +20,8 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.source import SAMPLE_NUMBERS, in_any_order, summed
 from hyplearn.solvers.interior_point import BoxSolution, solve_box
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
-from hyplearn.solvers.survey import CLAMPED, EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
+from hyplearn.solvers.survey import EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
+from hyplearn.solvers.survey_kernels import CLAMPED
 
 # The first sample; four rows per dimension are the fewest that say something of a direction.
 FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4

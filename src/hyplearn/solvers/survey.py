@@ -7,17 +7,10 @@ import numpy as np
 from numba import njit
 
 from hyplearn.geometry.arrays import Array
+from hyplearn.geometry.entries import coordinate
 from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.source import in_any_order, summed
-
-# Rows are counted by their distance from the margin in half octaves (1 to 1.5, 1.5 to 2), from 2^-60 to 2^20.
-LOWEST_EXPONENT, BINS = -60, 160
-EDGES = np.ldexp(np.tile([1.0, 1.5], BINS // 2), LOWEST_EXPONENT + np.arange(BINS) // 2)
-IGNORED, GATHERED, CLAMPED = 0, 1, 2
-# Rows per stage of the kernel: few enough to stay in the cache.
-CHUNK = 256
-# A row of length 0 is infinitely far from any margin; this keeps the quotient finite.
-SHORTEST = 1e-300
+from hyplearn.solvers.survey_kernels import BINS, EDGES, GATHERED, survey_block
 
 
 class Band(NamedTuple):
@@ -151,61 +144,10 @@ def _surveyed(block: Rows, w: Array, band: Band) -> tuple[Array, Array, Array, t
     """Sides, counts and clamped sum of a block, and the five numbers that the kernel returns."""
     sides, counts = np.empty(len(block.X), dtype=np.int8), np.zeros((2, BINS), dtype=np.int64)
     clamped = np.zeros(w.size)
-    numbers = _survey(
+    numbers = survey_block(
         block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides, counts, clamped
     )
     return sides, counts, clamped, numbers
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _survey(X, p, along, base, costs, w, below, above, sides, counts, clamped):  # type: ignore[no-untyped-def]
-    loss, least, longest, clamped_base, clamped_cost = 0.0, np.inf, 0.0, 0.0, 0.0
-    heights, lengths, distances = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
-    bits = distances.view(np.int64)
-    lowest = 2 * (LOWEST_EXPONENT + 1023)
-    below_counts, above_counts = counts[0], counts[1]
-    for start in range(0, X.shape[0], CHUNK):
-        stop = min(start + CHUNK, X.shape[0])
-        for i in range(start, stop):
-            heights[i - start], lengths[i - start] = height_and_square(X, i, p, along[i], base[i], w)
-        for k in range(stop - start):
-            lengths[k] = np.sqrt(lengths[k])
-            distances[k] = abs(heights[k] - 1.0) / max(lengths[k], SHORTEST)
-        for i in range(start, stop):
-            k = i - start
-            sides[i] = IGNORED
-            if costs[i] == 0.0:
-                continue
-            least, longest = min(least, heights[k]), max(longest, lengths[k])
-            # The exponent and the first bit of the mantissa: which half octave.
-            half_octave = min(max((bits[k] >> 51) - lowest, 0), BINS - 1)
-            if heights[k] >= 1.0:
-                above_counts[half_octave] += 1
-                sides[i] = GATHERED if distances[k] <= above else IGNORED
-                continue
-            below_counts[half_octave] += 1
-            loss += costs[i] * (1.0 - heights[k])
-            if distances[k] <= below:
-                sides[i] = GATHERED
-                continue
-            sides[i] = CLAMPED
-            scaled = costs[i] * along[i]
-            for j in range(len(p)):
-                clamped[j] += scaled * (X[i, j] - p[j])
-            clamped_base += costs[i] * base[i]
-            clamped_cost += costs[i]
-    return loss, least, longest, clamped_base, clamped_cost
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def height_and_square(X, i, p, along, base, w):  # type: ignore[no-untyped-def]
-    """``⟨u, w⟩`` and ``‖u‖²`` of row i, ``u = along (x - p) + base p``."""
-    height, square = 0.0, 0.0
-    for j in range(len(p)):
-        u = along * (X[i, j] - p[j]) + base * p[j]
-        height += u * w[j]
-        square += u * u
-    return height, square
 
 
 def losses_along(source: RowSource, w: Array, dw: Array, lengths: Array) -> Array:
@@ -224,7 +166,7 @@ def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignor
     for i in range(X.shape[0]):
         height, step = 0.0, 0.0
         for j in range(len(p)):
-            u = along[i] * (X[i, j] - p[j]) + base[i] * p[j]
+            u = along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
             height += u * w[j]
             step += u * dw[j]
         for k in range(lengths.size):
