@@ -72,6 +72,12 @@ def summed(folder):
     return time.perf_counter() - start
 
 
+def memory(name):
+    """What this process has in memory, or had at its peak, in MiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+
 def fitted(folder, model, cold):
     """Fit in this process, whose address space may grow by the ceiling; what it took."""
     estimator = MODELS[model]
@@ -80,7 +86,8 @@ def fitted(folder, model, cold):
     estimator.fit(ArrayPoints(small.astype(np.float32), (labels > 0).astype(np.int8)))  # compiles what will be used
     pages = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (pages + CEILING, pages + CEILING))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     points = WatchedPoints(ArrayFile.npy(folder / "X.npy"), ArrayFile.npy(folder / "y.npy"))
     points.folder = folder if cold else None
     start = time.perf_counter()
@@ -93,7 +100,7 @@ def fitted(folder, model, cold):
         "seconds": seconds,
         "between passes": seconds - points.seconds,
         "seconds per pass": points.seconds / points.n_passes,
-        "MiB beside the file": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+        "MiB more at the peak": memory("VmHWM") - before,
     }
 
 

@@ -1,11 +1,11 @@
-"""The logarithm of the row kernels, held to mpmath."""
+"""The logarithm and the exponential of the row kernels, held to mpmath."""
 
 import mpmath
 import numpy as np
 import pytest
 from numba import njit
 
-from hyplearn.geometry.floats import LN2_HIGH, LN2_LOW, bits_of, float_of, log1p
+from hyplearn.geometry.floats import LN2_HIGH, LN2_LOW, LOWEST, bits_of, exp, float_of, log1p
 
 ULP = 2.0**-53
 
@@ -14,6 +14,12 @@ ULP = 2.0**-53
 def logarithms(x, out):
     for i in range(x.size):
         out[i] = log1p(x[i])
+
+
+@njit
+def exponentials(x, out):
+    for i in range(x.size):
+        out[i] = exp(x[i])
 
 
 @njit
@@ -50,6 +56,23 @@ def test_log1p_of_zero_is_zero():
     out = np.ones(1)
     logarithms(np.zeros(1), out)
     assert out[0] == 0
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-300, 1e-8), (1e-8, 0.3), (0.3, 3.0), (3.0, 100.0), (100.0, -LOWEST)])
+def test_exp_has_all_its_digits(low, high):
+    x = -np.geomspace(low, high, 3001)
+    out = np.empty(len(x))
+    exponentials(x, out)
+    with mpmath.workdps(40):
+        true = [mpmath.exp(mpmath.mpf(float(value))) for value in x]
+        assert max(abs(float((value - exact) / exact)) for value, exact in zip(out, true, strict=True)) / ULP < 2
+
+
+def test_exp_of_zero_is_one_and_of_the_farthest_is_zero():
+    x = np.array([0.0, -0.0, -5e-324, np.nextafter(LOWEST, -np.inf), -1e5, -np.finfo(float).max, -np.inf])
+    out = np.empty(len(x))
+    exponentials(x, out)
+    assert out.tolist() == [1, 1, 1, 0, 0, 0, 0]
 
 
 def test_the_parts_of_the_logarithm_of_two_are_exact():

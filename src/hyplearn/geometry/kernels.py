@@ -119,7 +119,7 @@ def unrolled(p: Array) -> Array | tuple[float, ...]:
 
     With the loops over coordinates gone it works on several rows at once; in the disk that is three times as fast.
     """
-    return tuple(p.tolist()) if len(p) <= 4 else p
+    return tuple(p.tolist()) if 1 <= len(p) <= 4 else p
 
 
 def gaps(X: Array, c: float) -> Array:

@@ -45,6 +45,8 @@ class Weighing:
         assert block.y is not None
         if len(self.classes) == 2:
             return (block.y == self.classes[1]).view(np.int8)
+        if self.classes.dtype.kind in "iu" and int(self.classes[-1]) - int(self.classes[0]) == len(self.classes) - 1:
+            return block.y.astype(np.int64) - int(self.classes[0])
         return np.searchsorted(self.classes, block.y)
 
     def weights(self, block: Block, codes: Array) -> Array:

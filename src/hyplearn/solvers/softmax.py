@@ -18,6 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.source import SAMPLE_NUMBERS, columns_summed, summed
+from hyplearn.solvers.softmax_kernels import point_block
 from hyplearn.solvers.solution import Progress, Report, Status
 
 # Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
@@ -216,19 +217,17 @@ def _point_block(block: ClassRows, W: Array) -> tuple[float, Array, Array]:
     """What a point asks of a block: all but W."""
     K, d = W.shape
     loss, V, curvature = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if _full(W) else d,))
-    for rows, codes, costs in _chunks(block, W.size if _full(W) else K + d):
+    if _full(W):
+        numbers = block.along, block.base, block.times, float(block.constant), block.codes.astype(np.int64, copy=False)
+        loss = point_block(block.X, block.centre, *numbers, block.costs, W, V, curvature)
+        return loss, V, curvature
+    for rows, codes, costs in _chunks(block, K + d):
         pi, own, rest = _probabilities(W @ rows.T, codes)
         loss += float(costs @ np.log1p(rest + np.expm1(own)) - costs @ own)
         roots = np.sqrt(costs)
         scaled = roots[:, None] * rows
-        if _full(W):
-            spread = (pi[:, None, :] * np.ascontiguousarray(scaled.T)).reshape(W.size, -1)
-            curvature -= spread @ spread.T
-            for k, own_class in enumerate((spread @ scaled).reshape(K, d, d)):
-                curvature[k * d : (k + 1) * d, k * d : (k + 1) * d] += own_class
-        else:
-            wrapped = scaled * (1 - np.sum(pi**2, axis=0))[:, None] / K
-            curvature += wrapped.T @ scaled
+        wrapped = scaled * (1 - np.sum(pi**2, axis=0))[:, None] / K
+        curvature += wrapped.T @ scaled
         # 1 - π_y as the sum of the others, which keeps its digits where it is small.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         V -= (roots * pi) @ scaled
