@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import naive
 from balls import CURVATURES, at_gap, cloud
 from hyplearn.datasets import make_ball_classification
-from hyplearn.solvers.perceptron import Perceptron, paper_bound
-from hyplearn.tangent import implicit_rows, z_features
+from hyplearn.solvers.perceptron import Perceptron, paper_bound, second_order_bound
+from hyplearn.tangent import TangentRows, implicit_rows, z_features
 
 
 def problem(seed, n=150, d=4, c=1.0):
@@ -210,3 +210,17 @@ def test_second_order_stays_below_its_mistake_bound(seed, margin, d, a):
     least = np.min(y * (Z @ normal))
     bound = np.sqrt((a + np.sum((S.T @ normal) ** 2)) * np.log1p(eigenvalues / a).sum()) / least
     assert perceptron.n_updates == len(sequence) <= bound
+    assert second_order_bound(perceptron, normal, a, least) == pytest.approx(bound, rel=1e-7)
+
+
+def test_second_order_bound_keeps_the_eigenvalues_of_rows_at_the_rim():
+    """Rows of length 2^50 beside a = 1: in the inverse, 2^-100 beside 1, these eigenvalues are nothing but rounding."""
+    rng, length, d = np.random.default_rng(0), 2.0**50, 8
+    Z = length * np.linalg.qr(rng.standard_normal((d, d)))[0][:5]
+    perceptron = Perceptron.second_order(d, 1.0)
+    for z in Z:
+        row = TangentRows(z[None], np.zeros(d), np.ones(1), np.zeros(1))
+        assert perceptron.visit(row, np.array([-1.0 if perceptron.w @ z > 0 else 1.0])) == 1
+    normal = Z[0] / length
+    expected = np.sqrt((1 + length**2) * 5 * np.log1p(length**2))
+    assert second_order_bound(perceptron, normal, 1.0, 1.0) == pytest.approx(expected, rel=1e-12)

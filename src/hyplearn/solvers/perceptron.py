@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.linalg import solve_triangular
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import dot, row_dot, unrolled
@@ -185,13 +186,18 @@ def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
 
 
 def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
-    """The bound of the second theorem: the eigenvalues of the mistaken rows are those of A, less a."""
+    r"""The bound of the second theorem, with λ the eigenvalues of the mistaken rows, so those of A less a.
+
+    Of the triangular root of the inverse, :math:`a + \lambda_{w^*} = \|M^{-T} w^*\|^2` and
+    :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`: eigenvalues of the inverse itself would lose
+    those of long rows to rounding.
+    """
     if a == 0:
         return np.nan
-    values, vectors = np.linalg.eigh(perceptron.inverse)
-    eigenvalues = np.maximum(1 / values - a, 0)
-    along_normal = np.sum(eigenvalues * (vectors.T @ normal) ** 2)
-    return float(np.sqrt((a + along_normal) * np.sum(np.log1p(eigenvalues / a))) / sinh_margin)
+    root = perceptron.root
+    along_normal = np.linalg.norm(solve_triangular(root, normal, trans="T"))
+    volume = max(0.0, -np.sum(np.log(a * np.diag(root) ** 2)))
+    return float(along_normal * np.sqrt(volume) / sinh_margin)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
