@@ -13,6 +13,7 @@ from hyplearn.geometry import (
     closest_vertices,
     distance,
     frechet_mean,
+    gap,
     geodesic,
     graham_scan,
     midpoint,
@@ -203,7 +204,7 @@ def test_the_way_ends_at_the_nearest_point_where_the_functional_vanishes(c):
     centre, q = from_frame(rng.standard_normal((2, 3)) / np.sqrt(c), np.zeros(3), c=c)
     u = np.array([0.4, 1.0, -0.5, 0.3])
     Q = 3 * ball_to_hyperboloid(translate(q, -centre, c=c), c=c)
-    p = where_it_vanishes(u, Q, centre, c)
+    p = where_it_vanishes(u, Q, 3.0, centre, c)
 
     def height(x):
         return ball_to_hyperboloid(translate(x, -centre, c=c), c=c) @ u
@@ -213,6 +214,32 @@ def test_the_way_ends_at_the_nearest_point_where_the_functional_vanishes(c):
     nearer = from_frame(rng.standard_normal((500, 3)) / np.sqrt(c), q, c=c)
     nearer = geodesic(q, nearer, 0.999 * np.minimum(1, distance(q, p, c=c) / distance(q, nearer, c=c)), c=c)
     assert np.all(np.sign(height(nearer)) == np.sign(height(q)))
+
+
+@pytest.mark.parametrize("radius", [10.0, 15.0])
+def test_the_way_to_a_boundary_is_exact_far_from_the_centre(radius):
+    """Coordinates of 1e4 and 1e6, whose squares differ by 1: found from those, its direction would be lost."""
+    e = np.array([1.0, 0.0])
+    Q = 5 * np.concatenate([[np.cosh(radius)], np.sinh(radius) * e])
+    p = where_it_vanishes(
+        np.array([0.0, 0.6, -0.8]), Q, 5.0, np.zeros(2), 1.0
+    )  # a line through the centre, too far off
+    assert distance(p, np.tanh(radius / 2) * e) == pytest.approx(FARTHEST_SHIFT, rel=1e-6)
+    p = where_it_vanishes(np.array([-0.6 * np.tanh(radius - 2), 0.6, 0.0]), Q, 5.0, np.zeros(2), 1.0)
+    assert distance(p, np.zeros(2)) == pytest.approx(radius - 2, abs=0.01)
+
+
+def test_points_so_far_that_their_sum_has_no_length_still_have_a_boundary():
+    """Of coordinates from 1e16 on their difference is rounded away; the total weight bounds it from below."""
+    for e in (np.array([1.0, 0.0]), np.array([0.6, -0.8])):
+        p = where_it_vanishes(np.array([-5e-25, 3e-25, 4e-25]), 6e24 * np.array([1.0, *e]), 3.0, 0.99 * e, 1.0)
+        assert gap(p) > 0
+
+
+def test_a_functional_that_is_least_where_the_points_are_leaves_them_there():
+    """Its gradient is 0 there, and no direction leads to where it vanishes, as it does nowhere."""
+    p = where_it_vanishes(np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0]), 2.0, np.array([0.3, 0.1]), 1.0)
+    np.testing.assert_allclose(p, [0.3, 0.1], rtol=1e-15)
 
 
 def test_a_class_too_light_for_a_boundary_is_passed_at_a_limited_distance():

@@ -12,7 +12,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hyplearn.geometry import closest_points, distance, frechet_mean, gap, geodesic, log_map, midpoint, translate
+from hyplearn.geometry import (
+    closest_points,
+    distance,
+    frechet_mean,
+    gap,
+    geodesic,
+    log_map,
+    midpoint,
+    project,
+    translate,
+)
 from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.border import as_rows, check_c
 from hyplearn.geometry.closest import ClosestPoints, HalfSpace
@@ -336,7 +346,8 @@ def convex_boundary(X: Array, y: Array, weights: Array, c: float, threads: int, 
     rows = _hyperboloid_rows(X, sides, FIT_COST * weights, centre, c, threads)
     u = solve_svm(rows, loss="squared_hinge", tol=SAMPLE_TOL if sampled else FIT_TOL).w
     near = weights / (1 + np.exp(np.minimum(np.abs(rows @ u), 700.0)))
-    return where_it_vanishes(u, rows.weighted_sum(np.arange(len(near)), sides * near), centre, c)
+    Q = rows.weighted_sum(np.arange(len(near)), sides * near)
+    return where_it_vanishes(u, Q, float(near.sum()), centre, c)
 
 
 def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, threads: int) -> Rows:
@@ -356,21 +367,32 @@ def _hyperboloid_rows(X: Array, y: Array, costs: Array, p: Array, c: float, thre
     return replace(Rows.explicit(explicit, costs), threads=threads)
 
 
-def where_it_vanishes(u: Array, Q: Array, centre: Array, c: float) -> Array:
+def where_it_vanishes(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
     r"""The point nearest to Q where ``⟨u, X⟩ = 0``; hyperboloid coordinates are those seen from the centre.
 
-    With u₋ the functional as a vector of Minkowski's product, g its part tangent at Q and f its value there, the value
-    is :math:`f \cosh t + \|g\| \sinh t` at the distance t from Q in the direction g.
+    Q is a sum of points with the given weight in all, scaled back onto the hyperboloid. In Minkowski's product it is no
+    shorter than that weight (the triangle inequality, reversed), which stands in where rounding loses its length, far
+    from the centre. At Q, in the direction e and at the distance ρ from the centre, the functional has
+
+    .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho, \qquad
+              g = \bigl(u_0 \sinh \rho + \langle u, e \rangle \cosh \rho,\; u - \langle u, e \rangle e\bigr)
+
+    for its value and its slopes along e and across, and :math:`f \cosh t + \|g\| \sinh t` is its value at the distance
+    t from Q in the direction g.
     """
-    Q = Q / np.sqrt((Q[0] - np.linalg.norm(Q[1:])) * (Q[0] + np.linalg.norm(Q[1:])))
-    f = u @ Q
-    g = np.concatenate([[-u[0]], u[1:]]) + f * Q
-    length = np.sqrt(max(g[1:] @ g[1:] - g[0] ** 2, 0.0))
-    if length > 0:
-        limit = np.tanh(FARTHEST_SHIFT)
-        t = np.arctanh(np.clip(-f / length, -limit, limit))
-        Q = np.cosh(t) * Q + np.sinh(t) / length * g
-    return translate(Q[1:] / (1 + Q[0]) / np.sqrt(c), centre, c=c)
+    far = np.linalg.norm(Q[1:])
+    e = Q[1:] / (far or 1.0)
+    sinh = far / max(np.sqrt(max(Q[0] - far, 0.0)) * np.sqrt(Q[0] + far), weight)
+    cosh = np.hypot(1.0, sinh)
+    f, along = u[0] * cosh + (u[1:] @ e) * sinh, u[0] * sinh + (u[1:] @ e) * cosh
+    across = u[1:] - (u[1:] @ e) * e
+    length = np.hypot(along, np.linalg.norm(across))
+    limit = np.tanh(FARTHEST_SHIFT)
+    t = np.arctanh(np.clip(-f / length, -limit, limit)) if length > 0 else 0.0
+    slope, across = along / (length or 1.0), across / (length or 1.0)
+    time = np.cosh(t) * cosh + np.sinh(t) * slope * sinh
+    space = (np.cosh(t) * sinh + np.sinh(t) * slope * cosh) * e + np.sinh(t) * across
+    return translate(project(space / (1 + time) / np.sqrt(c), c=c), centre, c=c)
 
 
 STRATEGIES: dict[str, Callable[..., Array]] = {

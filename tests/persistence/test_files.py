@@ -53,10 +53,10 @@ def through_a_file(model, path):
 
 
 def assert_same(a, b):
-    """The same types, shapes and bits, whatever the depth."""
+    """The same types, shapes, bits and order in memory, on which those of products depend, whatever the depth."""
     assert type(a) is type(b)
     if isinstance(a, np.ndarray):
-        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert (a.dtype, a.shape, a.flags.c_contiguous) == (b.dtype, b.shape, b.flags.c_contiguous)
         assert a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
     elif isinstance(a, dict):
         assert list(a) == list(b)

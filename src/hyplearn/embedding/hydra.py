@@ -33,7 +33,8 @@ class Hydra(NamedTuple):
             values, vectors = _lowest(np.cosh(D), d)
         # An eigenvector is known up to its sign: the first point with a coordinate at all has it positive.
         signs = np.sign(vectors[np.argmax(np.abs(vectors) > 1e-6 / np.sqrt(len(D)), axis=0), np.arange(d)])
-        return cls(np.maximum(-values, 0.0), vectors * np.where(signs == 0, 1, signs))
+        # LAPACK writes columns. Row by row, as they come out of a file, products with them have the same bits.
+        return cls(np.maximum(-values, 0.0), np.ascontiguousarray(vectors * np.where(signs == 0, 1, signs)))
 
     @property
     def points(self) -> Array:
