@@ -71,6 +71,23 @@ def test_a_memory_map_gives_the_coefficients_of_the_array(tmp_path, monkeypatch,
         assert np.allclose(whole.predict_proba(X), fitted.predict_proba(X), rtol=0, atol=1e-8)
 
 
+def test_what_was_made_of_a_memory_map_is_an_array_in_memory(tmp_path):
+    """A copy of a map is of its class and has no file; a private map may differ from its file."""
+    X, y, _ = clouds()
+    due = PoincareSVC().fit(0.5 * X, y)
+    file = mapped(tmp_path, X)
+    private = np.load(tmp_path / "X.npy", mmap_mode="c")
+    private *= 0.5
+    halved = file.copy()
+    assert isinstance(halved, np.memmap)
+    halved *= 0.5
+    np.save(tmp_path / "y.npy", np.unique(y, return_inverse=True)[1])
+    labels = np.load(tmp_path / "y.npy", mmap_mode="r").copy()
+    for made in (halved, 0.5 * file.astype(np.float64), private, private[:]):
+        assert np.array_equal(PoincareSVC().fit(made, y).coef_, due.coef_)
+        assert np.array_equal(PoincareSVC().fit(made, labels).coef_, due.coef_)
+
+
 @pytest.mark.parametrize("rows", [1, 33, 99, 10**6])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["hinge", "softmax"])

@@ -185,9 +185,14 @@ def _parquet_paths(path: Path) -> list[Path]:
 
 def _is_on_disk(array: Any) -> bool:
     """Whether rows of an array are read from a file when they are asked for."""
-    if isinstance(array, np.memmap):
-        return array.flags.c_contiguous
-    return isinstance(array, StoredArray) or _library(array) in ("h5py", "zarr")
+    return _is_mapped(array) or isinstance(array, StoredArray) or _library(array) in ("h5py", "zarr")
+
+
+def _is_mapped(array: Any) -> bool:
+    """Whether an array is the contents of a file: no copy, which may call itself a map too, and no private version."""
+    if not isinstance(array, np.memmap) or array.filename is None or array.mode == "c":
+        return False
+    return array.flags.c_contiguous
 
 
 def _library(array: Any) -> str:
@@ -200,7 +205,7 @@ def _array(array: Any) -> Any:
         return array
     if isinstance(array, (str, os.PathLike)):
         return _npy(Path(array).expanduser())
-    if isinstance(array, np.memmap) and array.flags.c_contiguous:
+    if _is_mapped(array):
         return ArrayFile.of(array)
     known = {"h5py": Hdf5Array, "zarr": ZarrArray}.get(_library(array))
     return np.asarray(array) if known is None else known(array)
