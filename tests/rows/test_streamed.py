@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from balls import at_gap, cloud
-from hyplearn.rows import ClassRows, Costs, Rows, points, streamed
+from hyplearn.rows import ClassRows, Costs, Rows, points, source, streamed
 from hyplearn.rows.files import ArrayPoints
 from hyplearn.rows.memory import uniform
 from hyplearn.rows.source import columns_joined, summed
@@ -198,6 +198,20 @@ def test_a_thinned_source_has_some_of_the_rows_at_the_cost_of_all():
     assert rows.costs.sum() == pytest.approx(2.0 * 3000, rel=0.05)
     every = {row.tobytes() for row in whole.gathered()[:]}
     assert all(row.tobytes() in every for row in rows[:])
+    in_memory = whole.gathered().thinned(500, np.random.default_rng(1))
+    assert np.array_equal(in_memory[:], rows[:])
+    assert np.array_equal(in_memory.costs, rows.costs)
+
+
+def test_working_sets_are_those_of_memory_wherever_rows_are(monkeypatch):
+    """Limits of memory count in memory too: fits that gather other rows end in other digits."""
+    X, y = noisy_points()
+    monkeypatch.setattr(source, "MOST_GATHERED", 400 * (5 + source.BESIDE_A_ROW))
+    monkeypatch.setattr(hinge, "SAMPLE_NUMBERS", 2000)
+    found, due = solve_svm(signed(X, y), tol=1e-3), solve_svm(signed(X, y).gathered(), tol=1e-3)
+    assert due.gap > 1e-9  # not at the optimum, where all ways meet
+    np.testing.assert_allclose(found.w, due.w, rtol=1e-10)
+    assert found.n_passes == due.n_passes
 
 
 @pytest.mark.parametrize(("limit", "most"), [(40, np.inf), (400, np.inf), (4000, 4000)])
@@ -205,15 +219,15 @@ def test_a_working_set_grows_past_its_limit_only_where_nothing_else_helps(monkey
     X, y = noisy_points()
     seen = []
 
-    def watched(source, w, band, wanted):
-        found = survey(source, w, band, wanted)
-        if source.shape[0] == len(X):
+    def watched(rows, w, band, wanted):
+        found = survey(rows, w, band, wanted)
+        if rows.shape[0] == len(X):
             seen.append(len(found.found))
         return found
 
     free = solve_svm(signed(X, y), tol=1e-8)
     monkeypatch.setattr(hinge, "survey", watched)
-    monkeypatch.setattr(streamed, "MOST_GATHERED", limit * (5 + streamed.BESIDE_A_ROW))
+    monkeypatch.setattr(source, "MOST_GATHERED", limit * (5 + source.BESIDE_A_ROW))
     monkeypatch.setattr(hinge, "SAMPLE_NUMBERS", 2000)
     limited = solve_svm(signed(X, y), tol=1e-8)
     assert limited.status == free.status == "optimal"

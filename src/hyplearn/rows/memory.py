@@ -92,6 +92,11 @@ class Rows(RowSource):
         """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
         return standing_for(self.taken(drawn(len(self.X), size, seed_of(rng), 0, len(self.X))), self.cost_range)
 
+    def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
+        """A random part of the rows, spread evenly, made explicit, each at the cost of all that it stands for."""
+        part = self.taken(drawn(len(self.X), size, seed_of(rng), 0, len(self.X)))
+        return replace(part, costs=part.costs * (len(self.X) / size), threads=self.threads)
+
     def taken(self, index: Array | slice) -> "Rows":
         """The rows with the given positions, explicit, with their costs."""
         return Rows.explicit(self[index], self.costs[index])

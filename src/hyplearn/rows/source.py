@@ -20,6 +20,8 @@ _IN_ANY_ORDER: set[Merge] = {max}
 PENDING = 8
 # Numbers in a sample at most: it is held in memory, wherever the rows are.
 SAMPLE_NUMBERS = 2**23
+# Numbers that a working set may take, with some for each row beside its coordinates: 128 MiB.
+MOST_GATHERED, BESIDE_A_ROW = 2**24, 16
 
 
 def in_any_order(merge: M) -> M:
@@ -68,8 +70,6 @@ class RowSource(ABC):
 
     # How many dual variables a solution keeps: all of them unless rows may not fit into memory.
     most_kept: float = np.inf
-    # How many rows a working set may have: no limit where all of them are in memory anyway.
-    most_gathered: float = np.inf
     # Of rows that carry the number of their class: how many classes there are.
     n_classes: int
 
@@ -77,6 +77,11 @@ class RowSource(ABC):
     @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
+
+    @property
+    def most_gathered(self) -> int:
+        """How many rows a working set may have: as many everywhere, as fits that gather others end in other digits."""
+        return MOST_GATHERED // (self.shape[1] + BESIDE_A_ROW)
 
     @property
     @abstractmethod
@@ -95,9 +100,9 @@ class RowSource(ABC):
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
         """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
 
-    def thinned(self, size: int, rng: np.random.Generator) -> "RowSource | None":
-        """A random part of the rows that stands for the whole and is a source itself; None where a sample does."""
-        return None
+    @abstractmethod
+    def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
+        """A random part of the rows, spread evenly, that stands for the whole and is a source itself."""
 
     @abstractmethod
     def gathered(self) -> "Rows":

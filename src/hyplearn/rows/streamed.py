@@ -18,8 +18,6 @@ from hyplearn.tangent import Features, cone_rows, implicit_rows
 
 # Dual variables that a solution keeps: 32 MiB with their positions.
 MOST_KEPT = 2**21
-# Numbers that a working set may take, with some for each row beside its coordinates: 128 MiB.
-MOST_GATHERED, BESIDE_A_ROW = 2**24, 16
 # Numbers of coordinates whose rows are made at once: few enough that what is made of them stays in the cache.
 PIECE_NUMBERS = 2**17
 Maker: TypeAlias = Callable[[Block], Rows]
@@ -173,11 +171,6 @@ class StreamedRows(RowSource):
     known_costs: Costs | None = None
 
     most_kept = MOST_KEPT
-
-    @property
-    def most_gathered(self) -> float:  # type: ignore[override]
-        """How many rows a working set may have."""
-        return MOST_GATHERED // (self.n_columns + BESIDE_A_ROW)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -111,9 +111,7 @@ def _from_samples(
     sampled = len(largest.X)
     del largest, sample
     for n in _thinner(source.shape[0], sampled):
-        part = source.thinned(n, rng)
-        if part is not None:
-            w, size, band = _refined(part, w, size, band, THINNED_TOL, max_iter, threads)
+        w, size, band = _refined(source.thinned(n, rng), w, size, band, THINNED_TOL, max_iter, threads)
     return w, size, band
 
 
