@@ -5,9 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
@@ -277,6 +280,27 @@ def test_a_pipeline_is_drawn_with_the_curvature_of_its_step(labelled):
     X, y = labelled
     model = make_pipeline(TangentSpace(curvature=-0.25), LogisticRegression()).fit(2 * X, y)
     assert np.isclose(BoundaryDisplay.from_estimator(model, resolution=20).grid[-1], 2 * (1 - 1 / 20))
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        CalibratedClassifierCV(PoincareSVC(curvature=-4.0, calibration=None), cv=2),
+        CalibratedClassifierCV(make_pipeline(TangentSpace(curvature=-4.0), LogisticRegression()), cv=2),
+        OneVsRestClassifier(PoincareSVC(curvature=-4.0, calibration=None)),
+    ],
+)
+def test_a_wrapper_is_drawn_with_the_curvature_of_what_it_wraps(labelled, wrapped):
+    X, y = labelled[0] / 2, labelled[1]
+    display = BoundaryDisplay.from_estimator(wrapped.fit(X, y), X, y, resolution=20)
+    assert display.curvature == -4
+    assert display.grid[-1] == pytest.approx(0.5 * 19 / 20)
+
+
+def test_a_frozen_classifier_in_a_wrapper_is_drawn_with_its_curvature(labelled):
+    X, y = labelled[0] / 2, labelled[1]
+    frozen = FrozenEstimator(PoincareSVC(curvature=-4.0, calibration=None).fit(X, y))
+    assert BoundaryDisplay.from_estimator(CalibratedClassifierCV(frozen).fit(X, y), resolution=20).curvature == -4
 
 
 def test_a_classifier_of_named_columns_is_drawn_without_a_warning(labelled):

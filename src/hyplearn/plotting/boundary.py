@@ -120,7 +120,8 @@ class BoundaryDisplay(Display):
         X, y : array-like, optional
             Points and classes to show over the regions. In more than two dimensions X is needed to choose the plane.
         curvature : float, optional
-            Sectional curvature, -1 by default. An estimator that has a curvature is drawn with its own.
+            Sectional curvature, -1 by default. An estimator that has a curvature, or wraps one that has, is drawn with
+            that.
         margin : float, optional
             Hyperbolic distance from the boundary of two classes at which to draw hypercycles. By default that of the
             SVM's margin, ⟨z, w⟩ = ±1, for ``margin="exact"``; for other classifiers ``margin_`` where it is positive:

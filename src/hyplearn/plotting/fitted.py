@@ -28,9 +28,9 @@ def fitted_classifier(estimator: Any) -> Any:
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:
-    """The curvature of the estimator, or of the first step of a pipeline that has one; else that given, else -1."""
-    steps = [step for _, step in getattr(estimator, "steps", [])]
-    own = next((step.curvature for step in [estimator, *steps] if hasattr(step, "curvature")), None)
+    """The curvature of the estimator, or of the first that has one among its steps and what it wraps; else that given."""
+    within = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
+    own = next((one.curvature for one in [estimator, *within] if hasattr(one, "curvature")), None)
     if own is not None and given is not None and own != given:
         raise ValueError(
             f"{type(estimator).__name__} was fitted with curvature={own}; got curvature={given} for its picture.\n"
