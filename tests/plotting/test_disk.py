@@ -114,6 +114,41 @@ def test_a_class_called_other_is_grey_and_all_colours_differ():
     assert len(set(colours.values())) == 14
 
 
+def test_classes_that_share_a_colour_have_markers_of_another_shape(ax):
+    X, y = cloud(np.random.default_rng(0), 45, 2, 1.0), np.arange(45)
+    DiskDisplay.from_points(X, y).plot(ax)
+    looks = {(tuple(c.get_facecolor()[0]), c.get_paths()[0].vertices.tobytes()) for c in ax.collections}
+    assert len(looks) == 45
+
+
+@pytest.mark.parametrize("size", [(6.4, 4.8), (6.4, 2.4)])
+def test_a_long_legend_stands_in_columns_and_within_the_figure(size):
+    X, y = cloud(np.random.default_rng(0), 40, 2, 1.0), np.arange(40)
+    with plt.rc_context({"figure.figsize": size}):
+        figure = plt.figure()
+    display = DiskDisplay.from_points(X, y).plot()
+    figure.canvas.draw()
+    box, page = display.ax_.get_legend().get_window_extent(), figure.bbox
+    plt.close(figure)
+    assert page.x0 <= box.x0
+    assert box.x1 <= page.x1
+    assert page.y0 <= box.y0
+    assert box.y1 <= page.y1
+
+
+def test_a_figure_laid_out_by_its_owner_keeps_its_layout():
+    figure = plt.figure(layout="tight")
+    DiskDisplay.from_points([[0.0, 0.0]]).plot()
+    engine = figure.get_layout_engine()
+    plt.close(figure)
+    assert type(engine).__name__ == "TightLayoutEngine"
+
+
+def test_names_of_circles_are_read_above_the_points(ax):
+    DiskDisplay.from_points(cloud(np.random.default_rng(0), 50, 2, 1.0), most_markers=5).plot(ax, grid=True)
+    assert min(text.get_zorder() for text in ax.texts) > max(image.get_zorder() for image in ax.images)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

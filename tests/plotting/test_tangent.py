@@ -119,6 +119,7 @@ def test_of_several_classes_one_against_the_rest_is_shown():
     display = TangentDisplay.from_estimator(svc, X, y, label="c")
     assert np.array_equal(display.cloud.X, frame_coordinates(X, svc.reference_[2]))
     assert abs(display.boundary[0] @ svc.coef_[2]) < 1e-12
+    assert display.boundary_name == "boundary of c against the rest"
     assert display.support is None
     with pytest.raises(ValueError, match=r"own tangent space; got label=None.\nChoose one of \['a', 'b', 'c'\]"):
         TangentDisplay.from_estimator(svc, X, y)

@@ -1,6 +1,7 @@
 """Pictures of the disk, after scikit-learn's convention: ``from_estimator`` computes, ``plot`` draws.
 
-Drawing needs matplotlib, imported at the first ``plot``.
+Drawing needs matplotlib, imported at the first ``plot``. Legends stand beside the axes; a figure of your own makes room
+for them by ``layout="compressed"``.
 """
 
 from hyplearn.plotting.boundary import BoundaryDisplay

@@ -14,7 +14,10 @@ COLOURS = (
     "#CC6677", "#88CCEE", "#661100", "#AA4499", "#999933", "#222222", "#F4A6C0",
 )  # fmt: skip
 OTHER = "#9A9A9A"
-INK = "0.1"
+# Shapes of markers, one for each round of colours.
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+# Ink and colours are made for a light ground, which pictures and legends have in figures of any style.
+INK, GROUND = "0.1", "white"
 # More rings than this would run into one another.
 MOST_RINGS = 200
 
@@ -34,7 +37,7 @@ class Display:
 
     def _take(self, ax: Any) -> Any:
         """The axes to draw on: those given, or matplotlib's current ones."""
-        self.ax_ = pyplot().gca() if ax is None else ax
+        self.ax_ = current_axes() if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
 
@@ -56,6 +59,14 @@ def pyplot() -> Any:
     return plt
 
 
+def current_axes() -> Any:
+    """The current axes of matplotlib; new ones, where a figure has none, with room for a legend beside them."""
+    figure = pyplot().gcf()
+    if not figure.axes and figure.get_layout_engine() is None:
+        figure.set_layout_engine("compressed")
+    return figure.gca()
+
+
 def class_colours(classes: Array) -> dict[Any, str]:
     """One colour per class in their order; a class called "other" is grey, and colours repeat beyond fourteen."""
     named = [label for label in classes if str(label) != "other"]
@@ -64,13 +75,23 @@ def class_colours(classes: Array) -> dict[Any, str]:
     }
 
 
+def class_markers(classes: Array) -> dict[Any, str]:
+    """One shape per class, by which those of one colour differ."""
+    named = [label for label in classes if str(label) != "other"]
+    rounds = {label: i // len(COLOURS) % len(MARKERS) for i, label in enumerate(named)}
+    return {label: MARKERS[rounds.get(label, 0)] for label in classes}
+
+
 def draw_rim(ax: Any, c: float) -> None:
-    """The empty disk: its rim of radius 1/√c, no axes."""
+    """The empty disk: its ground, its rim of radius 1/√c, no axes."""
+    from matplotlib.patches import Circle
+
     radius = 1 / np.sqrt(c)
     ax.set_aspect("equal")
     ax.set_axis_off()
     ax.set_xlim(-1.03 * radius, 1.03 * radius)
     ax.set_ylim(-1.03 * radius, 1.03 * radius)
+    ax.add_patch(Circle((0, 0), radius, facecolor=GROUND, edgecolor="none", zorder=-1))
     angle = np.linspace(0, 2 * np.pi, 721)
     ax.plot(radius * np.cos(angle), radius * np.sin(angle), color="0.25", linewidth=1, solid_capstyle="butt", zorder=3)
 
@@ -102,13 +123,25 @@ def draw_support(ax: Any, X: Array, size: float) -> None:
 
 
 def draw_legend(ax: Any) -> None:
-    """Name all that has a label, to the right of the picture; small markers are larger there."""
+    """Name all that has a label, to the right of the picture, in as many columns as its height asks for."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
     # The free room goes to the legend, not to both sides.
     ax.set_anchor("W")
-    legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
+    style = {"facecolor": GROUND, "labelcolor": INK, "edgecolor": "none", "framealpha": 1, "fontsize": "small"}
+    columns = -(-len(handles) // _lines_beside(ax))
+    legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, **style)
+    # Markers that are small in the picture are larger here.
     for handle in legend.legend_handles:
         if hasattr(handle, "set_sizes"):
             handle.set_sizes(np.clip(handle.get_sizes(), 30, 90))
+
+
+def _lines_beside(ax: Any) -> int:
+    """Lines of a legend that find room in the height of the axes."""
+    from matplotlib.font_manager import FontProperties
+
+    height = ax.get_window_extent().height * 72 / ax.figure.dpi
+    line = FontProperties(size="small").get_size_in_points() * (1 + pyplot().rcParams["legend.labelspacing"])
+    return max(1, int(height / line))

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
-from hyplearn.plotting.canvas import COLOURS, class_colours
+from hyplearn.plotting.canvas import COLOURS, class_colours, class_markers
 
 # More points than this are an image: markers would cover one another and make a vector graphic of megabytes.
 MOST_MARKERS = 20_000
@@ -87,9 +87,10 @@ class Cloud:
         if self.y is None:
             ax.scatter(*shown.T, s=size, color=COLOURS[0], linewidths=0, zorder=2)
             return
+        style, shapes = {"s": size, "edgecolors": "white", "linewidths": 0.2, "zorder": 2}, class_markers(self.classes)
         for label, colour in class_colours(self.classes).items():
             points = shown[self.y == label] if self.counts is None else shown
-            ax.scatter(*points.T, s=size, color=colour, edgecolors="white", linewidths=0.2, label=label, zorder=2)
+            ax.scatter(*points.T, color=colour, marker=shapes[label], label=label, **style)
 
 
 def all_classes(y: Array | None, classes: Array | None) -> Array:

@@ -10,7 +10,7 @@ from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.arcs import segment
-from hyplearn.plotting.canvas import Display, draw_legend, draw_rim
+from hyplearn.plotting.canvas import GROUND, Display, draw_legend, draw_rim
 from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
 
 # The grid: circles at these distances from the centre, in units of the curvature's radius, and so many diameters.
@@ -129,6 +129,7 @@ class DiskDisplay(Display):
 def _draw_grid(ax: Any, c: float) -> None:
     """Geodesics through the centre and circles about it, at radius ``tanh(√c d / 2) / √c`` for the distance d."""
     from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import withStroke
 
     around = np.linspace(0, 2 * np.pi, 361)
     circle = np.stack([np.cos(around), np.sin(around)], axis=1)
@@ -137,8 +138,11 @@ def _draw_grid(ax: Any, c: float) -> None:
     ends = np.stack([np.cos(turns), np.sin(turns)], axis=1) / np.sqrt(c)
     curves = [radius * circle for radius in radii] + [np.stack([-end, end]) for end in ends]
     ax.add_collection(LineCollection(curves, colors="0.83", linewidths=0.5, zorder=1.2))
+    # Above the points, which would hide them, with a light edge to be read there.
+    edge = withStroke(linewidth=1.5, foreground=GROUND)
+    style = {"color": "0.5", "fontsize": 7, "ha": "left", "va": "bottom", "zorder": 2.7, "path_effects": [edge]}
     for distance, radius in zip(GRID_CIRCLES[:3], radii, strict=False):
-        ax.text(0, radius, f"{distance / np.sqrt(c):.3g}", color="0.5", fontsize=7, ha="left", va="bottom", zorder=1.2)
+        ax.text(0, radius, f"{distance / np.sqrt(c):.3g}", **style)
 
 
 def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:

@@ -28,7 +28,7 @@ def fitted_classifier(estimator: Any) -> Any:
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:
-    """The curvature of the estimator, or of the first that has one among its steps and what it wraps; else that given."""
+    """The curvature of the estimator, or of the first that has one of those it wraps or chains; else that given."""
     within = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
     own = next((one.curvature for one in [estimator, *within] if hasattr(one, "curvature")), None)
     if own is not None and given is not None and own != given:

@@ -7,7 +7,15 @@ import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
-from hyplearn.plotting.canvas import Display, draw_boundary, draw_legend, draw_margins, draw_reference, draw_support
+from hyplearn.plotting.canvas import (
+    GROUND,
+    Display,
+    draw_boundary,
+    draw_legend,
+    draw_margins,
+    draw_reference,
+    draw_support,
+)
 from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
 from hyplearn.plotting.disk import check_labelled
 from hyplearn.plotting.fitted import (
@@ -42,7 +50,8 @@ class TangentDisplay(Display):
         Points along the boundary in the picture, the two ends where it is straight. Where predictions of two classes
         change at a distance from the geodesic through p, it is bent, as that equidistant.
     boundary_name : str
-        What it is, for the legend: of more dimensions, where equidistants cannot be drawn, the geodesic hyperplane.
+        What it is, for the legend: of several classes, whose boundary; of more dimensions, where equidistants cannot be
+        drawn, the geodesic hyperplane.
     margins : list of arrays of shape (n, 2)
         Points along the margins. The lines ⟨f, w⟩ = ±1 of an SVM with ``margin="bound"``, whose rows f are these
         coordinates; of others the images of the hypercycles that :class:`BoundaryDisplay` draws, which bend.
@@ -153,6 +162,8 @@ class TangentDisplay(Display):
             display.support = frame_coordinates(support, p, c=c) @ basis.T
         normal = basis @ w / np.linalg.norm(w)
         display._add_hyperplane(estimator, w, normal, c, margin, k)
+        if len(estimator.classes_) > 2:
+            display.boundary_name = f"boundary of {label} against the rest"
         return display
 
     def _add_hyperplane(
@@ -192,6 +203,7 @@ class TangentDisplay(Display):
             Whether to name what is drawn.
         """
         ax, (left, right, lower, upper) = self._take(ax), self.cloud.extent
+        ax.set_facecolor(GROUND)
         self.cloud.draw(ax, size)
         if self.boundary is not None:
             draw_boundary(ax, self.boundary, self.boundary_name)

@@ -8,7 +8,7 @@ from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.geometry.arrays import Array
 from hyplearn.plotting import BoundaryDisplay
-from hyplearn.plotting.canvas import INK, class_colours, draw_boundary, draw_legend, draw_rim, pyplot
+from hyplearn.plotting.canvas import INK, class_colours, current_axes, draw_boundary, draw_legend, draw_rim
 from hyplearn.single_cell.cells import cell_points, check_adata
 from hyplearn.single_cell.stored import stored_model
 
@@ -66,7 +66,7 @@ def disk(
     gap(X, c=c)  # refuses points outside
     values = None if color is None else _values(adata, color)
     lines = _boundaries(adata, color if boundaries is True else boundaries)
-    ax = pyplot().gca() if ax is None else ax
+    ax = current_axes() if ax is None else ax
     draw_rim(ax, c)
     size = float(np.clip(120_000 / len(X), 1, 30)) if size is None else size
     if values is None:
