@@ -55,6 +55,22 @@ def test_weights_are_visits():
     assert np.allclose(once, weighted, rtol=1e-9)
 
 
+def test_large_weights_are_visits_too_and_take_no_longer():
+    """A far row of weight 20,000 is visited some 10,000 times in a row; one of weight 1e15 not one by one."""
+    R = hyperboloid_rows(np.array([[0.99999, 0.0], [0.0, 0.3]]), np.zeros(2), 1.0)
+    y, order = np.array([1.0, -1.0]), np.arange(2)
+    once, weighted = 2 * np.eye(3)[1], 2 * np.eye(3)[1]
+    copies = 20_000
+    many = np.repeat(order, copies)
+    updates, _, _ = visit(R[many], y[many], np.ones(2 * copies), np.arange(2 * copies), once, 4.0)
+    assert updates > copies
+    assert visit(R, y, np.full(2, float(copies)), order, weighted, 4.0)[0] == updates
+    assert np.allclose(once, weighted, rtol=1e-9)
+    X, y, _, _ = make_ball_classification(300, 2, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        assert HyperboloidPerceptron(max_epochs=5).fit(X, y, np.full(300, 1e15)).n_updates_[0] > 1e15
+
+
 def test_an_update_moves_all_scores_to_one_side():
     """-[x, x'] = cosh d(x, x'): why the rule does not learn."""
     X, y, _, _ = make_ball_classification(100, 2, margin=0.5, random_state=0)

@@ -175,27 +175,26 @@ def minkowski_products(R: Array, w: Array) -> Array:
 def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
     """Visit all rows in the given order; update w in place, and ``square = [w, w]`` by what an update adds to it.
 
-    A row of weight k is visited up to k times in a row, the last time with the step of the fraction that is left.
-    Returns the number of updates, the square, and the row whose update has no norm (-1 if all have; the visit ends
-    there, with the square of u).
+    A row of weight k is visited up to k times in a row, the last time with the step of the fraction that is left. An
+    update takes 1 from y[w, x] and, while that is 1 or more, makes [w, w] grow beyond 1, where nothing is normalised:
+    visits that follow one another until the row is right are one step. Returns the number of updates, the square, and
+    the row whose update has no norm (-1 if all have; the visit ends there, with the square of u).
     """
     updates = 0
     for i in order:
-        left = weights[i]
-        while left > 0.0:
-            product = -w[0] * R[i, 0]
-            for j in range(1, w.size):
-                product += w[j] * R[i, j]
-            if -y[i] * product > 0.0:
-                break
-            step = min(1.0, left)
+        left, wrong = weights[i], -y[i] * w[0] * R[i, 0]
+        for j in range(1, w.size):
+            wrong += y[i] * w[j] * R[i, j]
+        while left > 0.0 and wrong >= 0.0:
+            step = min(left, np.floor(wrong) + 1.0 if square > 0.0 else 1.0)
             left -= step
-            updates += 1
-            square += step * (2.0 * y[i] * product - step)
+            updates += int(np.ceil(step))
+            square += step * (2.0 * wrong - step)
             if not square > 0.0:
                 return updates, square, i
             scale = 1.0 / min(1.0, np.sqrt(square))
             for j in range(w.size):
                 w[j] = scale * (w[j] + step * y[i] * R[i, j])
             square *= scale * scale
+            wrong = scale * (wrong - step)
     return updates, square, -1
