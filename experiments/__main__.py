@@ -1,8 +1,8 @@
 """Rerun one of the paper's experiments: ``python experiments NAME``, with ``--full`` in the paper's sizes.
 
 Results go to ``experiments/results/quick``, those of the full configuration to ``experiments/results``: numbers as
-``NAME.csv``, the table as ``NAME.md``, configuration, date, machine and versions as ``NAME.json``, pictures as PNG and
-SVG. What was stopped goes on where it was when the same command is given again.
+``NAME.csv``, the table as ``NAME.md``, configuration, date, machine, versions and commit as ``NAME.json``, pictures as
+PNG and SVG. What was stopped goes on where it was when the same command is given again.
 """
 
 import argparse

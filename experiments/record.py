@@ -1,10 +1,12 @@
-"""What every result says of its making: configuration, date, versions, machine."""
+"""What every result says of its making: configuration, date, versions, commit, machine."""
 
 import json
 import os
 import platform
+import subprocess
 from dataclasses import asdict
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import scipy
@@ -26,7 +28,16 @@ def about(config):
     }
 
 
+def commit():
+    """The commit that is checked out: between two of them the version stays, and results may not."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.check_output(command, cwd=Path(__file__).parent, stderr=subprocess.DEVNULL, text=True).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
 def write_record(path, config, seconds):
     """Write the record of a run as JSON."""
-    when = {"date": date.today().isoformat(), "seconds": round(seconds, 1)}
+    when = {"commit": commit(), "date": date.today().isoformat(), "seconds": round(seconds, 1)}
     path.write_text(json.dumps(about(config) | when, indent=1) + "\n")

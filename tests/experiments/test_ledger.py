@@ -12,6 +12,7 @@ import ledger
 import pytest
 from joblib import parallel_config
 
+HERE = os.path.dirname(__file__)
 CELLS = [{"set": "a", "trial": trial} for trial in range(6)]
 PROGRAM = """
 import sys, time
@@ -167,3 +168,15 @@ def test_the_progress_tells_the_time_left_on_a_terminal_only(tmp_path, monkeypat
     told = capsys.readouterr().err.split("\r")[1:]
     assert told[0].strip() == "squares: 1 of 6 cells, 100 s, 8:20 left"
     assert told[-1] == "squares: 6 of 6 cells, 600 s, 0:00 left \n"
+
+
+def test_a_record_names_the_code_that_made_it(tmp_path):
+    fill(tmp_path, [])
+    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True).stdout
+    assert json.loads((tmp_path / "squares.json").read_text())["commit"] == (head.strip() or "unknown")
+
+
+def test_without_a_checkout_a_record_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fill(tmp_path, [])
+    assert json.loads((tmp_path / "squares.json").read_text())["commit"] == "unknown"
