@@ -185,7 +185,7 @@ def text(config, rows):
             f"**{value}**" if row in rivals and row[name] == most and name != "PoincareLR" else value
             for value, name, most in zip(shown, CLASSIFIERS, best, strict=True)
         ]
-        trust = "–" if row["embedding"] == FEATURES else f"{row['trustworthiness']:.3f}"
+        trust = "–" if row["embedding"] == FEATURES else f"{row['trustworthiness']:.4f}"
         lines.append(
             f"| {row['set']} | {row['embedding']} | {' | '.join(shown)} | {trust} | {row['CPU seconds']:.1f} |"
         )

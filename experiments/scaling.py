@@ -210,7 +210,7 @@ def _measured(row):
 
 def _line(model, n, workers, parts, config, fit):
     held = n * (4 * config.d + 1) / workers / 1e9
-    seconds = " | ".join(f"{part:.2g}" for part in parts)
+    seconds = " | ".join(f"{float(f'{part:.2g}'):g}" for part in parts)
     return f"| {model} | {n:.0e} | {workers} | {seconds} | {fit} | {held:.2g} GB |"
 
 

@@ -238,6 +238,12 @@ def spread(values, digits=2):
     return mean if len(values) == 1 else f"{mean} ± {np.std(values):.{digits}f}"
 
 
+def shown(seconds):
+    """Mean ± standard deviation to the three digits that are kept, and no more than two places."""
+    mean = np.mean(seconds)
+    return spread(seconds, 2 if mean < 9.995 else 1 if mean < 99.95 else 0)
+
+
 def text(rows, config):
     """The table, ours beside the paper's, and what explains the differences."""
     lines = [
@@ -252,7 +258,8 @@ def text(rows, config):
         own = [row for row in rows if (row["data"], row["method"]) == (name, method)]
         given, drawn = ([row for row in own if row["protocol"] == p] for p in ("official", "resampled"))
         paper = [f"{value:.2f}" for value in PAPER.get((name, method), ())] or ["–", "–"]
-        values = [spread([row[column] for row in given]) for column in ("accuracy", "macro_f1", "seconds")]
+        values = [spread([row[column] for row in given]) for column in ("accuracy", "macro_f1")]
+        values.append(shown([row["seconds"] for row in given]))
         again = spread([row["accuracy"] for row in drawn]) if drawn else "–"
         lines.append(f"| {' | '.join([name, method, values[0], paper[0], *values[1:], paper[1], again])} |")
     paragraphs = [f"**{method}.** {why}\n" for method, why in WHY.items()]

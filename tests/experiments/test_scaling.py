@@ -60,3 +60,8 @@ def test_classes_overlap():
     X, y = scaling.overlapping(2000, 2, 0)
     assert X.dtype == np.float32
     assert 0.8 < np.mean((X[:, 0] > 0) == y) < 0.95
+
+
+def test_hundreds_of_seconds_are_written_without_an_exponent():
+    line = scaling._line(MODEL, 10**10, 10, (771.3, 1.52, 0.0478), scaling.Config(), "13 min")
+    assert line.split(" | ")[3:6] == ["770", "1.5", "0.048"]

@@ -92,3 +92,8 @@ def test_the_papers_protocol_gives_the_papers_numbers(published_data, monkeypatc
     cell = {"set": name, "protocol": "official", "trial": 0, "method": method}
     accuracy, _ = table2.PAPER[name, table2.AUTHORS if method == table2.OPTIMUM else method]
     assert table2.measure(table2.Config(), cell)["accuracy"] == pytest.approx(accuracy, abs=0.011)
+
+
+def test_seconds_are_shown_with_no_more_digits_than_they_were_kept_with():
+    assert table2.shown([0.0312, 0.0313]) == "0.03 ± 0.00"
+    assert [table2.shown([seconds]) for seconds in (8.36, 12.0, 162.0)] == ["8.36", "12.0", "162"]
