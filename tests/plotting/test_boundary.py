@@ -310,6 +310,11 @@ def test_a_classifier_of_named_columns_is_drawn_without_a_warning(labelled):
     assert np.array_equal(display.points.X, X)
 
 
+def test_the_resolution_may_be_a_whole_number_of_numpy(labelled):
+    svc = PoincareSVC().fit(*labelled)
+    assert BoundaryDisplay.from_estimator(svc, resolution=np.int64(20)).regions.shape == (20, 20)
+
+
 def test_many_points_are_a_density_over_the_regions(ax, labelled):
     BoundaryDisplay.from_estimator(PoincareSVC().fit(*labelled), *labelled, resolution=20, most_markers=10).plot(ax)
     assert [len(image.get_array()) for image in ax.images] == [20, 200]

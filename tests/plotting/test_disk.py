@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
@@ -158,6 +159,9 @@ def test_names_of_circles_are_read_above_the_points(ax):
         ({"X": [[0.1, 0.2], [1.1, 0.2]]}, "1 of 2 points lies outside the open ball"),
         ({"X": [[0.1, np.nan]]}, "NaN"),
         ({"X": [[0.1, 0.2]], "y": [1, 2]}, "one label for each of the 1 rows"),
+        ({"X": np.zeros((3, 2)), "y": ["a", None, "b"]}, r"1 of 3 labels is missing; the first is that of row 1"),
+        ({"X": np.zeros((3, 2)), "y": [np.nan, 1.0, np.nan]}, r"2 of 3 labels are missing; the first is that of row 0"),
+        ({"X": np.zeros((2, 2)), "y": pd.array(["a", pd.NA])}, r"1 of 2 labels is missing; the first is that of row 1"),
         ({"X": [[0.1, 0.2]], "curvature": 1.0}, "curvature must be a negative number"),
         ({"X": [[0.1, 0.2]], "edges": [[0, 1]]}, "rows of X, 0 to 0; got 0 to 1"),
         ({"X": [[0.1, 0.2]], "edges": [0, 1]}, "pairs of row numbers"),

@@ -142,7 +142,7 @@ class BoundaryDisplay(Display):
         plane of the points' two main directions about their mean, with orthogonal projections: regions and boundaries
         are those on the plane, and a point that is not on it may stand in a region of another class than it is given.
         """
-        if not isinstance(resolution, int) or resolution < 2:
+        if not isinstance(resolution, (int, np.integer)) or resolution < 2:
             raise ValueError(f"resolution must be a whole number of pixels, 2 or more; got {resolution!r}.\nTake 600.")
         estimator = fitted_classifier(estimator)
         curvature = curvature_of(estimator, curvature)

@@ -158,7 +158,22 @@ def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
     y = np.asarray(y)
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.\nCheck y.")
+    missing = np.flatnonzero([_is_missing(label) for label in y] if y.dtype.kind in "Of" else [])
+    if missing.size:
+        are = "is" if missing.size == 1 else "are"
+        raise ValueError(
+            f"{missing.size} of {len(y)} labels {are} missing; the first is that of row {missing[0]}.\n"
+            "Leave these rows out, or give them a name such as 'other'."
+        )
     return X, y
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN or pandas' NA, which says of nothing whether it is equal."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
 
 
 def check_edges(edges: Any, n: int) -> Array:
