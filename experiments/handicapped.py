@@ -18,7 +18,7 @@ from functools import partial
 from time import process_time
 
 import numpy as np
-from ledger import fill
+from ledger import fill, two_digits
 from looping import LoopingHyperboloidSVC
 from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
@@ -122,5 +122,7 @@ def text(rows, config):
         loops = own[0]["epochs"] != ""
         epochs = f"{np.mean([row['epochs'] for row in own]):.0f}" if loops else "–"
         hours = f"{seconds * MANY / n / 3600:.1f}" if loops else "–"
-        lines.append(f"| {d} | {n:,} | {fewer:.0f} | {method} | {score:.2f} | {epochs} | {seconds:.2g} | {hours} |")
+        lines.append(
+            f"| {d} | {n:,} | {fewer:.0f} | {method} | {score:.2f} | {epochs} | {two_digits(seconds)} | {hours} |"
+        )
     return "\n".join(lines) + "\n"

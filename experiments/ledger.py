@@ -91,6 +91,11 @@ def number(text):
     return text
 
 
+def two_digits(value):
+    """A number to two digits, hundreds as hundreds and not as a power of ten."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
 def write_rows(path, rows):
     """Write a table in one step, so that no reader ever finds half of it."""
     new = path.with_suffix(".new")

@@ -19,7 +19,7 @@ from time import perf_counter
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
-from ledger import fill
+from ledger import fill, two_digits
 
 from hyplearn.dask import DaskPoincareLogisticRegression, DaskPoincareSVC, DaskPoints
 
@@ -210,7 +210,7 @@ def _measured(row):
 
 def _line(model, n, workers, parts, config, fit):
     held = n * (4 * config.d + 1) / workers / 1e9
-    seconds = " | ".join(f"{float(f'{part:.2g}'):g}" for part in parts)
+    seconds = " | ".join(two_digits(part) for part in parts)
     return f"| {model} | {n:.0e} | {workers} | {seconds} | {fit} | {held:.2g} GB |"
 
 

@@ -10,10 +10,10 @@ the hyperboloid SVM stops at a relative decrease of 1e-6, after which its accura
 
 Times are of the fit alone, without probabilities and compilation, in seconds of one processor; what passed on the clock
 and the load of the machine stand beside. Run follows run, so that a table that is cut short can be ended with fewer
-runs, and more can be added to a finished one; the dearest dimensions, which have fewer runs, come last.
+runs, and more can be added to a finished one; the dearest dimensions, which may have fewer runs, come last.
 
     python experiments synthetic           # two minutes; writes experiments/results/quick/synthetic*
-    python experiments synthetic --full    # the paper's sizes and 20 runs, 5 at d = 1000: some hours
+    python experiments synthetic --full    # the paper's sizes and 20 runs: some hours
 """
 
 import itertools
@@ -25,7 +25,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 import pictures
-from ledger import chosen, fill
+from ledger import chosen, fill, two_digits
 from matplotlib import pyplot as plt
 from threadpoolctl import threadpool_limits
 
@@ -79,7 +79,7 @@ FULL = Config(
     d=(2, 10, 100, 300, 1000),
     base=(2, 100_000, 0.01),
     runs=20,
-    fewer=((1000, 5),),
+    fewer=((1000, 20),),
 )
 
 
@@ -208,7 +208,7 @@ def text(rows, config):
         for method in METHODS:
             wanted = {"d": d, "N": n, "margin": margin, "fifths": fifths, "method": method}
             train, test, seconds = (chosen(rows, value, **wanted) for value in PANELS)
-            entries.append(f"{np.mean(train):.2f} / {np.mean(test):.2f}, {np.median(seconds):.2g} s")
+            entries.append(f"{np.mean(train):.2f} / {np.mean(test):.2f}, {two_digits(np.median(seconds))} s")
         lines.append(f"| {fraction(fifths)} | {d} | {n:,} | {margin:g} | {config.runs_at(d)} | {' | '.join(entries)} |")
     return "\n".join(lines) + "\n"
 
