@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from hyplearn import PoincareLogisticRegression, PoincareSecondOrderPerceptron, PoincareSVC
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import streaming
 from hyplearn.rows import points
@@ -81,6 +81,17 @@ def test_a_fit_that_was_ended_many_times_gives_the_same_bits(folder, estimator):
         assert np.array_equal(getattr(fitted, name, None), getattr(whole, name, None))
     assert np.array_equal(fitted.predict(np.array([[0.1, 0.2]])), whole.predict(np.array([[0.1, 0.2]])))
     assert not (folder / "fit.checkpoint").exists()
+
+
+def test_a_perceptron_without_mistakes_goes_on_in_its_last_passes(folder):
+    X, y, p, _ = make_ball_classification(3000, 2, margin=0.2, random_state=0)
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", y)
+    perceptron = PoincarePerceptron(reference=p, shuffle=False)
+    whole = pickle.loads(pickle.dumps(perceptron)).fit(source(folder))
+    fitted, _ = interrupted(folder, perceptron, seed=1)
+    assert np.array_equal(fitted.coef_, whole.coef_)
+    assert fitted.margin_ == whole.margin_ > 0
 
 
 def half_done(folder, **options):

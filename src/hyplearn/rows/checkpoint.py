@@ -26,6 +26,7 @@ T = TypeVar("T")
 MAGIC = b"hyplearn checkpoint 1\n"
 # What a checkpoint may be made of, beside numbers, text and tuples.
 TYPES = {
+    ("hyplearn.estimators.perceptron_passes", "Extremes"),
     ("hyplearn.estimators.perceptron_passes", "Pass"),
     ("hyplearn.rows.checkpoint", "State"),
     ("hyplearn.rows.census", "Census"),
