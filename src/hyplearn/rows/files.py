@@ -1,7 +1,6 @@
 """Arrays in files, read block by block: never mapped, as a file that shrinks would take the process with it."""
 
 import os
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.columns import damage_named
-from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.points import Block, PointSource, checksum
 
 
 class WatchedFile:
@@ -201,10 +200,7 @@ def _state(array: Any) -> tuple[Any, ...]:
     """What changes with the contents of an array; of one that is handed over by its store, nothing is known."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
-    if not isinstance(array, np.ndarray):
-        return ()
-    plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
-    return (zlib.crc32(plain.view(np.uint8).data),)
+    return (checksum(array),) if isinstance(array, np.ndarray) else ()
 
 
 def _part(array: Any, start: int, stop: int) -> Array:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -157,6 +158,12 @@ class PointSource(ABC):
             None if weights[0] is None else np.concatenate(weights),
             0,
         )
+
+
+def checksum(array: Array, so_far: int = 0) -> int:
+    """What changes with the contents of an array; of several in turn, with what was found so far."""
+    plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
+    return zlib.crc32(plain.view(np.uint8).data, so_far)
 
 
 def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
