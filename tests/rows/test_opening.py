@@ -155,6 +155,23 @@ def test_weights_are_read_beside_the_points(tmp_path):
     np.testing.assert_array_equal(PoincareSVC().fit(points).coef_, expected)
 
 
+@pytest.mark.parametrize("form", ["map", "npy", "hdf5", "blocks"])
+@pytest.mark.parametrize("dtype", [">f8", ">f4", "f2", "i8", "u1"])
+def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, in_blocks, form, dtype):
+    X, y = separated(40)
+    X = np.abs(X * (10 if np.dtype(dtype).kind in "iu" else 1)).astype(dtype)
+    np.save(tmp_path / "X.npy", X)
+    source = {
+        "map": lambda: open_points(np.load(tmp_path / "X.npy", mmap_mode="r"), label=y),
+        "npy": lambda: open_points(tmp_path / "X.npy", label=y),
+        "hdf5": lambda: FORMATS["hdf5"](tmp_path, X, y),
+        "blocks": lambda: FORMATS["blocks"](tmp_path, X, y),
+    }[form]()
+    read = source.gathered().X
+    assert read.dtype == np.float64
+    np.testing.assert_array_equal(read, X.astype(np.float64))
+
+
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
@@ -166,7 +183,8 @@ def test_weights_are_read_beside_the_points(tmp_path):
         ("X.npy", {"label": np.zeros(3)}, "40 points need as many labels"),
         ("columns.npy", {}, "holds columns one after the other"),
         ("number.npy", {}, "holds one number"),
-        ("whole.npy", {}, "must hold rows of float32 or float64; got shape"),
+        ("words.npy", {}, "must hold rows of real numbers; got shape"),
+        ("narrow.npy", {}, r"must hold rows of real numbers; got shape \(3, 0\)"),
         (np.zeros((3, 2)), {"basis": "X_pca"}, "knows no basis"),
         ([(np.zeros((3, 2)), [0, 1, 1])], {"label": "kind"}, "knows no label"),
         (7, {}, "Points must be a path, an array on disk or an iterable of blocks"),
@@ -178,7 +196,8 @@ def test_what_cannot_be_opened_is_an_error_that_says_so(tmp_path, monkeypatch, s
     npy(tmp_path, X, y)
     np.save("columns.npy", np.asfortranarray(X))
     np.save("number.npy", np.array(1.0))
-    np.save("whole.npy", np.zeros((3, 2), dtype=int))
+    np.save("words.npy", np.full((3, 2), "0.1"))
+    np.save("narrow.npy", np.zeros((3, 0)))
     (tmp_path / "points.csv").write_text("a,b")
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         open_points(source, **options)

@@ -12,7 +12,7 @@ import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.columns import damage_named
-from hyplearn.rows.points import Block, PointSource, checksum
+from hyplearn.rows.points import Block, PointSource, checksum, point_type
 
 
 class WatchedFile:
@@ -159,23 +159,24 @@ class ArrayPoints(PointSource):
     Parameters
     ----------
     X : array of shape (n, d)
-        Points, float32 or float64.
+        Points: float32, or other real numbers, which become float64.
     y, weights : arrays of shape (n,), optional
         Their labels and weights.
     """
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
         self.name = X.name if isinstance(X, StoredArray) else name
-        if len(X.shape) != 2 or X.shape[0] == 0 or X.dtype not in (np.float32, np.float64):
+        if len(X.shape) != 2 or 0 in X.shape or X.dtype.kind not in "fiu":
             raise ValueError(
-                f"{self.name} must hold rows of float32 or float64; got shape {tuple(X.shape)}, {X.dtype}.\n"
-                "Pass points of shape (n, d), n ≥ 1."
+                f"{self.name} must hold rows of real numbers; got shape {tuple(X.shape)}, {X.dtype}.\n"
+                "Pass points of shape (n, d), n ≥ 1 and d ≥ 1."
             )
         for what, array in (("labels", y), ("weights", weights)):
             if array is not None and tuple(array.shape) != X.shape[:1]:
                 raise ValueError(f"{X.shape[0]} points need as many {what}; got shape {tuple(array.shape)}.")
         self.X, self.y, self.weights = X, y, weights
         self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])
+        self.dtype = point_type(X.dtype)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -190,6 +191,7 @@ class ArrayPoints(PointSource):
             cut = start, min(start + self.block_rows, n)
             X, y, weights = (None if array is None else _part(array, *cut) for array in (self.X, self.y, self.weights))
             assert X is not None
+            X = X.astype(self.dtype, copy=False)
             yield Block(X, y, None if weights is None else weights.astype(np.float64), start)
         for array in (self.X, self.y, self.weights):
             if isinstance(array, StoredArray):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.rows.points import Block, PointSource, checksum
+from hyplearn.rows.points import Block, PointSource, checksum, point_type
 
 
 class BlockPoints(PointSource):
@@ -72,12 +72,12 @@ class BlockPoints(PointSource):
         """Arrays of points, labels and weights of one block."""
         parts = tuple(given) if isinstance(given, tuple) or _is_listed(given) else (given,)
         arrays = tuple(np.array(part, order="C") for part in parts)
-        if not 1 <= len(arrays) <= 3 or arrays[0].ndim != 2 or arrays[0].dtype.kind != "f":
+        if not 1 <= len(arrays) <= 3 or arrays[0].ndim != 2 or arrays[0].dtype.kind not in "fiu":
             raise ValueError(
-                f"{self.name} must give blocks (X, y) or (X, y, weights) with float rows X; got {given!r:.80}.\n"
+                f"{self.name} must give blocks (X, y) or (X, y, weights) with rows X of numbers; got {given!r:.80}.\n"
                 "Pass tuples of arrays of the same length."
             )
-        return arrays
+        return arrays[0].astype(point_type(arrays[0].dtype), copy=False), *arrays[1:]
 
     def _check_like_first(self, parts: tuple[Any, ...], start: int) -> None:
         lengths = [part.shape[:1] for part in parts]

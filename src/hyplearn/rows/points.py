@@ -160,6 +160,11 @@ class PointSource(ABC):
         )
 
 
+def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What numbers of a type are read as: single and double precision as they are, all others in double precision."""
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+
 def checksum(array: Array, so_far: int = 0) -> int:
     """What changes with the contents of an array; of several in turn, with what was found so far."""
     plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
