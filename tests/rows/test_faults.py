@@ -102,6 +102,37 @@ def test_a_chunk_of_zarr_that_is_missing_is_no_zeros(tmp_path):
         open_points(tmp_path / "points.zarr")
 
 
+def in_shards(folder, missing="", **arrays):
+    """Arrays in chunks of 6 rows, four to a shard; of one of them two chunks are missing."""
+    import zarr
+
+    group = zarr.open_group(str(Path(folder, "points.zarr")), mode="w")
+    for name, array in arrays.items():
+        rest, dtype = array.shape[1:], str if array.dtype.kind == "U" else array.dtype
+        stored = group.create_array(name, shape=array.shape, dtype=dtype, chunks=(6, *rest), shards=(24, *rest))
+        for start in range(0, len(array), 6):
+            if name != missing or start not in (6, 12):
+                stored[start : start + 6] = array[start : start + 6]
+    return open_points(Path(folder, "points.zarr"))
+
+
+@pytest.mark.parametrize("missing", ["X", "y"])
+@pytest.mark.parametrize("labels", [np.int64, np.uint8, bool, str])
+def test_chunks_that_are_missing_within_a_shard_are_no_zeros(tmp_path, missing, labels):
+    X, y = separated(40)
+    points, model = in_shards(tmp_path, missing, X=X, y=(y == "nerve").astype(labels)), PoincareSVC()
+    with pytest.raises(ValueError, match=rf"points.zarr, /{missing}: chunks of the rows \d+ to \d+ are missing"):
+        model.fit(points)
+    assert not hasattr(model, "coef_")
+
+
+def test_shards_that_rows_do_not_fill_are_read(tmp_path):
+    X, y = separated(40)
+    block = in_shards(tmp_path, X=X, y=y).gathered()
+    np.testing.assert_array_equal(block.X, X)
+    np.testing.assert_array_equal(block.y, y)
+
+
 def test_rows_of_hdf5_that_were_never_written_are_no_zeros(tmp_path):
     import h5py
 
