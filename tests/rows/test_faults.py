@@ -149,6 +149,17 @@ def test_rows_of_hdf5_that_were_never_written_are_no_zeros(tmp_path):
             open_points(tmp_path / "points.h5", points=name)
 
 
+def test_a_dataset_whose_file_was_closed_is_named(tmp_path):
+    import h5py
+
+    X, y = separated(40)
+    hdf5(tmp_path, X, y)
+    with h5py.File(tmp_path / "points.h5") as file:
+        dataset = file["X"]
+    with pytest.raises(ValueError, match="The file of an HDF5 dataset was closed"):
+        PoincareSVC().fit(dataset, y)
+
+
 def test_an_earlier_model_survives_a_fit_that_fails(tmp_path):
     X, y = separated(40)
     model = PoincareSVC().fit(X, y)

@@ -163,13 +163,18 @@ def _opened_store(path: Path, is_zarr: bool, points: Names, label: Any, weight: 
 
 
 def _parquet_paths(path: Path) -> list[Path]:
-    """The file, those of a folder, or those of a pattern, in order."""
+    """The file, those of a folder, or those of a pattern, in order; hidden files, which others leave, are neither's."""
     if path.is_dir():
-        found = sorted(path.glob("*.parquet"))
+        found = sorted(file for file in path.glob("*.parquet") if not file.name.startswith("."))
     elif path.exists():
         found = [path]
     else:
         found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+    if not found and path.is_dir():
+        raise FileNotFoundError(
+            f"There is no Parquet file right in the folder {path}.\n"
+            f"Check the path; files in folders below it are found by {str(path / '**' / '*.parquet')!r}."
+        )
     if not found:
         raise FileNotFoundError(
             f"There is no Parquet file {path}.\nCheck the path; it was looked for from {Path.cwd()}."
@@ -196,7 +201,8 @@ def _is_mapped(array: Any) -> bool:
 
 
 def _library(array: Any) -> str:
-    return type(array).__module__.split(".")[0] if hasattr(array, "dtype") else ""
+    # Of the type: a dataset whose file was closed has none to tell.
+    return type(array).__module__.split(".")[0] if hasattr(type(array), "dtype") else ""
 
 
 def _array(array: Any) -> Any:
