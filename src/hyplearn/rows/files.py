@@ -175,6 +175,7 @@ class ArrayPoints(PointSource):
             if array is not None and tuple(array.shape) != X.shape[:1]:
                 raise ValueError(f"{X.shape[0]} points need as many {what}; got shape {tuple(array.shape)}.")
         self.X, self.y, self.weights = X, y, weights
+        self.paths = tuple(array.file.path for array in (X, y, weights) if isinstance(array, ArrayFile))
         self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])
         self.dtype = point_type(X.dtype)
 

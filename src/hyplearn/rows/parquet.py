@@ -58,7 +58,7 @@ class ParquetPoints(PointSource):
         *,
         labelled: bool = True,
     ) -> None:
-        self.files = [WatchedFile(path) for path in paths]
+        self.files, self.paths = [WatchedFile(path) for path in paths], tuple(paths)
         self.name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more files"
         opened = [_opened(path) for path in paths]
         found = [

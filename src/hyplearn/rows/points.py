@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -61,6 +63,8 @@ class PointSource(ABC):
     ----------
     name : str
         What messages call the source.
+    paths : tuple of Path
+        Files of rows that it reads, where it knows them.
     n_features : int
         Number of coordinates.
     n_rows : int or None
@@ -76,6 +80,7 @@ class PointSource(ABC):
     """
 
     name: str
+    paths: tuple[Path, ...] = ()
     n_features: int
     n_rows: int | None = None
     feature_names: list[str] | None = None
@@ -181,9 +186,25 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
         )
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
-        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.")
-    if weights is not None and (weights.shape != (len(X),) or not np.all((weights >= 0) & (weights < np.inf))):
-        raise ValueError(f"{name}: the weights of the rows from {block.start} on must be finite and not negative.")
+        raise ValueError(
+            f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.\nPass or name their labels."
+        )
+    if weights is not None and weights.shape != (len(X),):
+        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on have weights of shape {weights.shape}.")
+    if weights is not None and len(bad := np.flatnonzero(~((weights >= 0) & (weights < np.inf)))):
+        raise ValueError(
+            f"{name}: weights must be finite and not negative; row {block.start + bad[0]} has {weights[bad[0]]}.\n"
+            "Give it weight 0 to leave it out."
+        )
+
+
+@contextmanager
+def rows_named(block: Block, name: str) -> Iterator[None]:
+    """Say which rows they are where something is wrong with a block that was passed on as an array."""
+    try:
+        yield
+    except ValueError as problem:
+        raise ValueError(f"{name}, from row {block.start} on, counted as row 0: {problem}") from problem
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
