@@ -51,11 +51,11 @@ def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source(monkeypatc
     X[33, 1] = np.nan
     assert "cells: row 33 holds nan." in refused(X)
     X[33] = [0.8, 0.8]
-    assert "row 3 with norm 1.13137" in refused(X)
-    assert "rows 30 to 39" in refused(X)
+    assert "rows 30 to 39: 1 of 10 points lies outside" in refused(X)
+    assert "row 33 with norm 1.13137" in refused(X)
 
 
 def test_weights_must_be_finite_and_not_negative():
     X = np.full((5, 2), 0.1)
     for bad in (-1.0, np.nan, np.inf):
-        assert "weights" in refused(X, weights=np.array([1, 1, bad, 1, 1]))
+        assert f"row 2 has {bad}." in refused(X, weights=np.array([1, 1, bad, 1, 1]))

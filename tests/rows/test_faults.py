@@ -182,6 +182,16 @@ def test_a_stream_that_fails_leaves_the_estimator_as_it_was():
     np.testing.assert_array_equal(model._perceptrons[0].counts, before[1])
 
 
+def test_an_error_in_a_stream_names_the_source_and_the_rows():
+    X, y = separated(40)
+    X[33] = np.nan
+    blocks = [(X[:20], y[:20]), (X[20:], y[20:])]
+    with pytest.raises(ValueError, match="the source of blocks, from row 20 on, counted as row 0: Input X contains NaN"):
+        PoincarePerceptron().partial_fit(blocks, classes=np.unique(y))
+    with pytest.raises(ValueError, match="^The first call of partial_fit needs all classes"):
+        PoincarePerceptron().partial_fit(blocks)
+
+
 def test_the_proof_that_no_margin_exists_stays(tmp_path):
     X = np.array([[0.1, 0.0], [-0.1, 0.0], [0.3, 0.0]])
     model = PoincareSVC(np.zeros(2), C=np.inf)

@@ -72,8 +72,8 @@ def _check(block: Block, name: str, n_features: int, c: float) -> None:
             "Leave out such rows before the fit."
         )
     raise ValueError(
-        f"{name}, rows {block.start} to {block.start + len(X) - 1}, counted from the first of these: "
-        f"{describe_outside(X, rooms, c)}\nRescale the embedding, or set curvature to that of your embedding."
+        f"{name}, rows {block.start} to {block.start + len(X) - 1}: "
+        f"{describe_outside(X, rooms, c, start=block.start)}\nRescale the embedding, or set curvature to that of your embedding."
     )
 
 
