@@ -104,6 +104,16 @@ def refuse_dask(*collections: Any) -> None:
             )
 
 
+def refuse_unread(X: Any) -> None:
+    """Point those who pass files where an array is asked for to what reads them."""
+    if isinstance(X, (str, os.PathLike, PointSource)):
+        name = X.name if isinstance(X, PointSource) else os.fspath(X)
+        raise TypeError(
+            f"Points are taken from memory here; got {name!r:.80}.\n"
+            "Predict files by hyplearn.predict_to_file, or read those that fit by hyplearn.datasets.load_points."
+        )
+
+
 def opened(
     source: Any,
     points: Names,
