@@ -208,9 +208,9 @@ from hyplearn import PoincareSVC
 from hyplearn.estimators import streaming
 from hyplearn.rows import files, points
 streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 2**12
-n, path = 2**14, sys.argv[1]
+n, path, order = 2**14, sys.argv[1], sys.argv[2]
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (n, 2)).astype(np.float32)
-np.save(path, X)
+np.save(path, np.asarray(X, order=order))
 read, calls = files.ArrayFile.read, []
 def reading(self, start, stop):
     calls.append(start)
@@ -225,9 +225,10 @@ except OSError as error:
 """
 
 
-def test_a_map_whose_file_shrinks_does_not_take_the_process_with_it(tmp_path):
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_map_whose_file_shrinks_does_not_take_the_process_with_it(tmp_path, order):
     path = tmp_path / "points.npy"
-    run = subprocess.run([sys.executable, "-c", MAPPED, str(path)], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", MAPPED, str(path), order], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert f"{path} was changed while it was read" in run.stdout
 

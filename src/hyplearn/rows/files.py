@@ -1,5 +1,6 @@
 """Arrays in files, read block by block: never mapped, as a file that shrinks would take the process with it."""
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -13,6 +14,10 @@ import numpy as np
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.columns import damage_named
 from hyplearn.rows.points import Block, PointSource, checksum, point_type
+
+
+# Bytes that are read at once where an array is scattered over them.
+RANGE = 2**23
 
 
 class WatchedFile:
@@ -36,6 +41,17 @@ class WatchedFile:
         except FileNotFoundError:
             self.check()
             raise
+
+    def read_into(self, buffer: memoryview, place: int) -> None:
+        """Fill a buffer with the bytes from a place on."""
+        with self.opened() as stream:
+            stream.seek(place)
+            while len(buffer):
+                count = stream.readinto(buffer)
+                if not count:
+                    self.check()
+                    raise OSError(f"{self.path} ended {len(buffer)} bytes too early.\nWrite or copy it again.")
+                buffer = buffer[count:]
 
     def check(self) -> None:
         """Raise if the file is not what it was."""
@@ -90,13 +106,22 @@ class StoredArray(ABC):
 
 
 class ArrayFile(StoredArray):
-    """An array that lies in a file row by row."""
+    """An array that lies in a file row by row; or column by column, or scattered among others, as strides tell."""
 
-    def __init__(self, path: str | os.PathLike[str], dtype: Any, shape: tuple[int, ...], offset: int) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        dtype: Any,
+        shape: tuple[int, ...],
+        offset: int,
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
         self.file, self.dtype, self.shape, self.offset = WatchedFile(path), np.dtype(dtype), shape, offset
         self.name = str(self.file.path)
-        self.row_bytes = self.dtype.itemsize * int(np.prod(shape[1:]))
-        needed = offset + shape[0] * self.row_bytes
+        dense = _strides(shape, self.dtype)
+        self.strides = dense if strides is None else strides
+        self.is_dense = self.strides == dense
+        needed = offset + _bounds(shape, self.strides, self.dtype)[1]
         if self.file.state[0] < needed:
             raise OSError(
                 f"{self.file.path} is cut short: {shape[0]} rows need {needed} bytes, the file has "
@@ -115,33 +140,43 @@ class ArrayFile(StoredArray):
             except ValueError as problem:
                 raise ValueError(f"{path} is no .npy file: {problem}\nWrite it with numpy.save.") from None
             offset = stream.tell()
-        if dtype.hasobject or not shape or (fortran and len(shape) > 1):
-            kind = "Python objects" if dtype.hasobject else "columns one after the other" if shape else "one number"
-            raise ValueError(f"{path} holds {kind}, which cannot be read row by row.\nSave numbers or text in C order.")
-        return cls(path, dtype, shape, offset)
+        if dtype.hasobject or not shape:
+            kind = "Python objects" if dtype.hasobject else "one number"
+            raise ValueError(f"{path} holds {kind}, which cannot be read row by row.\nSave rows of numbers or text.")
+        return cls(path, dtype, shape, offset, _strides(shape[::-1], dtype)[::-1] if fortran else None)
 
     @classmethod
     def of(cls, X: np.memmap[Any, Any]) -> "ArrayFile":
-        """The file behind a memory map, from where the map's first row lies."""
+        """The file behind a memory map, from where the first number of the map lies."""
         root = X
         while isinstance(root.base, np.memmap):
             root = root.base
         ahead = X.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-        return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead)
+        return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead, None if X.flags.c_contiguous else X.strides)
 
     def read(self, start: int, stop: int) -> Array:
         """Some rows."""
         out = np.empty((stop - start, *self.shape[1:]), dtype=self.dtype)
-        buffer, place = memoryview(out.reshape(-1).view(np.uint8).data), self.offset + start * self.row_bytes
-        with self.file.opened() as stream:
-            stream.seek(place)
-            while len(buffer):
-                count = stream.readinto(buffer)
-                if not count:
-                    self.file.check()
-                    raise OSError(f"{self.file.path} ended {len(buffer)} bytes too early.\nWrite or copy it again.")
-                buffer = buffer[count:]
+        place = self.offset + start * self.strides[0]
+        if self.is_dense:
+            self.file.read_into(out.reshape(-1).view(np.uint8).data, place)
+        else:
+            self._collect(out, place, self.strides)
         return out
+
+    def _collect(self, out: Array, place: int, strides: tuple[int, ...]) -> None:
+        """Fill an array with what is scattered from a place on: by columns where these lie apart, else by rows."""
+        if out.ndim == 2 and abs(strides[0]) < abs(strides[1]):
+            for j in range(out.shape[1]):
+                self._collect(out[:, j], place + j * strides[1], strides[:1])
+            return
+        step = max(1, RANGE // max(1, abs(strides[0])))
+        for first in range(0, len(out), step):
+            part = out[first : first + step]
+            low, high = _bounds(part.shape, strides, self.dtype)
+            among = np.empty(high - low, dtype=np.uint8)
+            self.file.read_into(among.data, place + first * strides[0] + low)
+            part[...] = np.ndarray(part.shape, self.dtype, among.data, -low, strides)
 
     def check(self) -> None:
         """Raise if the file is not what it was."""
@@ -151,6 +186,19 @@ class ArrayFile(StoredArray):
     def state(self) -> tuple[Any, ...]:
         """That of the file."""
         return self.file.state
+
+
+def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """Bytes from one entry to the next along each axis of an array that lies row by row."""
+    return tuple(dtype.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Where the bytes of an array begin and end, seen from its first number."""
+    if 0 in shape:
+        return 0, 0
+    reach = [max(0, n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
+    return sum(min(0, far) for far in reach), sum(max(0, far) for far in reach) + dtype.itemsize
 
 
 class ArrayPoints(PointSource):

@@ -205,9 +205,7 @@ def _is_on_disk(array: Any) -> bool:
 
 def _is_mapped(array: Any) -> bool:
     """Whether an array is the contents of a file: no copy, which may call itself a map too, and no private version."""
-    if not isinstance(array, np.memmap) or array.filename is None or array.mode == "c":
-        return False
-    return array.flags.c_contiguous
+    return isinstance(array, np.memmap) and array.filename is not None and array.mode != "c" and array.ndim > 0
 
 
 def _library(array: Any) -> str:
