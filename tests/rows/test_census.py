@@ -55,6 +55,14 @@ def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source(monkeypatc
     assert "row 33 with norm 1.13137" in refused(X)
 
 
+@pytest.mark.parametrize("labels", [["a", None], [None, None, None, "a"]])
+@pytest.mark.parametrize("size", [1, 10])
+def test_labels_of_several_types_are_refused(monkeypatch, labels, size):
+    monkeypatch.setattr(points, "BLOCK_NUMBERS", 2 * size)
+    y = np.array(labels, dtype=object)
+    assert "Labels must be of one type; got NoneType, str." in refused(np.full((len(y), 2), 0.1), y)
+
+
 def test_weights_must_be_finite_and_not_negative():
     X = np.full((5, 2), 0.1)
     for bad in (-1.0, np.nan, np.inf):

@@ -182,6 +182,14 @@ def test_maps_are_read_by_their_files_in_any_order(tmp_path, monkeypatch, view, 
     np.testing.assert_array_equal(block.y, VIEWS[view](table)[:, 0])
 
 
+def test_parts_of_one_file_are_different_sources(tmp_path):
+    np.save(tmp_path / "table.npy", np.zeros((40, 4)))
+    table = np.load(tmp_path / "table.npy", mmap_mode="r")
+    parts = (table[:20, :2], table[20:, :2], table[::2, :2], table[:20, 2:])
+    assert len({open_points(part).identity for part in parts}) == 4
+    assert open_points(table[:20, :2]).identity == open_points(table[:20, :2]).identity
+
+
 def test_fields_of_a_mapped_table_are_labels(tmp_path):
     X, y = separated(40)
     table = np.zeros(40, dtype=[("kind", "i4"), ("point", "f8", 2)])

@@ -184,8 +184,8 @@ class ArrayFile(StoredArray):
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """That of the file."""
-        return self.file.state
+        """That of the file, and where in it the array lies."""
+        return *self.file.state, self.offset, self.strides
 
 
 def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
