@@ -18,11 +18,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is not a regular file, and is not replaced.\nPass another path.")
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    with taking_the_place(beside, target):
-        with beside.open("x+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+    with taking_the_place(beside, target), beside.open("x+b") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextmanager

@@ -143,7 +143,7 @@ def test_dates_are_written(tmp_path):
 
 
 def test_an_estimator_that_is_not_fitted_is_no_fault_of_the_points(tmp_path):
-    with pytest.raises(NotFittedError, match="^This PoincareSVC instance is not fitted yet"):
+    with pytest.raises(NotFittedError, match=r"^This PoincareSVC instance is not fitted yet"):
         predict_to_file(PoincareSVC(), X, tmp_path / "out.npy")
 
 

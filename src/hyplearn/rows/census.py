@@ -82,7 +82,8 @@ def _check(block: Block, name: str, n_features: int, c: float) -> None:
         )
     raise ValueError(
         f"{name}, rows {block.start} to {block.start + len(X) - 1}: "
-        f"{describe_outside(X, rooms, c, start=block.start)}\nRescale the embedding, or set curvature to that of your embedding."
+        f"{describe_outside(X, rooms, c, start=block.start)}\n"
+        "Rescale the embedding, or set curvature to that of your embedding."
     )
 
 

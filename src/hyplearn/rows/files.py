@@ -15,7 +15,6 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.rows.columns import damage_named
 from hyplearn.rows.points import Block, PointSource, checksum, point_type
 
-
 # Bytes that are read at once where an array is scattered over them.
 RANGE = 2**23
 
@@ -152,7 +151,8 @@ class ArrayFile(StoredArray):
         while isinstance(root.base, np.memmap):
             root = root.base
         ahead = X.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-        return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead, None if X.flags.c_contiguous else X.strides)
+        strides = None if X.flags.c_contiguous else X.strides
+        return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead, strides)
 
     def read(self, start: int, stop: int) -> Array:
         """Some rows."""

@@ -110,11 +110,8 @@ def _filled_otherwise(array: Any) -> Any:
     """The same array with another value in place of what is missing."""
     import zarr
 
-    fill = array.fill_value
-    if array.dtype.kind in "biuf":
-        other = np.array(fill == 0).astype(array.dtype)[()]
-    else:
-        other = "" if fill else "?"
+    is_number, fill = array.dtype.kind in "biuf", array.fill_value
+    other: Any = array.dtype.type(fill == 0) if is_number else "" if fill else "?"
     metadata = replace(array.metadata, fill_value=other)
     return zarr.Array(zarr.AsyncArray(metadata=metadata, store_path=array.store_path))
 
