@@ -1,5 +1,6 @@
 """Fits on a cluster of two processes beside fits in memory."""
 
+import asyncio
 import os
 import pickle
 import signal
@@ -241,6 +242,20 @@ def test_dataframes_of_unknown_sizes_name_their_features(client):
     assert remote.score(parts[columns], parts.kind) == pytest.approx(local.score(kept[columns], kept.kind))
 
 
+def test_a_stream_of_dataframes_knows_its_features(client):
+    frame, parts = framed(3)
+    columns, classes = ["east", "north"], np.unique(frame.kind)
+    stream = DaskPoincarePerceptron([0.1, 0.0]).partial_fit(parts[columns], parts.kind, classes=classes)
+    assert stream.feature_names_in_.tolist() == columns
+    with pytest.raises(ValueError, match="has the coordinates 'north', 'east'; DaskPoincarePerceptron was fitted on"):
+        stream.partial_fit(parts[columns[::-1]], parts.kind)
+    local = PoincarePerceptron([0.1, 0.0])
+    for _ in range(2):
+        local.partial_fit(frame[columns], frame.kind, classes=classes)
+    assert np.array_equal(stream.partial_fit(parts[columns], parts.kind).coef_, local.coef_)
+    assert stream.feature_names_in_.tolist() == columns
+
+
 def test_arrays_of_unknown_sizes_are_measured(client):
     X, y = overlapping()
     kept = X[:, 0] > -0.3
@@ -317,6 +332,8 @@ def test_bad_input_is_named(client):
     for error, message, data in cases:
         with pytest.raises(error, match=message):
             model.fit(*data)
+    with pytest.raises(ValueError, match="got no y"):
+        DaskPoincarePerceptron().partial_fit(lazy, classes=[0, 1])
     with pytest.raises(ValueError, match='outside="project"'):
         DaskPoincareSVC(outside="project").fit(lazy, labels)
     with pytest.raises(ValueError, match=r"weights .* not negative"):
@@ -401,3 +418,20 @@ def test_without_a_cluster_an_error_says_how_to_start_one(monkeypatch):
     monkeypatch.setattr(chunks_of_collections, "default_client", none)
     with pytest.raises(ValueError, match=r"no Dask cluster.*\n.*distributed\.Client\(\)"):
         DaskPoincareSVC().fit(da.zeros((4, 2)), da.zeros(4))
+
+
+def test_a_client_that_does_not_run_is_told():
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
+        pass
+    with pytest.raises(ValueError, match="The Dask client is closed"):
+        DaskPoincareSVC().fit(da.zeros((4, 2)), da.zeros(4), client=client)
+
+
+def test_a_client_that_does_not_wait_is_told():
+    async def fit():
+        options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+        async with distributed.Client(asynchronous=True, **options) as client:
+            DaskPoincareSVC().fit(da.zeros((4, 2)), da.zeros(4), client=client)
+
+    with pytest.raises(ValueError, match="The Dask client is asynchronous"):
+        asyncio.run(fit())

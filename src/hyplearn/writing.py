@@ -18,14 +18,22 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is not a regular file, and is not replaced.\nPass another path.")
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    with taking_the_place(beside, target), beside.open("x+b") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def taking_the_place(beside: Path, target: Path) -> Iterator[None]:
+    """Put a file that is written meanwhile in the place of another one; or, if that fails, leave nothing of it."""
     try:
-        with beside.open("x+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            error.filename = str(target)  # a full disk names none
         raise
     sync_folder(target.parent)
 

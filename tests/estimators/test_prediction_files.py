@@ -1,11 +1,13 @@
 """Predictions in files are those of memory, and a file is whole or not there."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points, predict_to_file
 from hyplearn.estimators import prediction_files
@@ -74,7 +76,7 @@ def test_an_error_leaves_what_was_there(tmp_path, monkeypatch, suffix):
     path.write_text("earlier")
     outside = X.copy()
     outside[33] = 2.0
-    with pytest.raises(ValueError, match="from row 30 on: 1 of 10 points lies outside"):
+    with pytest.raises(ValueError, match="from row 30 on, counted as row 0: 1 of 10 points lies outside"):
         predict_to_file(MODELS["two"], open_points([outside[:25], outside[25:]]), path)
     assert path.read_text() == "earlier"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
@@ -120,6 +122,44 @@ def test_wrong_targets_are_errors(tmp_path, path, options, error, message):
     (tmp_path / "folder.npy").mkdir()
     with pytest.raises(error, match=message):
         predict_to_file(MODELS["two"], X, tmp_path / path, **options)
+
+
+@pytest.mark.parametrize("save", [npy, parquet])
+def test_what_is_predicted_is_not_replaced(tmp_path, save):
+    points = save(tmp_path, X, Y)
+    path = points.paths[0]
+    before = path.read_bytes()
+    (tmp_path / f"link{path.suffix}").symlink_to(path)
+    for target in (path, tmp_path / f"link{path.suffix}"):
+        with pytest.raises(ValueError, match="holds what is to be predicted, and is not replaced"):
+            predict_to_file(MODELS["two"], points, target)
+    assert path.read_bytes() == before
+
+
+def test_dates_are_written(tmp_path):
+    days = np.where(Y == "nerve", "2020-01-01", "2021-01-01").astype("datetime64[D]")
+    predict_to_file(PoincareSVC().fit(X, days), X, tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), PoincareSVC().fit(X, days).predict(X))
+
+
+def test_an_estimator_that_is_not_fitted_is_no_fault_of_the_points(tmp_path):
+    with pytest.raises(NotFittedError, match=r"^This PoincareSVC instance is not fitted yet"):
+        predict_to_file(PoincareSVC(), X, tmp_path / "out.npy")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a full disk is shown by Linux's means")
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, mode="r", **rest: opened(Path("/dev/full"), "r+b", buffering=0))
+    with pytest.raises(OSError, match=r"No space left on device: '.*out\.npy'"):
+        predict_to_file(MODELS["two"], X, tmp_path / "out.npy")
+
+
+def test_files_are_predicted_by_another_function(tmp_path):
+    points = npy(tmp_path, X, Y)
+    for source in (points, tmp_path / "X.npy", str(tmp_path / "X.npy")):
+        with pytest.raises(TypeError, match=r"taken from memory here; got '.*X\.npy'.\nPredict files by hyplearn.pred"):
+            MODELS["two"].predict(source)
 
 
 def test_labels_of_several_types_cannot_be_written(tmp_path):

@@ -51,11 +51,19 @@ def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source(monkeypatc
     X[33, 1] = np.nan
     assert "cells: row 33 holds nan." in refused(X)
     X[33] = [0.8, 0.8]
-    assert "row 3 with norm 1.13137" in refused(X)
-    assert "rows 30 to 39" in refused(X)
+    assert "rows 30 to 39: 1 of 10 points lies outside" in refused(X)
+    assert "row 33 with norm 1.13137" in refused(X)
+
+
+@pytest.mark.parametrize("labels", [["a", None], [None, None, None, "a"]])
+@pytest.mark.parametrize("size", [1, 10])
+def test_labels_of_several_types_are_refused(monkeypatch, labels, size):
+    monkeypatch.setattr(points, "BLOCK_NUMBERS", 2 * size)
+    y = np.array(labels, dtype=object)
+    assert "Labels must be of one type; got NoneType, str." in refused(np.full((len(y), 2), 0.1), y)
 
 
 def test_weights_must_be_finite_and_not_negative():
     X = np.full((5, 2), 0.1)
     for bad in (-1.0, np.nan, np.inf):
-        assert "weights" in refused(X, weights=np.array([1, 1, bad, 1, 1]))
+        assert f"row 2 has {bad}." in refused(X, weights=np.array([1, 1, bad, 1, 1]))

@@ -1,5 +1,6 @@
 """Passes that are written down: the same bits after any interruption, and nothing taken for what it is not."""
 
+import errno
 import os
 import pickle
 import signal
@@ -11,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from hyplearn import PoincareLogisticRegression, PoincareSecondOrderPerceptron, PoincareSVC
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import streaming
 from hyplearn.rows import points
@@ -83,6 +84,17 @@ def test_a_fit_that_was_ended_many_times_gives_the_same_bits(folder, estimator):
     assert not (folder / "fit.checkpoint").exists()
 
 
+def test_a_perceptron_without_mistakes_goes_on_in_its_last_passes(folder):
+    X, y, p, _ = make_ball_classification(3000, 2, margin=0.2, random_state=0)
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", y)
+    perceptron = PoincarePerceptron(reference=p, shuffle=False)
+    whole = pickle.loads(pickle.dumps(perceptron)).fit(source(folder))
+    fitted, _ = interrupted(folder, perceptron, seed=1)
+    assert np.array_equal(fitted.coef_, whole.coef_)
+    assert fitted.margin_ == whole.margin_ > 0
+
+
 def half_done(folder, **options):
     """A checkpoint of a fit that was ended after 30 blocks."""
     data = source(folder).checkpointed(folder / "fit.checkpoint", every=0)
@@ -131,6 +143,33 @@ def test_a_checkpoint_with_other_labels_in_memory_is_refused(folder):
     ArrayPoints(X.copy(), y.copy()).checkpointed(path)
     with pytest.raises(ValueError, match="belongs to other data"):
         ArrayPoints(X, np.where(np.arange(len(y)) == 7, -y, y)).checkpointed(path)
+
+
+def test_a_checkpoint_that_could_not_be_written_is_refused_before_the_fit(folder, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere for a checkpoint"):
+        source(folder).checkpointed(folder / "nowhere" / "fit.checkpoint")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match=r"The folder .* cannot be written to"):
+        source(folder).checkpointed(folder / "fit.checkpoint")
+
+
+def test_a_checkpoint_lies_where_the_shell_would_put_it(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    assert source(folder).checkpointed("~/fit.checkpoint").path == folder / "fit.checkpoint"
+
+
+def test_a_full_disk_is_named_and_leaves_the_checkpoint_that_was_there(folder, monkeypatch):
+    path = half_done(folder)
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*fit\.checkpoint'"):
+        PoincareSVC(calibration=None).fit(source(folder).checkpointed(path, every=0))
+    assert path.read_bytes() == before
+    assert not path.with_name("fit.checkpoint.writing").exists()
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other"])

@@ -102,6 +102,37 @@ def test_a_chunk_of_zarr_that_is_missing_is_no_zeros(tmp_path):
         open_points(tmp_path / "points.zarr")
 
 
+def in_shards(folder, missing="", **arrays):
+    """Arrays in chunks of 6 rows, four to a shard; of one of them two chunks are missing."""
+    import zarr
+
+    group = zarr.open_group(str(Path(folder, "points.zarr")), mode="w")
+    for name, array in arrays.items():
+        rest, dtype = array.shape[1:], str if array.dtype.kind == "U" else array.dtype
+        stored = group.create_array(name, shape=array.shape, dtype=dtype, chunks=(6, *rest), shards=(24, *rest))
+        for start in range(0, len(array), 6):
+            if name != missing or start not in (6, 12):
+                stored[start : start + 6] = array[start : start + 6]
+    return open_points(Path(folder, "points.zarr"))
+
+
+@pytest.mark.parametrize("missing", ["X", "y"])
+@pytest.mark.parametrize("labels", [np.int64, np.uint8, bool, str])
+def test_chunks_that_are_missing_within_a_shard_are_no_zeros(tmp_path, missing, labels):
+    X, y = separated(40)
+    points, model = in_shards(tmp_path, missing, X=X, y=(y == "nerve").astype(labels)), PoincareSVC()
+    with pytest.raises(ValueError, match=rf"points.zarr, /{missing}: chunks of the rows \d+ to \d+ are missing"):
+        model.fit(points)
+    assert not hasattr(model, "coef_")
+
+
+def test_shards_that_rows_do_not_fill_are_read(tmp_path):
+    X, y = separated(40)
+    block = in_shards(tmp_path, X=X, y=y).gathered()
+    np.testing.assert_array_equal(block.X, X)
+    np.testing.assert_array_equal(block.y, y)
+
+
 def test_rows_of_hdf5_that_were_never_written_are_no_zeros(tmp_path):
     import h5py
 
@@ -116,6 +147,17 @@ def test_rows_of_hdf5_that_were_never_written_are_no_zeros(tmp_path):
     }.items():
         with pytest.raises(ValueError, match=f"points.h5, /{name}.*{message}"):
             open_points(tmp_path / "points.h5", points=name)
+
+
+def test_a_dataset_whose_file_was_closed_is_named(tmp_path):
+    import h5py
+
+    X, y = separated(40)
+    hdf5(tmp_path, X, y)
+    with h5py.File(tmp_path / "points.h5") as file:
+        dataset = file["X"]
+    with pytest.raises(ValueError, match="The file of an HDF5 dataset was closed"):
+        PoincareSVC().fit(dataset, y)
 
 
 def test_an_earlier_model_survives_a_fit_that_fails(tmp_path):
@@ -140,6 +182,16 @@ def test_a_stream_that_fails_leaves_the_estimator_as_it_was():
     np.testing.assert_array_equal(model._perceptrons[0].counts, before[1])
 
 
+def test_an_error_in_a_stream_names_the_source_and_the_rows():
+    X, y = separated(40)
+    X[33] = np.nan
+    blocks = [(X[:20], y[:20]), (X[20:], y[20:])]
+    with pytest.raises(ValueError, match="of blocks, from row 20 on, counted as row 0: Input X contains NaN"):
+        PoincarePerceptron().partial_fit(blocks, classes=np.unique(y))
+    with pytest.raises(ValueError, match=r"^The first call of partial_fit needs all classes"):
+        PoincarePerceptron().partial_fit(blocks)
+
+
 def test_the_proof_that_no_margin_exists_stays(tmp_path):
     X = np.array([[0.1, 0.0], [-0.1, 0.0], [0.3, 0.0]])
     model = PoincareSVC(np.zeros(2), C=np.inf)
@@ -156,9 +208,9 @@ from hyplearn import PoincareSVC
 from hyplearn.estimators import streaming
 from hyplearn.rows import files, points
 streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 2**12
-n, path = 2**14, sys.argv[1]
+n, path, order = 2**14, sys.argv[1], sys.argv[2]
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (n, 2)).astype(np.float32)
-np.save(path, X)
+np.save(path, np.asarray(X, order=order))
 read, calls = files.ArrayFile.read, []
 def reading(self, start, stop):
     calls.append(start)
@@ -173,9 +225,10 @@ except OSError as error:
 """
 
 
-def test_a_map_whose_file_shrinks_does_not_take_the_process_with_it(tmp_path):
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_map_whose_file_shrinks_does_not_take_the_process_with_it(tmp_path, order):
     path = tmp_path / "points.npy"
-    run = subprocess.run([sys.executable, "-c", MAPPED, str(path)], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", MAPPED, str(path), order], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert f"{path} was changed while it was read" in run.stdout
 

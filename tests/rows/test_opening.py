@@ -16,6 +16,7 @@ from hyplearn import (
     reference,
 )
 from hyplearn.estimators import streaming
+from hyplearn.rows import files
 from hyplearn.rows import points as rows_of_points
 from stored import FORMATS, npy, parquet, separated
 
@@ -155,6 +156,76 @@ def test_weights_are_read_beside_the_points(tmp_path):
     np.testing.assert_array_equal(PoincareSVC().fit(points).coef_, expected)
 
 
+VIEWS = {
+    "all": lambda table: table,
+    "later rows": lambda table: table[7:],
+    "every third row": lambda table: table[1::3],
+    "backwards": lambda table: table[::-1],
+    "some columns": lambda table: table[:, 1:3],
+    "every other column, backwards": lambda table: table[3:, ::-2],
+}
+
+
+@pytest.mark.parametrize("view", sorted(VIEWS))
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("numbers", [2**23, 50])
+def test_maps_are_read_by_their_files_in_any_order(tmp_path, monkeypatch, view, order, numbers):
+    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 14)
+    monkeypatch.setattr(files, "RANGE", numbers)
+    table = np.random.default_rng(0).uniform(-0.4, 0.4, (40, 5)).astype(np.float32)
+    np.save(tmp_path / "table.npy", np.asarray(table, order=order))
+    part = VIEWS[view](np.load(tmp_path / "table.npy", mmap_mode="r"))
+    source = open_points(part, label=part[:, 0])
+    assert source.paths == (tmp_path / "table.npy",) * 2
+    block = source.gathered()
+    np.testing.assert_array_equal(block.X, VIEWS[view](table))
+    np.testing.assert_array_equal(block.y, VIEWS[view](table)[:, 0])
+
+
+def test_parts_of_one_file_are_different_sources(tmp_path):
+    np.save(tmp_path / "table.npy", np.zeros((40, 4)))
+    table = np.load(tmp_path / "table.npy", mmap_mode="r")
+    parts = (table[:20, :2], table[20:, :2], table[::2, :2], table[:20, 2:])
+    assert len({open_points(part).identity for part in parts}) == 4
+    assert open_points(table[:20, :2]).identity == open_points(table[:20, :2]).identity
+
+
+def test_fields_of_a_mapped_table_are_labels(tmp_path):
+    X, y = separated(40)
+    table = np.zeros(40, dtype=[("kind", "i4"), ("point", "f8", 2)])
+    table["kind"], table["point"] = y == "nerve", X
+    np.save(tmp_path / "table.npy", table)
+    mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
+    block = open_points(mapped["point"], label=mapped["kind"]).gathered()
+    np.testing.assert_array_equal(block.X, X)
+    np.testing.assert_array_equal(block.y, y == "nerve")
+
+
+def test_arrays_in_columns_are_read_from_files(tmp_path, in_blocks):
+    X, y = separated(40)
+    np.save(tmp_path / "columns.npy", np.asfortranarray(X))
+    np.savez(tmp_path / "columns.npz", X=np.asfortranarray(X), y=y)
+    for source in (open_points(tmp_path / "columns.npy", label=y), open_points(tmp_path / "columns.npz")):
+        np.testing.assert_array_equal(source.gathered().X, X)
+
+
+@pytest.mark.parametrize("form", ["map", "npy", "hdf5", "blocks"])
+@pytest.mark.parametrize("dtype", [">f8", ">f4", "f2", "i8", "u1"])
+def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, in_blocks, form, dtype):
+    X, y = separated(40)
+    X = np.abs(X * (10 if np.dtype(dtype).kind in "iu" else 1)).astype(dtype)
+    np.save(tmp_path / "X.npy", X)
+    source = {
+        "map": lambda: open_points(np.load(tmp_path / "X.npy", mmap_mode="r"), label=y),
+        "npy": lambda: open_points(tmp_path / "X.npy", label=y),
+        "hdf5": lambda: FORMATS["hdf5"](tmp_path, X, y),
+        "blocks": lambda: FORMATS["blocks"](tmp_path, X, y),
+    }[form]()
+    read = source.gathered().X
+    assert read.dtype == np.float64
+    np.testing.assert_array_equal(read, X.astype(np.float64))
+
+
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
@@ -164,9 +235,9 @@ def test_weights_are_read_beside_the_points(tmp_path):
         ("X.npy", {"points": "u"}, "X.npy knows no points; got points='u'"),
         ("X.npy", {"label": "kind"}, "labels and weights are arrays or .npy files; got 'kind'"),
         ("X.npy", {"label": np.zeros(3)}, "40 points need as many labels"),
-        ("columns.npy", {}, "holds columns one after the other"),
         ("number.npy", {}, "holds one number"),
-        ("whole.npy", {}, "must hold rows of float32 or float64; got shape"),
+        ("words.npy", {}, "must hold rows of real numbers; got shape"),
+        ("narrow.npy", {}, r"must hold rows of real numbers; got shape \(3, 0\)"),
         (np.zeros((3, 2)), {"basis": "X_pca"}, "knows no basis"),
         ([(np.zeros((3, 2)), [0, 1, 1])], {"label": "kind"}, "knows no label"),
         (7, {}, "Points must be a path, an array on disk or an iterable of blocks"),
@@ -176,9 +247,9 @@ def test_what_cannot_be_opened_is_an_error_that_says_so(tmp_path, monkeypatch, s
     monkeypatch.chdir(tmp_path)
     X, y = separated(40)
     npy(tmp_path, X, y)
-    np.save("columns.npy", np.asfortranarray(X))
     np.save("number.npy", np.array(1.0))
-    np.save("whole.npy", np.zeros((3, 2), dtype=int))
+    np.save("words.npy", np.full((3, 2), "0.1"))
+    np.save("narrow.npy", np.zeros((3, 0)))
     (tmp_path / "points.csv").write_text("a,b")
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         open_points(source, **options)

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -73,12 +74,36 @@ def test_files_of_different_columns_are_refused(tmp_path, other):
         open_points(written(tmp_path, FRAME, other), label="kind")
 
 
+def test_hidden_files_of_a_folder_are_not_read(tmp_path):
+    folder = written(tmp_path, FRAME)
+    FRAME.to_parquet(folder / ".0.parquet")
+    (folder / "._0.parquet").write_bytes(b"left by another system")
+    np.testing.assert_array_equal(open_points(folder).gathered().X, X)
+
+
+def test_a_folder_of_folders_tells_how_their_files_are_found(tmp_path):
+    FRAME.to_parquet(tmp_path, partition_cols=["kind"])
+    with pytest.raises(FileNotFoundError, match=r"no Parquet file right in the folder .*\n.*\*\*/\*\.parquet"):
+        open_points(tmp_path)
+
+
+def test_decimals_are_numbers(tmp_path):
+    frame = FRAME.assign(v=[Decimal(f"{value:.6f}") for value in X[:, 1]], share=[Decimal("0.5")] * 6)
+    points = open_points(written(tmp_path, frame), weight="share")
+    assert points.feature_names == ["u", "v"]
+    block = points.gathered()
+    np.testing.assert_array_equal(block.X, np.column_stack([X[:, 0], np.round(X[:, 1], 6)]))
+    np.testing.assert_array_equal(block.weights, np.full(6, 0.5))
+
+
 @pytest.mark.parametrize(
     ("frame", "options", "message"),
     [
         (FRAME, {"label": "cell"}, "has no column 'cell'; its columns are 'u', 'v', 'kind'"),
         (FRAME, {"weight": "kind"}, "has no weights 'kind'"),
         (FRAME, {"points": ["u", "kind"]}, "holds no numbers in 'kind'"),
+        (FRAME.assign(e=list(X)), {"points": "e"}, "column 'e', holds list<"),
+        (FRAME.assign(e=list(X))[["e", "kind"]], {}, "column 'e', holds list<"),
         (FRAME.assign(batch="x"), {}, "must leave no doubt about its label; candidates: 'kind', 'batch'"),
         (FRAME.assign(kind=pd.Timestamp("2020")), {}, "must hold labels, numbers or text; got timestamp"),
         (FRAME[:0], {}, "holds no rows"),

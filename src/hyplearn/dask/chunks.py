@@ -18,14 +18,16 @@ Chunk = tuple[Array, Array | None, Array | None]
 
 def client_of(client: Client | None) -> Client:
     """The client that was passed, or the one that was started last."""
-    if client is not None:
-        return client
     try:
-        return default_client()
+        found = default_client() if client is None else client
     except ValueError:
         raise ValueError(
             "There is no Dask cluster to work on.\nStart one by distributed.Client(), or pass client."
         ) from None
+    if found.status != "running" or found.asynchronous:
+        state = "asynchronous" if found.status == "running" else found.status
+        raise ValueError(f"The Dask client is {state}.\nPass one that runs and waits, such as distributed.Client().")
+    return found
 
 
 def is_collection(X: Any) -> bool:

@@ -15,6 +15,12 @@ from hyplearn.estimators.ball_classifier import BallClassifier
 UNUSED = ("support_", "support_vectors_", "dual_coef_")
 
 
+def check_labelled(estimator: Any, y: Any) -> None:
+    """Refuse points without labels."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} learns from labelled points; got no y.\nPass their labels.")
+
+
 class DaskClassifier(BallClassifier):
     """A classifier that learns as its local twin does, and lets the twin speak of every chunk.
 
@@ -38,8 +44,7 @@ class DaskClassifier(BallClassifier):
         client : distributed.Client, optional
             The cluster; by default the one that was started last.
         """
-        if y is None:
-            raise ValueError(f"{type(self).__name__} learns from labelled points; got no y.\nPass their labels.")
+        check_labelled(self, y)
         twin: Any = self._twin()
         twin.fit(DaskPoints(X, y, sample_weight, client=client))
         self.__dict__.update(vars(twin))

@@ -4,9 +4,10 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
-from hyplearn.dask.classifiers import DaskClassifier
+from hyplearn.dask.classifiers import DaskClassifier, check_labelled
 from hyplearn.dask.points import DaskPoints
 from hyplearn.estimators import PoincarePerceptron, PoincareSecondOrderPerceptron
+from hyplearn.estimators.streaming import stream_names
 from hyplearn.rows.points import Block
 
 
@@ -36,10 +37,15 @@ class _DaskPerceptron(DaskClassifier):
         classes : array-like, needed in the first call
             All classes that the stream can bring.
         """
+        check_labelled(self, y)
         twin = self._twin()
         twin.__dict__.update(vars(self))
         points = DaskPoints(X, y, sample_weight, client=client)
+        names = stream_names(self, points)
+        twin.__dict__.pop("feature_names_in_", None)  # chunks have none, and these were compared
         self.__dict__.update(vars(points.visited(_Stream(classes), twin)))
+        if names is not None:
+            self.feature_names_in_ = names
         return self
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.one_vs_rest import OneVsRest
-from hyplearn.estimators.streaming import check_feature_names
+from hyplearn.estimators.streaming import stream_names
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
-from hyplearn.rows.points import Block, PointSource
+from hyplearn.rows.points import Block, PointSource, rows_named
 from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
 
 
@@ -50,15 +50,14 @@ class TangentClassifier(OneVsRest):
 
     def _stream(self, points: PointSource, classes: Any) -> Self:
         """Learn from each block of a source in order; an error leaves the estimator as it was."""
-        learner, names = copy.deepcopy(self), self.__dict__.get("feature_names_in_")
-        check_feature_names(self, points)
-        if names is None and not hasattr(self, "classes_") and points.feature_names is not None:
-            names = np.array(points.feature_names, dtype=object)
+        learner, names = copy.deepcopy(self), stream_names(self, points)
+        self._check_stream(classes, first=not hasattr(self, "classes_"))
         learner.__dict__.pop("feature_names_in_", None)  # blocks have none, and these were compared
         for block in points.map(_itself):
             if block.y is None:
                 raise ValueError(f"{points.name} has no labels.\nName them by open_points(..., label=).")
-            learner.partial_fit(block.X, block.y, classes=classes, sample_weight=block.weights)
+            with rows_named(block, points.name):
+                learner.partial_fit(block.X, block.y, classes=classes, sample_weight=block.weights)
         self.__dict__.update(learner.__dict__)
         if names is not None:
             self.feature_names_in_ = names

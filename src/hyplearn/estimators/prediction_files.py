@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.logistic import SCORED_ROWS
 from hyplearn.estimators.progress import TOLD_EVERY
 from hyplearn.estimators.streaming import check_feature_names
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.opening import opened
-from hyplearn.rows.points import Block, PointSource, read_ahead
+from hyplearn.rows.points import Block, PointSource, read_ahead, rows_named
 from hyplearn.rows.regrouping import regrouped
 from hyplearn.writing import replacing
 
@@ -70,7 +71,10 @@ def predict_to_file(
         )
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
+    if hasattr(estimator, "fit"):
+        check_is_fitted(estimator)
     points = _points(estimator, source)
+    _check_no_source(path, points)
     results = _results(getattr(estimator, method), points, method, verbose)
     first = _plain(next(results), estimator)
     make, names = writers[path.suffix.lower()], _column_names(estimator, method, first)
@@ -85,6 +89,11 @@ def _points(estimator: Any, source: Any) -> PointSource:
     points = opened(source, None, None, None, None, columns=None if names is None else list(names), labelled=False)
     check_feature_names(estimator, points)
     return points
+
+
+def _check_no_source(path: Path, points: PointSource) -> None:
+    if path.exists() and any(path.samefile(one) for one in points.paths):
+        raise ValueError(f"{path} holds what is to be predicted, and is not replaced.\nWrite to another file.")
 
 
 def _results(predict: Callable[[Array], Array], points: PointSource, method: str, verbose: bool) -> Iterator[Array]:
@@ -109,10 +118,8 @@ def _predicted(predict: Callable[[Array], Array], block: Block, points: PointSou
     with warnings.catch_warnings():
         if points.feature_names is not None:  # compared before
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-        try:
+        with rows_named(block, points.name):
             return predict(block.X)
-        except ValueError as problem:
-            raise ValueError(f"{points.name}, from row {block.start} on: {problem}") from problem
 
 
 def _plain(result: Array, estimator: Any) -> Array:
@@ -144,7 +151,7 @@ class _NpyWriter:
         np.lib.format.write_array_header_1_0(self.stream, header)
 
     def write(self, result: Array) -> None:
-        self.stream.write(np.ascontiguousarray(result).data)
+        self.stream.write(np.ascontiguousarray(result).view(np.uint8).data)
         self.rows += len(result)
 
     def close(self) -> None:

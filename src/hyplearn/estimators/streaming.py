@@ -83,6 +83,14 @@ def check_feature_names(estimator: Any, points: PointSource) -> None:
         )
 
 
+def stream_names(estimator: Any, points: PointSource) -> Array | None:
+    """How a stream calls its coordinates: as its first source did, and as each later one must."""
+    check_feature_names(estimator, points)
+    if hasattr(estimator, "classes_") or points.feature_names is None:
+        return vars(estimator).get("feature_names_in_")
+    return np.array(points.feature_names, dtype=object)
+
+
 class InfeasibleError(ValueError):
     """There is no solution; the fitted attributes prove it."""
 

@@ -13,7 +13,7 @@ from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import absolute_curvature as absolute_curvature
 from hyplearn.geometry.border import describe_outside, pull_inside
 from hyplearn.geometry.kernels import gaps, offsets
-from hyplearn.rows.opening import refuse_dask
+from hyplearn.rows.opening import refuse_dask, refuse_unread
 
 
 class BallRows(NamedTuple):
@@ -38,6 +38,7 @@ def ball_rows(
     points in float32, unless ``keep_dtype`` asks for that of the rows' own type.
     """
     refuse_dask(X, check_params.get("y"))
+    refuse_unread(X)
     if estimator.outside not in ("raise", "project"):
         raise ValueError(f'outside must be "raise" or "project"; got {estimator.outside!r}.')
     c = absolute_curvature(estimator.curvature)

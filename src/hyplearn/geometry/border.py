@@ -151,15 +151,15 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
         )
 
 
-def describe_outside(x: Array, gap: Array, c: float) -> str:
-    """One sentence: how many points lie outside, and which is the farthest."""
+def describe_outside(x: Array, gap: Array, c: float, *, start: int = 0) -> str:
+    """One sentence: how many points lie outside, and which is the farthest; the first has the number ``start``."""
     rows, row_gaps = x.reshape(-1, x.shape[-1]), np.ravel(gap)
     farthest = int(np.argmin(row_gaps))
     count, radius = np.count_nonzero(~(row_gaps > 0)), 1 / np.sqrt(c)
     norm = norms(rows[farthest : farthest + 1])[0]
     # Six digits, unless they would show a point beyond the rim as one on it.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"
-    where = "the point has" if len(rows) == 1 else f"the farthest is row {farthest} with"
+    where = "the point has" if len(rows) == 1 else f"the farthest is row {start + farthest} with"
     lie = "lies" if count == 1 else "lie"
     size = "" if c == 1 else f" (radius {radius:.6g})"
     return f"{count} of {len(rows)} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."

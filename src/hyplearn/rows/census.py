@@ -55,7 +55,16 @@ def _coded(y: Array) -> tuple[Array, Array]:
         offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
         present = np.bincount(offsets, minlength=high - low + 1) > 0
         return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
-    classes, codes = np.unique(y, return_inverse=True)
+    return _distinct(y)
+
+
+def _distinct(y: Array) -> tuple[Array, Array]:
+    """The labels in order, and the number of each row's."""
+    try:
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise ValueError(f"Labels must be of one type; got {kinds}.\nFill in those that are missing.") from None
     return classes, np.ravel(codes)
 
 
@@ -72,14 +81,15 @@ def _check(block: Block, name: str, n_features: int, c: float) -> None:
             "Leave out such rows before the fit."
         )
     raise ValueError(
-        f"{name}, rows {block.start} to {block.start + len(X) - 1}, counted from the first of these: "
-        f"{describe_outside(X, rooms, c)}\nRescale the embedding, or set curvature to that of your embedding."
+        f"{name}, rows {block.start} to {block.start + len(X) - 1}: "
+        f"{describe_outside(X, rooms, c, start=block.start)}\n"
+        "Rescale the embedding, or set curvature to that of your embedding."
     )
 
 
 @in_any_order
 def _merged(parts: Sequence[Census]) -> Census:
-    classes, places = np.unique(np.concatenate([part.classes for part in parts]), return_inverse=True)
+    classes, places = _distinct(np.concatenate([part.classes for part in parts]))
     _, counts, totals, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
     lowest, highest = np.full(len(classes), np.inf), np.zeros(len(classes))
     np.minimum.at(lowest, places, lows)

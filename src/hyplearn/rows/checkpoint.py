@@ -19,13 +19,14 @@ import numpy as np
 
 from hyplearn.rows.points import Block, PointSource, Visitor
 from hyplearn.rows.source import Folding, Merge
-from hyplearn.writing import sealed, sync_folder, unsealed
+from hyplearn.writing import sealed, taking_the_place, unsealed
 
 T = TypeVar("T")
 
 MAGIC = b"hyplearn checkpoint 1\n"
 # What a checkpoint may be made of, beside numbers, text and tuples.
 TYPES = {
+    ("hyplearn.estimators.perceptron_passes", "Extremes"),
     ("hyplearn.estimators.perceptron_passes", "Pass"),
     ("hyplearn.rows.checkpoint", "State"),
     ("hyplearn.rows.census", "Census"),
@@ -73,10 +74,19 @@ class CheckpointedPoints(PointSource):
     """
 
     def __init__(self, points: PointSource, path: str | os.PathLike[str], every: float) -> None:
-        self.points, self.path, self.every = points, Path(path), every
-        self.name, self.feature_names = points.name, points.feature_names
+        self.points, self.path, self.every = points, Path(path).expanduser(), every
+        self.name, self.paths, self.feature_names = points.name, points.paths, points.feature_names
         self.n_rows, self.n_features = points.n_rows, points.n_features
+        self._check_folder()
         self._begin()
+
+    def _check_folder(self) -> None:
+        """Refuse now what would fail at the first checkpoint, when the fit has long been under way."""
+        folder = self.path.absolute().parent
+        if not folder.is_dir():
+            raise FileNotFoundError(f"There is no folder {folder} for a checkpoint.\nMake it first.")
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"The folder {folder} cannot be written to.\nKeep the checkpoint in another one.")
 
     def _begin(self) -> None:
         self.state = read_state(self.path) if self.path.exists() else State(self.identity)
@@ -160,12 +170,10 @@ def write_state(state: State, path: Path) -> None:
     content = pickle.dumps(state, protocol=5)
     # Always the same name, so that whoever is killed again and again leaves one such file behind, not many.
     temporary = path.with_name(path.name + ".writing")
-    with temporary.open("wb") as stream:
+    with taking_the_place(temporary, path), temporary.open("wb") as stream:
         stream.write(sealed(MAGIC, content))
         stream.flush()
         os.fsync(stream.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
 
 
 def read_state(path: Path) -> State:

@@ -22,6 +22,8 @@ class Hdf5Array(StoredArray):
     def __init__(self, dataset: Any) -> None:
         import h5py
 
+        if not dataset:
+            raise ValueError("The file of an HDF5 dataset was closed.\nOpen it again, and keep it open for the fit.")
         path = Path(dataset.file.filename)
         self.name = f"{path}, {dataset.name}"
         # Some files are in memory alone.

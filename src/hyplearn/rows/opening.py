@@ -104,6 +104,16 @@ def refuse_dask(*collections: Any) -> None:
             )
 
 
+def refuse_unread(X: Any) -> None:
+    """Point those who pass files where an array is asked for to what reads them."""
+    if isinstance(X, (str, os.PathLike, PointSource)):
+        name = X.name if isinstance(X, PointSource) else os.fspath(X)
+        raise TypeError(
+            f"Points are taken from memory here; got {name!r:.80}.\n"
+            "Predict files by hyplearn.predict_to_file, or read those that fit by hyplearn.datasets.load_points."
+        )
+
+
 def opened(
     source: Any,
     points: Names,
@@ -163,13 +173,18 @@ def _opened_store(path: Path, is_zarr: bool, points: Names, label: Any, weight: 
 
 
 def _parquet_paths(path: Path) -> list[Path]:
-    """The file, those of a folder, or those of a pattern, in order."""
+    """The file, those of a folder, or those of a pattern, in order; hidden files, which others leave, are neither's."""
     if path.is_dir():
-        found = sorted(path.glob("*.parquet"))
+        found = sorted(file for file in path.glob("*.parquet") if not file.name.startswith("."))
     elif path.exists():
         found = [path]
     else:
         found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+    if not found and path.is_dir():
+        raise FileNotFoundError(
+            f"There is no Parquet file right in the folder {path}.\n"
+            f"Check the path; files in folders below it are found by {str(path / '**' / '*.parquet')!r}."
+        )
     if not found:
         raise FileNotFoundError(
             f"There is no Parquet file {path}.\nCheck the path; it was looked for from {Path.cwd()}."
@@ -190,13 +205,12 @@ def _is_on_disk(array: Any) -> bool:
 
 def _is_mapped(array: Any) -> bool:
     """Whether an array is the contents of a file: no copy, which may call itself a map too, and no private version."""
-    if not isinstance(array, np.memmap) or array.filename is None or array.mode == "c":
-        return False
-    return array.flags.c_contiguous
+    return isinstance(array, np.memmap) and array.filename is not None and array.mode != "c" and array.ndim > 0
 
 
 def _library(array: Any) -> str:
-    return type(array).__module__.split(".")[0] if hasattr(array, "dtype") else ""
+    # Of the type: a dataset whose file was closed has none to tell.
+    return type(array).__module__.split(".")[0] if hasattr(type(array), "dtype") else ""
 
 
 def _array(array: Any) -> Any:

@@ -58,7 +58,7 @@ class ParquetPoints(PointSource):
         *,
         labelled: bool = True,
     ) -> None:
-        self.files = [WatchedFile(path) for path in paths]
+        self.files, self.paths = [WatchedFile(path) for path in paths], tuple(paths)
         self.name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more files"
         opened = [_opened(path) for path in paths]
         found = [
@@ -125,8 +125,8 @@ class ParquetPoints(PointSource):
             _check_present(path, name, column, start)
         X = np.empty((len(batch), self.n_features), dtype=self.dtype)
         for j, name in enumerate(coordinates):
-            X[:, j] = columns[name].to_numpy(zero_copy_only=False)
-        weights = None if weight is None else columns[weight].to_numpy(zero_copy_only=False).astype(np.float64)
+            X[:, j] = _numbers(columns[name])
+        weights = None if weight is None else _numbers(columns[weight]).astype(np.float64)
         return Block(X, None if label is None else _labels(path, label, columns[label]), weights, ahead + start)
 
 
@@ -143,6 +143,7 @@ def chosen_columns(
         raise ValueError(
             f"{path} has no weights {weight!r}; its columns are {listed(names)}.\nName a column of numbers."
         )
+    _refuse_nested(path, types, points)
     coordinates, label = choose_columns(path, names, texts, points, label, labelled=labelled)
     kinds = [types[name] for name in [*coordinates, label, weight] if name is not None]
     plain = tuple(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds)
@@ -156,9 +157,31 @@ def _types(path: Path, schema: Any) -> dict[str, Any]:
 
 
 def _texts(types: dict[str, Any]) -> set[str]:
+    import pyarrow.types as of
+
+    numbers = of.is_floating, of.is_integer, of.is_decimal
+    return {name for name, kind in types.items() if not any(is_number(kind) for is_number in numbers)}
+
+
+def _refuse_nested(path: Path, types: dict[str, Any], points: Names) -> None:
+    """An error for points that lie as lists in one column: named, or where there is no column of numbers at all."""
     import pyarrow as pa
 
-    return {name for name, kind in types.items() if not (pa.types.is_floating(kind) or pa.types.is_integer(kind))}
+    nested = [name for name, kind in types.items() if pa.types.is_nested(kind)]
+    wanted = [points] if isinstance(points, str) else list(points or [])
+    for name in nested:
+        if name in wanted or (not wanted and len(_texts(types)) == len(types)):
+            raise ValueError(
+                f"{path}, column {name!r}, holds {types[name]}; each coordinate must be a column of numbers.\n"
+                "Write such columns, or the points as an array: .npy, HDF5, zarr."
+            )
+
+
+def _numbers(column: Any) -> Array:
+    import pyarrow as pa
+
+    plain = column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
+    return plain.to_numpy(zero_copy_only=False)
 
 
 def parquet_head(path: Path) -> Head:

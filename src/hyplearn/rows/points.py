@@ -2,10 +2,13 @@
 
 import os
 import threading
+import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -60,6 +63,8 @@ class PointSource(ABC):
     ----------
     name : str
         What messages call the source.
+    paths : tuple of Path
+        Files of rows that it reads, where it knows them.
     n_features : int
         Number of coordinates.
     n_rows : int or None
@@ -75,6 +80,7 @@ class PointSource(ABC):
     """
 
     name: str
+    paths: tuple[Path, ...] = ()
     n_features: int
     n_rows: int | None = None
     feature_names: list[str] | None = None
@@ -159,6 +165,17 @@ class PointSource(ABC):
         )
 
 
+def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What numbers of a type are read as: single and double precision as they are, all others in double precision."""
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+
+def checksum(array: Array, so_far: int = 0) -> int:
+    """What changes with the contents of an array; of several in turn, with what was found so far."""
+    plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
+    return zlib.crc32(plain.view(np.uint8).data, so_far)
+
+
 def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
     """Refuse a block of another width, and labels or weights that are not one for each of its rows."""
     X, y, weights = block.X, block.y, block.weights
@@ -169,9 +186,25 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
         )
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
-        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.")
-    if weights is not None and (weights.shape != (len(X),) or not np.all((weights >= 0) & (weights < np.inf))):
-        raise ValueError(f"{name}: the weights of the rows from {block.start} on must be finite and not negative.")
+        raise ValueError(
+            f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.\nPass or name their labels."
+        )
+    if weights is not None and weights.shape != (len(X),):
+        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on have weights of shape {weights.shape}.")
+    if weights is not None and len(bad := np.flatnonzero(~((weights >= 0) & (weights < np.inf)))):
+        raise ValueError(
+            f"{name}: weights must be finite and not negative; row {block.start + bad[0]} has {weights[bad[0]]}.\n"
+            "Give it weight 0 to leave it out."
+        )
+
+
+@contextmanager
+def rows_named(block: Block, name: str) -> Iterator[None]:
+    """Say which rows they are where something is wrong with a block that was passed on as an array."""
+    try:
+        yield
+    except ValueError as problem:
+        raise ValueError(f"{name}, from row {block.start} on, counted as row 0: {problem}") from problem
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:

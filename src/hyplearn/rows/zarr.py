@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.columns import damage_named
 from hyplearn.rows.files import StoredArray, WatchedFile
+from hyplearn.rows.points import checksum
 
 
 class WatchedFolder:
@@ -45,7 +47,8 @@ class ZarrArray(StoredArray):
     """An array of a zarr store.
 
     A chunk that is missing is read as zeros, and one that holds zeros alone is not stored by default; which of the two
-    it is cannot be told, so neither is taken.
+    it is cannot be told, so neither is taken. Chunks within shards are not listed: rows of these are read twice at
+    first, with two values in place of what is missing.
 
     Parameters
     ----------
@@ -61,12 +64,22 @@ class ZarrArray(StoredArray):
         self.watched: WatchedFolder | WatchedFile | None = None
         if place is not None:
             self.watched = WatchedFolder(place / array.path) if place.is_dir() else WatchedFile(place)
+        self.twin, self.compared = None if array.shards is None else _filled_otherwise(array), 0
         self._check_chunks()
 
     def read(self, start: int, stop: int) -> Array:
         """Some rows."""
+        rows = self._read(self.array, start, stop)
+        if self.twin is not None and stop > self.compared:
+            if checksum(rows) != checksum(self._read(self.twin, start, stop)):
+                self._refuse(f"chunks of the rows {start} to {stop - 1}")
+            if start <= self.compared:
+                self.compared = stop
+        return rows
+
+    def _read(self, array: Any, start: int, stop: int) -> Array:
         with self.reading():
-            rows = np.ascontiguousarray(self.array[start:stop])
+            rows = np.ascontiguousarray(array[start:stop])
         return np.array(rows.tolist(), dtype=str) if rows.dtype.kind in "OT" else rows
 
     def check(self) -> None:
@@ -82,12 +95,25 @@ class ZarrArray(StoredArray):
         return () if self.watched is None else (self.watched.state,)
 
     def _check_chunks(self) -> None:
-        missing = self.array.nchunks - self.array.nchunks_initialized
+        missing = 0 if self.twin is not None else self.array.nchunks - self.array.nchunks_initialized
         if missing:
-            raise ValueError(
-                f"{self.name}: {missing} of {self.array.nchunks} chunks are missing, and would be read as zeros.\n"
-                'Write the array again, with config={"write_empty_chunks": True} if it does hold such zeros.'
-            )
+            self._refuse(f"{missing} of {self.array.nchunks} chunks")
+
+    def _refuse(self, chunks: str) -> None:
+        raise ValueError(
+            f"{self.name}: {chunks} are missing, and would be read as zeros.\n"
+            'Write the array again, with config={"write_empty_chunks": True} if it does hold such zeros.'
+        )
+
+
+def _filled_otherwise(array: Any) -> Any:
+    """The same array with another value in place of what is missing."""
+    import zarr
+
+    is_number, fill = array.dtype.kind in "biuf", array.fill_value
+    other: Any = array.dtype.type(fill == 0) if is_number else "" if fill else "?"
+    metadata = replace(array.metadata, fill_value=other)
+    return zarr.Array(zarr.AsyncArray(metadata=metadata, store_path=array.store_path))
 
 
 def opened_zarr(path: Path) -> Any:
