@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 import hyplearn
 from hyplearn.cli import main, reproduce
 from hyplearn.cli.command import add, explained
-from hyplearn.cli.output import Outcome, plain
+from hyplearn.cli.output import Outcome, plain, table, unpadded
 from hyplearn.datasets import load_mammals, load_points
 
 COMMANDS = ["fit", "predict", "evaluate", "plot", "explore", "inspect", "demo", "reproduce"]
@@ -86,6 +87,16 @@ def test_plain_values_are_json_with_numbers_that_are_not_finite_as_text():
     values = {"a": np.array([1.0, np.inf]), "b": np.int64(3), "c": Path("x"), "d": (None, True), "e": float("nan")}
     told = json.loads(json.dumps(plain(values), allow_nan=False))
     assert told == {"a": [1.0, "inf"], "b": 3, "c": "x", "d": [None, True], "e": "nan"}
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120])
+def test_no_cell_of_a_table_is_cut_on_any_screen(width):
+    rows = [["odd-toed ungulates", "97.2 ± 0.3 %", *map(str, range(1000, 1020))], ["bats", "", *"·" * 20]]
+    shown = table("Confusion", ("class", "accuracy", *map(str, range(1, 21))), rows)
+    printed = unpadded(Console(width=width), shown)
+    assert "…" not in printed
+    assert {"Confusion", "class", "odd-toed", "ungulates", "bats", "1019"} <= set(printed.split())
+    assert "97.2 ± 0.3 %" in printed
 
 
 def test_data_sets_are_listed(run, as_json):
