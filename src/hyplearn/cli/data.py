@@ -1,5 +1,7 @@
 """Data of a command: any file that load_points knows, or an AnnData file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -56,6 +58,16 @@ class Data(NamedTuple):
             return []
         coordinates, aside = listed(self.columns.coordinates), listed(self.columns.aside)
         return [f"{self.path.name}: coordinates are {coordinates}; left aside: {aside}."]
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Name the columns that were taken for coordinates in whatever is found wrong with the points."""
+        try:
+            yield
+        except ValueError as error:
+            if self.columns is None:
+                raise
+            raise ValueError(f"{self.path}, coordinates {listed(self.columns.coordinates)}: {error}") from error
 
 
 def read_points(path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True) -> Data:

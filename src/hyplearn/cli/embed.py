@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from hyplearn.cli.data import LABEL, POINTS
-from hyplearn.cli.output import Outcome, check_suffix, csv_text, facts, npz_bytes, size_of
+from hyplearn.cli.output import Outcome, check_output, csv_text, facts, npz_bytes, size_of
 from hyplearn.cli.raw import read_distances, read_features, read_tree
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.embedding.map_border import root_row
@@ -95,7 +95,7 @@ def run(
     """Bring a tree, distances or features into the ball, as points that the other commands read."""
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
-    check_suffix(output, SUFFIXES)
+    check_output(output, SUFFIXES)
     start = perf_counter()
     found = METHODS[method](data, Wishes(label, points, dimensions, root, neighbors, seed))
     seconds = perf_counter() - start

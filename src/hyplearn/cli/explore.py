@@ -7,7 +7,7 @@ import typer
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
 from hyplearn.cli.models import load_ball_classifier
-from hyplearn.cli.output import Outcome, check_suffix, size_of
+from hyplearn.cli.output import Outcome, check_output, size_of
 from hyplearn.explorer import explore
 
 NAME = "explore"
@@ -27,7 +27,7 @@ def run(
     title: Annotated[str | None, typer.Option("--title", help="A heading; the file's name by default.")] = None,
 ) -> Outcome:
     """Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it."""
-    check_suffix(output, SUFFIXES)
+    check_output(output, SUFFIXES)
     fitted = load_ball_classifier(model)
     found = read_points(data, points, label, fitted)
     check_width(fitted, found)

@@ -21,6 +21,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from hyplearn.writing import place_of
+
 # Columns of text where no terminal tells.
 PIPE_WIDTH = 120
 # A table's first column is not wrapped below this width; between columns there is a gap.
@@ -40,10 +42,11 @@ class Outcome:
     notes: Sequence[str] = ()
 
 
-def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
-    """Refuse the name of a file of another kind."""
+def check_output(output: Path, suffixes: Sequence[str]) -> None:
+    """Refuse the name of a file of another kind, and a place where none can be written, before the work is done."""
     if output.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{output} ends in none of {', '.join(suffixes)}.", param_hint="--output")
+    place_of(output)
 
 
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
