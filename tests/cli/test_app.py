@@ -1,5 +1,6 @@
 """The command line as a whole: the real command, help, data sets, demo, reproduce, missing extras."""
 
+import builtins
 import json
 import subprocess
 import sys
@@ -25,6 +26,28 @@ def test_the_real_command_works_without_a_terminal(tmp_path, points, model_file)
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "note: points.csv: coordinates are 'x', 'y'; left aside: 'kind'.\n")
     assert done.stdout.splitlines()[0] == "row,label,p_ash,p_birch,p_cedar"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_is_an_error_without_a_traceback(model_file, options):
+    command = [sys.executable, "-m", "hyplearn.cli", "inspect", model_file, *options]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "error: [Errno 28] No space left on device\n")
+
+
+def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(monkeypatch):
+    def interrupted(name, *rest):
+        if name == "hyplearn.cli.app":
+            raise KeyboardInterrupt
+        return imported(name, *rest)
+
+    imported = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
 
 
 def test_the_entry_point_is_installed():

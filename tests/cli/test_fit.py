@@ -201,6 +201,21 @@ def test_an_array_is_fitted_with_the_labels_of_another_file(as_json, tmp_path, o
     assert hyplearn.load(tmp_path / "m.hyp").score(X, codes) > 0.8
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "m.bin"), "m.bin ends in none of .hyp"),
+        ((), "Missing option '--output'"),
+        (("-o", "m.hyp", "--folds", "many"), "Invalid value for '--folds'"),
+        (("-o", "m.hyp", "--cost", 3), "No such option: --cost"),
+    ],
+)
+def test_a_program_finds_wrong_usage_in_the_json(run, arguments, message):
+    result = run("fit", "none.csv", *arguments, "--json", code=2)
+    assert message in json.loads(result.stdout)["error"]
+    assert "Usage: " in result.stderr
+
+
 def test_a_program_finds_the_error_in_the_json(run, tmp_path):
     result = run("fit", tmp_path / "none.csv", "-o", "m.hyp", "--json", code=1)
     assert "There is no file" in json.loads(result.stdout)["error"]

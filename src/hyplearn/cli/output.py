@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
     if as_json:
         said = {"notes": list(outcome.notes), "warnings": warned}
         values = outcome.values | {name: messages for name, messages in said.items() if messages}
-        _write_json(values)
+        write_json(values)
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for block in outcome.shown:
@@ -71,12 +71,15 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
 
 def show_error(message: str, as_json: bool) -> None:
     """Say on stderr why nothing came of it; as JSON on stdout too, where a program looks."""
-    if as_json:
-        _write_json({"error": message})
     complain("error", message)
+    if as_json:
+        with suppress(OSError):  # a full disk behind stdout may be the error that is told
+            write_json({"error": message})
+            sys.stdout.flush()
 
 
-def _write_json(values: dict[str, Any]) -> None:
+def write_json(values: dict[str, Any]) -> None:
+    """One object on stdout."""
     sys.stdout.write(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
