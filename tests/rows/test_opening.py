@@ -164,6 +164,7 @@ def test_weights_are_read_beside_the_points(tmp_path):
         ("X.npy", {"points": "u"}, "X.npy knows no points; got points='u'"),
         ("X.npy", {"label": "kind"}, "labels and weights are arrays or .npy files; got 'kind'"),
         ("X.npy", {"label": np.zeros(3)}, "40 points need as many labels"),
+        ("X.npy", {"label": np.full(40, b"a")}, r"labels must be numbers or text; got \|S1"),
         ("columns.npy", {}, "holds columns one after the other"),
         ("number.npy", {}, "holds one number"),
         ("whole.npy", {}, "must hold rows of float32 or float64; got shape"),

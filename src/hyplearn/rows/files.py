@@ -170,11 +170,13 @@ class ArrayPoints(PointSource):
         if len(X.shape) != 2 or X.shape[0] == 0 or X.dtype not in (np.float32, np.float64):
             raise ValueError(
                 f"{self.name} must hold rows of float32 or float64; got shape {tuple(X.shape)}, {X.dtype}.\n"
-                "Pass points of shape (n, d), n ≥ 1."
+                "Pass points of shape (n, d), n ≥ 1, of one of these types."
             )
         for what, array in (("labels", y), ("weights", weights)):
             if array is not None and tuple(array.shape) != X.shape[:1]:
                 raise ValueError(f"{X.shape[0]} points need as many {what}; got shape {tuple(array.shape)}.")
+            if array is not None and array.dtype.kind == "S":
+                raise ValueError(f"The {what} must be numbers or text; got {array.dtype}.\nSave them by astype(str).")
         self.X, self.y, self.weights = X, y, weights
         self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])
 
