@@ -140,6 +140,20 @@ def test_plots_are_written(run, points, model_file, name, magic):
         assert file.read(len(magic)) == magic
 
 
+@pytest.mark.parametrize(("command", "name"), [("plot", "disk.svg"), ("explore", "disk.html")])
+def test_labels_that_are_asked_for_are_shown_and_cells_without_one_are_told(run, cells, model_file, command, name):
+    shown = run(command, model_file, cells, "--label", "kind", "-o", name)
+    assert "note: cells.h5ad: 10 without a label are not shown; without --label all are." in shown.stderr
+    assert run(command, model_file, cells, "-o", name).stderr == ""
+
+
+def test_a_page_with_labels_knows_what_is_classified_right(run, cells, model_file, tmp_path):
+    run("explore", model_file, cells, "--label", "kind", "-o", "labels.html")
+    run("explore", model_file, cells, "-o", "none.html")
+    scenes = [(tmp_path / name).read_text() for name in ("labels.html", "none.html")]
+    assert ['"labels":null' in scene.replace(" ", "") for scene in scenes] == [False, True]
+
+
 def test_a_picture_appears_whole_or_not_at_all(run, points, model_file, tmp_path, monkeypatch):
     def broken(figure, file, **options):
         file.write(b"half") if hasattr(file, "write") else Path(file).write_bytes(b"half")

@@ -59,6 +59,12 @@ class Data(NamedTuple):
         coordinates, aside = listed(self.columns.coordinates), listed(self.columns.aside)
         return [f"{self.path.name}: coordinates are {coordinates}; left aside: {aside}."]
 
+    def omissions(self) -> list[str]:
+        """A note on cells that are not shown, if there are any."""
+        if not self.left_out:
+            return []
+        return [f"{self.path.name}: {self.left_out:,} without a label are not shown; without --label all are."]
+
     @contextmanager
     def named(self) -> Iterator[None]:
         """Name the columns that were taken for coordinates in whatever is found wrong with the points."""
@@ -84,6 +90,13 @@ def read_points(path: Path, points: str | None, label: str | None, model: Any = 
     X, y = load_points(path, points=columns.coordinates, label=own, labelled=False)
     names = None if columns.name is None else names_in(path, columns.name)
     return Data(path, X, y, names, columns=columns)
+
+
+def read_shown(path: Path, points: str | None, label: str | None, model: Any) -> Data:
+    """The points of a file to be shown: all, or of cells whose labels are asked for those that have one."""
+    if path.suffix.lower() == ".h5ad" and label is not None:
+        return _labelled_cells(path, points, label)
+    return read_points(path, points, label, model)
 
 
 def opened(path: Path, points: str | None, label: str | None, model: Any = None) -> PointSource:

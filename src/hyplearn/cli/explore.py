@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
+from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_shown
 from hyplearn.cli.models import load_ball_classifier
 from hyplearn.cli.output import Outcome, check_output, size_of
 from hyplearn.explorer import explore
@@ -29,8 +29,8 @@ def run(
     """Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it."""
     check_output(output, SUFFIXES)
     fitted = load_ball_classifier(model)
-    found = read_points(data, points, label, fitted)
+    found = read_shown(data, points, label, fitted)
     check_width(fitted, found)
     explore(fitted, found.X, found.y, names=found.names, title=title or data.stem, path=output)
     values = {"output": output, "bytes": output.stat().st_size}
-    return Outcome(values, [f"Open {output} ({size_of(output)}) in a browser."], notes=found.notes())
+    return Outcome(values, [f"Open {output} ({size_of(output)}) in a browser."], notes=[*found.notes(), *found.omissions()])

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
+from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_shown
 from hyplearn.cli.models import load_ball_classifier
 from hyplearn.cli.output import Outcome, check_output, size_of
 from hyplearn.plotting import BoundaryDisplay
@@ -32,11 +32,11 @@ def run(
     """Draw the regions and boundaries of a model over the disk, with the points by class."""
     check_output(output, SUFFIXES)
     fitted = load_ball_classifier(model)
-    found = read_points(data, points, label, fitted)
+    found = read_shown(data, points, label, fitted)
     check_width(fitted, found)
     draw(fitted, found.X, found.y, output, title)
     values = {"output": output, "bytes": output.stat().st_size}
-    return Outcome(values, [f"The picture is {output} ({size_of(output)})."], notes=found.notes())
+    return Outcome(values, [f"The picture is {output} ({size_of(output)})."], notes=[*found.notes(), *found.omissions()])
 
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:

@@ -109,6 +109,8 @@ def draw_legend(ax: Any) -> None:
     # The free room goes to the legend, not to both sides.
     ax.set_anchor("W")
     legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # names of classes are no formulas
     for handle in legend.legend_handles:
         if hasattr(handle, "set_sizes"):
             handle.set_sizes(np.clip(handle.get_sizes(), 30, 90))
