@@ -4,6 +4,7 @@ import io
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
@@ -132,6 +133,9 @@ def test_a_class_called_other_is_grey_and_all_colours_differ():
         ({"X": [[0.1, 0.2], [1.1, 0.2]]}, "1 of 2 points lies outside the open ball"),
         ({"X": [[0.1, np.nan]]}, "NaN"),
         ({"X": [[0.1, 0.2]], "y": [1, 2]}, "one label for each of the 1 rows"),
+        ({"X": np.zeros((3, 2)), "y": ["a", None, None]}, "2 of 3 rows; the first is row 1, with None"),
+        ({"X": np.zeros((3, 2)), "y": [1.0, 2.0, np.nan]}, "1 of 3 rows; the first is row 2, with nan"),
+        ({"X": np.zeros((2, 2)), "y": pd.Series(["a", pd.NA])}, "the first is row 1, with <NA>"),
         ({"X": [[0.1, 0.2]], "curvature": 1.0}, "curvature must be a negative number"),
         ({"X": [[0.1, 0.2]], "edges": [[0, 1]]}, "rows of X, 0 to 0; got 0 to 1"),
         ({"X": [[0.1, 0.2]], "edges": [0, 1]}, "pairs of row numbers"),

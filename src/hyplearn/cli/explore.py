@@ -33,4 +33,6 @@ def run(
     check_width(fitted, found)
     explore(fitted, found.X, found.y, names=found.names, title=title or data.stem, path=output)
     values = {"output": output, "bytes": output.stat().st_size}
-    return Outcome(values, [f"Open {output} ({size_of(output)}) in a browser."], notes=[*found.notes(), *found.omissions()])
+    return Outcome(
+        values, [f"Open {output} ({size_of(output)}) in a browser."], notes=[*found.notes(), *found.omissions()]
+    )

@@ -36,7 +36,9 @@ def run(
     check_width(fitted, found)
     draw(fitted, found.X, found.y, output, title)
     values = {"output": output, "bytes": output.stat().st_size}
-    return Outcome(values, [f"The picture is {output} ({size_of(output)})."], notes=[*found.notes(), *found.omissions()])
+    return Outcome(
+        values, [f"The picture is {output} ({size_of(output)})."], notes=[*found.notes(), *found.omissions()]
+    )
 
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:

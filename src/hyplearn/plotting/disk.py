@@ -154,7 +154,20 @@ def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
     y = np.asarray(y)
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.\nCheck y.")
+    missing = np.flatnonzero(_missing(y))
+    if len(missing):
+        raise ValueError(
+            f"y lacks the labels of {len(missing)} of {len(y)} rows; the first is row {missing[0]}, with "
+            f"{y[missing[0]]}.\nLeave those rows out, or pass no y."
+        )
     return X, y
+
+
+def _missing(y: Array) -> Array:
+    """Where a label is None, NaN, or what pandas has for them, which alone are not equal to themselves."""
+    if y.dtype.kind not in "fO":
+        return np.zeros(len(y), dtype=bool)
+    return np.array([label is None or (label == label) is not True for label in y.tolist()])
 
 
 def check_edges(edges: Any, n: int) -> Array:

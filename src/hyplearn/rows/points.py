@@ -169,7 +169,9 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
         )
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
-        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.\nName or pass label=.")
+        raise ValueError(
+            f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.\nName or pass label=."
+        )
     if weights is not None and (weights.shape != (len(X),) or not np.all((weights >= 0) & (weights < np.inf))):
         raise ValueError(f"{name}: the weights of the rows from {block.start} on must be finite and not negative.")
 
