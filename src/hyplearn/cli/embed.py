@@ -113,12 +113,21 @@ def run(
         "time": f"{seconds:.2f} s",
         "written": f"{output} ({size_of(output)})",
     }
-    step = [] if found.labels is None else [f"Next: hyplearn fit {output}{_flag(output, label)} -o model.hyp"]
+    step = [] if found.labels is None else [f"Next: hyplearn fit {output}{_flag(output, found, label)} -o model.hyp"]
     return Outcome(values, [facts(lines), *step])
 
 
-def _flag(output: Path, label: str | None) -> str:
-    return f" --label {label or 'label'}" if output.suffix.lower() == ".csv" else ""
+def _flag(output: Path, found: Embedded, label: str | None) -> str:
+    return f" --label {_label_column(found, label)}" if output.suffix.lower() == ".csv" else ""
+
+
+def _label_column(found: Embedded, label: str | None) -> str:
+    """What the labels were called, unless names or coordinates are called so."""
+    return "label" if label is None or label in ("name", *_coordinates(found)) else label
+
+
+def _coordinates(found: Embedded) -> list[str]:
+    return [f"x{j}" for j in range(found.X.shape[1])]
 
 
 def _csv_bytes(found: Embedded, label: str | None) -> bytes:
@@ -126,8 +135,8 @@ def _csv_bytes(found: Embedded, label: str | None) -> bytes:
     if found.names is not None:
         columns["name"] = found.names.tolist()
     if found.labels is not None:
-        columns[label or "label"] = found.labels.tolist()
-    return csv_text(columns | {f"x{j}": column for j, column in enumerate(found.X.T.tolist())}).encode()
+        columns[_label_column(found, label)] = found.labels.tolist()
+    return csv_text(columns | dict(zip(_coordinates(found), found.X.T.tolist(), strict=True))).encode()
 
 
 def _npz_bytes(found: Embedded, label: str | None) -> bytes:

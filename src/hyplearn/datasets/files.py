@@ -172,7 +172,7 @@ def _as_labels(y: Array, n: int, source: str) -> Array:
     missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(n, dtype=bool)
     if missing.any():
         raise ValueError(
-            f"{source} lacks {missing.sum()} of {n} labels; the first is that of row {missing.argmax()}, counted from 0.\n"
+            f"{source} lacks {missing.sum()} of {n} labels; the first is of row {missing.argmax()}, counted from 0.\n"
             "Remove those rows, or fill the labels in."
         )
     return y
