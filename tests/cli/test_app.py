@@ -162,6 +162,12 @@ def test_the_demo_prints_a_table_and_writes_picture_and_page(as_json, tmp_path):
     assert "Mammals of WordNet" in (tmp_path / "out" / "mammals.html").read_text(encoding="utf-8")
 
 
+def test_a_file_in_the_place_of_the_demo_is_told_before_it_begins(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("hyplearn.cli.demo.load_mammals", lambda: pytest.fail("the demo began"))
+    (tmp_path / "out").write_text("")
+    assert "out is no folder.\nName another by --output" in run("demo", code=1).stderr
+
+
 def test_the_demo_shows_what_was_measured(run, tmp_path, monkeypatch):
     """With one classifier in place of five."""
     from sklearn.dummy import DummyClassifier
