@@ -9,14 +9,22 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file beside ``path`` that takes its place in one step, unless something goes wrong while it is written."""
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """The place of a file that is to be written; an error if there can be none, for who has work to do before."""
     target = Path(path).resolve()
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent}.\nMake it first.")
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is not a regular file, and is not replaced.\nPass another path.")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{target.parent} takes no new files from you.\nPass a path in another folder.")
+    return target
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A new file beside ``path`` that takes its place in one step, unless something goes wrong while it is written."""
+    target = place_of(path)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     with taking_the_place(beside, target), beside.open("x+b") as file:
         yield file

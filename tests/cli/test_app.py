@@ -1,5 +1,6 @@
 """The command line as a whole: the real command, help, data sets, demo, reproduce, missing extras."""
 
+import builtins
 import json
 import subprocess
 import sys
@@ -8,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 import hyplearn
 from hyplearn.cli import main, reproduce
 from hyplearn.cli.command import add, explained
-from hyplearn.cli.output import Outcome, plain
+from hyplearn.cli.output import Outcome, plain, table, unpadded
 from hyplearn.datasets import load_mammals, load_points
 
 COMMANDS = ["fit", "predict", "evaluate", "plot", "explore", "inspect", "demo", "reproduce"]
@@ -24,6 +26,28 @@ def test_the_real_command_works_without_a_terminal(tmp_path, points, model_file)
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "note: points.csv: coordinates are 'x', 'y'; left aside: 'kind'.\n")
     assert done.stdout.splitlines()[0] == "row,label,p_ash,p_birch,p_cedar"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_is_an_error_without_a_traceback(model_file, options):
+    command = [sys.executable, "-m", "hyplearn.cli", "inspect", model_file, *options]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "error: [Errno 28] No space left on device\n")
+
+
+def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(monkeypatch):
+    def interrupted(name, *rest):
+        if name == "hyplearn.cli.app":
+            raise KeyboardInterrupt
+        return imported(name, *rest)
+
+    imported = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
 
 
 def test_the_entry_point_is_installed():
@@ -88,6 +112,16 @@ def test_plain_values_are_json_with_numbers_that_are_not_finite_as_text():
     assert told == {"a": [1.0, "inf"], "b": 3, "c": "x", "d": [None, True], "e": "nan"}
 
 
+@pytest.mark.parametrize("width", [20, 40, 80, 120])
+def test_no_cell_of_a_table_is_cut_on_any_screen(width):
+    rows = [["odd-toed ungulates", "97.2 ± 0.3 %", *map(str, range(1000, 1020))], ["bats", "", *"·" * 20]]
+    shown = table("Confusion", ("class", "accuracy", *map(str, range(1, 21))), rows)
+    printed = unpadded(Console(width=width), shown)
+    assert "…" not in printed
+    assert {"Confusion", "class", "odd-toed", "ungulates", "bats", "1019"} <= set(printed.split())
+    assert "97.2 ± 0.3 %" in printed
+
+
 def test_data_sets_are_listed(run, as_json):
     assert set(as_json("datasets", "list")["datasets"]) == {
         "mammals",
@@ -126,6 +160,12 @@ def test_the_demo_prints_a_table_and_writes_picture_and_page(as_json, tmp_path):
     assert max(accuracies, key=accuracies.get) == "PoincareLogisticRegression"
     assert (tmp_path / "out" / "mammals.png").stat().st_size > 50_000
     assert "Mammals of WordNet" in (tmp_path / "out" / "mammals.html").read_text(encoding="utf-8")
+
+
+def test_a_file_in_the_place_of_the_demo_is_told_before_it_begins(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("hyplearn.cli.demo.load_mammals", lambda: pytest.fail("the demo began"))
+    (tmp_path / "out").write_text("")
+    assert "out is no folder.\nName another by --output" in run("demo", code=1).stderr
 
 
 def test_the_demo_shows_what_was_measured(run, tmp_path, monkeypatch):

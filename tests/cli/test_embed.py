@@ -62,6 +62,16 @@ def test_a_table_of_parents_keeps_its_labels_and_can_be_fitted(run, as_json, tmp
     run("fit", "points.npz", "--folds", 0, "-o", "model.hyp")
 
 
+@pytest.mark.parametrize("label", ["x0", "name"])
+def test_labels_take_no_column_of_names_or_coordinates(run, tmp_path, label):
+    (tmp_path / "tree.csv").write_text(f"node,parent,{label}\nr,,u\na,r,u\nb,r,v\n")
+    told = run("embed", "tree.csv", "--method", "tree", "--label", label, "-o", "points.csv").stdout
+    assert "Next: hyplearn fit points.csv --label label -o model.hyp" in told
+    X, y = load_points(tmp_path / "points.csv", label="label")
+    assert X.shape == (3, 2)
+    assert sorted(y) == ["u", "u", "v"]
+
+
 @pytest.mark.parametrize("form", ["npy", "npz", "matrix", "named", "tsv"])
 def test_distances_in_any_form_become_points(run, tmp_path, form):
     D = pairwise_distance(ball(12)[0])

@@ -111,8 +111,30 @@ def test_messages_name_options_of_the_command_line(run, points):
 
 def test_files_that_are_not_there_or_no_models_are_named(run, tmp_path, points):
     assert "There is no file" in run("fit", tmp_path / "none.csv", "-o", "m.hyp", code=1).stderr
-    assert "Model files end in .hyp" in run("fit", points, "-o", "m.bin", "--folds", 0, code=1).stderr
+    assert "m.bin ends in none of .hyp" in run("fit", points, "-o", "m.bin", code=2).stderr
     assert "name it by --label" in run("fit", tmp_path / "none.h5ad", "-o", "m.hyp", code=1).stderr.lower()
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_a_place_where_nothing_can_be_written_is_told_before_the_fit(run, tmp_path, stream):
+    (tmp_path / "folder.hyp").mkdir()
+    assert "There is no folder" in run("fit", "none.csv", "-o", "nowhere/m.hyp", *stream, code=1).stderr
+    assert "not a regular file" in run("fit", "none.csv", "-o", "folder.hyp", *stream, code=1).stderr
+
+
+def test_a_folder_that_takes_no_files_is_told_before_the_fit(run, monkeypatch):
+    monkeypatch.setattr("hyplearn.writing.os.access", lambda path, mode: False)
+    assert "takes no new files" in run("fit", "none.csv", "-o", "m.hyp", code=1).stderr
+
+
+def test_points_outside_the_ball_are_told_by_their_rows_in_the_file(run, as_json, points):
+    inside = points.read_text().splitlines()
+    points.write_text("\n".join([*inside, "1.5,0,ash"]))
+    told = run("fit", points, "-o", "m.hyp", code=1).stderr
+    assert "coordinates 'x', 'y': 1 of 61 points lies outside" in told
+    assert "row 60" in told
+    warned = as_json("fit", points, "-o", "m.hyp", "--outside", "project")["warnings"]
+    assert [message[:19] for message in warned] == ["1 of 61 points lies"]
 
 
 def test_a_traceback_is_for_those_who_ask(run, points):
@@ -177,6 +199,21 @@ def test_an_array_is_fitted_with_the_labels_of_another_file(as_json, tmp_path, o
     told = as_json("fit", "points.npy", "--label", "kinds.npy", "--folds", 0, "-o", "m.hyp", *options)
     assert told["data"]["n_points"] == len(X)
     assert hyplearn.load(tmp_path / "m.hyp").score(X, codes) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "m.bin"), "m.bin ends in none of .hyp"),
+        ((), "Missing option '--output'"),
+        (("-o", "m.hyp", "--folds", "many"), "Invalid value for '--folds'"),
+        (("-o", "m.hyp", "--cost", 3), "No such option: --cost"),
+    ],
+)
+def test_a_program_finds_wrong_usage_in_the_json(run, arguments, message):
+    result = run("fit", "none.csv", *arguments, "--json", code=2)
+    assert message in json.loads(result.stdout)["error"]
+    assert "Usage: " in result.stderr
 
 
 def test_a_program_finds_the_error_in_the_json(run, tmp_path):

@@ -1,6 +1,7 @@
 """``hyplearn predict``, ``evaluate``, ``plot`` and ``explore``: what a model says of points."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,6 +138,31 @@ def test_plots_are_written(run, points, model_file, name, magic):
     run("plot", model_file, points, "-o", name)
     with open(name, "rb") as file:
         assert file.read(len(magic)) == magic
+
+
+@pytest.mark.parametrize(("command", "name"), [("plot", "disk.svg"), ("explore", "disk.html")])
+def test_labels_that_are_asked_for_are_shown_and_cells_without_one_are_told(run, cells, model_file, command, name):
+    shown = run(command, model_file, cells, "--label", "kind", "-o", name)
+    assert "note: cells.h5ad: 10 without a label are not shown; without --label all are." in shown.stderr
+    assert run(command, model_file, cells, "-o", name).stderr == ""
+
+
+def test_a_page_with_labels_knows_what_is_classified_right(run, cells, model_file, tmp_path):
+    run("explore", model_file, cells, "--label", "kind", "-o", "labels.html")
+    run("explore", model_file, cells, "-o", "none.html")
+    scenes = [(tmp_path / name).read_text() for name in ("labels.html", "none.html")]
+    assert ['"labels":null' in scene.replace(" ", "") for scene in scenes] == [False, True]
+
+
+def test_a_picture_appears_whole_or_not_at_all(run, points, model_file, tmp_path, monkeypatch):
+    def broken(figure, file, **options):
+        file.write(b"half") if hasattr(file, "write") else Path(file).write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", broken)
+    run("plot", model_file, points, "-o", "disk.png", code=1)
+    assert not (tmp_path / "disk.png").exists()
+    assert "There is no folder" in run("plot", model_file, points, "-o", "nowhere/disk.png", code=1).stderr
 
 
 def test_a_page_to_explore_is_written_with_the_names_of_cells(run, cells, model_file):

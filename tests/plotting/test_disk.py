@@ -1,5 +1,7 @@
 """The disk and its points by content: where they are, in which colour, how many in a pixel."""
 
+import io
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -23,6 +25,13 @@ def test_points_are_drawn_where_they_are_in_their_class_colour(ax, labelled):
     for collection, colour in zip(ax.collections, COLOURS[:2], strict=True):
         assert np.allclose(collection.get_facecolor()[0, :3], to_rgb(colour))
     assert legend(ax) == ["left", "right"]
+
+
+def test_names_of_classes_are_no_formulas(ax, labelled):
+    X, y = labelled
+    DiskDisplay.from_points(X, np.where(y == y[0], r"$\frac{$", "$x_10$")).plot(ax)
+    ax.figure.savefig(io.BytesIO(), format="png")
+    assert legend(ax) == [r"$\frac{$", "$x_10$"]
 
 
 def test_unlabelled_points_have_no_legend(ax, labelled):

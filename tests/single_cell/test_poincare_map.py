@@ -35,6 +35,16 @@ def test_points_are_those_of_the_map_and_parameters_stand_beside_them(cells):
     assert about["params"]["tol"] == 1e-3
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_matrix_that_is_still_in_its_file_is_read(tmp_path, form):
+    anndata.AnnData(form(X)).write_h5ad(tmp_path / "cells.h5ad")
+    cells = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    hs.tl.poincare_map(cells, use_rep="X", **QUICK)
+    model = PoincareMap(n_neighbors=5, tol=1e-3, random_state=0).fit(X)
+    assert np.array_equal(cells.obsm["X_poincare"], model.embedding_)
+    cells.file.close()
+
+
 @pytest.mark.parametrize("form", ["h5ad", "zarr"])
 @pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
 def test_everything_written_comes_back_from_files(cells, tmp_path, form):

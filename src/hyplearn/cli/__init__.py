@@ -4,6 +4,9 @@ import sys
 
 NEEDS = "The command line needs typer and rich: pip install 'hyplearn[cli]'."
 
+# 128 + SIGINT, as shells count.
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line; the entry point of ``hyplearn``."""
@@ -13,6 +16,9 @@ def main() -> None:
     except ImportError:
         sys.stderr.write(f"{NEEDS}\n")
         raise SystemExit(1) from None
-    from hyplearn.cli.app import app
+    try:
+        from hyplearn.cli.app import app
 
-    app(prog_name="hyplearn")
+        app(prog_name="hyplearn")
+    except KeyboardInterrupt:  # while modules are imported, where nobody else catches it
+        raise SystemExit(INTERRUPTED) from None

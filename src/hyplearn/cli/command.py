@@ -8,13 +8,15 @@ import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from hyplearn.cli.output import Outcome, show, show_error
+from hyplearn.cli.output import Outcome, show, show_error, write_json
 
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -23,10 +25,38 @@ EXPECTED = (ValueError, KeyError, OSError, ImportError)
 FLAGS = {"basis": "points"} | {name: name for name in ("label", "points", "outside", "curvature", "reference")}
 
 
+# What click raises of a wrong command line; where it comes from depends on the version of typer.
+USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+
+
+class Command(TyperCommand):
+    """A command that tells programs of wrong usage as it tells them of any error, in JSON."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options."""
+        with _usage_told("--json" in args):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with _usage_told(ctx.params["as_json"]):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _usage_told(as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except USAGE_ERROR as error:
+        if as_json:
+            write_json({"error": error.format_message()})
+        raise
+
+
 def add(app: typer.Typer, function: Callable[..., Outcome], name: str, examples: tuple[str, ...]) -> None:
     """Make a function a command of the app."""
     epilog = "\n\n".join(["Examples:", *examples])
-    app.command(name, epilog=epilog)(_command(function))
+    app.command(name, cls=Command, epilog=epilog)(_command(function))
 
 
 def _command(function: Callable[..., Outcome]) -> Callable[..., None]:

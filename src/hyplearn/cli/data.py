@@ -1,5 +1,7 @@
 """Data of a command: any file that load_points knows, or an AnnData file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -57,6 +59,22 @@ class Data(NamedTuple):
         coordinates, aside = listed(self.columns.coordinates), listed(self.columns.aside)
         return [f"{self.path.name}: coordinates are {coordinates}; left aside: {aside}."]
 
+    def omissions(self) -> list[str]:
+        """A note on cells that are not shown, if there are any."""
+        if not self.left_out:
+            return []
+        return [f"{self.path.name}: {self.left_out:,} without a label are not shown; without --label all are."]
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Name the columns that were taken for coordinates in whatever is found wrong with the points."""
+        try:
+            yield
+        except ValueError as error:
+            if self.columns is None:
+                raise
+            raise ValueError(f"{self.path}, coordinates {listed(self.columns.coordinates)}: {error}") from error
+
 
 def read_points(path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True) -> Data:
     """All points of a file, by the columns that a model knows; labels only if every row has one, and if asked for."""
@@ -72,6 +90,13 @@ def read_points(path: Path, points: str | None, label: str | None, model: Any = 
     X, y = load_points(path, points=columns.coordinates, label=own, labelled=False)
     names = None if columns.name is None else names_in(path, columns.name)
     return Data(path, X, y, names, columns=columns)
+
+
+def read_shown(path: Path, points: str | None, label: str | None, model: Any) -> Data:
+    """The points of a file to be shown: all, or of cells whose labels are asked for those that have one."""
+    if path.suffix.lower() == ".h5ad" and label is not None:
+        return _labelled_cells(path, points, label)
+    return read_points(path, points, label, model)
 
 
 def opened(path: Path, points: str | None, label: str | None, model: Any = None) -> PointSource:

@@ -23,6 +23,8 @@ def run(
     folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation.")] = 5,
 ) -> Outcome:
     """Classify the mammals of WordNet beside Euclidean classifiers; draw them, and write a page to explore."""
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output} is no folder.\nName another by --output.")
     mammals = load_mammals()
     X, y = mammals.data, mammals.target
     models = {name: model() for name, model in _OURS.items()} | rivals()

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from hyplearn.cli.data import LABEL, POINTS
-from hyplearn.cli.output import Outcome, check_suffix, csv_text, facts, npz_bytes, size_of
+from hyplearn.cli.output import Outcome, check_output, csv_text, facts, npz_bytes, size_of
 from hyplearn.cli.raw import read_distances, read_features, read_tree
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.embedding.map_border import root_row
@@ -95,7 +95,7 @@ def run(
     """Bring a tree, distances or features into the ball, as points that the other commands read."""
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
-    check_suffix(output, SUFFIXES)
+    check_output(output, SUFFIXES)
     start = perf_counter()
     found = METHODS[method](data, Wishes(label, points, dimensions, root, neighbors, seed))
     seconds = perf_counter() - start
@@ -113,12 +113,21 @@ def run(
         "time": f"{seconds:.2f} s",
         "written": f"{output} ({size_of(output)})",
     }
-    step = [] if found.labels is None else [f"Next: hyplearn fit {output}{_flag(output, label)} -o model.hyp"]
+    step = [] if found.labels is None else [f"Next: hyplearn fit {output}{_flag(output, found, label)} -o model.hyp"]
     return Outcome(values, [facts(lines), *step])
 
 
-def _flag(output: Path, label: str | None) -> str:
-    return f" --label {label or 'label'}" if output.suffix.lower() == ".csv" else ""
+def _flag(output: Path, found: Embedded, label: str | None) -> str:
+    return f" --label {_label_column(found, label)}" if output.suffix.lower() == ".csv" else ""
+
+
+def _label_column(found: Embedded, label: str | None) -> str:
+    """What the labels were called, unless names or coordinates are called so."""
+    return "label" if label is None or label in ("name", *_coordinates(found)) else label
+
+
+def _coordinates(found: Embedded) -> list[str]:
+    return [f"x{j}" for j in range(found.X.shape[1])]
 
 
 def _csv_bytes(found: Embedded, label: str | None) -> bytes:
@@ -126,8 +135,8 @@ def _csv_bytes(found: Embedded, label: str | None) -> bytes:
     if found.names is not None:
         columns["name"] = found.names.tolist()
     if found.labels is not None:
-        columns[label or "label"] = found.labels.tolist()
-    return csv_text(columns | {f"x{j}": column for j, column in enumerate(found.X.T.tolist())}).encode()
+        columns[_label_column(found, label)] = found.labels.tolist()
+    return csv_text(columns | dict(zip(_coordinates(found), found.X.T.tolist(), strict=True))).encode()
 
 
 def _npz_bytes(found: Embedded, label: str | None) -> bytes:

@@ -12,8 +12,9 @@ import typer
 from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, opened, read_labelled
 from hyplearn.cli.measures import Score, cross_validated, folds_of
 from hyplearn.cli.models import NAMES, certificate, certificate_text, classifier
-from hyplearn.cli.output import Outcome, facts, size_of, steps
+from hyplearn.cli.output import Outcome, check_output, facts, size_of, steps
 from hyplearn.persistence import save
+from hyplearn.persistence.files import SUFFIX
 from hyplearn.rows.points import PointSource
 
 NAME = "fit"
@@ -42,6 +43,7 @@ def run(
     stream: STREAM = False,
 ) -> Outcome:
     """Fit a classifier to labelled points and write it to a model file."""
+    check_output(output, (SUFFIX,))
     chosen = classifier(model, reference, c, curvature, outside)
     if stream:
         found = _fitted_to_blocks(chosen, data, opened(data, points, label))
@@ -99,16 +101,21 @@ def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
 
 
 def fit_and_measure(model: Any, data: Data, folds: int, seed: int) -> tuple[Any, Score | None, float]:
-    """The model fitted to all rows, its measures on held-out rows, and the seconds of the fit."""
+    """The model fitted to all rows, its measures on held-out rows, and the seconds of the fit.
+
+    The fit comes first: what is wrong with the data is told by the rows of the file, not by those of a fold.
+    """
     assert data.y is not None
+    split = folds_of(data.y, folds, seed) if folds else None
     with steps(folds + 1) as tell:
-        score = None
-        if folds:
-            split = folds_of(data.y, folds, seed)
-            score = cross_validated("cross-validation", model, data.X, data.y, split, tell)
         tell("fit to all rows")
         start = perf_counter()
-        return model.fit(data.X, data.y), score, perf_counter() - start
+        with data.named():
+            model.fit(data.X, data.y)
+        seconds = perf_counter() - start
+        if split is None:
+            return model, None, seconds
+        return model, cross_validated("cross-validation", model, data.X, data.y, split, tell), seconds
 
 
 def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,19 @@ from typing import Any
 import numpy as np
 import typer
 from rich import box
-from rich.console import Console, Group
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from hyplearn.writing import place_of
+
 # Columns of text where no terminal tells.
 PIPE_WIDTH = 120
+# A table's first column is not wrapped below this width; between columns there is a gap.
+NAME_WIDTH, COLUMN_GAP = 12, 3
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,11 @@ class Outcome:
     notes: Sequence[str] = ()
 
 
-def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
-    """Refuse the name of a file of another kind."""
+def check_output(output: Path, suffixes: Sequence[str]) -> None:
+    """Refuse the name of a file of another kind, and a place where none can be written, before the work is done."""
     if output.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{output} ends in none of {', '.join(suffixes)}.", param_hint="--output")
+    place_of(output)
 
 
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
@@ -48,14 +54,14 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
     if as_json:
         said = {"notes": list(outcome.notes), "warnings": warned}
         values = outcome.values | {name: messages for name, messages in said.items() if messages}
-        _write_json(values)
+        write_json(values)
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for block in outcome.shown:
         if sys.stdout.isatty():
-            console.print(escape(block) if isinstance(block, str) else block)
+            console.print(escape(block) if isinstance(block, str) else block, crop=False)
         else:
-            sys.stdout.write(_unpadded(console, block))
+            sys.stdout.write(unpadded(console, block))
     sys.stdout.flush()  # what is said of it comes after it
     for message in outcome.notes:
         complain("note", message)
@@ -65,21 +71,24 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
 
 def show_error(message: str, as_json: bool) -> None:
     """Say on stderr why nothing came of it; as JSON on stdout too, where a program looks."""
-    if as_json:
-        _write_json({"error": message})
     complain("error", message)
+    if as_json:
+        with suppress(OSError):  # a full disk behind stdout may be the error that is told
+            write_json({"error": message})
+            sys.stdout.flush()
 
 
-def _write_json(values: dict[str, Any]) -> None:
+def write_json(values: dict[str, Any]) -> None:
+    """One object on stdout."""
     sys.stdout.write(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
-def _unpadded(console: Console, block: Any) -> str:
+def unpadded(console: Console, block: Any) -> str:
     """Text for a pipe, where no line is wrapped and no table padded to the width of a screen."""
     if isinstance(block, str):
         return f"{block}\n"
     with console.capture() as captured:
-        console.print(block)
+        console.print(block, crop=False)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
@@ -130,14 +139,32 @@ def facts(pairs: dict[str, str]) -> Table:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
-    """A table whose columns of numbers stand at the right; one row may be the best."""
+    """A table whose columns of numbers stand at the right; one row may be the best.
+
+    On a narrow screen the first column is wrapped, and no other.
+    """
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for k, name in enumerate(columns):
-        text = k == 0 or not any(character.isdigit() for row in rows for character in row[k])
-        made.add_column(escape(name), justify="left" if text else "right", no_wrap=k > 0)
+        cells = [name, *(row[k] for row in rows)]
+        text = k == 0 or not any(character.isdigit() for cell in cells[1:] for character in cell)
+        longest = max(map(cell_len, cells))
+        least = longest if k else min(longest, NAME_WIDTH)
+        options: dict[str, Any] = {"min_width": least, "no_wrap": k > 0, "overflow": "fold"}
+        made.add_column(escape(name), justify="left" if text else "right", **options)
     for k, row in enumerate(rows):
         made.add_row(*(escape(cell) for cell in row), style="bold" if k == best else None)
-    return Group(Text(title, style="bold", no_wrap=True), made)
+    return Group(Text(title, style="bold"), Uncut(made))
+
+
+@dataclass(frozen=True)
+class Uncut:
+    """A table that is wider than the screen where its cells are: rich would cut them, and the first column first."""
+
+    table: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        least = sum((column.min_width or 0) + COLUMN_GAP for column in self.table.columns)
+        yield from console.render(self.table, options.update_width(max(options.max_width, least)))
 
 
 def size_of(path: Path) -> str:

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_points
+from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_shown
 from hyplearn.cli.models import load_ball_classifier
-from hyplearn.cli.output import Outcome, check_suffix, size_of
+from hyplearn.cli.output import Outcome, check_output, size_of
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
+from hyplearn.writing import replacing
 
 NAME = "plot"
 EXAMPLES = (
@@ -29,13 +30,15 @@ def run(
     title: Annotated[str | None, typer.Option("--title", help="A heading.")] = None,
 ) -> Outcome:
     """Draw the regions and boundaries of a model over the disk, with the points by class."""
-    check_suffix(output, SUFFIXES)
+    check_output(output, SUFFIXES)
     fitted = load_ball_classifier(model)
-    found = read_points(data, points, label, fitted)
+    found = read_shown(data, points, label, fitted)
     check_width(fitted, found)
     draw(fitted, found.X, found.y, output, title)
     values = {"output": output, "bytes": output.stat().st_size}
-    return Outcome(values, [f"The picture is {output} ({size_of(output)})."], notes=found.notes())
+    return Outcome(
+        values, [f"The picture is {output} ({size_of(output)})."], notes=[*found.notes(), *found.omissions()]
+    )
 
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:
@@ -48,4 +51,5 @@ def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edg
     BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax)
     if title:
         ax.set_title(title)
-    figure.savefig(output, dpi=DPI)
+    with replacing(output) as file:
+        figure.savefig(file, format=output.suffix[1:].lower(), dpi=DPI)

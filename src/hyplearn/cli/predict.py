@@ -13,7 +13,7 @@ import typer
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, STREAM, Data, check_width, opened, read_points
 from hyplearn.cli.measures import probabilities
 from hyplearn.cli.models import load_classifier
-from hyplearn.cli.output import Outcome, check_suffix, csv_text, facts, size_of
+from hyplearn.cli.output import Outcome, check_output, csv_text, facts, size_of
 from hyplearn.estimators import predict_to_file
 from hyplearn.geometry.arrays import Array
 from hyplearn.rows.points import PointSource
@@ -41,7 +41,7 @@ def run(
 ) -> Outcome:
     """Predict the class of each point, with the probabilities of all classes (with --stream, the class alone)."""
     if output is not None:
-        check_suffix(output, STREAM_SUFFIXES if stream else OUTPUT_SUFFIXES)
+        check_output(output, STREAM_SUFFIXES if stream else OUTPUT_SUFFIXES)
     fitted = load_classifier(model)
     if stream:
         return _streamed(fitted, opened(data, points, label, fitted), output)

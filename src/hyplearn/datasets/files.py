@@ -98,12 +98,16 @@ def _check_magic(path: Path, magic: bytes) -> None:
         )
 
 
-def _as_points(X: Array, path: Path) -> Array:
+def _check_table(X: Array, path: Path) -> None:
     if X.ndim != 2 or X.dtype.kind not in "fiu":
         raise ValueError(
             f"{path} must give a table of real numbers, one point per row; got shape {X.shape} of {X.dtype}.\n"
             "Save the points as an array of shape (n, d)."
         )
+
+
+def _as_points(X: Array, path: Path) -> Array:
+    _check_table(X, path)
     if X.size == 0:
         raise ValueError(f"{path} holds no points: the table has shape {X.shape}.\nWrite it again.")
     finite = np.isfinite(X)
@@ -122,6 +126,7 @@ def _read_npy(path: Path, points: Names, label: str | None, labelled: bool) -> t
             f"{path} holds one array without a name; got points={points!r}.\nLeave it out, or save arrays as .npz."
         )
     X = _array_in(path)
+    _check_table(X, path)
     if label is None:
         return X, None
     beside = Path(label).expanduser()
@@ -144,6 +149,7 @@ def _read_npz(path: Path, points: Names, label: str | None, labelled: bool) -> t
             archive = np.load(file, allow_pickle=False)
         name = points_name(path, archive.files, partial(_member, path, archive)) if points is None else points
         X = _member(path, archive, name)
+        _check_table(X, path)
         label = label_name(path, archive.files, str(name)) if label is None and labelled else label
         if label is None:
             return X, None
@@ -158,9 +164,16 @@ def _member(path: Path, archive: Any, name: Any) -> Array:
 
 
 def _as_labels(y: Array, n: int, source: str) -> Array:
-    if y.shape != (n,) or y.dtype.kind not in "biufUS":
+    if y.shape != (n,) or y.dtype.kind not in "biufU":
         raise ValueError(
-            f"{source} must hold {n} labels, numbers or text; got shape {y.shape} of {y.dtype}.\nName them by label=."
+            f"{source} must hold {n} labels, numbers or text; got shape {y.shape} of {y.dtype}.\n"
+            "Name others by label=, or save them so: bytes by astype(str), a column by ravel()."
+        )
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(n, dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"{source} lacks {missing.sum()} of {n} labels; the first is of row {missing.argmax()}, counted from 0.\n"
+            "Remove those rows, or fill the labels in."
         )
     return y
 

@@ -77,9 +77,12 @@ def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
     return lines[0], lines[1:]
 
 
+def _delimiter(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
 def _reader(path: Path, file: TextIO) -> Any:
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    return csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
+    return csv.reader(file, delimiter=_delimiter(path), skipinitialspace=True, strict=True)
 
 
 def _rows(path: Path, reader: Any) -> Iterator[Row]:
@@ -89,6 +92,8 @@ def _rows(path: Path, reader: Any) -> Iterator[Row]:
         for fields in reader:
             if not "".join(fields).strip():
                 continue
+            if width is None:
+                _check_delimiter(path, reader.line_num, fields)
             width = width or len(fields)
             if len(fields) != width:
                 raise ValueError(
@@ -100,6 +105,16 @@ def _rows(path: Path, reader: Any) -> Iterator[Row]:
         raise ValueError(f"{path}, line {reader.line_num}: {error}.\nMend that line.") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: {error}.\nSave it as UTF-8.") from error
+
+
+def _check_delimiter(path: Path, line: int, fields: list[str]) -> None:
+    """Refuse a first line whose fields are divided by something else."""
+    others = [mark for mark in ",;\t" if mark != _delimiter(path) and mark in fields[0]]
+    if len(fields) == 1 and others:
+        raise ValueError(
+            f"{path}, line {line}: {fields[0]!r} is one field, as {_delimiter(path)!r} divides those of "
+            f"{path.suffix} files, and not {others[0]!r}.\nSave it with commas as .csv, or with tabs as .tsv."
+        )
 
 
 def _split_header(rows: list[Row]) -> tuple[list[str], list[Row]]:

@@ -132,6 +132,8 @@ def draw_legend(ax: Any) -> None:
     style = {"facecolor": GROUND, "labelcolor": INK, "edgecolor": "none", "framealpha": 1, "fontsize": "small"}
     columns = -(-len(handles) // _lines_beside(ax))
     legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, **style)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # names of classes are no formulas
     # Markers that are small in the picture are larger here.
     for handle in legend.legend_handles:
         if hasattr(handle, "set_sizes"):

@@ -222,6 +222,8 @@ class ArrayPoints(PointSource):
         for what, array in (("labels", y), ("weights", weights)):
             if array is not None and tuple(array.shape) != X.shape[:1]:
                 raise ValueError(f"{X.shape[0]} points need as many {what}; got shape {tuple(array.shape)}.")
+            if array is not None and array.dtype.kind == "S":
+                raise ValueError(f"The {what} must be numbers or text; got {array.dtype}.\nSave them by astype(str).")
         self.X, self.y, self.weights = X, y, weights
         self.paths = tuple(array.file.path for array in (X, y, weights) if isinstance(array, ArrayFile))
         self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])

@@ -38,7 +38,14 @@ def check_adata(adata: Any) -> Any:
 
 def cell_points(adata: Any, basis: str) -> Array:
     """The points of all cells, from ``obsm[basis]`` or ``obsm["X_" + basis]``."""
-    return _rows_of_obsm(adata, basis, "Pass basis=, the key of an embedding in the Poincaré ball.")
+    X = _rows_of_obsm(adata, basis, "Pass basis=, the key of an embedding in the Poincaré ball.")
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"The basis {basis!r} has {len(bad)} cells with NaN or infinite coordinates; the first is row {bad[0]}, "
+            f"called {str(adata.obs_names[bad[0]])!r}.\nRemove those cells, or embed them again."
+        )
+    return X
 
 
 def cell_features(adata: Any, use_rep: str) -> Array:
@@ -47,7 +54,8 @@ def cell_features(adata: Any, use_rep: str) -> Array:
         return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass use_rep=, one of these.")
     if adata.X is None:
         raise ValueError("The AnnData object has no X.\nPass use_rep=, a key of obsm.")
-    return np.asarray(adata.X.toarray() if hasattr(adata.X, "toarray") else adata.X)
+    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # of a file, a sparse matrix
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 
 def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:

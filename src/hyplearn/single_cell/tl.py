@@ -128,7 +128,7 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, model: Any,
             f"The query has points of {X.shape[1]} coordinates, the reference of {cells.X.shape[1]}.\n"
             "Embed both in one ball."
         )
-    fitted = _fitted(model, cells, label_key)
+    fitted = _fitted(model, cells, label_key, basis)
     key = f"{label_key}_predicted" if key_added is None else key_added
     params = {"label_key": label_key, "basis": basis, "model": repr(fitted)}
     written = _measured(fitted, X, key)
@@ -138,7 +138,7 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, model: Any,
     _write_colours(reference, query, label_key, key, len(categories))
 
 
-def _fitted(model: Any, cells: Cells, label_key: str) -> Any:
+def _fitted(model: Any, cells: Cells, label_key: str, basis: str) -> Any:
     assert cells.labels is not None
     labels = class_labels(cells.labels[cells.known]) if cells.known.any() else np.array([])
     if len(np.unique(labels)) < 2:
@@ -148,8 +148,20 @@ def _fitted(model: Any, cells: Cells, label_key: str) -> Any:
         )
     estimator = classifier_named(model) if isinstance(model, str) else clone(model)
     if getattr(estimator, "outside", None) == "raise":
-        gap(cells.X, c=absolute_curvature(estimator.curvature))  # names cells by their rows among all
+        _check_inside(cells.X, estimator.curvature, basis)
     return estimator.fit(cells.X[cells.known], labels)
+
+
+def _check_inside(X: Array, curvature: float, basis: str) -> None:
+    """Refuse cells outside the ball, by their rows among all, with or without a label."""
+    try:
+        gap(X, c=absolute_curvature(curvature))
+    except ValueError as error:
+        problem = str(error).partition("\n")[0]
+        raise ValueError(
+            f"Of the basis {basis!r} {problem}\nPass basis=, the key of an embedding in the ball, or model=, an "
+            'estimator with its curvature or with outside="project".'
+        ) from None
 
 
 def _measured(fitted: Any, X: Array, key: str) -> dict[str, dict[str, Any]]:
