@@ -12,7 +12,7 @@ from balls import cloud
 from drawn import legend, markers
 from hyplearn.geometry import distance
 from hyplearn.plotting import DiskDisplay
-from hyplearn.plotting.canvas import COLOURS, OTHER, class_colours
+from hyplearn.plotting.canvas import COLOURS, INK, OTHER, class_colours
 
 
 def test_points_are_drawn_where_they_are_in_their_class_colour(ax, labelled):
@@ -152,6 +152,13 @@ def test_a_figure_laid_out_by_its_owner_keeps_its_layout():
     engine = figure.get_layout_engine()
     plt.close(figure)
     assert type(engine).__name__ == "TightLayoutEngine"
+
+
+def test_points_of_no_class_have_the_colour_of_none(ax):
+    DiskDisplay.from_points([[0.1, 0.2], [0.3, 0.1]]).plot(ax)
+    (points,) = ax.collections
+    assert np.allclose(points.get_facecolor()[0, :3], to_rgb(INK))
+    assert to_rgb(INK) not in {to_rgb(colour) for colour in COLOURS}
 
 
 def test_names_of_circles_are_read_above_the_points(ax):

@@ -249,6 +249,14 @@ def test_a_fit_killed_by_the_system_gives_the_same_bits(folder):
     assert np.array_equal(np.load(folder / "coef.npy"), PoincareSVC(calibration=None).fit(source(folder)).coef_)
 
 
+@pytest.mark.parametrize("estimator", [PoincareSVC("origin"), PoincarePerceptron("origin")])
+def test_a_stream_says_that_it_writes_no_checkpoint(folder, estimator):
+    points = source(folder).checkpointed(folder / "fit.checkpoint")
+    with pytest.raises(ValueError, match=r"writes no checkpoint; got one to write to .*fit\.checkpoint"):
+        estimator.partial_fit(points, classes=[-1, 1])
+    assert not hasattr(estimator, "classes_")
+
+
 @pytest.mark.slow
 def test_a_fit_killed_fifty_times_gives_the_same_bits(folder):
     kills, attempt = 0, 0

@@ -12,6 +12,7 @@ from hyplearn.estimators.one_vs_rest import OneVsRest
 from hyplearn.estimators.streaming import stream_names
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry.arrays import Array
+from hyplearn.rows.checkpoint import CheckpointedPoints
 from hyplearn.rows.points import Block, PointSource, rows_named
 from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
 
@@ -50,6 +51,11 @@ class TangentClassifier(OneVsRest):
 
     def _stream(self, points: PointSource, classes: Any) -> Self:
         """Learn from each block of a source in order; an error leaves the estimator as it was."""
+        if isinstance(points, CheckpointedPoints):
+            raise ValueError(
+                f"partial_fit makes one pass and writes no checkpoint; got one to write to {points.path}.\n"
+                "Pass the points without checkpointed(...), or call fit."
+            )
         learner, names = copy.deepcopy(self), stream_names(self, points)
         self._check_stream(classes, first=not hasattr(self, "classes_"))
         learner.__dict__.pop("feature_names_in_", None)  # blocks have none, and these were compared

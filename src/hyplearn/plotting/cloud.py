@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.geometry.arrays import Array
-from hyplearn.plotting.canvas import COLOURS, class_colours, class_markers
+from hyplearn.plotting.canvas import INK, class_colours, class_markers
 
 # More points than this are an image: markers would cover one another and make a vector graphic of megabytes.
 MOST_MARKERS = 20_000
@@ -73,19 +73,19 @@ class Cloud:
 
         assert self.counts is not None
         colours = class_colours(self.classes)
-        palette = np.array([to_rgb(colours[label]) for label in self.classes] or [to_rgb(COLOURS[0])])
+        palette = np.array([to_rgb(colours[label]) for label in self.classes] or [to_rgb(INK)])
         total = self.counts.sum(axis=0)
         mixed = np.tensordot(self.counts, palette, axes=(0, 0)) / np.maximum(total, 1)[..., None]
         depth = np.log(np.maximum(total, 1)) / np.log(max(total.max(), 2))
         return np.dstack([mixed, np.where(total > 0, FAINTEST + (1 - FAINTEST) * depth, 0)])
 
     def draw(self, ax: Any, size: float) -> None:
-        """Draw the points below the rim and above everything else, each class with its label."""
+        """Draw the points below the rim and above everything else, each class with its label, those of none in ink."""
         if self.counts is not None:
             ax.imshow(self.image(), extent=self.extent, origin="lower", interpolation="nearest", zorder=2)
         shown = self.X if self.counts is None else np.empty((0, 2))
         if self.y is None:
-            ax.scatter(*shown.T, s=size, color=COLOURS[0], linewidths=0, zorder=2)
+            ax.scatter(*shown.T, s=size, color=INK, linewidths=0, zorder=2)
             return
         style, shapes = {"s": size, "edgecolors": "white", "linewidths": 0.2, "zorder": 2}, class_markers(self.classes)
         for label, colour in class_colours(self.classes).items():
