@@ -39,8 +39,8 @@ from hyplearn.plotting.canvas import class_colours
 VERDICT = """Of the trees, "doubling" is made for this question, as gensim is. On its distances HyperbolicMDS,
 whose descent begins at their spanning tree, is far ahead of gensim in both dimensions, in some two CPU seconds against
 fifty; so is TreeEmbedding, which descends nothing, in half a second, but for one setting: in 5-D, on edges that grow
-least, its chosen spread is behind gensim by a hundredth. With unit edges both are ahead in the disk alone: in 5-D gensim
-is better, as it is than the exact distances of that tree. The spectral solution by itself finds little again."""
+least, its chosen spread is behind gensim by a hundredth. With unit edges both are ahead in the disk alone: in 5-D
+gensim is better, as it is than the exact distances of that tree. The spectral solution by itself finds little again."""
 EXACT, GENSIM, CLOSURE, UNIT = "exact", "gensim PoincareModel", "closure", "unit"
 TREE_EMBEDDINGS = {
     "TreeEmbedding": {"spread": 1.0},
