@@ -73,7 +73,7 @@ def ten_times(results):
     return Finding(
         ", ".join(f"{name} {ratio:.1f} ×" for name, ratio in ratios.items()),
         HOLDS if min(ratios.values()) > 7 else HANDICAPPED,
-        "A vectorised rival is several times slower, not ten; neither time has the search for p.",
+        "A vectorised rival is a few times slower on the pictures, not ten; neither time has the search for p.",
     )
 
 
