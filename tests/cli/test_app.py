@@ -2,6 +2,7 @@
 
 import builtins
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,8 +33,9 @@ def test_the_real_command_works_without_a_terminal(tmp_path, points, model_file)
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_full_disk_is_an_error_without_a_traceback(model_file, options):
     command = [sys.executable, "-m", "hyplearn.cli", "inspect", model_file, *options]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     assert (done.returncode, done.stderr) == (1, "error: [Errno 28] No space left on device\n")
 
 

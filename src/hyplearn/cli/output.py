@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -54,15 +55,16 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
     if as_json:
         said = {"notes": list(outcome.notes), "warnings": warned}
         values = outcome.values | {name: messages for name, messages in said.items() if messages}
-        write_json(values)
+        with _written_or_dropped():
+            write_json(values)
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-    for block in outcome.shown:
-        if sys.stdout.isatty():
-            console.print(escape(block) if isinstance(block, str) else block, crop=False)
-        else:
-            sys.stdout.write(unpadded(console, block))
-    sys.stdout.flush()  # what is said of it comes after it
+    with _written_or_dropped():  # what is said of it comes after it
+        for block in outcome.shown:
+            if sys.stdout.isatty():
+                console.print(escape(block) if isinstance(block, str) else block, crop=False)
+            else:
+                sys.stdout.write(unpadded(console, block))
     for message in outcome.notes:
         complain("note", message)
     for message in warned:
@@ -73,9 +75,19 @@ def show_error(message: str, as_json: bool) -> None:
     """Say on stderr why nothing came of it; as JSON on stdout too, where a program looks."""
     complain("error", message)
     if as_json:
-        with suppress(OSError):  # a full disk behind stdout may be the error that is told
+        with suppress(OSError), _written_or_dropped():  # a full disk behind stdout may be the error that is told
             write_json({"error": message})
-            sys.stdout.flush()
+
+
+@contextmanager
+def _written_or_dropped() -> Iterator[None]:
+    """What stdout does not take is an error once, and not tried again when Python ends."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def write_json(values: dict[str, Any]) -> None:
