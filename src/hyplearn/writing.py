@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-def place_of(path: str | os.PathLike[str]) -> Path:
+def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
     """The place of a file that is to be written; an error if there can be none, for who has work to do before."""
-    target = Path(path).resolve()
+    target, wanted = Path(path).resolve(), f" for {kind}" if kind else ""
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {target.parent}.\nMake it first.")
+        raise FileNotFoundError(f"There is no folder {target.parent}{wanted}.\nMake it first.")
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is not a regular file, and is not replaced.\nPass another path.")
     if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"{target.parent} takes no new files from you.\nPass a path in another folder.")
+        raise PermissionError(
+            f"The folder {target.parent} cannot be written to: it takes no new files from you.\n"
+            "Pass a path in another folder."
+        )
     return target
 
 

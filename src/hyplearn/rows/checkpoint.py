@@ -19,7 +19,7 @@ import numpy as np
 
 from hyplearn.rows.points import Block, PointSource, Visitor
 from hyplearn.rows.source import Folding, Merge
-from hyplearn.writing import sealed, taking_the_place, unsealed
+from hyplearn.writing import place_of, sealed, taking_the_place, unsealed
 
 T = TypeVar("T")
 
@@ -77,16 +77,8 @@ class CheckpointedPoints(PointSource):
         self.points, self.path, self.every = points, Path(path).expanduser(), every
         self.name, self.paths, self.feature_names = points.name, points.paths, points.feature_names
         self.n_rows, self.n_features = points.n_rows, points.n_features
-        self._check_folder()
+        place_of(self.path, "a checkpoint")  # what would fail at the first one, when the fit has long been under way
         self._begin()
-
-    def _check_folder(self) -> None:
-        """Refuse now what would fail at the first checkpoint, when the fit has long been under way."""
-        folder = self.path.absolute().parent
-        if not folder.is_dir():
-            raise FileNotFoundError(f"There is no folder {folder} for a checkpoint.\nMake it first.")
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(f"The folder {folder} cannot be written to.\nKeep the checkpoint in another one.")
 
     def _begin(self) -> None:
         self.state = read_state(self.path) if self.path.exists() else State(self.identity)
