@@ -8,6 +8,7 @@ import numpy as np
 
 from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.writing import place_of
 
 # float32 knows the hyperboloid coordinates of points at this radius, in units of the curvature, to about 1 %.
 LARGEST_RADIUS = 12.0
@@ -42,8 +43,7 @@ def _check_checkpoint(net: Any) -> None:
             f"A training with a checkpoint must start the same way each time; got random_state={net.random_state!r}.\n"
             "Pass a whole number."
         )
-    if not (folder := Path(net.checkpoint).expanduser().resolve().parent).is_dir():
-        raise FileNotFoundError(f"There is no folder {folder} for the checkpoint.\nMake it first.")
+    place_of(Path(net.checkpoint).expanduser(), "the checkpoint")
 
 
 def _real(value: Any) -> float:
