@@ -10,10 +10,9 @@ import numpy as np
 from mpmath import mpf
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import exact
-import naive
-from balls import CURVATURES, at_gap
 from hyplearn import geometry, tangent
+from support import exact, naive
+from support.balls import CURVATURES, at_gap
 
 # Gap of x, gap of p, distance between them where they are close.
 PLACES = {

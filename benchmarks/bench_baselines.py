@@ -18,14 +18,14 @@ from sklearn.exceptions import ConvergenceWarning
 from timing import best
 
 from hyplearn import HyperboloidSVC, PoincareSVC
-from hyplearn.baselines import AuthorsSVC, EuclideanSVC
-from hyplearn.baselines.arsinh_svm import loss_and_gradient
-from hyplearn.baselines.hyperboloid import hyperboloid_rows
-from hyplearn.baselines.projected_gradient import BATCH, epoch
 from hyplearn.datasets import make_ball_classification
+from hyplearn.paper import AuthorsSVC, EuclideanSVC
+from hyplearn.paper.arsinh_svm import loss_and_gradient
+from hyplearn.paper.hyperboloid import hyperboloid_rows
+from hyplearn.paper.projected_gradient import BATCH, epoch
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-import naive
+from support import naive
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 

@@ -14,8 +14,8 @@ import numpy as np
 from hyplearn import PoincareLogisticRegression, explore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from balls import cloud
-from explored import Browser
+from support.balls import cloud
+from support.explored import Browser
 
 MOVES = 150
 WATCH = """

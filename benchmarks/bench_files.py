@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
+from hyplearn.data.arrays import ArrayFile, ArrayPoints
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import streaming
-from hyplearn.rows.files import ArrayFile, ArrayPoints
 
 CEILING = 512 * 2**20
 WRITTEN = 1_000_000

@@ -11,8 +11,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from timing import best
 
-import naive
 from hyplearn.tangent import frame_coordinates, implicit_rows, z_features
+from support import naive
 
 
 def main():

@@ -24,7 +24,7 @@ from hyplearn.geometry import hyperplane_points
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.rows import Rows
 from hyplearn.solvers.sgd import solve_sgd
-from hyplearn.solvers.svm import solve_svm
+from hyplearn.solvers.svm.solve import solve_svm
 from hyplearn.tangent import frame_coordinates
 
 C = 1000.0

@@ -31,9 +31,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
-from hyplearn.baselines import EuclideanSVC
 from hyplearn.datasets import load_mammals
 from hyplearn.geometry import log_map
+from hyplearn.paper import EuclideanSVC
 
 # A kernel machine of all 60,000 rows, five times over for its probabilities, would take most of the run.
 RBF_ROWS = 5_000

@@ -14,7 +14,6 @@ from matplotlib import pyplot as plt
 from published import all_rows
 
 from hyplearn import PoincareSVC
-from hyplearn.baselines import EuclideanSVC
 from hyplearn.datasets import (
     fetch_cifar10,
     fetch_fashion_mnist,
@@ -23,6 +22,7 @@ from hyplearn.datasets import (
     make_ball_classification,
 )
 from hyplearn.geometry import geodesic
+from hyplearn.paper import EuclideanSVC
 from hyplearn.plotting import BoundaryDisplay, DiskDisplay, HullDisplay, TangentDisplay
 from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.canvas import draw_boundary, draw_legend, draw_reference

@@ -25,8 +25,8 @@ from published import PUBLISHED, all_rows, cut, folds, official, resampled
 from sklearn.linear_model import LogisticRegression
 
 from hyplearn import PoincareSVC
-from hyplearn.baselines import EuclideanSVC
 from hyplearn.datasets import load_mammals, make_ball_classification
+from hyplearn.paper import EuclideanSVC
 from hyplearn.tangent import from_frame
 
 NOTE = """Test accuracy in per cent, mean ± standard deviation over splits. The form and the constants of "boundary",

@@ -30,8 +30,8 @@ from matplotlib import pyplot as plt
 from threadpoolctl import threadpool_limits
 
 from hyplearn import HyperboloidSVC, PoincareSVC
-from hyplearn.baselines import EuclideanSVC
 from hyplearn.datasets import make_ball_classification
+from hyplearn.paper import EuclideanSVC
 
 METHODS = {
     "Poincaré SVM, true p": "#332288",

@@ -19,9 +19,9 @@ from ledger import fill
 from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron
-from hyplearn.baselines import HyperboloidPerceptron
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
+from hyplearn.paper import HyperboloidPerceptron
 from hyplearn.solvers.perceptron import paper_bound
 from hyplearn.tangent import z_features
 

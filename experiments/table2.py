@@ -37,9 +37,9 @@ from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 from hyplearn import HyperboloidSVC, PoincareLogisticRegression, PoincareSVC
-from hyplearn.baselines import AuthorsSVC, EuclideanSVC
 from hyplearn.datasets import load_mini_imagenet
 from hyplearn.geometry import conformal_factor
+from hyplearn.paper import AuthorsSVC, EuclideanSVC
 from hyplearn.reference import reference_point
 from hyplearn.tangent import from_frame
 

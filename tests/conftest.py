@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from balls import cloud
 from hyplearn.estimators import validation
+from support.balls import cloud
 
 # The first call of a kernel compiles it; that is not a slow example.
 settings.register_profile("default", deadline=None, max_examples=40, derandomize=True)

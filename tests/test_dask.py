@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
 from hyplearn.rows.source import columns_joined, in_any_order, minds_order, summed
-from hyplearn.solvers import hinge
-from hyplearn.solvers.survey import Survey
+from hyplearn.solvers.svm.margin_scan import Survey
+from hyplearn.solvers.svm.solve import hinge
 
 pd = pytest.importorskip("pandas")
 da = pytest.importorskip("dask.array")

@@ -13,8 +13,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from fitted_models import NAMES, ball, estimators, quietly_fitted
 from hyplearn import ExpMap, PoincareLogisticRegression, PoincarePerceptron, PoincareSVC, TangentSpace
+from support.fitted_models import NAMES, ball, estimators, quietly_fitted
 
 every = pytest.mark.parametrize("estimator", estimators(), ids=lambda e: type(e).__name__)
 transformers = pytest.mark.parametrize("transformer", [TangentSpace(), ExpMap()], ids=repr)

@@ -17,7 +17,7 @@ from hyplearn import (
     PoincareSecondOrderPerceptron,
     PoincareSVC,
 )
-from hyplearn.baselines import AuthorsSVC, EuclideanSVC
+from hyplearn.paper import AuthorsSVC, EuclideanSVC
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 CLASSIFIERS = [

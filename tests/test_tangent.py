@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
-from balls import CURVATURES, at_gap, cloud
 from hyplearn import geometry
 from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink, squared_distances
 from hyplearn.tangent import (
@@ -19,6 +17,8 @@ from hyplearn.tangent import (
     z_dot,
     z_features,
 )
+from support import naive
+from support.balls import CURVATURES, at_gap, cloud
 
 dimensions = pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 9, 100])
 

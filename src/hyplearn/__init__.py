@@ -3,7 +3,7 @@
 scikit-learn estimators whose decision boundaries are geodesic hyperplanes of the Poincaré ball.
 """
 
-from hyplearn.baselines import HyperboloidSVC
+from hyplearn.data.opening import open_points
 from hyplearn.estimators import (
     ExpMap,
     PoincareLogisticRegression,
@@ -15,8 +15,8 @@ from hyplearn.estimators import (
     predict_to_file,
 )
 from hyplearn.explorer import explore
+from hyplearn.paper import HyperboloidSVC
 from hyplearn.persistence import load, save
-from hyplearn.rows.opening import open_points
 
 __version__ = "0.1.0"
 __all__ = [

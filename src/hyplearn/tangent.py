@@ -21,10 +21,7 @@ import numpy as np
 from numba import njit
 
 from hyplearn.geometry import exp_map, gap
-from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
-from hyplearn.geometry.entries import coordinate
-from hyplearn.geometry.floats import log1p
 from hyplearn.geometry.kernels import (
     TINY,
     centred_sum,
@@ -37,6 +34,9 @@ from hyplearn.geometry.kernels import (
     squared_distances,
     unrolled,
 )
+from hyplearn.numerics.elementary import log1p
+from hyplearn.numerics.entries import coordinate
+from hyplearn.types import Array, Points
 
 Features = Literal["frame", "z"]
 # Rows per stage of the kernels: few enough to stay in the cache, many enough to overlap their square roots.

@@ -9,7 +9,7 @@ pytest.importorskip("rich")
 from typer.testing import CliRunner
 
 import hyplearn
-from fitted_models import NAMES, ball
+from support.fitted_models import NAMES, ball
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from fitted_models import NAMES, ball
 from hyplearn.datasets import load_points
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.geometry import pairwise_distance
+from support.fitted_models import NAMES, ball
 
 NEWICK = "((cat:1,lion:1)feline:2,(dog:1,wolf:1)canine:2)carnivore;"
 TABLE = """animal,parent,family,length

@@ -7,9 +7,9 @@ import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import hyplearn
-from fitted_models import NAMES, ball
 from hyplearn.estimators import streaming
 from hyplearn.estimators.names import classifier_named
+from support.fitted_models import NAMES, ball
 
 X, codes = ball(60)
 
@@ -123,7 +123,7 @@ def test_a_place_where_nothing_can_be_written_is_told_before_the_fit(run, tmp_pa
 
 
 def test_a_folder_that_takes_no_files_is_told_before_the_fit(run, monkeypatch):
-    monkeypatch.setattr("hyplearn.writing.os.access", lambda path, mode: False)
+    monkeypatch.setattr("hyplearn.files.os.access", lambda path, mode: False)
     assert "takes no new files" in run("fit", "none.csv", "-o", "m.hyp", code=1).stderr
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hyplearn
-from fitted_models import NAMES, ball
+from support.fitted_models import NAMES, ball
 
 pd = pytest.importorskip("pandas")
 X, codes = ball(60)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from balls import cloud
 from hyplearn.embedding.descent import SMALLEST_GAP, descend
 from hyplearn.geometry import distance, frechet_mean, gap, log_map
+from support.balls import cloud
 
 ORIGIN = np.zeros(2)
 

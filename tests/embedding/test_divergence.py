@@ -4,13 +4,13 @@ import numba
 import numpy as np
 import pytest
 
-import naive
-from balls import at_gap, cloud
 from hyplearn.embedding.divergence import Divergence
 from hyplearn.embedding.forest import forest_accessibilities
 from hyplearn.embedding.neighbour_graph import connected_graph
 from hyplearn.embedding.placement import Placed, loss_at, walked
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
+from support import naive
+from support.balls import at_gap, cloud
 
 
 def problem(n=30, d=2, seed=0):

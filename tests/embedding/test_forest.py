@@ -6,9 +6,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-import naive
 from hyplearn.embedding.forest import accessibilities_of_new, forest_accessibilities, forest_distances
 from hyplearn.embedding.neighbour_graph import connected_graph, edge_weights, joining_edges, neighbours_among
+from support import naive
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from balls import cloud
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding
 from hyplearn.embedding.dissimilarity import read_distances
 from hyplearn.embedding.hydra import Hydra
 from hyplearn.embedding.stress import descend, stress_and_gradient
 from hyplearn.embedding.tree_start import FARTHEST, tree_start
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
+from support.balls import cloud
 
 
 def hyperbolic(n, d, c=1.0, seed=0):

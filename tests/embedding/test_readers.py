@@ -3,9 +3,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from balls import cloud
 from hyplearn.embedding import from_ball, from_gensim, from_half_space, from_hyperboloid, from_klein
 from hyplearn.geometry import ball_to_hyperboloid, ball_to_klein, pairwise_distance
+from support.balls import cloud
 
 
 @pytest.fixture

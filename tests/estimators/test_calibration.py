@@ -12,7 +12,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from balls import cloud
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
 from hyplearn.datasets import (
     fetch_cifar10,
@@ -25,6 +24,7 @@ from hyplearn.estimators.one_vs_rest import _harmless_sharpness
 from hyplearn.geometry import conformal_factor, rotate, signed_distance, translate
 from hyplearn.solvers.platt import fit_sigmoid
 from hyplearn.tangent import frame_coordinates, from_frame
+from support.balls import cloud
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 every = pytest.mark.parametrize(

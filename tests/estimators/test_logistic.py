@@ -18,13 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from balls import at_gap, cloud
 from hyplearn import ExpMap, PoincareLogisticRegression, TangentSpace
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
 from hyplearn.estimators import logistic as logistic_module
 from hyplearn.geometry import distance, frechet_mean, rotate, signed_distance, translate
 from hyplearn.rows import memory as rows_module
 from hyplearn.tangent import cone_coordinates, cone_length, from_frame
+from support.balls import at_gap, cloud
 
 
 def three_classes(seed=0, n=300, d=2, K=3, spread=0.7, c=1.0):

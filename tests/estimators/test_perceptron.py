@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from balls import at_gap
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.datasets import fetch_fashion_mnist, load_mammals, make_ball_classification
 from hyplearn.geometry import distance, rotate, signed_distance, translate
 from hyplearn.reference import reference_point
 from hyplearn.solvers.perceptron import paper_bound
+from support.balls import at_gap
 
 BOTH = [PoincarePerceptron, PoincareSecondOrderPerceptron]
 both = pytest.mark.parametrize("classifier", BOTH)

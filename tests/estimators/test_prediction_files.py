@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points, predict_to_file
 from hyplearn.estimators import prediction_files
 from hyplearn.rows import points as rows_of_points
-from stored import FORMATS, npy, parquet, separated
+from support.stored import FORMATS, npy, parquet, separated
 
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
 X, Y = separated(50)

@@ -10,11 +10,11 @@ from rich.progress import Progress as Bars
 from rich.progress import TextColumn
 
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
+from hyplearn.data.arrays import ArrayPoints
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import progress, streaming
 from hyplearn.estimators.progress import Reading
 from hyplearn.rows import points as points_module
-from hyplearn.rows.files import ArrayPoints
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import pytest
 from sklearn.base import clone
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC, reference, reference_hulls
+from hyplearn.data import points
+from hyplearn.data.arrays import ArrayPoints
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import one_vs_rest, streaming
 from hyplearn.geometry import exp_map, frechet_mean
-from hyplearn.rows import points
-from hyplearn.rows.files import ArrayPoints
 
 SAME = 1e-10
 
@@ -237,7 +237,7 @@ import numpy as np
 from hyplearn import PoincareLogisticRegression, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import streaming
-from hyplearn.rows.points import Block, PointSource
+from hyplearn.data.points import Block, PointSource
 
 X, y, _, _ = make_ball_classification(50_000, 2, random_state=0)
 X = X.astype(np.float32)
@@ -271,7 +271,7 @@ import numpy as np
 from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points, predict_to_file
 from hyplearn.datasets import make_ball_classification
 from hyplearn.estimators import streaming
-from hyplearn.rows.files import ArrayPoints
+from hyplearn.data.arrays import ArrayPoints
 
 folder, ceiling, n, d, each = Path(sys.argv[1]), 512 * 2**20, int(sys.argv[2]), 20, 100_000
 X = np.lib.format.open_memmap(folder / "X.npy", mode="w+", dtype=np.float32, shape=(n, d))
@@ -327,8 +327,8 @@ import numpy as np
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
 from hyplearn.estimators import streaming
 from hyplearn.datasets import make_ball_classification
-from hyplearn.rows import points
-from hyplearn.rows.files import ArrayPoints
+from hyplearn.data import points
+from hyplearn.data.arrays import ArrayPoints
 
 X, y, _, _ = make_ball_classification(3000, 2, margin=0.1, random_state=0)
 streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 2000

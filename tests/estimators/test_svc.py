@@ -13,12 +13,12 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from balls import cloud
 from hyplearn import PoincareSVC
 from hyplearn.datasets import fetch_fashion_mnist, load_mammals, make_ball_classification
 from hyplearn.estimators import one_vs_rest
 from hyplearn.geometry import distance, log_map, rotate, signed_distance, translate
 from hyplearn.tangent import frame_coordinates, z_features
+from support.balls import cloud
 
 # Most sets here are small; tests/estimators/test_calibration.py sees this warning.
 pytestmark = pytest.mark.filterwarnings("ignore:Probabilities of classes")

@@ -9,11 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from balls import at_gap, cloud
 from hyplearn import ExpMap, TangentSpace
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import distance, frechet_mean, signed_distance
 from hyplearn.tangent import frame_coordinates
+from support.balls import at_gap, cloud
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from balls import cloud
 from hyplearn.geometry import distance
+from support.balls import cloud
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from drawn import legend, lines, markers
 from hyplearn.geometry import signed_distance
+from support.drawn import legend, lines, markers
 
 
 @pytest.fixture

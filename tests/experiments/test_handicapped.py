@@ -6,10 +6,10 @@ import looping
 import numpy as np
 import pytest
 
-import naive
-from hyplearn.baselines.arsinh_svm import objective
-from hyplearn.baselines.hyperboloid import hyperboloid_rows
 from hyplearn.datasets import make_ball_classification
+from hyplearn.paper.arsinh_svm import objective
+from hyplearn.paper.hyperboloid import hyperboloid_rows
+from support import naive
 
 
 @pytest.fixture(scope="module")

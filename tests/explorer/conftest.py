@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from explored import Browser
+from support.explored import Browser
 
 
 @pytest.fixture(scope="module")

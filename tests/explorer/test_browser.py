@@ -11,8 +11,6 @@ from matplotlib.image import imread
 from selenium.webdriver.common.keys import Keys
 from sklearn.neighbors import KNeighborsClassifier
 
-from balls import cloud
-from explored import rgb, scene_of, waited
 from hyplearn import (
     HyperboloidSVC,
     PoincareLogisticRegression,
@@ -22,13 +20,15 @@ from hyplearn import (
     PoincareSVC,
     explore,
 )
-from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
 from hyplearn.geometry import distance, gap, signed_distance, translate, transport
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.boundary import chosen_plane
 from hyplearn.plotting.fitted import hyperplane
 from hyplearn.plotting.plane import Plane
+from support.balls import cloud
+from support.explored import rgb, scene_of, waited
 
 TINT = 0.2
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>\'&amp;{{scene}}\u2028'

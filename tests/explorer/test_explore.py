@@ -15,12 +15,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
-from balls import cloud
-from explored import decoded, scene_of
 from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, explore
 from hyplearn.explorer.decision import decision_of
 from hyplearn.explorer.encoding import script_json, typed_array
 from hyplearn.plotting.canvas import COLOURS
+from support.balls import cloud
+from support.explored import decoded, scene_of
 
 
 @pytest.fixture(scope="module")

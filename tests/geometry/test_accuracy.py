@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-import exact
-from balls import CURVATURES, at_gap
 from hyplearn import geometry, tangent
+from support import exact
+from support.balls import CURVATURES, at_gap
 
 EPS = np.finfo(float).eps
 GAPS = (1e-1, 1e-2, 1e-4, 1e-8, 1e-12, 1e-15)

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
-from balls import CURVATURES, cloud, points, vectors
 from hyplearn.geometry import (
     conformal_factor,
     distance,
@@ -25,6 +23,8 @@ from hyplearn.geometry import (
     transport,
 )
 from hyplearn.geometry.kernels import gaps, norms
+from support import naive
+from support.balls import CURVATURES, cloud, points, vectors
 
 curvatures = pytest.mark.parametrize("c", CURVATURES)
 

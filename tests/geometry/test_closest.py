@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 from mpmath import mpf
 from scipy.optimize import linprog, minimize, minimize_scalar
 
-import exact
-import naive
-from balls import CURVATURES, at_gap, cloud
 from hyplearn.geometry import (
     ball_to_hyperboloid,
     ball_to_klein,
@@ -27,6 +24,8 @@ from hyplearn.geometry import (
 )
 from hyplearn.geometry.closest import _exchange, _heights, _minimise, _solve_face
 from hyplearn.geometry.kernels import gaps
+from support import exact, naive
+from support.balls import CURVATURES, at_gap, cloud
 
 DIMENSIONS = (1, 2, 3, 10, 100)
 

@@ -11,7 +11,6 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
 import hyplearn.geometry
-from balls import CURVATURES, at_gap, cloud
 from hyplearn.geometry import (
     ball_to_klein,
     distance,
@@ -33,6 +32,7 @@ from hyplearn.geometry.hull import (
     quickhull,
 )
 from hyplearn.geometry.kernels import gaps
+from support.balls import CURVATURES, at_gap, cloud
 
 both = pytest.mark.parametrize("hull", [graham_scan, quickhull])
 many = settings(max_examples=800)

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import minimize
 
-import naive
-from balls import CURVATURES, cloud, points, vectors
 from hyplearn.geometry import (
     distance,
     exp_map,
@@ -18,6 +16,8 @@ from hyplearn.geometry import (
     translate,
     transport,
 )
+from support import naive
+from support.balls import CURVATURES, cloud, points, vectors
 
 
 @given(points(3, smallest_gap=0.05), vectors(3), points(3, smallest_gap=0.05))

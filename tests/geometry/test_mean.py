@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balls import CURVATURES, at_gap, cloud
 from hyplearn.datasets import load_mammals
 from hyplearn.geometry import conformal_factor, distance, frechet_mean, log_map, midpoint, rotate, translate
+from support.balls import CURVATURES, at_gap, cloud
 
 
 def gradient(X, m, weights=None, c=1.0):

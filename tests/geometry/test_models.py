@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from balls import CURVATURES, cloud
 from hyplearn.geometry import (
     ball_to_hyperboloid,
     ball_to_klein,
@@ -18,6 +17,7 @@ from hyplearn.geometry import (
     translate,
 )
 from hyplearn.tangent import z_features
+from support.balls import CURVATURES, cloud
 
 curvatures = pytest.mark.parametrize("c", CURVATURES)
 

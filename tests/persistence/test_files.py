@@ -16,7 +16,6 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 import hyplearn
-from fitted_models import HAS_TORCH, NAMES, ball, estimators, fitted, quietly_fitted, rows_like_those_of
 from hyplearn import (
     ExpMap,
     PoincareLogisticRegression,
@@ -32,6 +31,7 @@ from hyplearn.persistence import read_metadata
 from hyplearn.persistence.container import DIGEST_BYTES, SCHEMA_VERSION
 from hyplearn.persistence.files import to_bytes
 from hyplearn.persistence.schema import SCHEMAS
+from support.fitted_models import HAS_TORCH, NAMES, ball, estimators, fitted, quietly_fitted, rows_like_those_of
 
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Probabilities of classes")
 pytestmark = quiet

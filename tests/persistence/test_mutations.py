@@ -2,7 +2,7 @@
 
 import pytest
 
-from mutations import run
+from support.mutations import run
 
 
 def test_mutated_files_are_refused_or_load_as_models_that_work():

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import hyplearn
-from fitted_models import NAMES, images, networks, rows_like_those_of
 from hyplearn.embedding import BallNet
 from hyplearn.embedding.ball_net_layout import layout
 from hyplearn.embedding.ball_net_network import build
 from hyplearn.persistence import ModelFileError, read_metadata
 from hyplearn.persistence.files import from_bytes, to_bytes
-from mutations import closed, opened
+from support.fitted_models import NAMES, images, networks, rows_like_those_of
+from support.mutations import closed, opened
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from balls import at_gap, cloud
-from fitted_models import NAMES, ball
 from hyplearn import (
     HyperboloidSVC,
     PoincareLogisticRegression,
@@ -18,6 +16,8 @@ from hyplearn import (
     PoincareSVC,
 )
 from hyplearn.persistence import export_onnx
+from support.balls import at_gap, cloud
+from support.fitted_models import NAMES, ball
 
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
 pytestmark = pytest.mark.filterwarnings(

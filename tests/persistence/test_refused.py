@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import hyplearn
-from fitted_models import NAMES, ball
 from hyplearn import PoincarePerceptron, PoincareSVC
 from hyplearn.persistence import ModelFileError
 from hyplearn.persistence.container import DIGEST_BYTES, LARGEST_FILE, PREFIX, SCHEMA_VERSION
 from hyplearn.persistence.files import to_bytes
-from mutations import closed, opened
+from support.fitted_models import NAMES, ball
+from support.mutations import closed, opened
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

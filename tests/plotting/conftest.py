@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from balls import cloud
+from support.balls import cloud
 
 
 @pytest.fixture

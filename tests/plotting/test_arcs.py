@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balls import CURVATURES, at_gap, points, vectors
 from hyplearn.geometry import ball_to_hyperboloid, distance, hyperplane_points, minkowski, signed_distance
 from hyplearn.plotting.arcs import bisector, geodesic_of, hypercycle, minkowski_normal, outline, rim_points, segment
+from support.balls import CURVATURES, at_gap, points, vectors
 
 
 @given(points(smallest_gap=1e-4), vectors(), st.floats(-3, 3), st.sampled_from(CURVATURES))

@@ -15,15 +15,15 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
-from balls import cloud
-from drawn import legend, lines, markers, unnamed_lines
 from hyplearn import HyperboloidSVC, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC, TangentSpace
-from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import COLOURS
 from hyplearn.tangent import from_frame, z_features
+from support.balls import cloud
+from support.drawn import legend, lines, markers, unnamed_lines
 
 MODELS = {
     "exact": lambda p, k: PoincareSVC(p, C=np.inf, margin="exact", curvature=k),

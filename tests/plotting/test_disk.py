@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from balls import cloud
-from drawn import legend, markers
 from hyplearn.geometry import distance
 from hyplearn.plotting import DiskDisplay
 from hyplearn.plotting.canvas import COLOURS, INK, OTHER, class_colours
+from support.balls import cloud
+from support.drawn import legend, markers
 
 
 def test_points_are_drawn_where_they_are_in_their_class_colour(ax, labelled):

@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from drawn import legend, lines, markers
 from hyplearn.geometry import closest_points, distance, graham_scan, midpoint, pairwise_distance, signed_distance
 from hyplearn.plotting import HullDisplay
 from hyplearn.plotting.arcs import outline
+from support.drawn import legend, lines, markers
 
 C = 0.25
 # The closest vertices are the two above; the closest point of the left hull is on its long edge.

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from balls import CURVATURES, cloud
 from hyplearn import PoincareSVC
 from hyplearn.geometry import distance, signed_distance
 from hyplearn.plotting.arcs import geodesic_of, hypercycle, minkowski_normal
 from hyplearn.plotting.plane import Plane
 from hyplearn.tangent import frame_coordinates
+from support.balls import CURVATURES, cloud
 
 D = 5
 

@@ -5,14 +5,14 @@ import pytest
 from matplotlib.colors import to_rgb
 from sklearn.neighbors import KNeighborsClassifier
 
-from balls import cloud
-from drawn import legend, lines, markers, unnamed_lines
 from hyplearn import HyperboloidSVC, PoincarePerceptron, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
 from hyplearn.plotting import TangentDisplay
 from hyplearn.plotting.canvas import COLOURS
 from hyplearn.tangent import frame_coordinates, from_frame
+from support.balls import cloud
+from support.drawn import legend, lines, markers, unnamed_lines
 
 C = 0.25
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balls import at_gap, cloud
 from hyplearn.rows import ClassRows, Rows
 from hyplearn.rows import memory as rows_module
 from hyplearn.rows.memory import RUN
 from hyplearn.tangent import frame_coordinates, implicit_rows, z_features
+from support.balls import at_gap, cloud
 
 FEATURES = {"frame": frame_coordinates, "z": z_features}
 

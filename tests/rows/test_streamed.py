@@ -5,17 +5,16 @@ import pickle
 import numpy as np
 import pytest
 
-from balls import at_gap, cloud
+from hyplearn.data.arrays import ArrayPoints
 from hyplearn.rows import ClassRows, Costs, Rows, points, source, streamed
-from hyplearn.rows.files import ArrayPoints
 from hyplearn.rows.memory import uniform
 from hyplearn.rows.source import columns_joined, summed
-from hyplearn.rows.standing import standing, standing_strides
 from hyplearn.rows.streamed import ConeRows, SignedRows, StreamedRows, Weighing, standing_rows
-from hyplearn.solvers import hinge
-from hyplearn.solvers.survey import survey
-from hyplearn.solvers.svm import _capped, solve_svm
+from hyplearn.rows.subsample import standing, standing_strides
+from hyplearn.solvers.svm.margin_scan import survey
+from hyplearn.solvers.svm.solve import _capped, hinge, solve_svm
 from hyplearn.tangent import cone_rows, implicit_rows
+from support.balls import at_gap, cloud
 
 N, D = 211, 3
 CLASSES = np.array(["left", "right", "top"])

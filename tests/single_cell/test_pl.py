@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from fitted_models import NAMES, ball
 from hyplearn import PoincareLogisticRegression, PoincareSVC
+from support.fitted_models import NAMES, ball
 
 anndata = pytest.importorskip("anndata")
 

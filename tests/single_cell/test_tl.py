@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fitted_models import NAMES, ball
 from hyplearn import PoincareLogisticRegression, PoincareSVC
+from support.fitted_models import NAMES, ball
 
 anndata = pytest.importorskip("anndata")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
-from hyplearn.solvers import interior_point
-from hyplearn.solvers.interior_point import FEW_COLUMNS, MOST_COPIES, STRIP, solve_box
+from hyplearn.solvers.svm.interior_point import FEW_COLUMNS, MOST_COPIES, STRIP, solve_box
+from hyplearn.solvers.svm.solve import interior_point
+from support import naive
 
 
 def problem(seed, n=80, d=4):

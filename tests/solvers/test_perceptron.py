@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
-from balls import CURVATURES, at_gap, cloud
 from hyplearn.datasets import make_ball_classification
 from hyplearn.solvers.perceptron import Perceptron, paper_bound, second_order_bound
 from hyplearn.tangent import TangentRows, implicit_rows, z_features
+from support import naive
+from support.balls import CURVATURES, at_gap, cloud
 
 
 def problem(seed, n=150, d=4, c=1.0):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from hyplearn.solvers.platt import fit_sigmoid
-from naive import platt_loss
+from support.naive import platt_loss
 
 
 def drawn(seed, n=200, share=0.3, apart=1.0):

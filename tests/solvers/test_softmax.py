@@ -8,11 +8,11 @@ from scipy.linalg import cho_factor
 from scipy.optimize import approx_fprime, minimize
 from sklearn.linear_model import LogisticRegression
 
-import naive
 from hyplearn.rows import ClassRows
 from hyplearn.rows import memory as rows_module
-from hyplearn.solvers import softmax
-from hyplearn.solvers.softmax import solve_softmax
+from hyplearn.solvers.softmax import solve as softmax
+from hyplearn.solvers.softmax.solve import solve_softmax
+from support import naive
 
 
 def problem(seed, n=60, d=3, K=4, low=-2.0, high=2.0):

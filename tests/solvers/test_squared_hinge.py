@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
 from hyplearn.rows import Rows
 from hyplearn.rows import memory as rows_module
-from hyplearn.solvers import squared_hinge
-from hyplearn.solvers.squared_hinge import solve_squared_hinge
+from hyplearn.solvers.svm.solve import squared_hinge
+from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
+from support import naive
 
 
 def problem(seed, n=80, d=4, low=-3.0, high=3.0):

@@ -19,16 +19,15 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-import naive
 from hyplearn.datasets import make_ball_classification
 from hyplearn.rows import Rows
 from hyplearn.rows import memory as rows_module
-from hyplearn.solvers import hinge
-from hyplearn.solvers.interior_point import solve_box
-from hyplearn.solvers.survey import EVERYTHING, NOTHING, Band, losses_along, survey
-from hyplearn.solvers.survey_kernels import BINS, EDGES
-from hyplearn.solvers.svm import NO_MARGIN, solve_svm
+from hyplearn.solvers.svm.interior_point import solve_box
+from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, losses_along, survey
+from hyplearn.solvers.svm.scan_kernels import BINS, EDGES
+from hyplearn.solvers.svm.solve import NO_MARGIN, hinge, solve_svm
 from hyplearn.tangent import frame_coordinates, implicit_rows
+from support import naive
 
 SOFT = ("hinge", "squared_hinge")
 PROBLEMS = (*SOFT, "hard")

@@ -9,13 +9,13 @@ import numpy as np
 import typer
 
 from hyplearn.cli.tables import Roles, is_table, names_in, names_in_archive, roles
+from hyplearn.data.columns import listed
+from hyplearn.data.opening import open_points
+from hyplearn.data.opening import opened as opened_points
+from hyplearn.data.points import PointSource
 from hyplearn.datasets import load_points
-from hyplearn.geometry.arrays import Array
-from hyplearn.rows.columns import listed
-from hyplearn.rows.opening import open_points
-from hyplearn.rows.opening import opened as opened_points
-from hyplearn.rows.points import PointSource
 from hyplearn.single_cell.cells import class_labels, read_cells
+from hyplearn.types import Array
 
 DATA = Annotated[Path, typer.Argument(help="Points, one per row: .npz, .npy, .csv, .tsv, .parquet or .h5ad.")]
 LABEL = Annotated[

@@ -9,7 +9,7 @@ import typer
 
 from hyplearn.cli.output import Outcome, csv_text, npz_bytes, size_of, table
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
-from hyplearn.writing import write_whole
+from hyplearn.files import write_whole
 
 EXAMPLES = ("hyplearn datasets list", "hyplearn datasets fetch mammals", "hyplearn datasets fetch olsson -o cells.npz")
 

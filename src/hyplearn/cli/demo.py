@@ -12,7 +12,7 @@ from hyplearn.cli.plot import draw
 from hyplearn.datasets import load_mammals
 from hyplearn.estimators import PoincareLogisticRegression, PoincareSVC
 from hyplearn.explorer import explore
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 NAME = "demo"
 EXAMPLES = ("hyplearn demo", "hyplearn demo -o out")

@@ -13,8 +13,8 @@ from hyplearn.cli.output import Outcome, check_output, csv_text, facts, npz_byte
 from hyplearn.cli.raw import read_distances, read_features, read_tree
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.embedding.map_border import root_row
-from hyplearn.geometry.arrays import Array
-from hyplearn.writing import write_whole
+from hyplearn.files import write_whole
+from hyplearn.types import Array
 
 NAME = "embed"
 EXAMPLES = (

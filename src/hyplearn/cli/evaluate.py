@@ -12,7 +12,7 @@ from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, rea
 from hyplearn.cli.measures import COLUMNS, Score, as_it_is, compared, folds_of, rivals
 from hyplearn.cli.models import load_ball_classifier, load_classifier
 from hyplearn.cli.output import Outcome, steps, table
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 NAME = "evaluate"
 EXAMPLES = (

@@ -13,9 +13,9 @@ from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, opened, read_la
 from hyplearn.cli.measures import Score, cross_validated, folds_of
 from hyplearn.cli.models import NAMES, certificate, certificate_text, classifier
 from hyplearn.cli.output import Outcome, check_output, facts, size_of, steps
+from hyplearn.data.points import PointSource
 from hyplearn.persistence import save
 from hyplearn.persistence.files import SUFFIX
-from hyplearn.rows.points import PointSource
 
 NAME = "fit"
 EXAMPLES = (

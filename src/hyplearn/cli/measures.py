@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from hyplearn.baselines import EuclideanSVC
-from hyplearn.geometry.arrays import Array
+from hyplearn.paper import EuclideanSVC
+from hyplearn.types import Array
 
 COSTS = (1.0, 100.0, 1e4)
 BINS = 15

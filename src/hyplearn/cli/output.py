@@ -22,7 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from hyplearn.writing import place_of
+from hyplearn.files import place_of
 
 # Columns of text where no terminal tells.
 PIPE_WIDTH = 120

@@ -8,9 +8,9 @@ import typer
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, check_width, read_shown
 from hyplearn.cli.models import load_ball_classifier
 from hyplearn.cli.output import Outcome, check_output, size_of
+from hyplearn.files import replacing
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
-from hyplearn.writing import replacing
 
 NAME = "plot"
 EXAMPLES = (

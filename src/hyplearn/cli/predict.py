@@ -14,10 +14,10 @@ from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, STREAM, Data, check_wi
 from hyplearn.cli.measures import probabilities
 from hyplearn.cli.models import load_classifier
 from hyplearn.cli.output import Outcome, check_output, csv_text, facts, size_of
+from hyplearn.data.points import PointSource
 from hyplearn.estimators import predict_to_file
-from hyplearn.geometry.arrays import Array
-from hyplearn.rows.points import PointSource
-from hyplearn.writing import write_whole
+from hyplearn.files import write_whole
+from hyplearn.types import Array
 
 NAME = "predict"
 EXAMPLES = (

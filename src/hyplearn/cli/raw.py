@@ -10,7 +10,7 @@ from scipy import sparse
 from hyplearn.cli.data import Data, read_points
 from hyplearn.datasets import load_points
 from hyplearn.datasets.text_files import is_number, text_table
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 NEWICK = (".nwk", ".newick", ".tree", ".tre")
 TEXT = (".csv", ".tsv")

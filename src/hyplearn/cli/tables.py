@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyplearn.datasets.text_files import text_column, text_head
-from hyplearn.geometry.arrays import Array
-from hyplearn.rows.columns import (
+from hyplearn.data.columns import (
     LABEL_COLUMNS,
     NAME_COLUMN,
     NAMES_ARRAY,
@@ -18,7 +16,9 @@ from hyplearn.rows.columns import (
     listed,
     the_only,
 )
-from hyplearn.rows.parquet import parquet_column, parquet_head
+from hyplearn.data.parquet import parquet_column, parquet_head
+from hyplearn.datasets.text_files import text_column, text_head
+from hyplearn.types import Array
 
 TEXT, PARQUET = (".csv", ".tsv"), ".parquet"
 

@@ -9,7 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 from distributed import Client, default_client, futures_of
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Points, labels (None where there are none) and weights (None where all are equal) of a chunk.

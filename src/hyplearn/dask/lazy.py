@@ -7,7 +7,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 
 def lazily(local: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 from hyplearn.dask.classifiers import DaskClassifier, check_labelled
 from hyplearn.dask.points import DaskPoints
+from hyplearn.data.points import Block
 from hyplearn.estimators import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.estimators.streaming import stream_names
-from hyplearn.rows.points import Block
 
 
 @dataclass(frozen=True)

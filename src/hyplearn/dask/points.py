@@ -11,7 +11,7 @@ import numpy as np
 from distributed import Client, get_worker
 
 from hyplearn.dask.chunks import Chunk, aligned, check_points, client_of, feature_names, placed, size
-from hyplearn.rows.points import Block, PointSource, Visitor
+from hyplearn.data.points import Block, PointSource, Visitor
 from hyplearn.rows.source import Merge, folded, minds_order
 
 # Bytes of a pass's arguments beyond which workers pass them on to each other.

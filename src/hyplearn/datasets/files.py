@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hyplearn.data.columns import Names, damage_named, label_name, listed, points_name
+from hyplearn.data.parquet import ParquetPoints
 from hyplearn.datasets.text_files import read_text
-from hyplearn.geometry.arrays import Array
-from hyplearn.rows.columns import Names, damage_named, label_name, listed, points_name
-from hyplearn.rows.parquet import ParquetPoints
+from hyplearn.types import Array
 
 
 def load_points(

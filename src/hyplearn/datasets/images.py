@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from hyplearn.datasets.mini_imagenet import read_split
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Where Debian's package dataset-fashion-mnist puts its files.
 DEBIAN_FOLDER = Path("/usr/share/datasets/fashion-mnist")

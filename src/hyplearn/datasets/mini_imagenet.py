@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import Bunch
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 EMBEDDING, POINTS = "mini-imagenet_poincare_embedding.npz", "mini-imagenet_reference_points_gt.npy"
 _LAYOUT = (

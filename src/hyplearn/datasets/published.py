@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 BASE_URL = (
     "https://raw.githubusercontent.com/thupchnsky/PoincareLinearClassification/"

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hyplearn.geometry import signed_distance
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # A block of 1 MiB stays in the processor's cache while it is drawn, measured and sorted out; past X itself nothing
 # larger is ever held. No fewer rows than this are drawn at once, or a rare class would cost one call per point.

@@ -9,8 +9,8 @@ from typing import Any, TextIO, TypeAlias
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
-from hyplearn.rows.columns import Head, Names, choose_columns
+from hyplearn.data.columns import Head, Names, choose_columns
+from hyplearn.types import Array
 
 # Text is turned into numbers in batches, or it would need many times the memory of the numbers. Columns of text are
 # told from columns of numbers by the first batch.

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hyplearn.embedding.ball_net_checks import as_rows, check_features, check_parameters, check_shape
 from hyplearn.embedding.ball_net_progress import told
 from hyplearn.geometry import exp_map
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.types import Array
 
 # Parameters that training alone needs.
 SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation_fraction", "patience")

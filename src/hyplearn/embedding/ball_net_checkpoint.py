@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from hyplearn.writing import sealed, unsealed, write_whole
+from hyplearn.files import sealed, unsealed, write_whole
 
 MAGIC = b"hyplearn network checkpoint 1\n"
 

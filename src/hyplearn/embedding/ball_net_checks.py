@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.files import place_of
 from hyplearn.geometry.border import absolute_curvature
-from hyplearn.writing import place_of
+from hyplearn.types import Array
 
 # float32 knows the hyperboloid coordinates of points at this radius, in units of the curvature, to about 1 %.
 LARGEST_RADIUS = 12.0

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hyplearn.embedding.ball_net_geometry import clip_radius, signed_distances
 from hyplearn.embedding.ball_net_layout import CHANNELS, grid, hidden_width, statistics_shape
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Rows at a time, in float64.
 BLOCK = 1000

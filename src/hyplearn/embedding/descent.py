@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from hyplearn.geometry import exp_map
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
+from hyplearn.types import Array
 
 # Steps that L-BFGS remembers, and how often a step may be halved until it descends.
 MEMORY = 10

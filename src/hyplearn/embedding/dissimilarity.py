@@ -8,8 +8,8 @@ from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.rows.memory import uniform
+from hyplearn.types import Array
 
 # Up to so many points all triangles are looked at, of more points so many of them.
 ALL_TRIANGLES = 300

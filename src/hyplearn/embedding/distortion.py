@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 
 from hyplearn.embedding.rooted import RootedTree, sums_to_root
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps, norm_of_difference
+from hyplearn.types import Array
 
 # Up to so many pairs are all looked at; of a larger tree, all pairs of so many nodes as fill the number.
 MOST_PAIRS = 4_000_000

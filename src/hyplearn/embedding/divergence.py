@@ -21,8 +21,8 @@ from functools import partial
 import numpy as np
 from numba import get_num_threads, njit
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
+from hyplearn.types import Array
 
 # Parts in which rows are dealt out to threads; sums of parts are added in their order, so threads do not count.
 BLOCKS = 16

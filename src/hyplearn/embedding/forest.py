@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse.csgraph import laplacian
 from threadpoolctl import threadpool_limits
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 
 def forest_accessibilities(graph: Any) -> Array:

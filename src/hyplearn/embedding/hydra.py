@@ -13,7 +13,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from threadpoolctl import threadpool_limits
 
 from hyplearn.geometry import project
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Up to so many points the whole decomposition is as fast as Lanczos' method for its ends.
 SMALL = 400

@@ -12,8 +12,8 @@ from numba import njit
 
 from hyplearn.embedding.rooted import RootedTree
 from hyplearn.embedding.spherical_code import spherical_code
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gap_of
+from hyplearn.types import Array
 
 # With power 1 small branches of a tree get slivers, with 0 large ones get no more room than a leaf. Between 0.5 and 0.8
 # the distortion of tree distances hardly changes; 0.7 fills the disk best.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 LARGEST_FEATURE = 1e150
 # Below, the least weights of edges, exp(-1 / (2 sigma²)), come near to the range of floats.

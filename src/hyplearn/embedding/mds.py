@@ -15,8 +15,8 @@ from hyplearn.embedding.dissimilarity import check_lengths, read_distances
 from hyplearn.embedding.hydra import Hydra
 from hyplearn.embedding.stress import descend, normalised, place, stress_and_gradient
 from hyplearn.embedding.tree_start import tree_start
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.types import Array
 
 # Two points of opposite directions at the radius where float64 ends are that far apart, in curvature -1.
 LONGEST = 70.0

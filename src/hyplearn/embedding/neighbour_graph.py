@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.neighbors import NearestNeighbors
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 
 class Neighbours(NamedTuple):

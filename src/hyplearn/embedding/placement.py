@@ -23,8 +23,8 @@ from sklearn.neighbors import NearestNeighbors
 from hyplearn.embedding.divergence import Divergence
 from hyplearn.embedding.forest import accessibilities_of_new
 from hyplearn.embedding.neighbour_graph import edge_weights, neighbours_among
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gap_of, gaps
+from hyplearn.types import Array
 
 # New cells whose rows of accessibilities are held at a time, and those that a thread takes at once.
 BLOCK = 512

@@ -20,7 +20,7 @@ from hyplearn.embedding.map_progress import Teller, told
 from hyplearn.embedding.neighbour_graph import connected_graph, warn_of_joints
 from hyplearn.embedding.placement import Placed
 from hyplearn.geometry import frechet_mean, translate
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # With n_landmarks="auto", so many different cells are embedded together; the others are placed among them.
 MOST_TOGETHER = 4000

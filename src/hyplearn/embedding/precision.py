@@ -5,7 +5,7 @@ from scipy.special import lambertw
 
 from hyplearn.embedding.rooted import RootedTree
 from hyplearn.embedding.spherical_code import spherical_code
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Rounding may change no edge by more than this part of its length.
 EDGE_TOLERANCE = 0.01

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from hyplearn.geometry import gap, half_space_to_ball, hyperboloid_to_ball, klein_to_ball
-from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.border import absolute_curvature, as_rows
+from hyplearn.types import Array, Points
 
 
 def from_ball(X: Points, *, curvature: float = -1.0) -> Array:

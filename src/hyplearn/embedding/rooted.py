@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from hyplearn.embedding.newick import parse_newick
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 
 class RootedTree(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import betaincinv
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Up to so many points repel one another, at n² a step; a longer lattice is good enough and stays as it is.
 MOST_REPELLED = 64

@@ -13,8 +13,8 @@ from numba import get_num_threads, njit
 from hyplearn.embedding import descent
 from hyplearn.embedding.descent import Descent
 from hyplearn.geometry import exp_map
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gap_of, gaps, shrink, squared_distance
+from hyplearn.types import Array
 
 # Parts in which pairs are dealt out to threads.
 BLOCKS = 16

@@ -10,8 +10,8 @@ from hyplearn.embedding import layouts
 from hyplearn.embedding.distortion import measure
 from hyplearn.embedding.precision import DIGITS, digits_needed, largest_scale, scale_of_free_branches
 from hyplearn.embedding.rooted import RootedTree, read_tree
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.types import Array
 
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
 # Enough to tell spreads apart, at a fraction of the time of the final measurement.

@@ -6,7 +6,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from hyplearn.embedding import layouts
 from hyplearn.embedding.rooted import RootedTree, hung_at_its_centre
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Hyperbolic radius of the farthest point at most: beyond, float64 has too few digits for the edges.
 FARTHEST = 30.0

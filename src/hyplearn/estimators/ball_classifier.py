@@ -9,15 +9,15 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from hyplearn.data.labelled import Labelled
+from hyplearn.data.points import PointSource
 from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.streaming import fits_into_memory, keep_feature_names, labelled, unchanged_on_failure
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 from hyplearn.reference import STRATEGIES, distinct, reference_point
-from hyplearn.rows.labelled import Labelled
-from hyplearn.rows.points import PointSource
+from hyplearn.types import Array
 
 # Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
 # of rows, give the same bits.

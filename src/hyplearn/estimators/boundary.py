@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from hyplearn.geometry import distance, transport
-from hyplearn.geometry.arrays import Array
 from hyplearn.tangent import NEAR, SINH_NEAR, from_frame
+from hyplearn.types import Array
 
 # No two points of the ball that float64 holds are farther apart, in units of the curvature's radius.
 FARTHEST = 75.0

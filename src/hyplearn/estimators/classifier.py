@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from hyplearn.data.checkpoint import CheckpointedPoints
+from hyplearn.data.points import Block, PointSource, rows_named
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.one_vs_rest import OneVsRest
 from hyplearn.estimators.streaming import stream_names
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry.arrays import Array
-from hyplearn.rows.checkpoint import CheckpointedPoints
-from hyplearn.rows.points import Block, PointSource, rows_named
 from hyplearn.tangent import Features, TangentRows, implicit_rows, z_dot
+from hyplearn.types import Array
 
 
 def _itself(block: Block) -> Block:

@@ -10,21 +10,21 @@ from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.data.labelled import Labelled
+from hyplearn.data.opening import point_source
 from hyplearn.estimators.ball_classifier import FEW_ROWS, BallClassifier, LabelledRows
 from hyplearn.estimators.boundary import touching_hyperplane
 from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.softmax_certificate import SoftmaxCertificate, softmax_certificate
 from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature, ball_rows, check_stopping
-from hyplearn.geometry.arrays import Array
 from hyplearn.reference import checked_point
-from hyplearn.reference_passes import streamed_references
+from hyplearn.reference.passes import streamed_references
 from hyplearn.rows import ClassRows, RowSource
-from hyplearn.rows.labelled import Labelled
-from hyplearn.rows.opening import point_source
 from hyplearn.rows.streamed import ConeRows
-from hyplearn.solvers.softmax import solve_softmax
+from hyplearn.solvers.softmax.solve import solve_softmax
 from hyplearn.tangent import cone_length, cone_rows, frame_coordinates
+from hyplearn.types import Array
 
 # Rows per block of scores, and when a certificate is verified.
 SCORED_ROWS = 10_000

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from hyplearn.estimators.logistic import PoincareLogisticRegression
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 
 class PoincareLogisticRegressionCV(PoincareLogisticRegression):

@@ -14,17 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.data.labelled import Labelled
 from hyplearn.estimators.ball_classifier import FEW_ROWS, BallClassifier, LabelledRows
 from hyplearn.estimators.streaming import CALIBRATED_NUMBERS
 from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 from hyplearn.reference import checked_point, reference_point
-from hyplearn.reference_passes import streamed_references
-from hyplearn.rows.labelled import Labelled
-from hyplearn.rows.standing import standing, standing_strides
+from hyplearn.reference.passes import streamed_references
+from hyplearn.rows.subsample import standing, standing_strides
 from hyplearn.solvers.platt import Sigmoid, fit_sigmoid
+from hyplearn.types import Array
 
 T = TypeVar("T")
 CALIBRATIONS = ("cross-fitted", "training", None)

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from hyplearn.data.labelled import Labelled
+from hyplearn.data.opening import point_source
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.perceptron_passes import (
@@ -24,9 +26,6 @@ from hyplearn.estimators.progress import Teller
 from hyplearn.estimators.streaming import rows_for_probabilities
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry.arrays import Array
-from hyplearn.rows.labelled import Labelled
-from hyplearn.rows.opening import point_source
 from hyplearn.solvers.perceptron import (
     EQUAL_WEIGHTS,
     NO_BOUNDS,
@@ -36,6 +35,7 @@ from hyplearn.solvers.perceptron import (
     second_order_bound,
 )
 from hyplearn.tangent import Features, TangentRows
+from hyplearn.types import Array
 
 
 class _PerceptronClassifier(TangentClassifier):

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.data.labelled import Labelled
+from hyplearn.data.points import Block
 from hyplearn.geometry.kernels import gaps
-from hyplearn.rows.labelled import Labelled
-from hyplearn.rows.points import Block
 from hyplearn.rows.source import in_any_order, summed
 from hyplearn.rows.streamed import Weighing
 from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
 from hyplearn.tangent import TangentRows, implicit_rows
+from hyplearn.types import Array
 
 
 class Extremes(NamedTuple):

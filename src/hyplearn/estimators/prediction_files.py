@@ -11,14 +11,14 @@ from typing import Any, BinaryIO
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.data.opening import opened
+from hyplearn.data.points import Block, PointSource, read_ahead, rows_named
+from hyplearn.data.regrouping import regrouped
 from hyplearn.estimators.logistic import SCORED_ROWS
 from hyplearn.estimators.progress import TOLD_EVERY
 from hyplearn.estimators.streaming import check_feature_names
-from hyplearn.geometry.arrays import Array
-from hyplearn.rows.opening import opened
-from hyplearn.rows.points import Block, PointSource, read_ahead, rows_named
-from hyplearn.rows.regrouping import regrouped
-from hyplearn.writing import replacing
+from hyplearn.files import replacing
+from hyplearn.types import Array
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hyplearn.bars import TaskBars, watched_bars
-from hyplearn.rows.points import PointSource
-from hyplearn.solvers.solution import Progress
+from hyplearn.data.points import PointSource
+from hyplearn.solvers.svm.solution import Progress
 
 # Receives the progress of a named problem.
 Teller: TypeAlias = Callable[[str, Progress], None]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr, logsumexp, softmax
 
-from hyplearn.geometry.arrays import Array
-from hyplearn.solvers.solution import relative_gap
+from hyplearn.solvers.svm.solution import relative_gap
+from hyplearn.types import Array
 
 
 class SoftmaxCertificate(NamedTuple):

@@ -8,18 +8,18 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from hyplearn.data.class_counts import taken_census
+from hyplearn.data.columns import listed
+from hyplearn.data.labelled import Labelled
+from hyplearn.data.points import Block, PointSource
 from hyplearn.estimators.threads import threads_of
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
-from hyplearn.rows.census import taken_census
-from hyplearn.rows.columns import listed
-from hyplearn.rows.labelled import Labelled
-from hyplearn.rows.points import Block, PointSource
 from hyplearn.rows.source import Costs, columns_joined, in_any_order
-from hyplearn.rows.standing import standing_strides
 from hyplearn.rows.streamed import Weighing, standing_rows
+from hyplearn.rows.subsample import standing_strides
 from hyplearn.tangent import z_dot
+from hyplearn.types import Array
 
 # Numbers of coordinates up to which points are read into memory at once, and no passes over files are needed.
 IN_MEMORY = 2**24

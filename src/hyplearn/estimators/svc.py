@@ -12,21 +12,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.data.labelled import Labelled
+from hyplearn.data.opening import point_source
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.streaming import InfeasibleError, least_heights, points_at, rows_for_probabilities
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature, check_stopping
-from hyplearn.geometry.arrays import Array
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.labelled import Labelled
-from hyplearn.rows.opening import point_source
 from hyplearn.rows.streamed import SignedRows
 from hyplearn.solvers.sgd import Descent, solve_sgd
-from hyplearn.solvers.solution import Solution, relative_gap
-from hyplearn.solvers.svm import solve_svm
+from hyplearn.solvers.svm.solution import Solution, relative_gap
+from hyplearn.solvers.svm.solve import solve_svm
 from hyplearn.tangent import Features, frame_coordinates, z_features
+from hyplearn.types import Array
 
 # Rows per block when a certificate is verified.
 VERIFIED_ROWS = 10_000

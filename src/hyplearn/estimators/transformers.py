@@ -9,10 +9,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import norms
 from hyplearn.reference import Reference, reference_point
 from hyplearn.tangent import frame_coordinates, from_frame
+from hyplearn.types import Array
 
 
 class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import assert_all_finite, validate_data
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.data.opening import refuse_dask, refuse_unread
 
 # The border of estimators begins with the curvature, and their users take it from here.
 from hyplearn.geometry.border import absolute_curvature as absolute_curvature
 from hyplearn.geometry.border import describe_outside, pull_inside
 from hyplearn.geometry.kernels import gaps, offsets
-from hyplearn.rows.opening import refuse_dask, refuse_unread
+from hyplearn.types import Array
 
 
 class BallRows(NamedTuple):

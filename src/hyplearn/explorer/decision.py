@@ -20,7 +20,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC
 from hyplearn.estimators import (
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
@@ -30,8 +29,9 @@ from hyplearn.estimators import (
 )
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
-from hyplearn.geometry.arrays import Array
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC
 from hyplearn.tangent import NEAR
+from hyplearn.types import Array
 
 Link = Literal["arsinh", "z", "frame", "cone", "ball"]
 

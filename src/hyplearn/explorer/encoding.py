@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Little-endian types of NumPy and the typed arrays of JavaScript that read them.
 TYPES = {"<f8": "Float64Array", "<f4": "Float32Array", "<u4": "Uint32Array", "<u2": "Uint16Array"}

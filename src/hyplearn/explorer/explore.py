@@ -10,7 +10,7 @@ from typing import Any
 
 from hyplearn.explorer.encoding import script_json
 from hyplearn.explorer.scene import scene
-from hyplearn.writing import write_whole
+from hyplearn.files import write_whole
 
 # In the order in which they need one another.
 MODULES = (

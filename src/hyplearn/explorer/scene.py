@@ -9,7 +9,6 @@ from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.explorer.decision import Decision, across, decision_of
 from hyplearn.explorer.encoding import typed_array
 from hyplearn.geometry import gap
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.boundary import chosen_plane
 from hyplearn.plotting.canvas import class_colours
 from hyplearn.plotting.cloud import all_classes, positions
@@ -17,6 +16,7 @@ from hyplearn.plotting.disk import check_edges, check_labelled
 from hyplearn.plotting.fitted import curvature_of, fitted_classifier, hyperplane, margin_of
 from hyplearn.plotting.plane import Plane
 from hyplearn.plotting.regions import answers, predicted_codes, predicted_regions
+from hyplearn.types import Array
 
 # Pixels along the diameter of the table that stands for a classifier whose decision only Python knows.
 TABLE_PIXELS = 512

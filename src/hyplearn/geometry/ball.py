@@ -8,9 +8,9 @@ digit, and never in ``1 - small`` or ``1 + small``.
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array, Points, Scalars
 from hyplearn.geometry.border import border, check_inside
 from hyplearn.geometry.kernels import gaps, half_sinh_pairs, norms
+from hyplearn.types import Array, Points, Scalars
 
 
 @border("x")

@@ -13,8 +13,8 @@ from typing import Any, ParamSpec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps, norms
+from hyplearn.types import Array
 
 P = ParamSpec("P")
 

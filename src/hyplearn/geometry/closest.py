@@ -28,11 +28,11 @@ import numpy as np
 from numba import njit
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, transport
 from hyplearn.geometry.hull import central_row, check_points, check_same_width
 from hyplearn.geometry.isometry import translate
 from hyplearn.geometry.kernels import gaps, row_dot, squared_distance, squared_distances, unrolled
+from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.ball import gap, mobius_add, z_vector
 from hyplearn.geometry.border import border
+from hyplearn.types import Array, Points
 
 
 def _check_normal(w: Array) -> None:

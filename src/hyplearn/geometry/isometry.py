@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.ball import mobius_add
 from hyplearn.geometry.border import border
+from hyplearn.types import Array, Points
 
 
 @border("x", "a", into_ball=True)

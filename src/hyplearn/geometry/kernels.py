@@ -12,9 +12,9 @@ import math
 import numpy as np
 from numba import njit
 
-from hyplearn.geometry.arrays import Array
-from hyplearn.geometry.entries import coordinate
-from hyplearn.geometry.floats import fma, log1p
+from hyplearn.numerics.elementary import fma, log1p
+from hyplearn.numerics.entries import coordinate
+from hyplearn.types import Array
 
 # Squares below this may have lost digits to underflow; a norm is then taken again on scaled entries.
 SMALLEST_SAFE_SQUARE = 1e-280

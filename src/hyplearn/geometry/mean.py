@@ -8,11 +8,11 @@ import numpy as np
 from numba import njit
 from scipy.sparse.linalg import LinearOperator, cg
 
-from hyplearn.geometry.arrays import Array, Points, Scalars
 from hyplearn.geometry.ball import exp_map, gap
 from hyplearn.geometry.border import border, check_inside
-from hyplearn.geometry.entries import coordinate
 from hyplearn.geometry.kernels import TINY, centred_dot, centred_sum, gaps, shrink, squared_distance, unrolled
+from hyplearn.numerics.entries import coordinate
+from hyplearn.types import Array, Points, Scalars
 
 # Rows, spread evenly, whose mean is a start for that of many: this many, and one of so many. It need not be exact.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4

@@ -8,9 +8,9 @@ ball only with what they can hold.
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array, Points
 from hyplearn.geometry.ball import gap
 from hyplearn.geometry.border import border
+from hyplearn.types import Array, Points
 
 
 @border("X", "Y")

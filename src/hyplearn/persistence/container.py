@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # As in PNG: a byte that no text has, the name, and line ends that a transfer as text would change.
 MAGIC = b"\x89HYP\r\n\x1a\n"

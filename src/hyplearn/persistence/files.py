@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from hyplearn.files import write_whole
 from hyplearn.persistence.container import (
     DIGEST_BYTES,
     SAVE_AGAIN,
@@ -22,7 +23,6 @@ from hyplearn.persistence.container import (
 from hyplearn.persistence.disk import read_whole
 from hyplearn.persistence.schema import CERTIFICATE, COMPOSED, SCHEMAS, Attributes, Schema
 from hyplearn.persistence.values import Decoder, Encoder
-from hyplearn.writing import write_whole
 
 T = TypeVar("T")
 PathLike: TypeAlias = str | os.PathLike[str]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from hyplearn.embedding.map_border import LARGEST_FEATURE
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import gaps
 from hyplearn.persistence.container import FlawError
+from hyplearn.types import Array
 
 LARGEST_WHOLE = 2**62
 SINGLE = float(np.finfo(np.float32).max)

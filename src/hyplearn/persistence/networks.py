@@ -8,10 +8,10 @@ import numpy as np
 
 from hyplearn.embedding.ball_net_checks import LARGEST_RADIUS, SMALLEST_SIDE
 from hyplearn.embedding.ball_net_layout import layout
-from hyplearn.geometry.arrays import Array
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside, real, row_shape, share, shares, single, size
 from hyplearn.persistence.parameters import Parameter, choice, number, whole
+from hyplearn.types import Array
 
 _CODE = (
     "A module or a function is code, which no model file holds: keep its weights by torch.save(model.network_."

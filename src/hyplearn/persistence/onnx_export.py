@@ -14,10 +14,10 @@ from hyplearn.estimators import (
 )
 from hyplearn.estimators.classifier import TangentClassifier
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry.arrays import Array
+from hyplearn.files import write_whole
 from hyplearn.persistence.files import PathLike
 from hyplearn.persistence.onnx_graph import Graph, Tensor
-from hyplearn.writing import write_whole
+from hyplearn.types import Array
 
 EXPORTED = (PoincareSVC, PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron)
 

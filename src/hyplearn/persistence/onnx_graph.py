@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.tangent import COSH_NEAR, NEAR, SINH_NEAR
+from hyplearn.types import Array
 
 # Old enough for every runtime of the last years; newer operators are not needed.
 OPSET, IR_VERSION = 17, 8

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.baselines import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC
 from hyplearn.embedding import BallNet, HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.embedding.hydra import Hydra
 from hyplearn.estimators import (
@@ -23,6 +22,7 @@ from hyplearn.estimators import (
     PoincareSVC,
     TangentSpace,
 )
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import (
     Kind,

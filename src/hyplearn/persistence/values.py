@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.persistence.container import BYTES_DTYPE, DTYPES, LARGEST_DIMENSIONS, LARGEST_HEADER, FlawError
+from hyplearn.types import Array
 
 DEEPEST = 4
 SMALLEST_INT, LARGEST_INT = -(2**63), 2**64 - 1

@@ -8,7 +8,7 @@ So two points of the rim and one angle describe every such curve, straight ones 
 import numpy as np
 
 from hyplearn.geometry import gap, klein_to_ball, log_map, midpoint
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 
 def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_points: int = 401) -> Array:

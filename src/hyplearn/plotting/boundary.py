@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.canvas import (
     Display,
@@ -30,6 +29,7 @@ from hyplearn.plotting.fitted import (
 )
 from hyplearn.plotting.plane import Plane
 from hyplearn.plotting.regions import pairwise_arcs, predicted_regions
+from hyplearn.types import Array
 
 # Share of white in the colour of a region.
 PALE = 0.76

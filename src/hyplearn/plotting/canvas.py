@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Paul Tol's "muted" scheme, made to be told apart by the colour-blind, and five more, in an order in which few classes
 # differ most: dark blue and orange, then teal. Grey is left for "other".

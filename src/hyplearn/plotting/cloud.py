@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.canvas import INK, class_colours, class_markers
+from hyplearn.types import Array
 
 # More points than this are an image: markers would cover one another and make a vector graphic of megabytes.
 MOST_MARKERS = 20_000

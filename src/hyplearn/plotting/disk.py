@@ -8,10 +8,10 @@ import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.arcs import segment
 from hyplearn.plotting.canvas import GROUND, Display, draw_legend, draw_rim
 from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
+from hyplearn.types import Array
 
 # The grid: circles at these distances from the centre, in units of the curvature's radius, and so many diameters.
 GRID_CIRCLES = (1, 2, 3, 4, 5)

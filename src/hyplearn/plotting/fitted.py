@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.arcs import minkowski_normal
+from hyplearn.types import Array
 
 Hyperplane = tuple[Array, Array]
 

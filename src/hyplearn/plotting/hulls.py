@@ -7,11 +7,11 @@ import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import closest_points, closest_vertices, graham_scan, midpoint
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.arcs import bisector, hypercycle, outline, segment
 from hyplearn.plotting.canvas import INK, Display, class_colours, draw_boundary, draw_legend, draw_reference
 from hyplearn.plotting.cloud import MOST_MARKERS
 from hyplearn.plotting.disk import DiskDisplay
+from hyplearn.types import Array
 
 # Pairs nearer than this to one another are one pair to the eye: both closest points are vertices.
 SAME = 1e-6

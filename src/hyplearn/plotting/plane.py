@@ -17,9 +17,9 @@ from typing import Self
 import numpy as np
 
 from hyplearn.geometry import ball_to_hyperboloid, frechet_mean, minkowski
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.arcs import minkowski_normal
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
+from hyplearn.types import Array
 
 
 @dataclass(frozen=True)

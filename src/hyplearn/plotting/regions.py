@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.arcs import geodesic_of, hypercycle
 from hyplearn.plotting.fitted import pairwise_normals
 from hyplearn.plotting.plane import Plane
+from hyplearn.types import Array
 
 # Numbers that predict sees at once.
 BLOCK_NUMBERS = 2**22

@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting.canvas import (
     GROUND,
     Display,
@@ -28,6 +27,7 @@ from hyplearn.plotting.fitted import (
 )
 from hyplearn.plotting.plane import Plane
 from hyplearn.tangent import frame_coordinates
+from hyplearn.types import Array
 
 # Room around the farthest point, as a share of its distance.
 ROOM = 1.08

@@ -1,4 +1,4 @@
-"""Where rows come from: an array, files read in blocks, a Dask collection. Solvers see passes over blocks of them."""
+"""What a solver sees: rows of R^m with costs, in passes over blocks."""
 
 from hyplearn.rows.memory import ClassRows, HyperboloidRows, Rows
 from hyplearn.rows.source import Costs, RowSource

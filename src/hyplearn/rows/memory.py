@@ -12,10 +12,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numba import njit
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
 from hyplearn.rows.source import Costs, Merge, RowSource, folded
 from hyplearn.tangent import TangentRows
+from hyplearn.types import Array
 
 # Numbers per block: 8 MiB of coordinates are some milliseconds of work, so that a pass can be shared between threads
 # and interrupted. The cut does not depend on the number of threads, so neither do the sums.

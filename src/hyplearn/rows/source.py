@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 if TYPE_CHECKING:
     from hyplearn.rows.memory import Rows

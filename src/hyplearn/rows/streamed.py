@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba import njit
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.data.points import Block, PointSource
 from hyplearn.geometry.kernels import gaps
 from hyplearn.rows.memory import ClassRows, Rows, drawn, joined, seed_of, standing_for
-from hyplearn.rows.points import Block, PointSource
 from hyplearn.rows.source import Costs, Merge, RowSource
-from hyplearn.rows.standing import standing
+from hyplearn.rows.subsample import standing
 from hyplearn.tangent import Features, cone_rows, implicit_rows
+from hyplearn.types import Array
 
 # Dual variables that a solution keeps: 32 MiB with their positions.
 MOST_KEPT = 2**21

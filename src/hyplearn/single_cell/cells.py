@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 NEEDS = "Single cells need anndata: pip install 'hyplearn[single-cell]'."
 

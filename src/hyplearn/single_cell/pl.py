@@ -6,11 +6,11 @@ import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
-from hyplearn.geometry.arrays import Array
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import INK, class_colours, current_axes, draw_boundary, draw_legend, draw_rim
 from hyplearn.single_cell.cells import cell_points, check_adata
 from hyplearn.single_cell.stored import stored_model
+from hyplearn.types import Array
 
 UNKNOWN = "lightgray"
 

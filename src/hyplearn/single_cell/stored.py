@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.persistence import ModelFileError
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.files import from_bytes, to_bytes
 from hyplearn.persistence.schema import SCHEMAS
+from hyplearn.types import Array
 
 
 def model_bytes(model: Any) -> Array | None:

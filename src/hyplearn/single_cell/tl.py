@@ -8,10 +8,10 @@ from sklearn.base import clone
 from hyplearn.estimators.names import classifier_named
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
-from hyplearn.geometry.arrays import Array
 from hyplearn.single_cell.cells import Cells, cell_points, check_adata, class_labels, labelled_cells
 from hyplearn.single_cell.poincare_map import poincare_map
 from hyplearn.single_cell.stored import model_bytes
+from hyplearn.types import Array
 
 __all__ = ["classify", "poincare_map", "transfer"]
 

@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 from scipy.linalg import solve_triangular
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import dot, row_dot, unrolled
 from hyplearn.tangent import TangentRows
+from hyplearn.types import Array
 
 # A row is new to the span of its predecessors when this share of it is left after projection: far above the rounding
 # of a projection, far below what data mean by a new direction.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hyplearn.geometry.arrays import Array
+from hyplearn.types import Array
 
 # Newton's steps for two parameters of a convex function: ten are many, most need six.
 MAX_STEPS, SHORTEST_STEP = 100, 1e-10

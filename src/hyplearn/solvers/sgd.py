@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from hyplearn.geometry.arrays import Array
 from hyplearn.geometry.kernels import dot
 from hyplearn.rows import Rows
-from hyplearn.solvers.hinge import collect
-from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
-from hyplearn.solvers.survey import NOTHING, Survey, survey
+from hyplearn.solvers.svm.hinge import collect
+from hyplearn.solvers.svm.margin_scan import NOTHING, Survey, survey
+from hyplearn.solvers.svm.solution import Progress, Report, Solution, Status, relative_gap
+from hyplearn.types import Array
 
 STEP_OFFSET = 1000
 

@@ -1,0 +1,205 @@
+"""Passes that survive the process: what each of them found is written down, so that a fit goes on where it was killed.
+
+A fit is a chain of passes, each determined by what the ones before it found. So nothing of a solver needs to be saved:
+it is run again from its start, is told at once what the finished passes found, and reads only what is left.
+"""
+
+import hashlib
+import io
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hyplearn.data.points import Block, PointSource, Visitor
+from hyplearn.files import place_of, sealed, taking_the_place, unsealed
+from hyplearn.rows.source import Folding, Merge
+
+T = TypeVar("T")
+
+MAGIC = b"hyplearn checkpoint 1\n"
+# What a checkpoint may be made of, beside numbers, text and tuples.
+TYPES = {
+    ("hyplearn.estimators.perceptron_passes", "Extremes"),
+    ("hyplearn.estimators.perceptron_passes", "Pass"),
+    ("hyplearn.data.checkpoint", "State"),
+    ("hyplearn.data.class_counts", "Census"),
+    ("hyplearn.rows.memory", "ClassRows"),
+    ("hyplearn.rows.memory", "Rows"),
+    ("hyplearn.rows.source", "Costs"),
+    ("hyplearn.solvers.perceptron", "Perceptron"),
+    ("hyplearn.solvers.svm.margin_scan", "Band"),
+    ("hyplearn.solvers.svm.margin_scan", "Survey"),
+    ("numpy", "dtype"),
+    ("numpy", "ndarray"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "scalar"),
+    ("numpy._core.numeric", "_frombuffer"),
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy.core.multiarray", "scalar"),
+    ("numpy.core.numeric", "_frombuffer"),
+}
+
+
+@dataclass
+class State:
+    """What is known so far: of finished passes what they were and found; of the one under way, its parts."""
+
+    identity: tuple[Any, ...]
+    finished: list[tuple[str, Any]] = field(default_factory=list)
+    current: str = ""
+    n_blocks: int = 0
+    pending: list[Any] = field(default_factory=list)
+
+
+class CheckpointedPoints(PointSource):
+    """Points whose passes are written down in a file, which is removed when the fit is finished.
+
+    Made by :meth:`~hyplearn.data.points.PointSource.checkpointed`.
+
+    Parameters
+    ----------
+    points : PointSource
+        The points.
+    path : path
+        Where to write.
+    every : float
+        Seconds between two writes at least.
+    """
+
+    def __init__(self, points: PointSource, path: str | os.PathLike[str], every: float) -> None:
+        self.points, self.path, self.every = points, Path(path).expanduser(), every
+        self.name, self.paths, self.feature_names = points.name, points.paths, points.feature_names
+        self.n_rows, self.n_features = points.n_rows, points.n_features
+        place_of(self.path, "a checkpoint")  # what would fail at the first one, when the fit has long been under way
+        self._begin()
+
+    def _begin(self) -> None:
+        self.state = read_state(self.path) if self.path.exists() else State(self.identity)
+        if self.state.identity != self.identity:
+            raise ValueError(
+                f"{self.path} belongs to other data, or these were changed since it was written.\n"
+                f"Remove it to begin anew: it speaks of {self.state.identity}, the data are {self.identity}."
+            )
+        self.turn, self.saved = 0, time.monotonic()
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """That of the points."""
+        return self.points.identity
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """Those of the points."""
+        return self.points.blocks(first)
+
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
+        """One pass, or what is left of it."""
+
+        def folding(pending: list[Any], first: int) -> Iterator[list[Any]]:
+            so_far = Folding(merge, pending, first)
+            for part in self.points.map(function, *arguments, threads=threads, first=first):
+                so_far.add(part)
+                yield so_far.pending
+
+        return self._passed(digest((function, merge, arguments)), folding, merge)
+
+    def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
+        """One pass from block to block, or what is left of it."""
+
+        def visiting(pending: list[T], first: int) -> Iterator[list[T]]:
+            begun = pending[0] if pending else state
+            for so_far in self.points.visits(function, begun, threads=threads, first=first):
+                yield [so_far]
+
+        return self._passed(digest((function, state)), visiting, itemgetter(0))
+
+    def _passed(
+        self, key: str, go_on: Callable[[list[Any], int], Iterator[list[Any]]], result: Callable[[list[Any]], Any]
+    ) -> Any:
+        """What the pass of this turn found: remembered, or from the blocks that ``go_on`` has still to see."""
+        state = self.state
+        self.n_passes += 1
+        if self.turn < len(state.finished):
+            self._check(state.finished[self.turn][0], key)
+        else:
+            if state.n_blocks:
+                self._check(state.current, key)
+            self.points.on_block, state.current = self.on_block, key
+            for pending in go_on(state.pending, state.n_blocks):
+                state.pending, state.n_blocks = pending, state.n_blocks + 1
+                self._save()
+            state.finished.append((key, result(state.pending)))
+            state.current, state.n_blocks, state.pending = "", 0, []
+        self.turn += 1
+        return state.finished[self.turn - 1][1]
+
+    def _check(self, known: str, key: str) -> None:
+        if known != key:
+            raise ValueError(
+                f"{self.path} was written by another fit: its pass {self.turn + 1} asked for something else.\n"
+                "Use the estimator and the parameters of that fit, or remove the file to begin anew."
+            )
+
+    def _save(self) -> None:
+        if time.monotonic() - self.saved >= self.every:
+            write_state(self.state, self.path)
+            self.saved = time.monotonic()
+
+    def finished(self) -> None:
+        """Remove the file; the next fit begins anew."""
+        self.path.unlink(missing_ok=True)
+        self._begin()
+
+
+def write_state(state: State, path: Path) -> None:
+    """Write a checkpoint so that the file is either the old one or the new one, whenever the machine stops."""
+    content = pickle.dumps(state, protocol=5)
+    # Always the same name, so that whoever is killed again and again leaves one such file behind, not many.
+    temporary = path.with_name(path.name + ".writing")
+    with taking_the_place(temporary, path), temporary.open("wb") as stream:
+        stream.write(sealed(MAGIC, content))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_state(path: Path) -> State:
+    """The state in a checkpoint, which can hold numbers, arrays and parts of passes but nothing that acts."""
+    return _Reader(io.BytesIO(unsealed(path, MAGIC))).load()
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in TYPES:
+            raise ValueError(f"A checkpoint does not hold {module}.{name}.\nRemove the file to begin anew.")
+        return super().find_class(module, name)
+
+
+def digest(value: Any) -> str:
+    """A hash of what a pass is asked for: functions by their names, everything else by its values."""
+    state = hashlib.sha256()
+    _stir(value, state.update)
+    return state.hexdigest()
+
+
+def _stir(value: Any, update: Callable[[bytes], None]) -> None:
+    if isinstance(value, np.ndarray):
+        update(f"{value.dtype.str}{value.shape}".encode())
+        update(np.ascontiguousarray(value).tobytes())
+    elif is_dataclass(value) and not isinstance(value, type):
+        update(type(value).__qualname__.encode())
+        for part in fields(value):
+            _stir(getattr(value, part.name), update)
+    elif isinstance(value, (tuple, list)):
+        update(f"{len(value)}(".encode())
+        for part in value:
+            _stir(part, update)
+    elif callable(value):
+        update(f"{value.__module__}.{value.__qualname__}".encode())
+    else:
+        update(f"{type(value).__name__}:{value!r};".encode())

@@ -1,0 +1,224 @@
+"""Labelled points that need not fit into memory, as blocks that can be read again and again."""
+
+import os
+import threading
+import zlib
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from hyplearn.rows.memory import BLOCK_NUMBERS
+from hyplearn.rows.source import Merge, folded
+from hyplearn.types import Array
+
+T = TypeVar("T")
+
+
+class Block(NamedTuple):
+    """Some consecutive points of a source.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+        The points, as they are stored.
+    y : ndarray of shape (n,) or None
+        Their labels, where the source has any.
+    weights : ndarray of shape (n,) or None
+        Their weights, where the source has any.
+    start : int
+        Position of the first one in the source.
+    """
+
+    X: Array
+    y: Array | None
+    weights: Array | None
+    start: int
+
+    def taken(self, index: Array | slice) -> "Block":
+        """The points with the given positions in the block, as a block of the same start."""
+        y, weights = (None if array is None else array[index] for array in (self.y, self.weights))
+        return Block(self.X[index], y, weights, self.start)
+
+    def pieces(self, numbers: int) -> Iterator["Block"]:
+        """The block in parts of about so many coordinates."""
+        step = max(1, numbers // self.X.shape[1])
+        for first in range(0, len(self.X), step):
+            yield self.taken(slice(first, first + step))._replace(start=self.start + first)
+
+
+# Makes the next state of a block, the state so far and a number of threads; what it is given it leaves as it was.
+Visitor: TypeAlias = Callable[[Block, T, int], T]
+
+
+class PointSource(ABC):
+    """Points in blocks: files, arrays on disk, whatever can be read more than once.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the source.
+    paths : tuple of Path
+        Files of rows that it reads, where it knows them.
+    n_features : int
+        Number of coordinates.
+    n_rows : int or None
+        Number of points, where it is known before a pass.
+    feature_names : list of str or None
+        Names of the coordinates, where they have any.
+    stays : bool
+        Whether the points are never brought into one memory, however few they are.
+    on_block : callable or None
+        Called with the number of rows after each block of a pass.
+    n_passes : int
+        Passes so far.
+    """
+
+    name: str
+    paths: tuple[Path, ...] = ()
+    n_features: int
+    n_rows: int | None = None
+    feature_names: list[str] | None = None
+    stays: bool = False
+    on_block: Callable[[int], None] | None = None
+    n_passes: int = 0
+
+    @abstractmethod
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """The blocks in order, from the one with the given number on; none of them empty, and the same every time."""
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block where the source is free to choose."""
+        return max(1, BLOCK_NUMBERS // self.n_features)
+
+    def map(self, function: Callable[..., T], *arguments: Any, threads: int = 1, first: int = 0) -> Iterator[T]:
+        """``function(block, *arguments)`` of every block, in order; the next blocks are read meanwhile."""
+        with ThreadPoolExecutor(threads) as pool:
+            pending: deque[tuple[int, Future[T]]] = deque()
+            for block in read_ahead(self.blocks(first)):
+                pending.append((len(block.X), pool.submit(function, block, *arguments)))
+                if len(pending) > threads:
+                    yield self._told(*pending.popleft())
+            while pending:
+                yield self._told(*pending.popleft())
+
+    def _told(self, rows: int, future: Future[T]) -> T:
+        result = future.result()
+        if self.on_block is not None:
+            self.on_block(rows)
+        return result
+
+    def visits(self, function: Visitor[T], state: T, *, threads: int = 1, first: int = 0) -> Iterator[T]:
+        """``state = function(block, state, threads)`` after each block, in order; the next one is read meanwhile."""
+        for block in read_ahead(self.blocks(first)):
+            state = function(block, state, threads)
+            if self.on_block is not None:
+                self.on_block(len(block.X))
+            yield state
+
+    def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
+        """One pass in which each block begins where the one before it ended: the last state of :meth:`visits`."""
+        self.n_passes += 1
+        return deque(self.visits(function, state, threads=threads), maxlen=1)[0]
+
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
+        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+        self.n_passes += 1
+        return folded(self.map(function, *arguments, threads=threads), merge)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What tells this source from others, and from itself after a change."""
+        return self.name, self.n_features
+
+    def checkpointed(self, path: str | os.PathLike[str], *, every: float = 30.0) -> "PointSource":
+        """The same points, with a file that remembers what passes over them found.
+
+        A fit that was killed goes on from there when it is run again, and ends in the same bits. The file is written
+        after a block at most once in ``every`` seconds, and removed when the fit is finished.
+        """
+        from hyplearn.data.checkpoint import CheckpointedPoints  # which is made of this class
+
+        return CheckpointedPoints(self, path, every)
+
+    def finished(self) -> None:  # noqa: B027, most sources remember nothing
+        """Called at the end of a fit: nothing needs to be remembered any more."""
+
+    def gathered(self, *, labelled: bool = True) -> Block:
+        """All points in memory; labels need not be there if ``labelled`` is false."""
+        blocks: list[Block] = []
+        for block in self.blocks():
+            check_shapes(block, self.name, self.n_features, labelled=labelled)
+            blocks.append(block)
+        y, weights = ([getattr(block, name) for block in blocks] for name in ("y", "weights"))
+        return Block(
+            np.concatenate([block.X for block in blocks]),
+            None if y[0] is None else np.concatenate(y),
+            None if weights[0] is None else np.concatenate(weights),
+            0,
+        )
+
+
+def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What numbers of a type are read as: single and double precision as they are, all others in double precision."""
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+
+def checksum(array: Array, so_far: int = 0) -> int:
+    """What changes with the contents of an array; of several in turn, with what was found so far."""
+    plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
+    return zlib.crc32(plain.view(np.uint8).data, so_far)
+
+
+def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
+    """Refuse a block of another width, and labels or weights that are not one for each of its rows."""
+    X, y, weights = block.X, block.y, block.weights
+    if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
+        raise ValueError(
+            f"{name}: from row {block.start} on a block has shape {X.shape} and type {X.dtype}, the first one "
+            f"{n_features} columns.\nEvery block must hold float32 or float64 rows of the same width."
+        )
+    if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
+        got = "no labels" if y is None else f"labels of shape {y.shape}"
+        raise ValueError(
+            f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.\nPass or name their labels."
+        )
+    if weights is not None and weights.shape != (len(X),):
+        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on have weights of shape {weights.shape}.")
+    if weights is not None and len(bad := np.flatnonzero(~((weights >= 0) & (weights < np.inf)))):
+        raise ValueError(
+            f"{name}: weights must be finite and not negative; row {block.start + bad[0]} has {weights[bad[0]]}.\n"
+            "Give it weight 0 to leave it out."
+        )
+
+
+@contextmanager
+def rows_named(block: Block, name: str) -> Iterator[None]:
+    """Say which rows they are where something is wrong with a block that was passed on as an array."""
+    try:
+        yield
+    except ValueError as problem:
+        raise ValueError(f"{name}, from row {block.start} on, counted as row 0: {problem}") from problem
+
+
+def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
+    """The same blocks, the next one being read by a thread while one is worked on."""
+    with ThreadPoolExecutor(1) as reader:
+        stop = threading.Event()
+
+        def following() -> T | None:
+            return None if stop.is_set() else next(blocks, None)
+
+        upcoming = reader.submit(following)
+        try:
+            while (block := upcoming.result()) is not None:
+                upcoming = reader.submit(following)
+                yield block
+        finally:
+            stop.set()

@@ -1,0 +1,210 @@
+r"""The problem of the hyperboloid SVM (Cho et al., 2019), and two ways down its slopes.
+
+Rows x are hyperboloid coordinates, :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`, and costs C_i stand beside labels ±1:
+
+.. math:: \min_{[n, n] > 0} P(n) = \tfrac12 [n, n]
+          + \sum_i C_i \max(0, \operatorname{arsinh} 1 - \operatorname{arsinh}(y_i [n, x_i]))
+
+P is neither convex nor smooth, so what is found is a local minimum, the best from several starts. It has kinks where a
+margin is 1; these are rounded off over a width that shrinks from stage to stage.
+
+The normal is kept as ``u = (-n⁰, n)``, so that ``[n, x] = ⟨u, x⟩``, or in polar coordinates v and a, in which no
+constraint is left: ``u = (-‖v‖ sinh a, v cosh a)`` and ``[n, n] = ‖v‖²``.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy.optimize import minimize
+from scipy.sparse.linalg import LinearOperator, lsqr
+
+from hyplearn.geometry.kernels import dot
+from hyplearn.types import Array
+
+# Widths of the rounded kinks, one per stage. The first lets every start feel the whole loss; the last changes P by at
+# most half of it for each row near its margin, four digits below what such a row costs.
+WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
+# A boundary this far beyond the farthest row has all rows on one side, as has any beyond it. None is sought farther
+# than 17 from the centre, where float64 no longer tells n from a vector of the light cone.
+BEYOND, FARTHEST = 3.0, 17.0
+# Corrections that the quasi-Newton steps remember.
+MEMORY = 20
+LEAST_SQUARES_STEPS = 30
+ARSINH_1 = float(np.arcsinh(1.0))
+
+
+class Found(NamedTuple):
+    """A local minimum in polar coordinates: ``[n, n] = ‖direction‖²``, and the boundary is ``shift`` off the centre."""
+
+    direction: Array
+    shift: float
+    objective: float
+    status: str
+    n_iter: int
+
+    @property
+    def normal(self) -> Array:
+        """The normal as u."""
+        return from_polar(self.direction, self.shift)
+
+
+def objective(R: Array, y: Array, costs: Array, u: Array) -> float:
+    """P of a normal u."""
+    return _objective(R @ u, y, costs, u)
+
+
+def _objective(scores: Array, y: Array, costs: Array, u: Array) -> float:
+    """P of a normal u whose products with all rows are known."""
+    return _sum_of_losses(scores, y, costs) + 0.5 * float(u[1:] @ u[1:] - u[0] ** 2)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sum_of_losses(scores, y, costs):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(scores.size):
+        if y[i] * scores[i] < 1.0:
+            total += costs[i] * _rounded(y[i] * scores[i], 0.0)[0]
+    return total
+
+
+def loss_and_gradient(R: Array, y: Array, costs: Array, u: Array, width: float) -> tuple[float, Array]:
+    """The sum of losses with kinks rounded off over ``width``, and its gradient by u."""
+    gradient = np.zeros(len(u))
+    return _one_pass(R, y, costs, u, width, gradient), gradient
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
+    """The sum of losses; adds their slopes to the gradient while a row is at hand, so that R is read once."""
+    total = 0.0
+    for i in range(len(R)):
+        margin = y[i] * dot(R[i], u)
+        if margin < 1.0:
+            loss, slope = _rounded(margin, width)
+            total += costs[i] * loss
+            pull = costs[i] * y[i] * slope
+            for j in range(u.size):
+                gradient[j] += pull * R[i, j]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _rounded(margin, width):  # type: ignore[no-untyped-def]
+    """Loss and slope of a margin below 1: s - width/2, or s²/(2 width) for s < width; s = arsinh 1 - arsinh margin.
+
+    arsinh as a logarithm is exact to an ulp of 1 here, and half as dear.
+    """
+    root = math.sqrt(1.0 + margin * margin)
+    s = ARSINH_1 + (math.log(root - margin) if margin < 0.0 else -math.log(root + margin))
+    if s < width:
+        return s * s / (2.0 * width), -s / (width * root)
+    return s - 0.5 * width, -1.0 / root
+
+
+def from_polar(v: Array, a: float) -> Array:
+    """``u = (-‖v‖ sinh a, v cosh a)``."""
+    return np.concatenate([[-np.linalg.norm(v) * np.sinh(a)], v * np.cosh(a)])
+
+
+def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
+    """Direction v, of length √[n, n], and shift a, no farther than given: a normal beyond is moved to that shift."""
+    space = float(np.linalg.norm(u[1:]))
+    if space == 0:
+        return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])
+    a = np.arctanh(np.clip(-u[0] / space, -np.tanh(farthest), np.tanh(farthest)))
+    return u[1:] / np.cosh(a), float(a)
+
+
+def farthest_shift(R: Array) -> float:
+    """How far from the centre a boundary is sought: beyond the farthest row."""
+    return min(float(np.arccosh(R[:, 0].max())) + BEYOND, FARTHEST)
+
+
+def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
+    """Normals to begin from, with the right sign and scale: halfway between the means, least squares, one-sided.
+
+    The first two see Klein coordinates, in which hyperplanes are straight and no row outweighs the others, and both
+    sides alike. In the last one all rows are on the side of the costlier label.
+    """
+    plus, minus = costs * (y > 0), costs * (y < 0)
+    tangent = np.eye(R.shape[1] - 1)[0]
+    if plus.any() and minus.any():
+        above, below = ((paid / paid.sum() / R[:, 0]) @ R for paid in (plus, minus))
+        tangent = (above - below)[1:] if np.any(above != below) else tangent
+        halfway = np.concatenate([[-tangent @ (above + below)[1:] / 2], tangent])
+        yield _scaled(R, y, costs, halfway)
+        balance = np.sqrt(plus / plus.sum() + minus / minus.sum())
+        share = balance / R[:, 0]
+        # Klein rows times their balance, without a second matrix of the size of R.
+        klein = LinearOperator(R.shape, matvec=lambda u: share * (R @ u), rmatvec=lambda q: (share * q) @ R)
+        yield _scaled(R, y, costs, lsqr(klein, y * balance, iter_lim=LEAST_SQUARES_STEPS)[0])
+    side = 1.0 if plus.sum() > minus.sum() else -1.0
+    yield _scaled(R, y, costs, from_polar(tangent, -side * farthest_shift(R)))
+
+
+def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
+    """The best multiple of u on a coarse scale, after u has been moved to where [n, n] > 0."""
+    u = from_polar(*to_polar(u, farthest_shift(R)))
+    scores = R @ u
+    unit = float(np.median(np.abs(scores))) or 1.0
+    scales = np.geomspace(1e-2, 1e2, 9) / unit
+    return u * min(scales, key=lambda scale: _objective(scale * scores, y, costs, scale * u))
+
+
+def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> Found:
+    """Quasi-Newton steps in polar coordinates, from every start at the first width, then from the best to the last.
+
+    Parameters
+    ----------
+    R : ndarray of shape (n, d + 1)
+        Rows, seen from among them: their coordinates are then as small as they can be.
+    y, costs : ndarrays of shape (n,)
+        Labels ±1, and positive costs.
+    tol : float
+        Relative decrease of P over a step at which a stage ends.
+    max_iter : int
+        Largest number of steps in a stage.
+
+    Returns
+    -------
+    Found
+        With status "local", or "max_iter" if the last stage was cut short, or "one-sided" if all rows are on one side.
+    """
+    farthest = farthest_shift(R)
+    tried = [_descend(R, y, costs, *to_polar(u, farthest), WIDTHS[0], tol, max_iter) for u in starts(R, y, costs)]
+    found = min(tried, key=lambda one: one.objective)
+    evaluations = sum(one.n_iter for one in tried)
+    for width in WIDTHS[1:]:
+        found = _descend(R, y, costs, found.direction, found.shift, width, tol, max_iter)
+        evaluations += found.n_iter
+    return found._replace(status=judged(R, found.normal, found.status), n_iter=evaluations)
+
+
+def judged(R: Array, u: Array, status: str) -> str:
+    """The status, or "one-sided" if no boundary runs between the rows."""
+    scores = R @ u
+    return "one-sided" if np.all(scores > 0) or np.all(scores < 0) else status
+
+
+def _descend(R: Array, y: Array, costs: Array, v: Array, a: float, width: float, tol: float, max_iter: int) -> Found:
+    """One stage of L-BFGS from v and a, in units of ‖v‖: rows may be long, and v as short."""
+    unit = float(np.linalg.norm(v)) or 1.0
+
+    def value(polar: Array) -> tuple[float, Array]:
+        a, v = polar[0], unit * polar[1:]
+        length = float(np.linalg.norm(v))
+        loss, g = loss_and_gradient(R, y, costs, from_polar(v, a), width)
+        by_a = -length * np.cosh(a) * g[0] + np.sinh(a) * (v @ g[1:])
+        by_v = v - np.sinh(a) * g[0] * v / (length or 1.0) + np.cosh(a) * g[1:]
+        return 0.5 * length**2 + loss, np.concatenate([[by_a], unit * by_v])
+
+    farthest = farthest_shift(R)
+    bounds = [(-farthest, farthest)] + [(None, None)] * len(v)
+    options = {"ftol": tol, "gtol": 0.0, "maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": MEMORY}
+    end = minimize(value, np.concatenate([[a], v / unit]), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    v, a = unit * end.x[1:], float(end.x[0])
+    status = "max_iter" if end.status == 1 else "local"
+    return Found(v, a, objective(R, y, costs, from_polar(v, a)), status, int(end.nfev))

@@ -1,0 +1,137 @@
+"""The support vector machine that takes the ball for a piece of Euclidean space."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from hyplearn.estimators.ball_classifier import LabelledRows
+from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.paper.classifier import BaselineClassifier, check_choice, check_count, check_positive
+from hyplearn.rows import Rows
+from hyplearn.solvers.svm.solve import solve_svm
+from hyplearn.types import Array
+
+# The constant column that carries the intercept, in radii of the ball. The intercept of a boundary that meets the ball
+# is at most ‖w‖ radii, so that its penalty is below a ten-thousandth of that of w.
+INTERCEPT_COLUMN = 100.0
+
+
+class EuclideanSVC(BaselineClassifier):
+    r"""Linear support vector machine on the coordinates of the ball, solved to a certificate of optimality.
+
+    .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \tfrac12 (b / 100 r)^2
+              + C \sum_i \max(0, 1 - y_i (\langle x_i, w \rangle + b))^q
+
+    with r the radius of the ball, and q = 2 or 1. Its boundaries are straight in the ball, where geodesics are not; so
+    it shows what the geometry is worth. The paper ran it without intercept: all boundaries passed through the origin.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a violated margin.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The loss, q = 2 or 1. The default is that of scikit-learn's LinearSVC, and the better one with many classes.
+    fit_intercept : bool, default=True
+        Whether boundaries may miss the origin; False as in the paper's tables, for the record.
+    tol : float, default=1e-6
+        Relative duality gap at which to stop.
+    max_iter : int, default=100
+        Largest number of working sets or Newton steps.
+    class_weight : dict or "balanced", default=None
+        Factors of C by class, multiplied with ``sample_weight``.
+    calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
+        Whether Platt's sigmoids make probabilities of scores, and predictions of these: of scores of rows that the
+        boundary has not seen, or, as the paper does, of the rows of training. None: ``predict`` goes by scores.
+    folds : int, default=5
+        Number of folds of "cross-fitted".
+    curvature : float, default=-1.0
+        Sectional curvature of the space the points were embedded in: the radius of the ball, within which they must be.
+    outside : {"raise", "project"}, default="raise"
+        What to do with points on or outside the rim: an error that names them, or move them onto the largest
+        representable radius and warn.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes. Two make one binary problem, K > 2 make K, each class against the rest.
+    coef_ : ndarray of shape (n_problems, n_features)
+        Normal vector w of each boundary, in coordinates of the ball.
+    intercept_ : ndarray of shape (n_problems,)
+        The intercepts b; 0 without.
+    primal_, dual_gap_ : ndarrays of shape (n_problems,)
+        The objective, and its proven relative distance to the optimum.
+    status_ : ndarray of str of shape (n_problems,)
+        "optimal" where the gap is at most ``tol``; else "max_iter" or "stalled" (rounding forbids more), with a
+        warning.
+    n_iter_ : ndarray of shape (n_problems,)
+        Number of working sets or Newton steps.
+
+    Examples
+    --------
+    >>> from hyplearn.paper import EuclideanSVC
+    >>> from hyplearn.datasets import make_ball_classification
+    >>> X, y, p, w = make_ball_classification(1000, 2, reference_norm=0.57, random_state=0)
+    >>> print(EuclideanSVC(C=1000).fit(X, y).score(X, y))
+    0.96...
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "squared_hinge",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        class_weight: Any = None,
+        calibration: str | None = "cross-fitted",
+        folds: int = 5,
+        curvature: float = -1.0,
+        outside: str = "raise",
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.calibration = calibration
+        self.folds = folds
+        self.curvature = curvature
+        self.outside = outside
+
+    def _check_options(self) -> None:
+        check_positive("C", self.C)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        check_choice("loss", self.loss, ("hinge", "squared_hinge"))
+
+    def _learn(self, data: LabelledRows, weights: Array) -> None:
+        column = INTERCEPT_COLUMN / np.sqrt(absolute_curvature(self.curvature)) if self.fit_intercept else 0.0
+        rows = np.column_stack([data.X, np.full(len(data.X), column)])
+        solutions = []
+        for k in range(self._n_problems):
+            signed = Rows.explicit(self._binary_labels(data, k)[:, None] * rows, self.C * weights)
+            solutions.append(solve_svm(signed, loss=self.loss, tol=self.tol, max_iter=self.max_iter))  # type: ignore[arg-type]
+        self.coef_ = np.stack([solution.w[:-1] for solution in solutions])
+        self.intercept_ = column * np.array([solution.w[-1] for solution in solutions])
+        self.primal_ = np.array([solution.primal for solution in solutions])
+        self.dual_gap_ = np.array([solution.gap for solution in solutions])
+        self.status_ = np.array([solution.status for solution in solutions])
+        self.n_iter_ = np.array([solution.n_iter for solution in solutions])
+        unsolved = np.flatnonzero(self.status_ != "optimal")
+        if unsolved.size:
+            warnings.warn(
+                f"{type(self).__name__} reached a relative duality gap of {self.dual_gap_.max():.1e}, not tol="
+                f"{self.tol:.1e} ({self._named(unsolved)}).\nRaise max_iter or tol, or lower C.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
+        """``⟨x, w⟩ + b`` for each problem."""
+        for w, b in zip(self.coef_, self.intercept_, strict=True):
+            yield X @ w + b

@@ -1,0 +1,155 @@
+"""The kernel of a softmax: loss, gradient and second derivatives of a block of rows, in one pass.
+
+It takes the rows in chunks that stay in the cache, column by column: every loop is one over the rows of a chunk, which
+the compiler turns into one over several rows at a time. The second derivatives have the shape of
+``(diag π - ππᵀ) ⊗ xxᵀ``, so of K² d² sums a quarter is enough.
+"""
+
+import numpy as np
+from numba import njit
+
+from hyplearn.numerics.elementary import exp, log1p
+from hyplearn.numerics.entries import coordinate
+
+# Rows at a time.
+CHUNK = 256
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def point_block(X, p, along, base, times, constant, codes, costs, W, V, curvature):  # type: ignore[no-untyped-def]
+    """Add ``Σ α xᵀ`` to V and ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the curvature; return ``Σ C log(1/π_y)``."""
+    (K, D), loss = W.shape, 0.0
+    columns, chances, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((5, CHUNK))
+    for start in range(0, X.shape[0], CHUNK):
+        part = slice(start, min(start + CHUNK, X.shape[0]))
+        size = part.stop - start
+        own_codes, own_costs = codes[part], costs[part]
+        own, rest, whole = buffers[0, :size], buffers[1, :size], buffers[2, :size]
+        weights, scaled = buffers[3, :size], buffers[4, :size]
+        _make_columns(X[part], p, along[part], base[part], times[part], constant, columns)
+        _probabilities(columns, W, own_codes, chances, own, rest, whole)
+        loss += _loss(own, rest, own_costs)
+        for k in range(K):
+            _alphas(k, chances[k], rest, whole, own_codes, own_costs, weights)
+            for j in range(D):
+                V[k, j] += _dot(weights, columns[j])
+            for m in range(k + 1):
+                _curvatures(chances[k], chances[m], k == m, own_costs, weights)
+                for i in range(D):
+                    _products(weights, columns[i], scaled)
+                    for j in range(i + 1):
+                        curvature[k * D + i, m * D + j] += _dot(scaled, columns[j])
+    _mirror(curvature, K, D)
+    return loss
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _make_columns(X, p, along, base, times, constant, columns):  # type: ignore[no-untyped-def]
+    """Columns of the rows ``(times, along (x - p) + base p)``, and of the constant if there is one more."""
+    d, first = len(p), columns[0]
+    for i in range(times.size):
+        first[i] = times[i]
+    for j in range(d):
+        column = columns[1 + j]
+        for i in range(times.size):
+            column[i] = along[i] * (coordinate(X, i, j, d) - p[j]) + base[i] * p[j]
+    if columns.shape[0] > d + 1:
+        columns[d + 1, :] = constant
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _probabilities(columns, W, codes, chances, own, rest, whole):  # type: ignore[no-untyped-def]
+    """Softmax of the scores; the score of each row's own class below the highest, ``Σ e`` of the others and of all."""
+    K, highest = W.shape[0], whole
+    for i in range(own.size):
+        highest[i] = -np.inf
+        rest[i] = 0.0
+    for k in range(K):
+        _score(columns, W[k], chances[k], highest)
+    for k in range(K):
+        _exponential(k, chances[k], codes, highest, own, rest)
+    for i in range(own.size):
+        whole[i] = rest[i] + exp(own[i])
+    for k in range(K):
+        _share(chances[k], whole)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+def _score(columns, w, score, highest):  # type: ignore[no-untyped-def]
+    first, weight = columns[0], w[0]
+    for i in range(highest.size):
+        score[i] = weight * first[i]
+    for j in range(1, w.size):
+        column, weight = columns[j], w[j]
+        for i in range(highest.size):
+            score[i] += weight * column[i]
+    for i in range(highest.size):
+        highest[i] = max(highest[i], score[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _exponential(k, score, codes, highest, own, rest):  # type: ignore[no-untyped-def]
+    for i in range(own.size):
+        below, due = score[i] - highest[i], codes[i] == k
+        power = exp(below)
+        own[i] = below if due else own[i]
+        rest[i] += 0.0 if due else power
+        score[i] = power
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _share(chance, whole):  # type: ignore[no-untyped-def]
+    for i in range(whole.size):
+        chance[i] /= whole[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _loss(own, rest, costs):  # type: ignore[no-untyped-def]
+    """With the highest score taken off, ``log1p(rest + e^own - 1) - own``, to the last digit however small."""
+    total = 0.0
+    for i in range(own.size):
+        total += costs[i] * (log1p(rest[i] + (exp(own[i]) - 1.0)) - own[i])
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _alphas(k, chance, rest, whole, codes, costs, out):  # type: ignore[no-untyped-def]
+    """``C (δ_ky - π_k)``; 1 - π_y is the sum of the others, which keeps its digits where it is small."""
+    for i in range(out.size):
+        others = rest[i] / whole[i]
+        out[i] = costs[i] * (others if codes[i] == k else -chance[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _curvatures(one, other, same, costs, out):  # type: ignore[no-untyped-def]
+    """``C π_k (δ_km - π_m)``."""
+    delta = 1.0 if same else 0.0
+    for i in range(out.size):
+        out[i] = costs[i] * one[i] * (delta - other[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _products(x, y, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = x[i] * y[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _dot(x, y):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(x.size):
+        total += x[i] * y[i]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mirror(curvature, K, D):  # type: ignore[no-untyped-def]
+    """The other three quarters: blocks are symmetric, and so is the whole."""
+    for k in range(K):
+        for m in range(k + 1):
+            for i in range(D):
+                for j in range(i + 1):
+                    value = curvature[k * D + i, m * D + j]
+                    curvature[k * D + j, m * D + i] = value
+                    curvature[m * D + i, k * D + j] = value
+                    curvature[m * D + j, k * D + i] = value

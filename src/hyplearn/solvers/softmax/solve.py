@@ -1,0 +1,280 @@
+r"""Softmax regression without intercept over all rows, by Newton's method, solved to a certificate.
+
+.. math:: P(W) = \tfrac12 \|W\|^2 + \sum_i C_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
+          - \langle W_{y_i}, x_i \rangle \Bigr), \qquad
+          D(\alpha) = \sum_i C_i H(\pi_i) - \tfrac12 \Bigl\| \sum_i \alpha_i x_i^T \Bigr\|^2
+
+with :math:`\alpha_i = C_i (e_{y_i} - \pi_i)`, any probabilities :math:`\pi_i` and their entropy H. With the
+probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gradient is the certificate.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from hyplearn.rows import ClassRows, RowSource
+from hyplearn.rows.source import SAMPLE_NUMBERS, columns_summed, summed
+from hyplearn.solvers.softmax.kernels import point_block
+from hyplearn.solvers.svm.solution import Progress, Report, Status
+from hyplearn.types import Array
+
+# Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
+FULL_HESSIAN = 300
+# Numbers that a chunk of rows needs at once: few enough to stay in the cache; and rows enough for a matrix product.
+CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
+# A sample from which to begin, where there are many more rows.
+SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
+SAMPLE_TOL = 1e-4
+# Conjugate gradients end when the residual is this part of the gradient, or after so many products.
+FORCING, MOST_PRODUCTS = 0.2, 200
+# Armijo's: part of the decrease that the slope promises; and the lengths tried where a full step breaks it.
+ENOUGH = 1e-4
+LENGTHS = 0.5 ** np.arange(1, 21)
+
+
+@dataclass(frozen=True)
+class SoftmaxSolution:
+    """Weights with the proof of how good they are.
+
+    Attributes
+    ----------
+    W : ndarray of shape (K, d)
+        One row per class; they sum to zero.
+    primal, gap : float
+        P(W), and ``½‖∇P‖² / max(1, P)``, which no P(W) - P* exceeds, relative to max(1, P).
+    status : {"optimal", "max_iter", "stalled"}
+        Whether the gap was reached; if not, whether steps ran out or rounding forbids more.
+    n_iter, n_passes : int
+        Number of Newton steps, and of passes over all rows.
+    """
+
+    W: Array
+    primal: float
+    gap: float
+    status: Status
+    n_iter: int
+    n_passes: int
+
+
+class Point(NamedTuple):
+    """What a pass at W finds: ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the curvature of the loss.
+
+    The curvature is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or where that
+    would be too large, the mean of its diagonal blocks, of shape (d, d).
+    """
+
+    W: Array
+    loss: float
+    V: Array
+    curvature: Array
+
+    @property
+    def primal(self) -> float:
+        """P(W)."""
+        return float(0.5 * np.sum(self.W**2) + self.loss)
+
+    @property
+    def gradient(self) -> Array:
+        """∇P(W)."""
+        return self.W - self.V
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return float(0.5 * np.sum(self.gradient**2)) / max(1.0, self.primal)
+
+
+def solve_softmax(
+    source: RowSource,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    start: Array | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+) -> SoftmaxSolution:
+    """Minimise the penalised log-loss until the relative duality gap is at most ``tol``.
+
+    Parameters
+    ----------
+    source : RowSource
+        Rows with their classes and costs.
+    tol : float
+        Relative duality gap at which to stop.
+    max_iter : int
+        Largest number of Newton steps.
+    start : ndarray of shape (K, d), optional
+        Weights to begin from.
+    seed : int
+        Seed of the samples from which the first weights are learned otherwise.
+    report : callable, optional
+        Called with a :class:`~hyplearn.solvers.svm.solution.Progress` after each step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyplearn.rows import ClassRows
+    >>> from hyplearn.solvers.softmax.solve import solve_softmax
+    >>> rows = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    >>> solution = solve_softmax(ClassRows.of(rows, np.array([0, 1, 2]), np.full(3, 10.0), 3))
+    >>> print(solution.status, (rows @ solution.W.T).argmax(axis=1))
+    optimal [0 1 2]
+    """
+    n, d = source.shape
+    if n < d:
+        # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
+        rows = cast(ClassRows, source.gathered())
+        Q, R = np.linalg.qr(rows[:].T)
+        flat = ClassRows.of(R.T, rows.codes, rows.costs, rows.n_classes)
+        start = None if start is None else start @ Q
+        inner = solve_softmax(flat, tol=tol, max_iter=max_iter, start=start, seed=seed, report=report)
+        return replace(inner, W=inner.W @ Q.T)
+    if start is None:
+        start = _start(source, max_iter, seed)
+    point = _point(source, start)
+    n_iter, n_passes = 0, 1
+    status: Status = "optimal"
+    while point.gap > tol:
+        if n_iter == max_iter:
+            status = "max_iter"
+            break
+        following, passes = _newton_step(source, point, tol)
+        n_iter, n_passes = n_iter + 1, n_passes + passes
+        if following is None:
+            status = "stalled"
+            break
+        point = following
+        if report is not None:
+            dual = point.primal - point.gap * max(1.0, point.primal)
+            report(Progress(n_passes, point.primal, dual, point.gap, n))
+    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes)
+
+
+def _start(source: RowSource, max_iter: int, seed: int) -> Array:
+    """The solution of a sample where there are many rows, zeros where there are few."""
+    n, d = source.shape
+    entries, size = source.n_classes * d, min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
+    if size >= max(FIRST_ROWS, FIRST_ROWS_PER_ENTRY * entries):
+        sample = source.sample(size, np.random.default_rng(seed))
+        if sample.costs.any():
+            return solve_softmax(sample, tol=SAMPLE_TOL, max_iter=max_iter, seed=seed).W
+    return np.zeros((source.n_classes, d))
+
+
+def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | None, int]:
+    """The point after a step that lowers P enough, or None, and the passes it took."""
+    gradient = point.gradient
+    try:
+        factor = cho_factor(np.eye(len(point.curvature)) + point.curvature)
+    except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
+        return None, 0
+    if _full(point.W):
+        step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
+    else:
+        step, passes = _conjugate_step(source, point, factor, tol)
+    slope = float(np.sum(gradient * step))
+    following = _point(source, point.W + step)
+    if not following.primal <= point.primal + ENOUGH * slope:
+        values = source.fold(_losses_along_block, summed, point.W, step, LENGTHS)
+        values += [0.5 * np.sum((point.W + t * step) ** 2) for t in LENGTHS]
+        following = _point(source, point.W + LENGTHS[np.argmin(values)] * step)
+        passes += 2
+    lower = following.primal < point.primal or following.gap < 0.5 * point.gap
+    return (following if lower else None), passes
+
+
+def _conjugate_step(source: RowSource, point: Point, factor: Any, tol: float) -> tuple[Array, int]:
+    """Newton's step to a part of the gradient, by products with the second derivatives, one pass each.
+
+    Preconditioned by the identity plus the mean of the diagonal blocks, whose factor is given: one small matrix for
+    all classes.
+    """
+    target = max(FORCING * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal)))
+    step, residual, direction, energy, products = np.zeros_like(point.W), -point.gradient, 0.0, 1.0, 0
+    while np.linalg.norm(residual) > target and products < MOST_PRODUCTS:
+        preconditioned = cho_solve(factor, residual.T).T
+        energy, previous = float(np.sum(residual * preconditioned)), energy
+        direction = preconditioned + energy / previous * direction
+        image = direction + source.fold(_product_block, summed, point.W, direction)
+        length = energy / np.sum(direction * image)
+        step, residual, products = step + length * direction, residual - length * image, products + 1
+    return step, products + 1
+
+
+def _point(source: RowSource, W: Array) -> Point:
+    return Point(W, *source.fold(_point_block, columns_summed, W))
+
+
+def _full(W: Array) -> bool:
+    """Whether the matrix of second derivatives is made."""
+    return W.size <= FULL_HESSIAN
+
+
+def _point_block(block: ClassRows, W: Array) -> tuple[float, Array, Array]:
+    """What a point asks of a block: all but W."""
+    K, d = W.shape
+    loss, V, curvature = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if _full(W) else d,))
+    if _full(W):
+        numbers = block.along, block.base, block.times, float(block.constant), block.codes.astype(np.int64, copy=False)
+        loss = point_block(block.X, block.centre, *numbers, block.costs, W, V, curvature)
+        return loss, V, curvature
+    for rows, codes, costs in _chunks(block, K + d):
+        pi, own, rest = _probabilities(W @ rows.T, codes)
+        loss += float(costs @ np.log1p(rest + np.expm1(own)) - costs @ own)
+        roots = np.sqrt(costs)
+        scaled = roots[:, None] * rows
+        wrapped = scaled * (1 - np.sum(pi**2, axis=0))[:, None] / K
+        curvature += wrapped.T @ scaled
+        # 1 - π_y as the sum of the others, which keeps its digits where it is small.
+        pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
+        V -= (roots * pi) @ scaled
+    return loss, V, curvature
+
+
+def _probabilities(heights: Array, codes: Array) -> tuple[Array, Array, Array]:
+    """Softmax of scores (K, n), in place; the score of each row's own class below the highest, and ``Σ e`` of the rest.
+
+    With the highest score taken off, the loss is ``log1p(rest + expm1(own)) - own``, to the last digit however small.
+    """
+    columns = np.arange(len(codes))
+    heights -= heights.max(axis=0)
+    own = heights[codes, columns]
+    np.exp(heights, out=heights)
+    heights[codes, columns] = 0.0
+    rest = heights.sum(axis=0)
+    heights[codes, columns] = np.exp(own)
+    heights /= rest + heights[codes, columns]
+    return heights, own, rest
+
+
+def _product_block(block: ClassRows, W: Array, direction: Array) -> Array:
+    """What the loss adds to the product of the second derivatives with a direction."""
+    out = np.zeros_like(W)
+    for rows, codes, costs in _chunks(block, sum(W.shape)):
+        pi, _, _ = _probabilities(W @ rows.T, codes)
+        slopes = direction @ rows.T
+        slopes -= np.sum(pi * slopes, axis=0)
+        out += (costs * pi * slopes) @ rows
+    return out
+
+
+def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array) -> Array:
+    """The loss at each length of a step."""
+    out = np.zeros(len(lengths))
+    for rows, codes, costs in _chunks(block, sum(W.shape)):
+        heights, slopes = W @ rows.T, step @ rows.T
+        for k, t in enumerate(lengths):
+            _, own, rest = _probabilities(heights + t * slopes, codes)
+            out[k] += costs @ (np.log1p(rest + np.expm1(own)) - own)
+    return out
+
+
+def _chunks(block: ClassRows, width: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Explicit rows with codes and costs, as many at a time as their ``width`` lets fit into the cache."""
+    length = max(FEWEST_ROWS, CHUNK_NUMBERS // width)
+    for start in range(0, len(block.X), length):
+        cut = slice(start, start + length)
+        yield block[cut], block.codes[cut], block.costs[cut]

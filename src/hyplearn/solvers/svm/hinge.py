@@ -1,0 +1,283 @@
+r"""The hinge loss over all rows, by working sets.
+
+Rows near the margin are gathered and solved exactly (:mod:`~hyplearn.solvers.svm.interior_point`); rows far above it
+have α = 0; rows far below it enter as their mean with the sum of their costs, one row whose α/C all of them share. By
+convexity that mean never costs more than its rows do, so the small problem is a lower bound of the whole one, its α is
+dual feasible for the whole, and its dual value is a certificate. One more pass tells P at its solution, and which rows
+are near the margin now.
+
+On the way to many rows stand a few samples of them: each tells the next where to begin and how many rows to gather.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hyplearn.rows import Rows, RowSource
+from hyplearn.rows.source import SAMPLE_NUMBERS, in_any_order, summed
+from hyplearn.solvers.svm.interior_point import BoxSolution, solve_box
+from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
+from hyplearn.solvers.svm.scan_kernels import CLAMPED
+from hyplearn.solvers.svm.solution import Progress, Report, Solution, Status, relative_gap
+from hyplearn.types import Array
+
+# The first sample; four rows per dimension are the fewest that say something of a direction.
+FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
+# Each sample is a sixteenth of the next, so all together cost less than a tenth of a pass; the solution moves by a
+# fourth of what it moved before, while the rows are 16 times as many: 4 times as many are to be gathered.
+SAMPLE_RATIO, GROWTH = 16, 4
+SAMPLE_TOL, THINNED_TOL = 1e-2, 1e-4
+# A step that leaves more of the gap than this was limited by the number of rows gathered.
+SLOW = 0.7
+# While P and D are this far apart the working set is still wrong, and an exact solution would be wasted on it.
+FAR_APART, ROUGHLY = 0.5, 1e-2
+# Samples are worth their while from this many times the first one on.
+SAMPLES_WORTH = 4
+# Rows at hand serve if they are at least this share of those wanted.
+LEAST_SHARE = 0.75
+LENGTHS = 0.5 ** np.arange(1, 8)
+
+
+class Model(NamedTuple):
+    """A working set and its solution: all that is needed to tell every row's α."""
+
+    seen: Survey
+    box: BoxSolution
+
+
+@dataclass
+class State:
+    """Best bounds so far: the survey at the best w, the model with the best dual value."""
+
+    here: Survey
+    model: Model | None = None
+    dual: float = -np.inf
+    n_iter: int = 0
+    n_passes: int = 0
+    size: int = 0
+    limit: int = 0
+    stalled: bool = False
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return relative_gap(self.here.primal, self.dual)
+
+
+def solve_hinge(
+    source: RowSource,
+    *,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    start: Array | None = None,
+    report: Report | None = None,
+    threads: int = 1,
+) -> Solution:
+    """Minimise the hinge loss until the relative duality gap is at most ``tol``."""
+    n, d = source.shape
+    first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
+    w, size, band = (np.zeros(d), n, EVERYTHING) if n <= 2 * first else (start, first, NOTHING)
+    if w is None:
+        w, size, band = _from_samples(source, first, max_iter, rng, threads)
+    state = _working_sets(
+        source, w, size, band, tol=tol, max_iter=max_iter, report=report, threads=threads, near=size > first
+    )
+    return _certified(source, state, tol)
+
+
+def _from_samples(
+    source: RowSource, first: int, max_iter: int, rng: np.random.Generator, threads: int
+) -> tuple[Array, int, Band]:
+    """Where to begin, how many rows to gather, and between which distances, by samples of growing size."""
+    n, d = source.shape
+    sizes = []
+    while (n := min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)) >= SAMPLES_WORTH * first:
+        sizes.append(n)
+    # One look at the source: smaller samples are drawn from the largest.
+    largest = source.sample(sizes[0] if sizes else first, rng)
+    sample = largest.sample(first, rng) if sizes else largest
+    paid = sample.costs > 0
+    w, size, band = np.zeros(d), first, NOTHING
+    if paid.any():
+        w = solve_box(sample.X[paid], sample.costs[paid], tol=SAMPLE_TOL, exact=False, threads=threads).w
+    for n in reversed(sizes):
+        sample = largest if n == sizes[0] else largest.sample(n, rng)
+        if not sample.costs.any():
+            continue
+        w, size, band = _refined(sample, w, size, band, SAMPLE_TOL, max_iter, threads)
+    sampled = len(largest.X)
+    del largest, sample
+    for n in _thinner(source.shape[0], sampled):
+        w, size, band = _refined(source.thinned(n, rng), w, size, band, THINNED_TOL, max_iter, threads)
+    return w, size, band
+
+
+def _refined(
+    part: RowSource, w: Array, size: int, band: Band, tol: float, max_iter: int, threads: int
+) -> tuple[Array, int, Band]:
+    """What to begin with in 16 times as many rows, after a part of them."""
+    state = _working_sets(part, w, size, band, tol=tol, max_iter=max_iter, report=None, threads=threads)
+    return state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band))
+
+
+def _thinner(n: int, sampled: int) -> list[int]:
+    """Sizes of parts between a sample that memory holds and all n rows, where these are far apart; growing."""
+    sizes = []
+    while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
+        sizes.append(n)
+    return sizes[::-1]
+
+
+def _working_sets(
+    source: RowSource,
+    w: Array,
+    size: int,
+    band: Band,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Report | None,
+    threads: int,
+    near: bool = False,
+) -> State:
+    """Gather, solve, survey, until the gap is closed; ``near``: w is believed to be near the solution."""
+    n, limit = source.shape[0], _limit(source)
+    size = min(size, limit)
+    state = State(survey(source, w, band, _most(size, limit)), n_passes=1, size=size, limit=limit)
+    while state.n_iter < max_iter:
+        _gather(source, state)
+        before = state.here.primal - state.dual
+        everything = state.size >= n
+        roughly = state.gap > FAR_APART and not everything and (state.n_iter > 0 or not near)
+        box = _solve(state.here, ROUGHLY if roughly else tol / 10, not roughly, threads)
+        if box.dual > state.dual:
+            state.dual, state.model = box.dual, Model(state.here, box)
+        there = survey(source, box.w, state.here.band, _most(state.size, state.limit))
+        state.n_iter += 1
+        state.n_passes += 1
+        better = there.primal < state.here.primal
+        if better:
+            state.here = there
+        if report is not None:
+            report(Progress(state.n_passes, state.here.primal, state.dual, state.gap, len(box.alpha)))
+        if state.gap <= tol:
+            break
+        slow = state.here.primal - state.dual > SLOW * before
+        if slow and everything:
+            state.stalled = True
+            break
+        if not better:
+            _search(source, state, box.w - state.here.w)
+        if not better or slow:
+            if state.size == state.limit and state.here.primal - state.dual > SLOW * before:
+                state.limit = min(2 * state.limit, n)  # too few rows to get on with: memory gives way
+            state.size = min((2 if better else GROWTH) * state.size, state.limit)
+    return state
+
+
+def _limit(source: RowSource) -> int:
+    """How many rows a working set may have: all, or as many as the source lets a pass gather."""
+    n, d = source.shape
+    return int(min(n, max(FIRST_ROWS_PER_COLUMN * d, source.most_gathered)))
+
+
+def _most(size: int, limit: int) -> int:
+    """How many rows a survey may bring: bands are cut at half octaves, so they hold what was asked for only roughly."""
+    return min(4 * size, limit)
+
+
+def _gather(source: RowSource, state: State) -> None:
+    """Survey again where the rows at hand are far fewer or far more than they should be."""
+    here, n = state.here, source.shape[0]
+    while True:
+        band = EVERYTHING if state.size >= n else here.band_of(state.size)
+        expected = here.count_within(band)
+        if here.complete and 0 < LEAST_SHARE * expected <= len(here.found) <= 2 * expected:
+            return
+        if expected > 0:
+            state.here = here = survey(source, here.w, band, max(_most(state.size, state.limit), expected))
+            state.n_passes += 1
+            return
+        state.size = min(GROWTH * state.size, n)  # more copies of one row than the limit are still one working set
+
+
+def _solve(seen: Survey, tol: float, exact: bool, threads: int) -> BoxSolution:
+    """Solve the working set, with the clamped rows as one."""
+    U, C = seen.rows, seen.costs
+    if seen.clamped_cost > 0:
+        U, C = np.vstack([U, seen.clamped / seen.clamped_cost]), np.append(C, seen.clamped_cost)
+    return solve_box(U, C, tol=tol, exact=exact, threads=threads)
+
+
+def _search(source: RowSource, state: State, dw: Array) -> None:
+    """Go part of the way where the whole of it went too far."""
+    w = state.here.w
+    losses = losses_along(source, w, dw, LENGTHS)
+    values = [0.5 * np.sum((w + t * dw) ** 2) + loss for t, loss in zip(LENGTHS, losses, strict=True)]
+    state.n_passes += 1
+    k = int(np.argmin(values))
+    if values[k] < state.here.primal:
+        state.here = survey(source, w + LENGTHS[k] * dw, state.here.band, _most(state.size, state.limit))
+        state.n_passes += 1
+
+
+def _certified(source: RowSource, state: State, tol: float) -> Solution:
+    """The solution with the α of every row that has one, and the dual value computed from them."""
+    assert state.model is not None
+    seen, box = state.model
+    primal = state.here.primal
+    kept = collect(source, seen, box.alpha)
+    dual = float(kept.total - 0.5 * (kept.v @ kept.v))
+    gap = relative_gap(primal, dual)
+    status: Status = "optimal" if gap <= tol else "stalled" if state.stalled else "max_iter"
+    return Solution(
+        state.here.w, kept.support, kept.alpha, kept.v, primal, dual, gap, status, state.n_iter,
+        state.n_passes + kept.n_passes, kept.n_support,
+    )  # fmt: skip
+
+
+class Collected(NamedTuple):
+    """The rows with α > 0: their positions, α (both empty where they are too many to keep), ``Σ α u``, ``Σ α``."""
+
+    support: Array
+    alpha: Array
+    v: Array
+    total: float
+    n_support: int
+    n_passes: int
+
+
+def collect(source: RowSource, seen: Survey, alphas: Array) -> Collected:
+    """The α of every row, from the rows themselves; where these are too many to keep, from the sums over the clamped.
+
+    Nothing is lost to the proof by that: all clamped rows have the same α/C, and their sums are known.
+    """
+    own = alphas[: len(seen.found)]
+    found, alpha, v, total = seen.found[own > 0], own[own > 0], own @ seen.rows, own.sum()
+    clamped = seen.clamped_cost > 0 and alphas[-1] > 0
+    share = min(1.0, alphas[-1] / seen.clamped_cost) if clamped else 0.0
+    n_support = len(found) + (seen.n_clamped if clamped else 0)
+    if n_support > source.most_kept:
+        v, total = v + share * seen.clamped, total + share * seen.clamped_cost
+        return Collected(found[:0], alpha[:0], v, total, n_support, 0)
+    if not clamped:
+        return Collected(found, alpha, v, total, n_support, 0)
+    positions, alphas, sums = source.fold(_collect_block, _merged, seen.w, seen.band, share)
+    found, alpha = np.concatenate([found, positions]), np.concatenate([alpha, alphas])
+    order = np.argsort(found)
+    return Collected(found[order], alpha[order], v + sums, alpha.sum(), n_support, 1)
+
+
+@in_any_order
+def _merged(parts: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
+    found, alpha, v = zip(*parts, strict=True)
+    return np.concatenate(found), np.concatenate(alpha), summed(v)
+
+
+def _collect_block(block: Rows, w: Array, band: Band, share: float) -> tuple[Array, Array, Array]:
+    clamped = np.flatnonzero(sides(block, w, band) == CLAMPED)
+    alpha = share * block.costs[clamped]
+    return clamped + block.start, alpha, block.weighted_sum(clamped, alpha)

@@ -1,0 +1,268 @@
+"""Passes that are written down: the same bits after any interruption, and nothing taken for what it is not."""
+
+import errno
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
+from hyplearn.data import points
+from hyplearn.data.arrays import ArrayFile, ArrayPoints
+from hyplearn.data.checkpoint import MAGIC, State, digest, read_state, write_state
+from hyplearn.datasets import make_ball_classification
+from hyplearn.estimators import streaming
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with points and labels, of which a fifth are wrong, that are read in ten blocks."""
+    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
+    monkeypatch.setattr(points, "BLOCK_NUMBERS", 600)
+    X, y, _, _ = make_ball_classification(3000, 2, random_state=0)
+    y = np.where(np.random.default_rng(0).uniform(size=3000) < 0.2, -y, y)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    return tmp_path
+
+
+def source(folder):
+    return ArrayPoints(ArrayFile.npy(folder / "X.npy"), ArrayFile.npy(folder / "y.npy"))
+
+
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
+def interrupted(folder, estimator, seed, most=2000):
+    """Fit with a checkpoint after every block, ended again and again after a random number of blocks."""
+    rng, path = np.random.default_rng(seed), folder / "fit.checkpoint"
+    for kills in range(most):
+        left = int(rng.integers(1, 15))
+
+        def count(rows, left=left, state=[0]):  # noqa: B006, one list per definition
+            state[0] += 1
+            if state[0] > left:
+                raise KilledError
+
+        data = source(folder).checkpointed(path, every=0)
+        data.on_block = count
+        try:
+            return estimator.fit(data), kills
+        except KilledError:
+            continue
+    raise AssertionError("no progress")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PoincareSVC(calibration=None),
+        PoincareSVC(calibration=None, loss="squared_hinge", reference="means"),
+        PoincareSVC(calibration=None, C=1e4, reference=[0.0, 0.0]),
+        PoincareLogisticRegression(),
+        PoincareSecondOrderPerceptron(calibration=None, shuffle=False, max_epochs=4, keep="best"),
+    ],
+    ids=["hinge", "squared hinge", "costly", "softmax", "perceptron"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_that_was_ended_many_times_gives_the_same_bits(folder, estimator):
+    whole = pickle.loads(pickle.dumps(estimator)).fit(source(folder))
+    fitted, kills = interrupted(folder, estimator, seed=1)
+    assert kills >= 5
+    assert np.array_equal(fitted.coef_, whole.coef_)
+    assert np.array_equal(fitted.reference_, whole.reference_)
+    for name in ("dual_gap_", "n_updates_"):
+        assert np.array_equal(getattr(fitted, name, None), getattr(whole, name, None))
+    assert np.array_equal(fitted.predict(np.array([[0.1, 0.2]])), whole.predict(np.array([[0.1, 0.2]])))
+    assert not (folder / "fit.checkpoint").exists()
+
+
+def test_a_perceptron_without_mistakes_goes_on_in_its_last_passes(folder):
+    X, y, p, _ = make_ball_classification(3000, 2, margin=0.2, random_state=0)
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", y)
+    perceptron = PoincarePerceptron(reference=p, shuffle=False)
+    whole = pickle.loads(pickle.dumps(perceptron)).fit(source(folder))
+    fitted, _ = interrupted(folder, perceptron, seed=1)
+    assert np.array_equal(fitted.coef_, whole.coef_)
+    assert fitted.margin_ == whole.margin_ > 0
+
+
+def half_done(folder, **options):
+    """A checkpoint of a fit that was ended after 30 blocks."""
+    data = source(folder).checkpointed(folder / "fit.checkpoint", every=0)
+
+    def count(rows, state=[0]):  # noqa: B006, one list per definition
+        state[0] += 1
+        if state[0] > 30:
+            raise KilledError
+
+    data.on_block = count
+    with pytest.raises(KilledError):
+        PoincareSVC(calibration=None, **options).fit(data)
+    return folder / "fit.checkpoint"
+
+
+def test_finished_passes_are_not_read_again(folder):
+    path, read = half_done(folder), []
+    data = source(folder).checkpointed(path, every=0)
+    data.on_block = read.append
+    PoincareSVC(calibration=None).fit(data)
+    again = []
+    fresh = source(folder)
+    fresh.on_block = again.append
+    PoincareSVC(calibration=None).fit(fresh)
+    assert len(again) - len(read) == 30
+
+
+def test_a_checkpoint_of_another_fit_is_refused(folder):
+    path = half_done(folder, reference=[0.0, 0.0])
+    with pytest.raises(ValueError, match="written by another fit"):
+        PoincareSVC(calibration=None, reference=[0.0, 0.1]).fit(source(folder).checkpointed(path))
+
+
+def test_a_checkpoint_of_data_that_were_changed_is_refused(folder):
+    path = half_done(folder)
+    y = np.load(folder / "y.npy")
+    np.save(folder / "y.npy", -y)
+    with pytest.raises(ValueError, match="belongs to other data, or these were changed"):
+        source(folder).checkpointed(path)
+
+
+def test_a_checkpoint_with_other_labels_in_memory_is_refused(folder):
+    X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
+    path = folder / "fit.checkpoint"
+    write_state(State(ArrayPoints(X, y).identity), path)
+    ArrayPoints(X.copy(), y.copy()).checkpointed(path)
+    with pytest.raises(ValueError, match="belongs to other data"):
+        ArrayPoints(X, np.where(np.arange(len(y)) == 7, -y, y)).checkpointed(path)
+
+
+def test_a_checkpoint_that_could_not_be_written_is_refused_before_the_fit(folder, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere for a checkpoint"):
+        source(folder).checkpointed(folder / "nowhere" / "fit.checkpoint")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match=r"The folder .* cannot be written to"):
+        source(folder).checkpointed(folder / "fit.checkpoint")
+
+
+def test_a_checkpoint_lies_where_the_shell_would_put_it(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    assert source(folder).checkpointed("~/fit.checkpoint").path == folder / "fit.checkpoint"
+
+
+def test_a_full_disk_is_named_and_leaves_the_checkpoint_that_was_there(folder, monkeypatch):
+    path = half_done(folder)
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*fit\.checkpoint'"):
+        PoincareSVC(calibration=None).fit(source(folder).checkpointed(path, every=0))
+    assert path.read_bytes() == before
+    assert not path.with_name("fit.checkpoint.writing").exists()
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other"])
+def test_a_damaged_checkpoint_is_refused(folder, damage):
+    path = half_done(folder)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged = {"flip": bytes(content), "cut": path.read_bytes()[:-1], "empty": b"", "other": b"x" * 100}[damage]
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"no checkpoint of this version, or is damaged\.\nRemove"):
+        source(folder).checkpointed(path)
+
+
+class Acts:
+    def __reduce__(self):
+        return os.system, ("touch acted",)
+
+
+def test_a_checkpoint_that_would_act_is_refused(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    path = folder / "hostile"
+    write_state(Acts(), path)
+    assert path.read_bytes().startswith(MAGIC)
+    with pytest.raises(ValueError, match=r"does not hold posix\.system"):
+        read_state(path)
+    assert not (folder / "acted").exists()
+
+
+def test_a_digest_tells_values_apart_and_not_objects():
+    a, b = np.arange(3.0), np.arange(3.0)
+    assert digest((summed_twice, a, 1)) == digest((summed_twice, b, 1))
+    different = [(a, 1.0), (a, 1), (a,), (a[:2],), (a.astype(int),), ("a",), (None,), (summed_twice,), ((a,),)]
+    assert len({digest(value) for value in different}) == len(different)
+
+
+def summed_twice():
+    """A function that a pass may be asked for."""
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from hyplearn import PoincareSVC
+from hyplearn.estimators import streaming
+from hyplearn.data import points
+from hyplearn.data.arrays import ArrayFile, ArrayPoints
+
+streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 600
+data = ArrayPoints(ArrayFile.npy("X.npy"), ArrayFile.npy("y.npy")).checkpointed("fit.checkpoint", every=0)
+import time
+data.on_block = lambda rows: time.sleep(0.01)
+print("ready", flush=True)
+np.save("coef.npy", PoincareSVC(calibration=None).fit(data).coef_)
+"""
+
+
+def kill_again_and_again(folder, kills):
+    """Run the fit in a process of its own, killed by SIGKILL at random moments, then to its end."""
+    (folder / "fit.py").write_text(textwrap.dedent(SCRIPT))
+    rng, killed = np.random.default_rng(0), 0
+    while killed < kills:
+        process = subprocess.Popen([sys.executable, "fit.py"], cwd=folder, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(rng.uniform(0, 0.15))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if process.returncode == 0:
+            break
+        killed += 1
+    subprocess.run([sys.executable, "fit.py"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return killed
+
+
+def test_a_fit_killed_by_the_system_gives_the_same_bits(folder):
+    assert kill_again_and_again(folder, 1) == 1
+    assert np.array_equal(np.load(folder / "coef.npy"), PoincareSVC(calibration=None).fit(source(folder)).coef_)
+
+
+@pytest.mark.parametrize("estimator", [PoincareSVC("origin"), PoincarePerceptron("origin")])
+def test_a_stream_says_that_it_writes_no_checkpoint(folder, estimator):
+    points = source(folder).checkpointed(folder / "fit.checkpoint")
+    with pytest.raises(ValueError, match=r"writes no checkpoint; got one to write to .*fit\.checkpoint"):
+        estimator.partial_fit(points, classes=[-1, 1])
+    assert not hasattr(estimator, "classes_")
+
+
+@pytest.mark.slow
+def test_a_fit_killed_fifty_times_gives_the_same_bits(folder):
+    kills, attempt = 0, 0
+    while kills < 50:
+        attempt += 1
+        kills += kill_again_and_again(folder, 1 + attempt % 3)
+        (folder / "fit.checkpoint").unlink(missing_ok=True)
+        assert np.array_equal(np.load(folder / "coef.npy"), PoincareSVC(calibration=None).fit(source(folder)).coef_)
+        (folder / "coef.npy").unlink()

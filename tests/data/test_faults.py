@@ -1,0 +1,242 @@
+"""Files that are cut, changed, damaged or removed: an error that names them, no model, and the process lives on."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC, open_points
+from hyplearn.estimators import streaming
+from hyplearn.rows import points as rows_of_points
+from support.stored import FORMATS, hdf5, npy, npz, parquet, separated, zarr
+
+ON_DISK = sorted(set(FORMATS) - {"blocks"})
+
+
+@pytest.fixture(autouse=True)
+def in_blocks(monkeypatch):
+    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
+    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 16)
+
+
+def largest(folder):
+    """The file, or the chunk, that holds points."""
+    files = [path for path in Path(folder).rglob("*") if path.is_file()]
+    chunks = [path for path in files if "/X/c/" in str(path)]
+    return sorted(chunks)[-1] if chunks else max(files, key=lambda path: (path.name != "y.npy", path.stat().st_size))
+
+
+def cut(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def touch(path):
+    os.utime(path, ns=(1, 1))
+
+
+def replace(path):
+    copy = path.with_name("copy")
+    shutil.copy2(path, copy)
+    os.replace(copy, path)
+
+
+@pytest.mark.parametrize("harm", [cut, touch, replace, Path.unlink])
+@pytest.mark.parametrize("form", ON_DISK)
+def test_a_file_that_changes_during_a_fit_gives_an_error_that_names_it_and_no_model(tmp_path, form, harm):
+    points = FORMATS[form](tmp_path, *separated(40))
+    path, calls = largest(tmp_path), []
+
+    def on_block(rows):
+        calls.append(rows)
+        if len(calls) == 12:  # in the third pass
+            harm(path)
+
+    points.on_block = on_block
+    model = PoincareLogisticRegression()
+    with pytest.raises((OSError, ValueError)) as caught:
+        model.fit(points)
+    named = tmp_path / "points.zarr" if form == "zarr" else path
+    assert str(named) in str(caught.value)
+    assert "while it was read" in str(caught.value)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("form", ["npy", "npz", "parquet", "hdf5", "zarr"])
+def test_a_file_that_was_cut_is_named(tmp_path, form):
+    FORMATS[form](tmp_path, *separated(40))
+    cut(largest(tmp_path))
+    named = {"npy": "X.npy", "npz": "points.npz", "parquet": "part-", "hdf5": "points.h5", "zarr": "points.zarr"}[form]
+    with pytest.raises((OSError, ValueError), match=named):
+        open_again(tmp_path, form).gathered()
+
+
+def open_again(folder, form):
+    names = {"npy": "X.npy", "npz": "points.npz", "parquet": "*.parquet", "hdf5": "points.h5", "zarr": "points.zarr"}
+    return open_points(Path(folder, names[form]), **({"label": "kind"} if form == "parquet" else {}))
+
+
+@pytest.mark.parametrize("save", [parquet, npz, hdf5])
+def test_no_flipped_byte_of_the_points_goes_unnoticed(tmp_path, save):
+    X, y = separated(40)
+    save(tmp_path, X, y)
+    path = sorted(tmp_path.iterdir())[0]
+    content = path.read_bytes()
+    needle = X[:1, 0].tobytes() if save is parquet else X[:1].tobytes()
+    place = content.index(needle)
+    for k in range(0, len(needle), 3):
+        path.write_bytes(content[: place + k] + bytes([content[place + k] ^ 0x10]) + content[place + k + 1 :])
+        with pytest.raises((OSError, ValueError), match=path.name):
+            PoincarePerceptron().fit(open_again(tmp_path, save.__name__))
+    path.write_bytes(content)
+    np.testing.assert_array_equal(open_again(tmp_path, save.__name__).gathered().X, X)
+
+
+def test_a_chunk_of_zarr_that_is_missing_is_no_zeros(tmp_path):
+    zarr(tmp_path, *separated(40))
+    largest(tmp_path).unlink()
+    with pytest.raises(ValueError, match=r"points\.zarr, /X: 1 of 7 chunks are missing, and would be read as zeros"):
+        open_points(tmp_path / "points.zarr")
+
+
+def in_shards(folder, missing="", **arrays):
+    """Arrays in chunks of 6 rows, four to a shard; of one of them two chunks are missing."""
+    import zarr
+
+    group = zarr.open_group(str(Path(folder, "points.zarr")), mode="w")
+    for name, array in arrays.items():
+        rest, dtype = array.shape[1:], str if array.dtype.kind == "U" else array.dtype
+        stored = group.create_array(name, shape=array.shape, dtype=dtype, chunks=(6, *rest), shards=(24, *rest))
+        for start in range(0, len(array), 6):
+            if name != missing or start not in (6, 12):
+                stored[start : start + 6] = array[start : start + 6]
+    return open_points(Path(folder, "points.zarr"))
+
+
+@pytest.mark.parametrize("missing", ["X", "y"])
+@pytest.mark.parametrize("labels", [np.int64, np.uint8, bool, str])
+def test_chunks_that_are_missing_within_a_shard_are_no_zeros(tmp_path, missing, labels):
+    X, y = separated(40)
+    points, model = in_shards(tmp_path, missing, X=X, y=(y == "nerve").astype(labels)), PoincareSVC()
+    with pytest.raises(ValueError, match=rf"points.zarr, /{missing}: chunks of the rows \d+ to \d+ are missing"):
+        model.fit(points)
+    assert not hasattr(model, "coef_")
+
+
+def test_shards_that_rows_do_not_fill_are_read(tmp_path):
+    X, y = separated(40)
+    block = in_shards(tmp_path, X=X, y=y).gathered()
+    np.testing.assert_array_equal(block.X, X)
+    np.testing.assert_array_equal(block.y, y)
+
+
+def test_rows_of_hdf5_that_were_never_written_are_no_zeros(tmp_path):
+    import h5py
+
+    with h5py.File(tmp_path / "points.h5", "w") as file:
+        file.create_dataset("chunked", (40, 2), chunks=(8, 2), dtype="f8")[:8] = 0.1
+        file.create_dataset("whole", (40, 2), dtype="f8")
+        file.create_virtual_dataset("virtual", h5py.VirtualLayout((40, 2), dtype="f8"))
+    for name, message in {
+        "chunked": "4 of 5 chunks",
+        "whole": "1 of 1 chunks",
+        "virtual": "lies in other files",
+    }.items():
+        with pytest.raises(ValueError, match=f"points.h5, /{name}.*{message}"):
+            open_points(tmp_path / "points.h5", points=name)
+
+
+def test_a_dataset_whose_file_was_closed_is_named(tmp_path):
+    import h5py
+
+    X, y = separated(40)
+    hdf5(tmp_path, X, y)
+    with h5py.File(tmp_path / "points.h5") as file:
+        dataset = file["X"]
+    with pytest.raises(ValueError, match="The file of an HDF5 dataset was closed"):
+        PoincareSVC().fit(dataset, y)
+
+
+def test_an_earlier_model_survives_a_fit_that_fails(tmp_path):
+    X, y = separated(40)
+    model = PoincareSVC().fit(X, y)
+    before = dict(vars(model))
+    outside = X.copy()
+    outside[20] = 2.0
+    for bad in ([(outside, y)], [(X, np.zeros(40))]):
+        with pytest.raises(ValueError, match=r"outside|2 classes"):
+            model.fit(bad)
+        assert vars(model) == before
+
+
+def test_a_stream_that_fails_leaves_the_estimator_as_it_was():
+    X, y = separated(40)
+    model = PoincarePerceptron().partial_fit(X, y, classes=np.unique(y))
+    before = model.coef_.copy(), model._perceptrons[0].counts.copy()
+    with pytest.raises(ValueError, match="unlike the first"):
+        model.partial_fit([(X, y), (X, y[:3])])
+    np.testing.assert_array_equal(model.coef_, before[0])
+    np.testing.assert_array_equal(model._perceptrons[0].counts, before[1])
+
+
+def test_an_error_in_a_stream_names_the_source_and_the_rows():
+    X, y = separated(40)
+    X[33] = np.nan
+    blocks = [(X[:20], y[:20]), (X[20:], y[20:])]
+    with pytest.raises(ValueError, match="of blocks, from row 20 on, counted as row 0: Input X contains NaN"):
+        PoincarePerceptron().partial_fit(blocks, classes=np.unique(y))
+    with pytest.raises(ValueError, match=r"^The first call of partial_fit needs all classes"):
+        PoincarePerceptron().partial_fit(blocks)
+
+
+def test_the_proof_that_no_margin_exists_stays(tmp_path):
+    X = np.array([[0.1, 0.0], [-0.1, 0.0], [0.3, 0.0]])
+    model = PoincareSVC(np.zeros(2), C=np.inf)
+    with pytest.raises(ValueError, match="dual_coef_ proves it"):
+        model.fit([(X, np.array([0, 0, 1]))])
+    assert model.status_.tolist() == ["infeasible"]
+    assert model.dual_coef_.any()
+
+
+MAPPED = """
+import os, sys
+import numpy as np
+from hyplearn import PoincareSVC
+from hyplearn.estimators import streaming
+from hyplearn.rows import files, points
+streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 2**12
+n, path, order = 2**14, sys.argv[1], sys.argv[2]
+X = np.random.default_rng(0).uniform(-0.5, 0.5, (n, 2)).astype(np.float32)
+np.save(path, np.asarray(X, order=order))
+read, calls = files.ArrayFile.read, []
+def reading(self, start, stop):
+    calls.append(start)
+    if len(calls) == 12:
+        os.truncate(path, 4096)
+    return read(self, start, stop)
+files.ArrayFile.read = reading
+try:
+    PoincareSVC("origin").fit(np.load(path, mmap_mode="r"), X[:, 0] > 0)
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_map_whose_file_shrinks_does_not_take_the_process_with_it(tmp_path, order):
+    path = tmp_path / "points.npy"
+    run = subprocess.run([sys.executable, "-c", MAPPED, str(path), order], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert f"{path} was changed while it was read" in run.stdout
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser reads everything")
+@pytest.mark.parametrize("save", [npy, parquet, hdf5])
+def test_a_file_that_may_not_be_read_is_named(tmp_path, save):
+    save(tmp_path, *separated(40))
+    largest(tmp_path).chmod(0)
+    with pytest.raises((OSError, ValueError), match=str(largest(tmp_path))):
+        open_again(tmp_path, save.__name__)

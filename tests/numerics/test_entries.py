@@ -1,0 +1,33 @@
+"""Coordinates as kernels read them, for every layout that an array may have."""
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.errors import TypingError
+
+from hyplearn.numerics.entries import coordinate
+
+
+@njit
+def all_of(X, out):
+    d = out.shape[1]
+    for i in range(out.shape[0]):
+        for j in range(d):
+            out[i, j] = coordinate(X, i, j, d)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "view", [lambda X: X, np.asfortranarray, lambda X: X[::2, ::2], lambda X: X[3:, 1:], lambda X: X[::-1]]
+)
+def test_coordinates_are_those_of_numpy(dtype, view):
+    X = view(np.random.default_rng(0).random((8, 5)).astype(dtype))
+    out = np.empty(X.shape)
+    all_of(X, out)
+    assert np.array_equal(out, X.astype(np.float64))
+
+
+@pytest.mark.parametrize("X", [np.zeros((2, 2), dtype=np.int64), np.zeros(4), np.zeros((2, 2, 2))])
+def test_what_is_no_table_of_floats_is_refused_by_the_compiler(X):
+    with pytest.raises(TypingError, match="coordinates are those of a table of floats"):
+        all_of(X, np.empty((2, 2)))

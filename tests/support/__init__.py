@@ -1,0 +1,1 @@
+"""What tests share: naive twins typed from the paper, mpmath truth, fixtures, stored files."""

@@ -1,0 +1,119 @@
+"""Estimators of every class that a model file holds, fitted to a few points."""
+
+import warnings
+from functools import cache
+from importlib.util import find_spec
+
+import numpy as np
+
+from hyplearn import (
+    ExpMap,
+    HyperboloidSVC,
+    PoincareLogisticRegression,
+    PoincareLogisticRegressionCV,
+    PoincarePerceptron,
+    PoincareSecondOrderPerceptron,
+    PoincareSVC,
+    TangentSpace,
+)
+from hyplearn.embedding import BallNet, HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.geometry import pairwise_distance
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
+
+HAS_TORCH = find_spec("torch") is not None
+NAMES = np.array(["ash", "birch", "cedar"])
+
+
+def ball(n=60, classes=3, seed=0):
+    """Overlapping classes of the disk, by number."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    corners = np.array([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])
+    return ExpMap().fit_transform(corners[y] + 0.6 * rng.standard_normal((n, 2))), y
+
+
+def estimators():
+    """One of every class, not fitted, with few passes."""
+    return [
+        PoincareSVC(folds=2),
+        PoincarePerceptron(max_epochs=5),
+        PoincareSecondOrderPerceptron(max_epochs=5),
+        PoincareLogisticRegression(),
+        PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
+        HyperboloidSVC(max_iter=20, calibration="training"),
+        EuclideanSVC(),
+        AuthorsSVC("means"),
+        HyperboloidPerceptron(max_epochs=3),
+        TangentSpace(),
+        ExpMap(),
+    ]
+
+
+def quietly_fitted(estimator, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator.fit(X, y)
+
+
+def embedders():
+    """Every class of embedders, fitted to what it takes."""
+    X, _ = ball(20)
+    return [
+        TreeEmbedding().fit("((ash,birch)leafy,cedar)tree;"),
+        TreeEmbedding(3, root=2).fit([-1, 0, 0, 1]),
+        HyperbolicMDS().fit(pairwise_distance(X)),
+        HyperbolicMDS(curvature="auto", refine=False).fit(2.0 * pairwise_distance(X)),
+        PoincareMap(n_neighbors=4, root=3, tol=1e-3).fit(X),
+        PoincareMap(3, sigma=None, n_neighbors=5, n_landmarks=12, random_state=0, tol=1e-2).fit(X),
+    ]
+
+
+def images(n=24, classes=3):
+    """Bright corners of small pictures, by class."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % classes
+    X = rng.integers(0, 50, (n, 8, 9), dtype=np.uint8)
+    for k, (row, column) in enumerate([(0, 0), (0, 5), (4, 0)][:classes]):
+        X[y == k, row : row + 4, column : column + 4] += 200
+    return X, y
+
+
+@cache
+def networks():
+    """Encoders and heads, rows and images, with and without held-out rows; none where there is no torch."""
+    if not HAS_TORCH:
+        return []
+    quick = {"epochs": 2, "batch_size": 8}
+    X, y = images()
+    rows = X.reshape(len(X), -1)[:, ::9]
+    return [
+        BallNet(**quick).fit(rows, NAMES[y]),
+        BallNet(3, encoder="mlp", head="euclidean", validation_fraction=0.25, **quick).fit(X, y),
+        BallNet(encoder="conv", curvature=-0.5, max_radius=2.0, **quick).fit(X, NAMES[y]),
+        BallNet(3, encoder="conv", head="euclidean", **quick).fit(np.stack([X, X, X], axis=1), y > 0),
+    ]
+
+
+def rows_like_those_of(network, n):
+    """Zeros in the shape of the rows of a network's fit; of images without channels it was given none."""
+    shape = network.input_shape_
+    return np.zeros((n, *(shape if network.n_features_in_ == shape[0] else shape[1:])), dtype=np.float32)
+
+
+@cache
+def fitted():
+    """All of them, of three classes and of two, and streams in their middle; made once, to be changed by nobody."""
+    found = []
+    for classes in (3, 2):
+        X, y = ball(classes=classes)
+        found += [quietly_fitted(estimator, X, NAMES[y]) for estimator in estimators()]
+        found += [
+            estimator.partial_fit(X[:20], y[:20], classes=np.unique(y))
+            for estimator in (
+                PoincareSVC("origin"),
+                PoincarePerceptron("origin"),
+                PoincareSecondOrderPerceptron("origin"),
+                PoincareSecondOrderPerceptron("origin", a=0.0),
+            )
+        ]
+    return found + embedders() + networks()
