@@ -8,7 +8,7 @@ from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from hyplearn.rows.memory import uniform
+from hyplearn.numerics.hashing import uniform
 from hyplearn.types import Array
 
 # Up to so many points all triangles are looked at, of more points so many of them.
