@@ -28,17 +28,23 @@ def published_data():
 
 @pytest.fixture
 def inside_the_ball(monkeypatch):
-    """Whatever passes scikit-learn's validation is scaled into the ball: its checks draw points all over R^d."""
-    checked = validation.validate_data
+    """Points that pass scikit-learn's validation, or come from a file, are scaled into the ball: its checks draw them
+    all over R^d."""
+    checked, loaded = validation.validate_data, validation._loaded
 
     def scaled(*args, **kwargs):
         result = checked(*args, **kwargs)
         X, *y = result if isinstance(result, tuple) else (result,)
+        return (inside(X), *y) if y else inside(X)
+
+    def inside(X):
         with np.errstate(invalid="ignore"):  # NaN and infinity are the estimator's to refuse
-            inside = X / (1 + np.linalg.norm(X, axis=1, keepdims=True))
-        return (inside, *y) if y else inside
+            return X / (1 + np.linalg.norm(X, axis=1, keepdims=True))
 
     monkeypatch.setattr(validation, "validate_data", scaled)
+    monkeypatch.setattr(
+        validation, "_loaded", lambda points, block: loaded(points, block._replace(X=inside(block.X)))
+    )
 
 
 @pytest.fixture

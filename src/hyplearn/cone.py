@@ -67,9 +67,7 @@ def cone_length(rho: Array) -> Array:
     return np.sinh(near) + (rho - near)
 
 
-def cone_rows(
-    X: Array, p: Array, *, c: float, gaps: Array, squares: Array | None = None
-) -> tuple[TangentRows, Array]:
+def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | None = None) -> tuple[TangentRows, Array]:
     """Cone coordinates as three numbers per row beside X: the rows without their first coordinate, and that one.
 
     Points and their gaps are trusted. Before they are shortened the first is ``cosh ρ = 1 + (cosh ρ - 1)``, whose

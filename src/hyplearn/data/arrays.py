@@ -249,7 +249,6 @@ class ArrayPoints(PointSource):
             if isinstance(array, StoredArray):
                 array.check()
 
-
     def whole(self) -> Block:
         """All points of arrays in memory as one block, without a copy where their type allows it."""
         weights = None if self.weights is None else self.weights.astype(np.float64, copy=False)

@@ -166,7 +166,8 @@ class Decision:
 
     def _unit_normals(self) -> Array:
         lengths = np.linalg.norm(self.weights, axis=1, keepdims=True)
-        return self.weights / np.where(lengths > 0, lengths, 1.0)
+        # Dividing a unit vector again would change its last bits.
+        return self.weights / np.where((lengths > 0) & (np.abs(lengths - 1) > 1e-15), lengths, 1.0)
 
     def boundary(self) -> Equidistant | None:
         """Where predictions of two classes change, if that is an equidistant of a geodesic hyperplane."""

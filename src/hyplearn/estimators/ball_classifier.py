@@ -17,11 +17,12 @@ from hyplearn.progress import FitReporter, report_fit
 from hyplearn.types import Array
 
 
-def _has_probabilities(classifier: "BallClassifier") -> bool:
-    """Whether there are probabilities; otherwise an error that says why not."""
-    reason = classifier._no_probabilities()
-    if reason:
-        raise AttributeError(f"{type(classifier).__name__} has no probabilities {reason}")
+def _calibrates(classifier: "BallClassifier") -> bool:
+    """Whether the parameters ask for probabilities; otherwise an error that says what to pass."""
+    if getattr(classifier, "calibration", "") is None:
+        raise AttributeError(
+            f'{type(classifier).__name__} has no probabilities with calibration=None.\nPass calibration="cross-fitted".'
+        )
     return True
 
 
@@ -55,10 +56,6 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def _decide(self) -> Decision:
         """The decision, from the fitted attributes."""
-
-    def _no_probabilities(self) -> str:
-        """Why there are no probabilities and what to do; empty if there are."""
-        return ""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from labelled points.
@@ -109,7 +106,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._evaluated("decision_function", X, self._columns(binary=False), np.float64)
 
-    @available_if(_has_probabilities)
+    @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Any:
         """Probability of each class, of shape (n_samples, n_classes), in the order of ``classes_``.
 
@@ -120,7 +117,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._evaluated("predict_proba", X, self._columns(), np.float64)
 
-    @available_if(_has_probabilities)
+    @available_if(_calibrates)
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of :meth:`predict_proba`, finite where probabilities underflow."""
         return self._evaluated("predict_log_proba", X, self._columns(), np.float64)
@@ -154,6 +151,11 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         if is_collection(X):
             return lazily(self, method, X, columns, dtype)
         decision = self.decision_
+        if method.endswith("proba") and not decision.has_probabilities:
+            raise AttributeError(
+                f"{type(self).__name__} has no probabilities after partial_fit: a stream has no held-out scores.\n"
+                "Use fit, or decision_function."
+            )
         functions = {
             "predict": decision.predict,
             "decision_function": decision.decision_function,

@@ -98,30 +98,18 @@ class Epochs(Protocol):
 
 
 class KeptEpochs:
-    """Passes over rows in memory, in order or shuffled; problems side by side in threads."""
+    """Passes over the rows of one problem in memory, in order or shuffled."""
 
-    def __init__(self, data: TrainingData, problems: Problems, rngs: Sequence[np.random.Generator | None]) -> None:
-        self.threads, self.rngs = data.threads, rngs
-        block = data.gathered()
-        self.rows = [problems.rows(block, k) for k in range(len(problems.positives))]
+    def __init__(self, rows: ProblemRows, rng: np.random.Generator | None) -> None:
+        self.rows, self.rng = rows, rng
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
         """Visit all rows once, in place."""
-
-        def mistakes(k: int) -> int:
-            return perceptrons[k].visit(*self.rows[k], self.rngs[k])
-
-        return self._each(mistakes, list(perceptrons))
+        return {k: perceptron.visit(*self.rows, self.rng) for k, perceptron in perceptrons.items()}
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
         """Weight of the rows on the wrong side of some boundaries."""
-        return self._each(lambda k: self.rows[k].errors(weights[k]), list(weights))
-
-    def _each(self, function: Callable[[int], Any], numbers: list[int]) -> dict[int, Any]:
-        if len(numbers) == 1 or self.threads == 1:
-            return {k: function(k) for k in numbers}
-        with ThreadPoolExecutor(min(self.threads, len(numbers))) as pool:
-            return dict(zip(numbers, pool.map(function, numbers), strict=True))
+        return {k: self.rows.errors(w) for k, w in weights.items()}
 
 
 class StreamedEpochs:

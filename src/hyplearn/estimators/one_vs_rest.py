@@ -79,13 +79,6 @@ class OneVsRest(BallClassifier):
         rest = "" if len(self.classes_) == 2 else " against the rest"
         return f"class {named}{', ...' if len(problems) > 5 else ''}{rest}"
 
-    def _no_probabilities(self) -> str:
-        if self.calibration is None:
-            return 'with calibration=None.\nPass calibration="cross-fitted".'
-        if hasattr(self, "decision_") and self.decision_.calibration is None:
-            return "after partial_fit: a stream has no held-out scores.\nUse fit, or decision_function."
-        return ""
-
     def distances(self, X: Any) -> Array:
         """Signed hyperbolic distance of each point to the boundary of each problem.
 

@@ -107,9 +107,17 @@ class PerceptronClassifier(StreamClassifier):
         self, data: TrainingData, problems: Problems, perceptrons: list[Perceptron], report: Callable[..., Any]
     ) -> list[Learned]:
         """Pass over the data until a pass has no mistake, and replace the perceptrons."""
-        rngs = [self._rng() for _ in perceptrons]
-        epochs = KeptEpochs(data, problems, rngs) if data.in_memory else StreamedEpochs(data, problems)
-        return learn(epochs, perceptrons, max_epochs=self.max_epochs, keep=self.keep, report=report)
+        options: dict[str, Any] = {"max_epochs": self.max_epochs, "keep": self.keep}
+        if not data.in_memory:
+            return learn(StreamedEpochs(data, problems), perceptrons, **options, report=report)
+        block = data.gathered()
+
+        def learn_one(k: int, threads: int) -> Learned:
+            epochs, own = KeptEpochs(problems.rows(block, k), self._rng()), [perceptrons[k]]
+            (learned,) = learn(epochs, own, **options, report=lambda _, epoch, count: report(k, epoch, count))
+            return learned
+
+        return self._per_problem(data, learn_one)
 
     def _refit(self, data: TrainingData) -> Decision:
         perceptrons = [self._start(data.n_features) for _ in range(self._n_problems)]

@@ -402,9 +402,7 @@ class VerifiedProblem:
         return coordinates(X.astype(np.float64), self.p, c=self.c) * y[:, None]
 
 
-def _sums_of_block(
-    block: LabelledBlock, problem: VerifiedProblem, support: Array, dual_coef: Array
-) -> CertificateSums:
+def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Array, dual_coef: Array) -> CertificateSums:
     """Contributions of a block to the certificate of a problem."""
     y, costs = np.where(block.codes == problem.positive, 1.0, -1.0), row_costs(block, problem.C)
     alpha = np.zeros(len(y))

@@ -91,8 +91,11 @@ def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset
         if points.feature_names is not None:
             estimator.feature_names_in_ = np.array(points.feature_names, dtype=object)
     block = points.within_memory()
-    if block is None:
-        return points
+    return points if block is None else _loaded(points, block)
+
+
+def _loaded(points: PointSource, block: Block) -> ArrayPoints:
+    """The contents of a source in memory."""
     loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
     return loaded.limited(block_rows=vars(points).get("block_rows"))
 
@@ -192,9 +195,7 @@ def inside_rows(
 
 def ball_rows(estimator: Any, X: Any, *, reset: bool = False, keep_dtype: bool = False) -> tuple[Array, Array]:
     """Validate an array of points; returns them with their gaps."""
-    X = validate_data(
-        estimator, X, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
-    )
+    X = validate_data(estimator, X, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
     return inside_rows(estimator, X, keep_dtype=keep_dtype)
 
 

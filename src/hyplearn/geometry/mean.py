@@ -181,9 +181,7 @@ class _RowEquations(MeanEquations):
     base: Array
     radial: Array
 
-    def __init__(
-        self, X: Array, gaps: Array, weights: Array, m: Array, c: float, numbers: Array | None = None
-    ) -> None:
+    def __init__(self, X: Array, gaps: Array, weights: Array, m: Array, c: float, numbers: Array | None = None) -> None:
         self.X, self.gaps, self.weights, self.numbers = X, gaps, weights, numbers
         if X.shape[1] <= FEW_DIMENSIONS:
             super().__init__(m, c, *summed_equations(X, gaps, weights, m, c))

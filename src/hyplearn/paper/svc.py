@@ -30,8 +30,9 @@ class PaperSVC(BaselineClassifier):
     ----------
     reference : str, callable or array-like, default="hull"
         The point through which each boundary passes, as in :class:`~hyplearn.PoincareSVC`.
-    C : float, default=1.0
-        Cost of a violated margin. The paper's C on logarithms is this one times ``conformal_factor(p)**2``.
+    C : float or array-like of shape (n_problems,), default=1.0
+        Cost of a violated margin, for all binary problems or for each. The paper's C on logarithms is this one times
+        ``conformal_factor(p)**2``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of the paper's theorem, or that of the authors' code.
     solver : {"exact", "sgd"}, default="exact"
@@ -71,7 +72,7 @@ class PaperSVC(BaselineClassifier):
         self,
         reference: Any = "hull",
         *,
-        C: float = 1.0,
+        C: Any = 1.0,
         loss: str = "hinge",
         solver: str = "exact",
         tol: float = 1e-6,
@@ -98,7 +99,8 @@ class PaperSVC(BaselineClassifier):
 
     def _check_parameters(self) -> None:
         self._check_calibration()
-        check_positive("C", self.C)
+        for C in np.ravel(self.C).tolist():
+            check_positive("C", C)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_choice("loss", self.loss, ("hinge", "squared_hinge"))
@@ -124,12 +126,13 @@ class PaperSVC(BaselineClassifier):
         return {"coef_": coef, "reference_": reference, "dual_gap_": gaps, **found}
 
     def _solve(self, rows: BaselineRows, p: Array, k: int) -> Solution:
-        build = SignedRowBuilder(self._positives[k], p, "frame", rows.data.c, self.C)
+        C = float(np.broadcast_to(self.C, self._n_problems)[k])
+        build = SignedRowBuilder(self._positives[k], p, "frame", rows.data.c, C)
         seed = int(check_random_state(self.random_state).randint(2**31))
         if self.solver == "sgd":
             signed = build(rows.data.gathered())
             return solve_sgd(signed, tol=self.tol, max_iter=self.max_iter, seed=seed)
-        signed_rows = build_rows(rows.data, build, self.C, rows.X.shape[1])
+        signed_rows = build_rows(rows.data, build, C, rows.X.shape[1])
         return solve_svm(
             signed_rows,
             loss=self.loss,  # type: ignore[arg-type]

@@ -85,9 +85,7 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
 def merge_certificates(parts: Sequence[CertificateSums]) -> CertificateSums:
     """Contributions of several blocks together."""
     losses, slacks, vs, penalties, totals, excesses, largest = zip(*parts, strict=True)
-    return CertificateSums(
-        sum(losses), max(slacks), sum(vs), sum(penalties), sum(totals), max(excesses), max(largest)
-    )
+    return CertificateSums(sum(losses), max(slacks), sum(vs), sum(penalties), sum(totals), max(excesses), max(largest))
 
 
 def certify(sums: CertificateSums, w: Array, hard: bool) -> tuple[float, float, float, float]:
