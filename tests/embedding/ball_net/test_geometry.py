@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from hyplearn.embedding.ball_net_geometry import clip_radius, exp_map, hyperboloid, signed_distances
-from hyplearn.embedding.ball_net_network import HyperbolicHead
+from hyplearn.embedding.ball_net.geometry import clip_radius, exp_map, hyperboloid, signed_distances
+from hyplearn.embedding.ball_net.network import HyperbolicHead
 from hyplearn.geometry import ball_to_hyperboloid, conformal_factor, signed_distance
 from hyplearn.tangent import from_frame
 

@@ -9,7 +9,7 @@ from numba import njit
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from hyplearn.embedding.newick import parse_newick
+from hyplearn.embedding.tree.newick import parse_newick
 from hyplearn.types import Array
 
 

@@ -10,8 +10,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hyplearn.embedding.ball_net_checks import as_rows, check_features, check_parameters, check_shape
-from hyplearn.embedding.ball_net_progress import told
+from hyplearn.embedding.ball_net.progress import told
+from hyplearn.embedding.ball_net.validation import as_rows, check_features, check_parameters, check_shape
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
@@ -174,7 +174,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
             Their classes.
         """
         _check_torch()
-        from hyplearn.embedding.ball_net_training import Labelled, Settings, trained
+        from hyplearn.embedding.ball_net.training import Labelled, Settings, trained
 
         check_parameters(self)
         X, y = validate_data(self, X, y, reset=True, **_ROWS)
@@ -223,12 +223,12 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         """The torch module: rows to logits, its ``features`` rows to vectors; a new one at each call."""
         check_is_fitted(self)
         _check_torch()
-        from hyplearn.embedding.ball_net_network import loaded
+        from hyplearn.embedding.ball_net.network import loaded
 
         return loaded(lambda: self._built(self.input_shape_, len(self.classes_)), self.weights_)
 
     def _built(self, shape: tuple[int, ...], n_classes: int) -> Any:
-        from hyplearn.embedding.ball_net_network import build
+        from hyplearn.embedding.ball_net.network import build
 
         c = absolute_curvature(self.curvature)
         return build(self.encoder, self.head, shape, self.n_components, n_classes, c, self.max_radius)
@@ -241,7 +241,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
     def _outputs(self, method: str, rows: Array) -> Array:
         network = self.network_
-        from hyplearn.embedding.ball_net_training import outputs
+        from hyplearn.embedding.ball_net.training import outputs
 
         blocks = [block.double().numpy() for block in outputs(getattr(network, method), rows)]
         return check_features(np.concatenate(blocks))

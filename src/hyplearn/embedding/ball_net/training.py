@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from hyplearn.data.checkpoint import digest
-from hyplearn.embedding.ball_net_checkpoint import read_state, write_state
-from hyplearn.embedding.ball_net_network import Network, to_vector
-from hyplearn.embedding.ball_net_progress import Teller, Told
+from hyplearn.embedding.ball_net.checkpoint import read_state, write_state
+from hyplearn.embedding.ball_net.network import Network, to_vector
+from hyplearn.embedding.ball_net.progress import Teller, Told
 from hyplearn.types import Array
 
 # The learning rate rises over this part of all steps, and then falls along a cosine to 0.

@@ -5,10 +5,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding
-from hyplearn.embedding.dissimilarity import read_distances
 from hyplearn.embedding.hydra import Hydra
-from hyplearn.embedding.stress import descend, stress_and_gradient
-from hyplearn.embedding.tree_start import FARTHEST, tree_start
+from hyplearn.embedding.mds.dissimilarity import read_distances
+from hyplearn.embedding.mds.stress import descend, stress_and_gradient
+from hyplearn.embedding.mds.tree_start import FARTHEST, tree_start
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
 from support.balls import cloud
 

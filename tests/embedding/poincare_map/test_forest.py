@@ -6,8 +6,13 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from hyplearn.embedding.forest import accessibilities_of_new, forest_accessibilities, forest_distances
-from hyplearn.embedding.neighbour_graph import connected_graph, edge_weights, joining_edges, neighbours_among
+from hyplearn.embedding.poincare_map.forest import accessibilities_of_new, forest_accessibilities, forest_distances
+from hyplearn.embedding.poincare_map.neighbour_graph import (
+    connected_graph,
+    edge_weights,
+    joining_edges,
+    neighbours_among,
+)
 from support import naive
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import lambertw
 
-from hyplearn.embedding.rooted import RootedTree
-from hyplearn.embedding.spherical_code import spherical_code
+from hyplearn.embedding.tree.rooted import RootedTree
+from hyplearn.embedding.tree.spherical_code import spherical_code
 from hyplearn.types import Array
 
 # Rounding may change no edge by more than this part of its length.

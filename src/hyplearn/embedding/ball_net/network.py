@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hyplearn.embedding.ball_net_geometry import clip_radius, signed_distances
-from hyplearn.embedding.ball_net_layout import CHANNELS, grid, hidden_width, statistics_shape
+from hyplearn.embedding.ball_net.geometry import clip_radius, signed_distances
+from hyplearn.embedding.ball_net.layout import CHANNELS, grid, hidden_width, statistics_shape
 from hyplearn.types import Array
 
 # Rows at a time, in float64.

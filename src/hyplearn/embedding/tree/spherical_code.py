@@ -22,7 +22,7 @@ def spherical_code(n: int, d: int) -> Array:
 
     Examples
     --------
-    >>> from hyplearn.embedding.spherical_code import spherical_code
+    >>> from hyplearn.embedding.tree.spherical_code import spherical_code
     >>> spherical_code(4, 2).round(3) + 0.0
     array([[ 1.,  0.],
            [ 0.,  1.],

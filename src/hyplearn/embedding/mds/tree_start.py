@@ -4,8 +4,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from hyplearn.embedding import layouts
-from hyplearn.embedding.rooted import RootedTree, hung_at_its_centre
+from hyplearn.embedding.tree import layouts
+from hyplearn.embedding.tree.rooted import RootedTree, hung_at_its_centre
 from hyplearn.types import Array
 
 # Hyperbolic radius of the farthest point at most: beyond, float64 has too few digits for the edges.

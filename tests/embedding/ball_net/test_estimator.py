@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hyplearn import PoincareSVC
-from hyplearn.embedding import BallNet, ball_net_checkpoint, ball_net_training
-from hyplearn.embedding.ball_net_network import to_vector
+from hyplearn.embedding import BallNet
+from hyplearn.embedding.ball_net.checkpoint import read_state, write_state
+from hyplearn.embedding.ball_net.network import to_vector
+from hyplearn.embedding.ball_net.training import Training
 from hyplearn.geometry import distance, gap, signed_distance
 from hyplearn.tangent import from_frame
 
@@ -215,12 +218,12 @@ def test_held_out_rows_stop_the_training_and_choose_the_epoch(digits):
     taken = []
 
     def judged(training, held_out):
-        ball_net_training.Training.judged(training, held_out)
+        Training.judged(training, held_out)
         taken.append(to_vector(training.network))
 
     with pytest.MonkeyPatch().context() as patch:
-        patch.setattr(ball_net_training.Training, "judged", ball_net_training.Training._judge, raising=False)
-        patch.setattr(ball_net_training.Training, "_judge", judged)
+        patch.setattr(Training, "judged", Training._judge, raising=False)
+        patch.setattr(Training, "_judge", judged)
         stopped.fit(X, noise)
     np.testing.assert_array_equal(stopped.weights_, taken[best])
 
@@ -242,11 +245,11 @@ def test_a_killed_training_goes_on_to_the_same_result(digits, tmp_path, monkeypa
         steps.append(when)
         if when.endswith("of epoch 4"):
             raise Killed
-        return ball_net_training.Training.stepped(training, rows, codes, when)
+        return Training.stepped(training, rows, codes, when)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ball_net_training.Training, "stepped", ball_net_training.Training._step, raising=False)
-        patch.setattr(ball_net_training.Training, "_step", step)
+        patch.setattr(Training, "stepped", Training._step, raising=False)
+        patch.setattr(Training, "_step", step)
         with pytest.raises(Killed):
             clone(net).fit(X, y)
         assert path.exists()
@@ -264,7 +267,7 @@ def test_a_checkpoint_of_another_training_is_refused(digits, tmp_path, monkeypat
     X, y = digits
     path = tmp_path / "net.checkpoint"
     net = BallNet(epochs=2, checkpoint=path)
-    monkeypatch.setattr(ball_net_training.Path, "unlink", lambda self, missing_ok: None)  # as if killed before its end
+    monkeypatch.setattr(Path, "unlink", lambda self, missing_ok: None)  # as if killed before its end
     net.fit(X, y)
     for other, rows in (
         (clone(net).set_params(epochs=3), X),
@@ -292,9 +295,9 @@ def test_a_checkpoint_that_would_run_code_is_not_read(tmp_path):
             return print, ("code was run",)
 
     path = tmp_path / "evil"
-    ball_net_checkpoint.write_state(path, "me", {"network": Code()})
+    write_state(path, "me", {"network": Code()})
     with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
-        ball_net_checkpoint.read_state(path, "me")
+        read_state(path, "me")
 
 
 def test_progress_is_a_line_per_epoch_where_nobody_watches(digits, capsys):

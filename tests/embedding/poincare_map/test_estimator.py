@@ -10,9 +10,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hyplearn.embedding import PoincareMap
-from hyplearn.embedding.divergence import Divergence
-from hyplearn.embedding.forest import forest_accessibilities
-from hyplearn.embedding.neighbour_graph import connected_graph
+from hyplearn.embedding.poincare_map.divergence import Divergence
+from hyplearn.embedding.poincare_map.forest import forest_accessibilities
+from hyplearn.embedding.poincare_map.neighbour_graph import connected_graph
 from hyplearn.geometry import distance, gap, pairwise_distance
 
 UNLIKE = "ignore:n_neighbors=15", "ignore:.* cells are copies", "ignore:The graph of nearest"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hyplearn.embedding.rooted import RootedTree, sums_to_root
+from hyplearn.embedding.tree.rooted import RootedTree, sums_to_root
 from hyplearn.geometry.kernels import gaps, norm_of_difference
 from hyplearn.types import Array
 

@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.embedding.descent import Descent
-from hyplearn.embedding.dissimilarity import check_lengths, read_distances
 from hyplearn.embedding.hydra import Hydra
-from hyplearn.embedding.stress import descend, normalised, place, stress_and_gradient
-from hyplearn.embedding.tree_start import tree_start
+from hyplearn.embedding.mds.dissimilarity import check_lengths, read_distances
+from hyplearn.embedding.mds.stress import descend, normalised, place, stress_and_gradient
+from hyplearn.embedding.mds.tree_start import tree_start
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
 

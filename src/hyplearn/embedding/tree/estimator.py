@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from hyplearn.embedding import layouts
-from hyplearn.embedding.distortion import measure
-from hyplearn.embedding.precision import DIGITS, digits_needed, largest_scale, scale_of_free_branches
-from hyplearn.embedding.rooted import RootedTree, read_tree
+from hyplearn.embedding.tree import layouts
+from hyplearn.embedding.tree.distortion import measure
+from hyplearn.embedding.tree.precision import DIGITS, digits_needed, largest_scale, scale_of_free_branches
+from hyplearn.embedding.tree.rooted import RootedTree, read_tree
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
 

@@ -4,10 +4,10 @@ import numba
 import numpy as np
 import pytest
 
-from hyplearn.embedding.divergence import Divergence
-from hyplearn.embedding.forest import forest_accessibilities
-from hyplearn.embedding.neighbour_graph import connected_graph
-from hyplearn.embedding.placement import Placed, loss_at, walked
+from hyplearn.embedding.poincare_map.divergence import Divergence
+from hyplearn.embedding.poincare_map.forest import forest_accessibilities
+from hyplearn.embedding.poincare_map.neighbour_graph import connected_graph
+from hyplearn.embedding.poincare_map.placement import Placed, loss_at, walked
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
 from support import naive
 from support.balls import at_gap, cloud

@@ -7,7 +7,7 @@ point
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
 
-with Z and F as in :mod:`hyplearn.embedding.divergence`, so that a cell of the map would stay where it is.
+with Z and F as in :mod:`hyplearn.embedding.poincare_map.divergence`, so that a cell of the map would stay where it is.
 """
 
 import math
@@ -20,9 +20,9 @@ import numpy as np
 from numba import get_num_threads, njit
 from sklearn.neighbors import NearestNeighbors
 
-from hyplearn.embedding.divergence import Divergence
-from hyplearn.embedding.forest import accessibilities_of_new
-from hyplearn.embedding.neighbour_graph import edge_weights, neighbours_among
+from hyplearn.embedding.poincare_map.divergence import Divergence
+from hyplearn.embedding.poincare_map.forest import accessibilities_of_new
+from hyplearn.embedding.poincare_map.neighbour_graph import edge_weights, neighbours_among
 from hyplearn.geometry.kernels import gap_of, gaps
 from hyplearn.types import Array
 

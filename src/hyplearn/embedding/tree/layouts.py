@@ -10,8 +10,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numba import njit
 
-from hyplearn.embedding.rooted import RootedTree
-from hyplearn.embedding.spherical_code import spherical_code
+from hyplearn.embedding.tree.rooted import RootedTree
+from hyplearn.embedding.tree.spherical_code import spherical_code
 from hyplearn.geometry.kernels import gap_of
 from hyplearn.types import Array
 

@@ -12,13 +12,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hyplearn.embedding.descent import Descent, descend
-from hyplearn.embedding.divergence import Divergence
-from hyplearn.embedding.forest import forest_accessibilities, forest_distances
 from hyplearn.embedding.hydra import Hydra
-from hyplearn.embedding.map_border import check_enough, check_parameters, in_range, root_row, warn_of_copies
-from hyplearn.embedding.map_progress import Teller, told
-from hyplearn.embedding.neighbour_graph import connected_graph, warn_of_joints
-from hyplearn.embedding.placement import Placed
+from hyplearn.embedding.poincare_map.divergence import Divergence
+from hyplearn.embedding.poincare_map.forest import forest_accessibilities, forest_distances
+from hyplearn.embedding.poincare_map.neighbour_graph import connected_graph, warn_of_joints
+from hyplearn.embedding.poincare_map.placement import Placed
+from hyplearn.embedding.poincare_map.progress import Teller, told
+from hyplearn.embedding.poincare_map.validation import (
+    check_enough,
+    check_parameters,
+    in_range,
+    root_row,
+    warn_of_copies,
+)
 from hyplearn.geometry import frechet_mean, translate
 from hyplearn.types import Array
 
