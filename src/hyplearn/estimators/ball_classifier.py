@@ -11,11 +11,11 @@ from sklearn.utils.validation import _check_sample_weight
 
 from hyplearn.data.labelled import Labelled
 from hyplearn.data.points import PointSource
-from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.streaming import fits_into_memory, keep_feature_names, labelled, unchanged_on_failure
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.kernels import gaps
+from hyplearn.progress import FitReporter, report_fit
 from hyplearn.reference import STRATEGIES, distinct, reference_point
 from hyplearn.types import Array
 
@@ -59,12 +59,12 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
                 keep_feature_names(self, points)
             else:
                 tol, verbose = getattr(self, "tol", 1.0), getattr(self, "verbose", 0)
-                with one_blas_thread(), told(type(self).__name__, tol, verbose, points) as tell:
+                with one_blas_thread(), report_fit(type(self).__name__, tol, verbose, points) as tell:
                     self._fit_points(labelled(self, points), tell)
         points.finished()
         return self
 
-    def _fit_points(self, data: Labelled, tell: Teller) -> None:
+    def _fit_points(self, data: Labelled, tell: FitReporter) -> None:
         """Learn in passes over points whose classes are known already, and tell how it goes."""
         raise ValueError(
             f"{type(self).__name__} learns from points in memory only; {data.points.name} holds {data.n_rows} rows.\n"

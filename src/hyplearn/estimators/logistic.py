@@ -14,10 +14,10 @@ from hyplearn.data.labelled import Labelled
 from hyplearn.data.opening import point_source
 from hyplearn.estimators.ball_classifier import FEW_ROWS, BallClassifier, LabelledRows
 from hyplearn.estimators.boundary import touching_hyperplane
-from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.softmax_certificate import SoftmaxCertificate, softmax_certificate
 from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.estimators.validation import absolute_curvature, ball_rows, check_stopping
+from hyplearn.progress import FitReporter, report_fit
 from hyplearn.reference import checked_point
 from hyplearn.reference.passes import streamed_references
 from hyplearn.rows import ClassRows, RowSource
@@ -178,11 +178,11 @@ class PoincareLogisticRegression(BallClassifier):
         rows = self._class_rows(data, codes, centre)
         if start is not None and start.shape != (len(self.classes_), rows.shape[1]):
             start = None
-        with told(type(self).__name__, self.tol, self.verbose) as tell:
+        with report_fit(type(self).__name__, self.tol, self.verbose) as tell:
             self._solve(rows, centre, start, tell)
         return self
 
-    def _fit_points(self, data: Labelled, tell: Teller) -> None:
+    def _fit_points(self, data: Labelled, tell: FitReporter) -> None:
         given, sides = self._given_points(), np.arange(data.n_classes)
         if given is not None:
             centre = checked_point(given, data.points.n_features, data.c)
@@ -198,7 +198,7 @@ class PoincareLogisticRegression(BallClassifier):
         self._solve(rows, centre, None, tell)
         self.n_passes_ = np.array([data.points.n_passes - before])
 
-    def _solve(self, rows: RowSource, centre: Array, start: Array | None, tell: Teller) -> None:
+    def _solve(self, rows: RowSource, centre: Array, start: Array | None, tell: FitReporter) -> None:
         """Solve, and set the fitted attributes."""
         K, d = len(self.classes_), len(centre)
         with one_blas_thread():

@@ -22,10 +22,10 @@ from hyplearn.estimators.perceptron_passes import (
     kept_weights,
     learned_in_passes,
 )
-from hyplearn.estimators.progress import Teller
 from hyplearn.estimators.streaming import rows_for_probabilities
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.progress import FitReporter
 from hyplearn.solvers.perceptron import (
     EQUAL_WEIGHTS,
     NO_BOUNDS,
@@ -111,7 +111,7 @@ class _PerceptronClassifier(TangentClassifier):
         self._calibrate(data.X, data.y, data.weights, warned=not self.converged_.all())
         return self
 
-    def _fit_points(self, data: Labelled, tell: Teller) -> None:
+    def _fit_points(self, data: Labelled, tell: FitReporter) -> None:
         if self.shuffle or self.warm_start:
             given = "shuffle=True" if self.shuffle else "warm_start=True"
             raise ValueError(

@@ -15,9 +15,9 @@ from hyplearn.data.opening import opened
 from hyplearn.data.points import Block, PointSource, read_ahead, rows_named
 from hyplearn.data.regrouping import regrouped
 from hyplearn.estimators.logistic import SCORED_ROWS
-from hyplearn.estimators.progress import TOLD_EVERY
 from hyplearn.estimators.streaming import check_feature_names
 from hyplearn.files import replacing
+from hyplearn.progress import LINE_INTERVAL
 from hyplearn.types import Array
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
@@ -103,7 +103,7 @@ def _results(predict: Callable[[Array], Array], points: PointSource, method: str
     for block in regrouped(read_ahead(points.blocks()), SCORED_ROWS, 0):
         yield _predicted(predict, block, points)
         done += len(block.X)
-        if verbose and time.monotonic() - told > TOLD_EVERY:
+        if verbose and time.monotonic() - told > LINE_INTERVAL:
             told = time.monotonic()
             _tell(method, done, told - began)
     if verbose:

@@ -16,10 +16,10 @@ from hyplearn.data.labelled import Labelled
 from hyplearn.data.opening import point_source
 from hyplearn.estimators.ball_classifier import LabelledRows
 from hyplearn.estimators.classifier import TangentClassifier
-from hyplearn.estimators.progress import Teller, told
 from hyplearn.estimators.streaming import InfeasibleError, least_heights, points_at, rows_for_probabilities
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import absolute_curvature, check_stopping
+from hyplearn.progress import FitReporter, report_fit
 from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.streamed import SignedRows
 from hyplearn.solvers.sgd import Descent, solve_sgd
@@ -231,7 +231,7 @@ class PoincareSVC(TangentClassifier):
         if previous is not None and previous.shape == self.reference_.shape:
             starts = previous
         self._descents: list[Descent] = []
-        with one_blas_thread(), told(type(self).__name__, self.tol, self.verbose) as tell:
+        with one_blas_thread(), report_fit(type(self).__name__, self.tol, self.verbose) as tell:
             solve = partial(self._solve, data, starts, tell)
             solutions = list(self._per_problem(data, solve))
         self._keep(data, solutions)
@@ -239,7 +239,7 @@ class PoincareSVC(TangentClassifier):
         self._calibrate(data.X, data.y, data.weights, warned=bool((self.status_ != "optimal").any()))
         return self
 
-    def _fit_points(self, data: Labelled, tell: Teller) -> None:
+    def _fit_points(self, data: Labelled, tell: FitReporter) -> None:
         if self.solver != "exact" or self.warm_start:
             given = f'solver="{self.solver}"' if self.solver != "exact" else "warm_start=True"
             raise ValueError(
@@ -394,7 +394,7 @@ class PoincareSVC(TangentClassifier):
                 "Pass one number for all, or one per class (one in all for two classes)."
             )
 
-    def _solve(self, data: LabelledRows, starts: Any, tell: Teller, k: int, threads: int) -> Solution:
+    def _solve(self, data: LabelledRows, starts: Any, tell: FitReporter, k: int, threads: int) -> Solution:
         rows = self._signed_rows(data, k, threads)
         if self.solver == "exact":
             return self._solved(rows, starts[k], tell, k, threads)
@@ -410,7 +410,7 @@ class PoincareSVC(TangentClassifier):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))
 
-    def _solved(self, rows: RowSource, start: Array | None, tell: Teller, k: int, threads: int) -> Solution:
+    def _solved(self, rows: RowSource, start: Array | None, tell: FitReporter, k: int, threads: int) -> Solution:
         report = partial(tell, f"class {self._positive(k)}")
         return solve_svm(
             rows,

@@ -231,7 +231,7 @@ def test_a_fit_tells_how_it_goes_if_asked(cells, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr(rich_progress.Progress, "update", lambda self, task, **fields: drawn.append(fields))
     PoincareMap(n_neighbors=6, n_landmarks=100, random_state=0, verbose=1).fit(cells[0])
-    assert drawn[-1] == {"completed": 1.0, "told": "20 of 20 placed"}
+    assert drawn[-1] == {"completed": 1.0, "message": "20 of 20 placed"}
     assert 0 < drawn[0]["completed"] < 1
 
 

@@ -10,10 +10,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hyplearn.embedding.ball_net.progress import told
 from hyplearn.embedding.ball_net.validation import as_rows, check_features, check_parameters, check_shape
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.progress import report_tasks
 from hyplearn.types import Array
 
 # Parameters that training alone needs.
@@ -190,8 +190,8 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint).expanduser()
         shape = rows.shape[1:]
         data = Labelled(rows, codes)
-        with told(type(self).__name__, self.epochs, self.verbose) as tell:
-            result = trained(lambda: self._built(shape, len(classes)), data, settings, checkpoint, tell)
+        with report_tasks(type(self).__name__, self.verbose) as report:
+            result = trained(lambda: self._built(shape, len(classes)), data, settings, checkpoint, report)
         self.classes_, self.input_shape_ = classes, shape
         self.weights_, self.loss_curve_, self.validation_scores_ = result
         self.n_iter_ = len(self.loss_curve_)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from hyplearn.data.checkpoint import digest
 from hyplearn.embedding.ball_net.checkpoint import read_state, write_state
 from hyplearn.embedding.ball_net.network import Network, to_vector
-from hyplearn.embedding.ball_net.progress import Teller, Told
+from hyplearn.progress import TaskReporter
 from hyplearn.types import Array
 
 # The learning rate rises over this part of all steps, and then falls along a cosine to 0.
@@ -51,6 +51,21 @@ class Labelled:
         return torch.from_numpy(self.rows[which]), torch.from_numpy(self.codes[which])
 
 
+class EpochProgress(NamedTuple):
+    """Position in an epoch, with mean loss and accuracy over its steps so far, and the accuracy on held-out rows."""
+
+    epoch: int
+    step: int
+    n_steps: int
+    loss: float
+    accuracy: float
+    score: float | None = None
+
+    def __str__(self) -> str:
+        held_out = "" if self.score is None else f", {self.score:.1%} of held-out rows"
+        return f"loss {self.loss:.3f}, accuracy {self.accuracy:.1%}{held_out}"
+
+
 class Training:
     """A network on its way; between two epochs all that is needed to go on is in :meth:`state`.
 
@@ -71,17 +86,19 @@ class Training:
         self.scores: list[float] = []
         self.best: dict[str, Tensor] | None = None
 
-    def run(self, known: Labelled, held_out: Labelled, checkpoint: Path | None, identity: str, tell: Teller) -> None:
+    def run(
+        self, known: Labelled, held_out: Labelled, checkpoint: Path | None, identity: str, report: TaskReporter
+    ) -> None:
         """Train until all epochs are done or the held-out rows say so, and take the best weights by these."""
         if checkpoint is not None and (state := read_state(checkpoint, identity)) is not None:
             self.resume(state)
         while not self.finished:
-            last = self._epoch(known, tell)
+            last = self._epoch(known, report)
             self.losses.append(last.loss)
             if len(held_out):
                 self._judge(held_out)
                 last = last._replace(score=self.scores[-1])
-            tell(last)
+            self._report(last, report)
             if checkpoint is not None:
                 write_state(checkpoint, identity, self.state())
         if self.best is not None:
@@ -116,7 +133,7 @@ class Training:
             self.best = copy.deepcopy(self.network.state_dict())
         self.scores.append(score)
 
-    def _epoch(self, known: Labelled, tell: Teller) -> Told:
+    def _epoch(self, known: Labelled, report: TaskReporter) -> EpochProgress:
         """One pass over all rows. Its order is that of seed and epoch, so that none has to be remembered."""
         epoch, n = len(self.losses), len(known)
         torch.manual_seed(_mixed(self.settings.seed, epoch))
@@ -130,10 +147,16 @@ class Training:
             rows, codes = known.batch(part)
             part_loss, part_right = self._step(rows, codes, f"step {step + 1} of epoch {epoch + 1}")
             loss, right, seen = loss + part_loss * len(part), right + part_right, seen + len(part)
-            now = Told(epoch + 1, step + 1, len(parts), loss / seen, right / seen)
+            now = EpochProgress(epoch + 1, step + 1, len(parts), loss / seen, right / seen)
             if step + 1 < len(parts):
-                tell(now)
+                self._report(now, report)
         return now
+
+    def _report(self, now: EpochProgress, report: TaskReporter) -> None:
+        message = f"epoch {now.epoch} of {self.settings.epochs}, {now}"
+        share = (now.epoch - 1 + now.step / now.n_steps) / self.settings.epochs
+        # Lines are printed at the end of an epoch only.
+        report(message, share, line=message if now.step == now.n_steps else "")
 
     def _step(self, rows: Tensor, codes: Tensor, when: str) -> tuple[float, int]:
         """One step of the optimiser; loss and number of right predictions before it."""
@@ -157,7 +180,7 @@ class Training:
 
 
 def trained(
-    build: Callable[[], Network], data: Labelled, settings: Settings, checkpoint: Path | None, tell: Teller
+    build: Callable[[], Network], data: Labelled, settings: Settings, checkpoint: Path | None, report: TaskReporter
 ) -> tuple[Array, Array, Array]:
     """Build a network and train it: its numbers, the loss of each epoch, the scores of held-out rows.
 
@@ -171,7 +194,7 @@ def trained(
             network.standardise(known.rows)
         identity = digest((settings, data, to_vector(network), str(network))) if checkpoint else ""
         training = Training(network, settings)
-        training.run(known, held_out, checkpoint, identity, tell)
+        training.run(known, held_out, checkpoint, identity, report)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return to_vector(network), np.array(training.losses), np.array(training.scores)

@@ -17,7 +17,6 @@ from hyplearn.embedding.poincare_map.divergence import Divergence
 from hyplearn.embedding.poincare_map.forest import forest_accessibilities, forest_distances
 from hyplearn.embedding.poincare_map.neighbour_graph import connected_graph, warn_of_joints
 from hyplearn.embedding.poincare_map.placement import Placed
-from hyplearn.embedding.poincare_map.progress import Teller, told
 from hyplearn.embedding.poincare_map.validation import (
     check_enough,
     check_parameters,
@@ -26,6 +25,7 @@ from hyplearn.embedding.poincare_map.validation import (
     warn_of_copies,
 )
 from hyplearn.geometry import frechet_mean, translate
+from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.types import Array
 
 # With n_landmarks="auto", so many different cells are embedded together; the others are placed among them.
@@ -35,8 +35,8 @@ LONGEST_AT_START = 12.0
 # Size of a random start, and its steps with exaggeration.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
-# Steps of the descent between two words about it.
-STEPS_TOLD = 10
+# Steps of the descent between two reports.
+STEPS_REPORTED = 10
 
 
 class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -176,12 +176,12 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_enough(cells, self.n_components)
         seed = check_random_state(self.random_state)
         chosen = self._chosen(cells, seed)
-        with told(type(self).__name__, self.verbose) as tell:
+        with report_tasks(type(self).__name__, self.verbose) as report:
             graph, joints = connected_graph(cells[chosen], self._neighbours(len(chosen), warned=True), self.sigma)
             warn_of_joints(joints, stacklevel=3)
             Q = forest_accessibilities(graph)
-            descent = self._descent(Q, seed, tell)
-            points = self._completed(cells, chosen, Q, descent.X, tell)
+            descent = self._descent(Q, seed, report)
+            points = self._completed(cells, chosen, Q, descent.X, report)
         self._complain(descent)
         centre = frechet_mean(points) if root is None else points[place_of[root]]
         self.embedding_ = translate(points, -centre)[place_of]
@@ -214,9 +214,9 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if np.any(known < 0):
             n_neighbors = self._neighbours(len(self._cells), warned=False)
             graph, _ = connected_graph(self._cells, n_neighbors, self.sigma)
-            with told(type(self).__name__, self.verbose) as tell:
+            with report_tasks(type(self).__name__, self.verbose) as report:
                 placed = Placed(self._cells, forest_accessibilities(graph), landmarks)
-                points[known < 0] = self._placed_among(placed, X[known < 0], tell)
+                points[known < 0] = self._placed_among(placed, X[known < 0], report)
         return points
 
     @property
@@ -231,17 +231,17 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_enough(cells[:most], self.n_components)
         return np.sort(kmeans_plusplus(cells, most, random_state=seed, n_local_trials=1)[1])
 
-    def _descent(self, Q: Array, seed: np.random.RandomState, tell: Teller) -> Descent:
+    def _descent(self, Q: Array, seed: np.random.RandomState, report: TaskReporter) -> Descent:
         start = self._start(Q, seed)
         loss = Divergence(Q, self.gamma).value_and_gradient
 
-        def report(step: int, value: float, gain: float) -> None:
-            if step % STEPS_TOLD == 0:
+        def on_step(step: int, value: float, gain: float) -> None:
+            if step % STEPS_REPORTED == 0:
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
-                tell("descent", float(share), f"step {step}, loss {value:.5f}")
+                report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
         # The second derivative by a point of its own row and of its column.
-        run = partial(descend, stiffness=4 * self.gamma**2 / len(Q), tol=self.tol, report=report)
+        run = partial(descend, stiffness=4 * self.gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)
         early = run(start, partial(loss, exaggeration=self.early_exaggeration), max_iter=EARLY_STEPS)
@@ -255,22 +255,22 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         D *= min(1 / self.gamma, LONGEST_AT_START / D.max())
         return Hydra.of(D, self.n_components).points
 
-    def _completed(self, cells: Array, chosen: Array, Q: Array, landmarks: Array, tell: Teller) -> Array:
+    def _completed(self, cells: Array, chosen: Array, Q: Array, landmarks: Array, report: TaskReporter) -> Array:
         """The points of all cells: of those chosen as they are, of the others where they are placed among them."""
         points = np.empty((len(cells), self.n_components))
         points[chosen] = landmarks
         rest = np.setdiff1d(np.arange(len(cells)), chosen)
         if len(rest):
-            points[rest] = self._placed_among(Placed(cells[chosen], Q, landmarks), cells[rest], tell)
+            points[rest] = self._placed_among(Placed(cells[chosen], Q, landmarks), cells[rest], report)
         return points
 
-    def _placed_among(self, placed: Placed, X: Array, tell: Teller) -> Array:
+    def _placed_among(self, placed: Placed, X: Array, report: TaskReporter) -> Array:
         n_neighbors = self._neighbours(len(placed.cells), warned=False)
 
-        def report(done: int) -> None:
-            tell("other cells", done / len(X), f"{done:,} of {len(X):,} placed")
+        def on_block(done: int) -> None:
+            report(f"{done:,} of {len(X):,} placed", done / len(X), task="other cells")
 
-        return placed.place(X, n_neighbors=n_neighbors, sigma=self.sigma, gamma=self.gamma, report=report)
+        return placed.place(X, n_neighbors=n_neighbors, sigma=self.sigma, gamma=self.gamma, report=on_block)
 
     def _neighbours(self, n: int, *, warned: bool) -> int:
         """n_neighbors, or all other cells where there are not so many."""

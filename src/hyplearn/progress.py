@@ -1,0 +1,227 @@
+"""Progress of long computations: bars in a terminal where rich is installed, lines elsewhere."""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeAlias
+
+# Seconds between two lines about one pass: rare enough that the log of a long fit stays short.
+LINE_INTERVAL = 5.0
+
+
+class TaskReporter(Protocol):
+    """Reports the state of a computation, or of one of its named tasks."""
+
+    def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
+        """Show a message and the share of the task that is done.
+
+        ``line`` replaces the message where lines are printed; an empty one prints nothing.
+        """
+
+
+class SolverState(Protocol):
+    """State of a solver after a pass: :class:`hyplearn.solvers.svm.solution.Progress`."""
+
+    @property
+    def n_passes(self) -> int:
+        """Number of passes so far."""
+
+    @property
+    def n_working(self) -> int:
+        """Number of rows in the working set."""
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+
+
+class BlockSource(Protocol):
+    """Points that are read in blocks: :class:`hyplearn.data.points.PointSource`."""
+
+    name: str
+    n_rows: int | None
+    n_passes: int
+    on_block: Callable[[int], None] | None
+
+
+# Receives the name of a problem and the state of its solver.
+FitReporter: TypeAlias = Callable[[str, SolverState], None]
+
+
+@contextmanager
+def report_tasks(name: str, verbose: int) -> Iterator[TaskReporter]:
+    """Reporter of the tasks of a computation; silent unless ``verbose``."""
+    if not verbose:
+        yield lambda message, share, *, task="", line=None: None
+    elif (bars := _terminal_bars()) is not None:
+        with bars:
+            yield _TaskBars(name, bars)
+    else:
+        yield _TaskLines(name)
+
+
+@contextmanager
+def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None = None) -> Iterator[FitReporter]:
+    """Reporter of the solvers of a fit, and of its passes over ``points``; silent unless ``verbose``."""
+    if not verbose:
+        yield lambda problem, state: None
+    elif (bars := _terminal_bars()) is not None:
+        with bars, _watch_passes(points, _PassBar(bars)):
+            yield _GapReporter(_TaskBars(name, bars), tol)
+    else:
+        with _watch_passes(points, _PassLines(name)):
+            yield _GapReporter(_TaskLines(name), tol)
+
+
+@contextmanager
+def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
+    """Function that is called with a description as each step begins: one bar in a terminal, silent elsewhere."""
+    bars = _terminal_bars(transient=True)
+    if bars is None:
+        yield lambda description: None
+        return
+    from rich.markup import escape
+
+    with bars:
+        task, begun = bars.add_task("", total=n_steps), iter(range(n_steps))
+        yield lambda text: bars.update(task, description=escape(text), completed=next(begun, n_steps))
+
+
+def _terminal_bars(*, transient: bool = False) -> Any:
+    """Bars of rich on stderr, or None if rich is missing or stderr is not a terminal.
+
+    Transient bars disappear at the end and have no field ``message``.
+    """
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    except ImportError:
+        return None
+    message = [] if transient else [TextColumn("{task.fields[message]}")]
+    columns = (TextColumn("{task.description}"), BarColumn(), *message, TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=transient)
+
+
+class _TaskBars:
+    """One bar per task; the task without a name is the computation itself."""
+
+    def __init__(self, name: str, bars: Any) -> None:
+        self.name, self.bars = name, bars
+        self.tasks: dict[str, Any] = {}
+
+    def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
+        if task not in self.tasks:
+            self.tasks[task] = self.bars.add_task(task or self.name, total=1.0, message=message)
+        self.bars.update(self.tasks[task], completed=share, message=message)
+
+
+class _TaskLines:
+    """One line per message, with the names of the computation and of the task."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
+        text = message if line is None else line
+        if text:
+            # Flushed at once: behind a pipe lines would otherwise wait for a full buffer.
+            print(f"{self.name}: {task}, {text}" if task else f"{self.name}: {text}", flush=True)  # noqa: T201
+
+
+class _GapReporter:
+    """One task per problem, done when the gap is closed: each digit of the gap is the same share."""
+
+    def __init__(self, report: TaskReporter, tol: float) -> None:
+        self.report, self.digits = report, max(-math.log10(max(tol, 1e-300)), 1e-9)
+
+    def __call__(self, problem: str, state: SolverState) -> None:
+        closed = min(max(-math.log10(max(state.gap, 1e-300)), 0.0), self.digits)
+        rows, gap = f"pass {state.n_passes}, {state.n_working:,} rows", f"gap {state.gap:.1e}"
+        line = f"{rows} in the working set, {gap}"
+        self.report(f"{rows}, {gap}", closed / self.digits, task=problem, line=line)
+
+
+class PassProgress:
+    """How far the current pass over points is.
+
+    Attributes
+    ----------
+    n_pass : int
+        Number of the pass, from 1.
+    rows : int
+        Rows read in this pass.
+    speed : float
+        Rows per second since the first block of the pass; 0 before the second one.
+    """
+
+    def __init__(self, points: BlockSource) -> None:
+        self.points, self.n_pass, self.rows, self.speed = points, -1, 0, 0.0
+        self._first, self._began = 0, 0.0
+
+    def advance(self, rows: int) -> None:
+        """Count the rows of another block."""
+        if self.n_pass != self.points.n_passes:
+            self.n_pass, self.rows, self.speed = self.points.n_passes, rows, 0.0
+            self._first, self._began = rows, time.monotonic()
+        else:
+            self.rows += rows
+            self.speed = (self.rows - self._first) / max(time.monotonic() - self._began, 1e-9)
+
+    def __str__(self) -> str:
+        total = "" if self.points.n_rows is None else f" of {self.points.n_rows:,}"
+        return f"pass {self.n_pass} over {self.points.name}: {self.rows:,}{total} rows, {self.speed:,.0f} per second"
+
+
+@contextmanager
+def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], None]) -> Iterator[None]:
+    """Call ``show`` after every block of the points, and then the source's own ``on_block``."""
+    if points is None:
+        yield
+        return
+    before, progress = points.on_block, PassProgress(points)
+
+    def on_block(rows: int) -> None:
+        progress.advance(rows)
+        show(progress)
+        if before is not None:
+            before(rows)
+
+    points.on_block = on_block
+    try:
+        yield
+    finally:
+        points.on_block = before
+
+
+class _PassLines:
+    """Lines about the current pass, at most one per :data:`LINE_INTERVAL`."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.last = name, time.monotonic()
+
+    def __call__(self, progress: PassProgress) -> None:
+        if time.monotonic() - self.last >= LINE_INTERVAL:
+            self.last = time.monotonic()
+            print(f"{self.name}: {progress}", flush=True)  # noqa: T201
+
+
+class _PassBar:
+    """One bar for the current pass."""
+
+    def __init__(self, bars: Any) -> None:
+        self.bars, self.task = bars, None
+
+    def __call__(self, progress: PassProgress) -> None:
+        if self.task is None:
+            self.task = self.bars.add_task("", message="")
+        self.bars.update(
+            self.task,
+            description=f"pass {progress.n_pass}",
+            total=progress.points.n_rows,
+            completed=progress.rows,
+            message=f"{progress.rows:,} rows, {progress.speed:,.0f} per second",
+        )
