@@ -76,7 +76,7 @@ class CheckpointedPoints(PointSource):
     def __init__(self, points: PointSource, path: str | os.PathLike[str], every: float) -> None:
         self.points, self.path, self.every = points, Path(path).expanduser(), every
         self.name, self.paths, self.feature_names = points.name, points.paths, points.feature_names
-        self.n_rows, self.n_features = points.n_rows, points.n_features
+        self.n_rows, self.n_features, self.memory = points.n_rows, points.n_features, points.memory
         place_of(self.path, "a checkpoint")  # what would fail at the first one, when the fit has long been under way
         self._begin()
 

@@ -23,7 +23,14 @@ ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
 
 
 def open_points(
-    source: Any, *, points: Names = None, label: Any = None, weight: Any = None, basis: str | None = None
+    source: Any,
+    *,
+    points: Names = None,
+    label: Any = None,
+    weight: Any = None,
+    basis: str | None = None,
+    block_rows: int | None = None,
+    memory: int | None = None,
 ) -> PointSource:
     """Labelled points that need not fit into memory, for ``fit``, ``partial_fit`` and ``predict_to_file``.
 
@@ -58,6 +65,12 @@ def open_points(
     basis : str, optional
         Of AnnData, the embedding in ``obsm``; not needed where there is only one.
 
+    block_rows : int, optional
+        Rows that are read and worked on at once; by default those of 2²⁰ numbers. Blocks of an iterable stay as given.
+    memory : int, optional
+        Bytes up to which the points are read into memory once, 2²⁷ by default; larger sources are read again in every
+        pass.
+
     Returns
     -------
     PointSource
@@ -77,7 +90,7 @@ def open_points(
     >>> print(svc.score(X, y))
     1.0
     """
-    return opened(source, points, label, weight, basis)
+    return opened(source, points, label, weight, basis).limited(block_rows=block_rows, memory=memory)
 
 
 def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:

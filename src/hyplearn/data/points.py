@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from hyplearn.rows.source import Merge, folded
 from hyplearn.types import Array
 
 T = TypeVar("T")
+# Default memory budget of a source in bytes: a repeated pass over a small file would cost far more than its memory.
+MEMORY = 2**27
 
 
 class Block(NamedTuple):
@@ -73,6 +76,10 @@ class PointSource(ABC):
         Names of the coordinates, where they have any.
     stays : bool
         Whether the points are never brought into one memory, however few they are.
+    block_rows : int
+        Rows per block, where the source is free to choose.
+    memory : int
+        Bytes up to which the points are read into memory at once, where they then stay between passes.
     on_block : callable or None
         Called with the number of rows after each block of a pass.
     n_passes : int
@@ -82,20 +89,31 @@ class PointSource(ABC):
     name: str
     paths: tuple[Path, ...] = ()
     n_features: int
+    memory: int = MEMORY
     n_rows: int | None = None
     feature_names: list[str] | None = None
     stays: bool = False
     on_block: Callable[[int], None] | None = None
     n_passes: int = 0
 
+    @cached_property
+    def block_rows(self) -> int:
+        """Rows per block, where the source is free to choose."""
+        return max(1, BLOCK_NUMBERS // self.n_features)
+
     @abstractmethod
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """The blocks in order, from the one with the given number on; none of them empty, and the same every time."""
 
-    @property
-    def block_rows(self) -> int:
-        """Rows per block where the source is free to choose."""
-        return max(1, BLOCK_NUMBERS // self.n_features)
+    def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
+        """Set the rows per block and the memory budget in bytes; None keeps the present value."""
+        for name, value in (("block_rows", block_rows), ("memory", memory)):
+            if value is not None:
+                least = 1 if name == "block_rows" else 0
+                if not isinstance(value, (int, np.integer)) or value < least:
+                    raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+                setattr(self, name, int(value))
+        return self
 
     def map(self, function: Callable[..., T], *arguments: Any, threads: int = 1, first: int = 0) -> Iterator[T]:
         """``function(block, *arguments)`` of every block, in order; the next blocks are read meanwhile."""

@@ -21,8 +21,6 @@ from hyplearn.rows.subsample import standing_strides
 from hyplearn.tangent import z_dot
 from hyplearn.types import Array
 
-# Numbers of coordinates up to which points are read into memory at once, and no passes over files are needed.
-IN_MEMORY = 2**24
 # Numbers of coordinates from which probabilities are learned at most: two parameters per class need no more.
 CALIBRATED_NUMBERS = 2**21
 
@@ -30,9 +28,9 @@ CALIBRATED_NUMBERS = 2**21
 def fits_into_memory(points: PointSource) -> bool:
     """Whether the points are few enough to be read at once; where their number is not known, they are counted."""
     if points.n_rows is not None:
-        return points.n_rows * points.n_features <= IN_MEMORY
-    numbers = 0
-    return all((numbers := numbers + block.X.size) <= IN_MEMORY for block in points.blocks())
+        return 8 * points.n_rows * points.n_features <= points.memory
+    size = 0
+    return all((size := size + 8 * block.X.size) <= points.memory for block in points.blocks())
 
 
 def labelled(estimator: Any, points: PointSource) -> Labelled:
