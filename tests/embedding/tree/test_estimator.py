@@ -247,7 +247,7 @@ def test_graphs_that_are_no_trees_are_refused():
         ({"n_components": 1}, "at least 2"),
         ({"n_components": True}, "at least 2"),
         ({"layout": "circle"}, '"sarkar" or "wedges"'),
-        ({"layout": "wedges", "n_components": 3}, "those of the disk"),
+        ({"layout": "wedges", "n_components": 3}, r"layout=\"wedges\" needs n_components=2; got 3"),
         ({"scale": 0}, "scale must be a positive number"),
         ({"scale": "large"}, "scale must be a positive number"),
         ({"spread": 1.5}, "spread must be"),
@@ -274,7 +274,7 @@ def test_edges_that_no_scale_holds_are_refused():
 def test_branches_that_meet_are_refused_with_the_scale_they_need():
     # A bundle of very short edges far out: float64 holds each edge, but not 5,000 directions at its end.
     parents, lengths = np.r_[-1, 0, 0, 0, np.full(5000, 2)], np.r_[0, 1, 1, 1, np.full(5000, 1e-4)]
-    with pytest.raises(ValueError, match=r"nodes fall onto others.*needs scale .*, which takes floats of \d+ b"):
+    with pytest.raises(ValueError, match=r"nodes coincide with others.*needs scale .*, which takes floats of \d+ b"):
         TreeEmbedding(spread=1.0).fit(parents, edge_lengths=lengths)
 
 

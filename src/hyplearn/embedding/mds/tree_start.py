@@ -5,7 +5,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from hyplearn.embedding.tree import layouts
-from hyplearn.embedding.tree.rooted import RootedTree, hung_at_its_centre
+from hyplearn.embedding.tree.rooted import RootedTree, reroot_at_centre
 from hyplearn.types import Array
 
 # Hyperbolic radius of the farthest point at most: beyond, float64 has too few digits for the edges.
@@ -25,7 +25,7 @@ def tree_start(D: Array, d: int) -> Array:
     found = minimum_spanning_tree(np.maximum(D, shortest)).tocoo()
     edges = np.column_stack([found.row, found.col]).astype(np.int64)
     labels = range(len(D))
-    tree = hung_at_its_centre(labels, edges, found.data, RootedTree.of(labels, edges, found.data, 0))
+    tree = reroot_at_centre(labels, edges, found.data, RootedTree.of(labels, edges, found.data, 0))
     lengths = min(1.0, FARTHEST / np.max(tree.depths)) * tree.lengths
     points = layouts.wedges(tree, lengths) if d == 2 else layouts.sarkar(tree, lengths, layouts.Codes.of(tree, d))
     start = np.empty_like(points)

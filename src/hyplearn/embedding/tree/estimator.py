@@ -1,71 +1,76 @@
-"""Trees into the ball, without any optimisation."""
+"""TreeEmbedding, and the largest scale at which float64 holds a tree."""
 
 import numbers
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import lambertw
 from sklearn.base import BaseEstimator
 
 from hyplearn.embedding.tree import layouts
-from hyplearn.embedding.tree.distortion import measure
-from hyplearn.embedding.tree.precision import DIGITS, digits_needed, largest_scale, scale_of_free_branches
-from hyplearn.embedding.tree.rooted import RootedTree, read_tree
+from hyplearn.embedding.tree.rooted import RootedTree, measure_distortion
+from hyplearn.embedding.tree.sources import read_tree
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
 
+# Spreads that spread="auto" tries: each costs one layout and one measurement.
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
-# Enough to tell spreads apart, at a fraction of the time of the final measurement.
+# Enough pairs to compare spreads, at a fraction of the time of the final measurement.
 SEARCH_PAIRS = 200_000
+# Rounding may change no edge by more than this part of its length.
+EDGE_TOLERANCE = 0.01
+# Binary digits of float64.
+DIGITS = 53
 
 
 class TreeEmbedding(BaseEstimator):
-    r"""A tree in the ball: hyperbolic distances are tree distances times a scale, up to a distortion that is measured.
+    r"""Embed a tree so that hyperbolic distances are tree distances times a scale, up to a measured distortion.
 
-    The root is the origin, and each node stands at the hyperbolic distance of its edge from its parent. Nothing is
-    optimised: 10⁵ nodes take about a second.
+    The root is the origin, and the hyperbolic distance of each node from its parent is the length of its edge times the
+    scale. Nothing is optimised: 10⁵ nodes take about a second.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the ball.
     layout : {"sarkar", "wedges"}, default="sarkar"
-        In which directions neighbours go. With "sarkar" the neighbours of a node, its parent among them, keep as far
-        apart as they can (Sarkar, 2011): evenly spaced angles in the disk, a spherical code in more dimensions. With
-        "wedges", for the disk alone, children share out the directions away from their parent by their numbers of
-        leaves: edges never cross, whatever the scale, so it is the one for pictures.
+        Directions of the neighbours of a node. With "sarkar" all neighbours, including the parent, are well separated
+        (Sarkar, 2011): evenly spaced angles in the disk, a spherical code in more dimensions. With "wedges", for the
+        disk only, children divide the directions away from their parent according to their numbers of leaves: edges
+        never cross, whatever the scale, so this is the layout for pictures.
     spread : float or "auto", default="auto"
-        For the layout "sarkar": what the angles of children to the direction away from their parent are multiplied by,
-        above 0 and up to 1, Sarkar's own construction. Below 1 paths are straighter and siblings closer. By default
-        the best of 1, 0.85, 0.7, 0.55, 0.4 and 0.3 by average distortion.
+        Factor of the angles between children and the direction away from their parent, above 0 and up to 1, for the
+        layout "sarkar". With 1 it is Sarkar's construction; below 1 paths are straighter and siblings closer. "auto"
+        takes the one of 1, 0.85, 0.7, 0.55, 0.4 and 0.3 with the smallest average distortion.
     scale : float or "auto", default="auto"
-        Hyperbolic length of an edge of length 1. By default the largest at which float64 holds every edge to 1 %,
-        which puts the farthest nodes at a hyperbolic radius of 30 to 35 and gives the least distortion.
+        Hyperbolic length of an edge of length 1. "auto" takes the largest at which float64 holds every edge to 1 %,
+        which puts the farthest nodes at a hyperbolic radius of 30 to 35 and gives the smallest distortion.
     root : label of a node, optional
-        The node at the origin. By default that of the tree, or the middle of the longest path where the tree has none,
-        as an undirected graph.
+        Node at the origin. By default the root of the tree, or the middle of the longest path of an undirected graph,
+        which has no root.
     curvature : float, default=-1.0
         Sectional curvature of the ball; its radius is ``1/sqrt(-curvature)``.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_nodes, n_components)
-        The points.
+        Points of the nodes.
     labels_ : list
-        The label of each row: a graph's nodes in their order, the keys of a mapping, row numbers for a list of
-        parents, names ("" where there is none) in the order of a Newick text.
+        Label of each row: the nodes of a graph in their order, the keys of a mapping, row numbers for a list of
+        parents, names ("" if there is none) in the order of a Newick string.
     parents_ : ndarray of shape (n_nodes,)
-        The row of each node's parent, -1 for the root.
+        Row of each node's parent, -1 for the root.
     scale_ : float
         Hyperbolic length of an edge of length 1.
     spread_ : float
-        What angles were multiplied by; 1 with the layout "wedges".
+        Factor of the angles; 1 with the layout "wedges".
     average_distortion_ : float
         Mean of ``|1 - d / (scale_ t)|`` over pairs at hyperbolic distance d and tree distance t.
     worst_distortion_ : float
         Largest ``d / t`` over the smallest; 1 for an isometry.
     n_pairs_ : int
-        How many pairs were measured: all of them up to 2,000 nodes; of larger trees, all pairs of a fixed random choice
-        of nodes, and for the worst distortion all neighbouring siblings.
+        Number of pairs measured: all pairs of up to 2,000 nodes; for larger trees, the pairs of a fixed random choice
+        of nodes with all others. The worst distortion includes all neighbouring siblings.
 
     References
     ----------
@@ -100,16 +105,16 @@ class TreeEmbedding(BaseEstimator):
         self.curvature = curvature
 
     def fit(self, X: Any, y: Any = None, *, edge_lengths: Any = None) -> Self:
-        """Place the nodes of a tree.
+        """Embed a tree.
 
         Parameters
         ----------
         X : str, networkx graph, mapping or sequence of int
-            The tree: Newick text; an undirected tree of networkx, or a directed one whose edges lead away from the
-            root, with lengths in the edge attribute ``weight`` (1 where it is missing); a mapping of nodes to parents,
+            The tree: a Newick string; an undirected networkx tree, or a directed one whose edges lead away from the
+            root, with lengths in the edge attribute ``weight`` (1 if it is missing); a mapping of nodes to parents,
             None for the root; or the row of each node's parent, -1 for the root.
         y : None
-            Not used.
+            Ignored.
         edge_lengths : mapping or sequence of float, optional
             Length of the edge from each node to its parent, for a mapping or a list of parents; 1 by default.
         """
@@ -120,7 +125,7 @@ class TreeEmbedding(BaseEstimator):
         lengths = np.sqrt(c) * scale * tree.lengths
         points, spread = self._place(tree, lengths)
         _check_apart(tree, points, labels, scale, c)
-        distortion = measure(tree, points, lengths)
+        distortion = measure_distortion(tree, points, lengths)
         self.embedding_ = np.empty_like(points)
         self.embedding_[tree.rows] = points / np.sqrt(c)
         self.parents_ = np.full(len(labels), -1)
@@ -130,31 +135,31 @@ class TreeEmbedding(BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, edge_lengths: Any = None) -> Array:
-        """Place the nodes of a tree; their points."""
+        """Embed a tree, and return the points of its nodes."""
         return self.fit(X, edge_lengths=edge_lengths).embedding_
 
     def _check_parameters(self) -> None:
         d, scale = self.n_components, self.scale
         if not isinstance(d, numbers.Integral) or isinstance(d, bool) or d < 2:
-            raise ValueError(f"n_components must be a whole number of at least 2; got {d!r}.\nA tree needs directions.")
+            raise ValueError(f"n_components must be an integer of at least 2; got {d!r}.\nA tree needs directions.")
         if self.layout not in ("sarkar", "wedges"):
             raise ValueError(f'layout must be "sarkar" or "wedges"; got {self.layout!r}.')
         if self.layout == "wedges" and d != 2:
-            raise ValueError(f'Wedges are those of the disk; got n_components={d}.\nPass layout="sarkar".')
+            raise ValueError(f'layout="wedges" needs n_components=2; got {d}.\nPass layout="sarkar".')
         if scale != "auto" and not _is_positive(scale):
             raise ValueError(f'scale must be a positive number or "auto"; got {scale!r}.')
         if self.spread != "auto" and not (_is_positive(self.spread) and self.spread <= 1):
             raise ValueError(f'spread must be a number above 0 and up to 1, or "auto"; got {self.spread!r}.')
 
     def _place(self, tree: RootedTree, lengths: Array) -> tuple[Array, float]:
-        """Points and spread: of several spreads, those with the least average distortion."""
+        """Points and spread; with spread="auto", those of the smallest average distortion."""
         if self.layout == "wedges":
             return layouts.wedges(tree, lengths), 1.0
         codes = layouts.Codes.of(tree, self.n_components)
         if self.spread != "auto":
-            return layouts.sarkar(tree, lengths, codes.narrowed(float(self.spread))), float(self.spread)
-        placed = ((layouts.sarkar(tree, lengths, codes.narrowed(spread)), spread) for spread in SPREADS)
-        return min(placed, key=lambda pair: measure(tree, pair[0], lengths, SEARCH_PAIRS).average)
+            return layouts.sarkar(tree, lengths, codes.narrow(float(self.spread))), float(self.spread)
+        placed = ((layouts.sarkar(tree, lengths, codes.narrow(spread)), spread) for spread in SPREADS)
+        return min(placed, key=lambda pair: measure_distortion(tree, pair[0], lengths, SEARCH_PAIRS).average)
 
     def _scale(self, tree: RootedTree, c: float) -> float:
         if len(tree.rows) == 1:
@@ -186,16 +191,59 @@ def _is_positive(value: object) -> bool:
 
 
 def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: float, c: float) -> None:
-    """Nodes of different branches may still meet, if edges are too short for so many neighbours."""
+    """Raise an error if nodes of different branches coincide: edges can be too short for so many neighbours."""
     order = np.lexsort(points.T)
     same = np.flatnonzero(np.all(points[order[1:]] == points[order[:-1]], axis=1))
     if same.size:
         one, other = (labels[tree.rows[order[same[0] + k]]] for k in (0, 1))
         d = points.shape[1]
-        free = scale_of_free_branches(tree, d)
+        free = separating_scale(tree, d)
         needed = digits_needed(tree.depths[1:], tree.lengths[1:], free, d)
         raise ValueError(
-            f"{same.size} nodes fall onto others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. For "
-            f"its branches to stay apart this tree needs scale {free / np.sqrt(c):.4g}, which takes floats of {needed} "
-            f"binary digits; float64 has {DIGITS}.\nTake more components or a larger scale, or cut the tree."
+            f"{same.size} nodes coincide with others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. "
+            f"To keep its branches apart this tree needs scale {free / np.sqrt(c):.4g}, which takes floats of "
+            f"{needed} binary digits; float64 has {DIGITS}.\nTake more components or a larger scale, or cut the tree."
         )
+
+
+def largest_scale(depths: Array, lengths: Array, d: int) -> float:
+    r"""Largest s at which float64 holds every edge of length :math:`s w` with its far end at radius :math:`s a`.
+
+    The coordinates of both ends are rounded by up to :math:`2^{-54}`, which at radius r is a hyperbolic length of about
+    :math:`\kappa e^r` with :math:`\kappa = \sqrt d \, 2^{-54}`. So s is the largest with
+
+    .. math:: \kappa e^{s a} \le \tfrac{1}{100} s w
+
+    for all edges, a value of Lambert's function W; NaN if there is none.
+    """
+    ratio = _kappa(d) * depths / (EDGE_TOLERANCE * lengths)
+    if np.any(ratio > np.exp(-1)):
+        return np.nan
+    # Where the ratio underflows, the upper branch of W equals its logarithm to float64.
+    upper = -lambertw(-np.maximum(ratio, 1e-300), k=-1).real / depths
+    lower = -lambertw(-ratio, k=0).real / depths
+    return float(np.min(upper)) if np.min(upper) >= np.max(lower) else np.nan
+
+
+def digits_needed(depths: Array, lengths: Array, scale: float, d: int) -> int:
+    """Number of binary digits with which floats would hold every edge at a scale."""
+    missing = np.max(scale * depths - np.log(EDGE_TOLERANCE * scale * lengths / _kappa(d))) / np.log(2)
+    return int(np.ceil(DIGITS + missing))
+
+
+def separating_scale(tree: RootedTree, d: int) -> float:
+    r"""Smallest scale at which the branches of Sarkar's construction cannot meet.
+
+    Its shortest edge is :math:`2 \ln \cot(\theta / 4)`. The angle between two neighbours of a node is at least
+    :math:`\theta`, the smallest angle of the longest spherical code.
+    """
+    largest = int(np.max(tree.counts + (np.arange(len(tree.counts)) > 0)))
+    if largest < 2:
+        return 0.0
+    code = layouts.spherical_code(largest, d)
+    cosine = max(float(np.max(code[i + 1 :] @ code[i], initial=-1.0)) for i in range(largest))
+    return float(2 * np.log(1 / np.tan(np.arccos(min(cosine, 1.0)) / 4)) / np.min(tree.lengths[1:]))
+
+
+def _kappa(d: int) -> float:
+    return float(np.sqrt(d) * 2.0 ** -(DIGITS + 1))

@@ -1,7 +1,7 @@
-"""Where the nodes of a tree go in the ball of curvature -1, once the lengths of its edges are chosen.
+"""Layouts of a tree in the ball of curvature -1, for given hyperbolic lengths of its edges.
 
-Both layouts walk down from the root, which is the origin. Every child is placed from the very floats of its parent, so
-rounding does not add up: an edge is as exact as its two ends.
+Both layouts walk down from the root, which is the origin. Every child is placed from the rounded coordinates of its
+parent, so rounding errors do not add up: an edge is as exact as its two ends.
 """
 
 import math
@@ -9,39 +9,47 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numba import njit
+from scipy.special import betaincinv
 
 from hyplearn.embedding.tree.rooted import RootedTree
-from hyplearn.embedding.tree.spherical_code import spherical_code
 from hyplearn.geometry.kernels import gap_of
 from hyplearn.types import Array
 
-# With power 1 small branches of a tree get slivers, with 0 large ones get no more room than a leaf. Between 0.5 and 0.8
-# the distortion of tree distances hardly changes; 0.7 fills the disk best.
+# A branch gets a share of directions that grows with this power of its number of leaves. With 1 small branches get
+# slivers, with 0 large ones get no more than a leaf. Between 0.5 and 0.8 the distortion hardly changes; 0.7 fills the
+# disk best.
 SHARE_POWER = 0.7
+# Digits to which tangents are rounded, so that every mathematical library gives the same ones.
 DECIMALS = 9
-# Above this gap a plain sum of squares knows it to 13 digits.
+# A larger gap, computed as 1 minus a plain sum of squares, has 13 correct digits.
 NEAR_THE_RIM = 1e-3
+# A lattice of up to this many directions is improved by repulsion, at n² operations per step; a longer one is good
+# enough as it is.
+MOST_REPELLED = 64
+REPULSION_STEPS = 200
+# Under the potential 1/r^8 almost only the nearest points act on each other, so the smallest distance grows.
+REPULSION_POWER = 8
 
 
 class Codes(NamedTuple):
-    """Directions for the neighbours of every node: those of the root, then those of each number of neighbours."""
+    """Directions of the neighbours of every node: a spherical code for the root, then one per number of neighbours."""
 
     points: list[Array]
     which: Array
 
     @classmethod
     def of(cls, tree: RootedTree, d: int) -> Self:
-        """The spherical codes that a tree needs in d dimensions."""
+        """Spherical codes for all nodes of a tree in d dimensions."""
         sizes, which = np.unique(tree.counts[1:] + 1, return_inverse=True)
         points = [spherical_code(int(size), d) for size in (tree.counts[0], *sizes)]
         return cls(points, np.concatenate([[0], which + 1]))
 
-    def narrowed(self, spread: float) -> Self:
-        """Angles to the direction away from the parent, which is the first neighbour, multiplied by ``spread``."""
-        return self._replace(points=[self.points[0], *(_narrowed(code, spread) for code in self.points[1:])])
+    def narrow(self, spread: float) -> Self:
+        """Multiply the angles to the direction away from the parent, the first neighbour, by ``spread``."""
+        return self._replace(points=[self.points[0], *(_narrow(code, spread) for code in self.points[1:])])
 
 
-def _narrowed(code: Array, spread: float) -> Array:
+def _narrow(code: Array, spread: float) -> Array:
     away, children = -code[0], code[1:]
     along = np.clip(children @ away, -1, 1)
     across = children - along[:, None] * away
@@ -52,11 +60,11 @@ def _narrowed(code: Array, spread: float) -> Array:
 
 
 def sarkar(tree: RootedTree, lengths: Array, codes: Codes) -> Array:
-    """Sarkar's construction (2011): the neighbours of a node, its parent among them, in directions well apart.
+    """Points of Sarkar's construction (2011).
 
-    The directions are those of a spherical code, turned so that the first shows to the parent. Narrowed codes make
-    paths straighter, of which a long one gains at each of its nodes; siblings come closer, by which it loses at its
-    highest node alone.
+    All neighbours of a node, including its parent, lie in well separated directions: those of a spherical code,
+    reflected so that the first points to the parent. Narrow codes make paths straighter at each of their nodes;
+    they bring siblings closer, which shortens a path at its highest node only.
     """
     X = np.zeros((len(tree.parents), codes.points[0].shape[1]))
     starts = np.cumsum([0, *(len(code) for code in codes.points)])[codes.which]
@@ -73,7 +81,7 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
         mirror[:] = 0.0
         if v > 0:
             _direction(X, v, parents[v], back)
-            # The reflection that takes the code's first direction to that of the parent.
+            # The reflection that maps the first direction of the code to the direction of the parent.
             for j in range(d):
                 mirror[j] = codes[used, j] - back[j]
             length = math.sqrt(np.sum(mirror**2))
@@ -89,7 +97,7 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
 
 @njit(cache=True, error_model="numpy")
 def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
-    """Unit vector at row v of the geodesic to row u: along ``s - ‖s‖²/g x``, ``s = u - v``."""
+    """Write the unit vector at row v of the geodesic to row u: along ``s - ‖s‖²/g x``, ``s = u - v``."""
     square = 0.0
     for j in range(X.shape[1]):
         square += (X[u, j] - X[v, j]) ** 2
@@ -103,7 +111,7 @@ def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _walk(X, v, u, length, target):  # type: ignore[no-untyped-def]
-    """Write the point at a distance from row v in direction u into a row: ``x + g τ m / ‖m‖²`` with ``m = u + τ x``."""
+    """Write the point at a distance from row v in direction u to a row: ``x + g τ m / ‖m‖²`` with ``m = u + τ x``."""
     tau = math.tanh(length / 2.0)
     square = 0.0
     for j in range(X.shape[1]):
@@ -114,20 +122,21 @@ def _walk(X, v, u, length, target):  # type: ignore[no-untyped-def]
 
 
 def wedges(tree: RootedTree, lengths: Array) -> Array:
-    r"""Nested wedges of the disk: no two edges cross, whatever the lengths.
+    r"""Points in nested wedges of the disk, so that no two edges cross, whatever their lengths.
 
     A node owns a wedge of the directions at its point, bisected by the direction away from its parent; the root owns
-    all of them. The children share out their parent's wedge, each in proportion to its number of leaves to the power
-    0.7, and stand on the bisectors of their shares. A child's own wedge ends in the same ideal points as its share: one
-    edge of length :math:`\ell` farther out, a half-angle :math:`h` has opened to
+    all of them. The children divide their parent's wedge in proportion to their numbers of leaves to the power 0.7, and
+    lie on the bisectors of their shares. A child's own wedge ends in the same ideal points as its share: one edge of
+    length :math:`\ell` farther out, a half-angle :math:`h` has opened to
 
     .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
 
     Mathematical libraries disagree in the last digit of tan and pow: the tangents of half the angles are rounded to
-    nine decimals. What follows is +, −, ×, ÷ and √, which IEEE 754 fixes, so that the same points come out everywhere.
+    nine decimals. All later operations are +, −, ×, ÷ and √, which IEEE 754 fixes, so the points are the same
+    everywhere.
     """
     turns = [round(math.tan(angle / 2), DECIMALS) for angle in _bisectors(tree, lengths)]
-    # The constants of an edge of length 1 are those of math.e, as they have always been in the packaged data.
+    # Powers of math.e, not math.exp: the packaged mammals were computed with them, to the last bit.
     growths = [math.e**length for length in lengths.tolist()]
     steps = np.array([(growth - 1) / (growth + 1) for growth in growths])
     X = np.zeros((len(turns), 2))
@@ -136,7 +145,7 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
 
 def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
-    """The angle of each node's edge to the direction away from its grandparent."""
+    """Angle between each node's edge and the direction away from its grandparent."""
     shares = [count**SHARE_POWER for count in _count_leaves(tree.parents, tree.counts).tolist()]
     halves, angles = [math.pi] * len(shares), [0.0] * len(shares)
     for node, (first, count) in enumerate(zip(tree.first_children.tolist(), tree.counts.tolist(), strict=True)):
@@ -153,7 +162,7 @@ def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
 
 @njit(cache=True)
 def _count_leaves(parents, counts):  # type: ignore[no-untyped-def]
-    """Count the leaves below each node; a leaf counts itself."""
+    """Number of leaves below each node; 1 for a leaf."""
     leaves = np.where(counts == 0, 1, 0)
     for v in range(parents.size - 1, 0, -1):
         leaves[parents[v]] += leaves[v]
@@ -168,22 +177,106 @@ def _wedges(X, outward, parents, turns, steps):  # type: ignore[no-untyped-def]
         cos, sin = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
         a0, a1 = outward[u, 0], outward[u, 1]
         s0, s1 = steps[v] * (cos * a0 - sin * a1), steps[v] * (sin * a0 + cos * a1)
-        X[v, 0], X[v, 1] = _mobius_add(X[u, 0], X[u, 1], _room(X, u), s0, s1, 1 - (s0 * s0 + s1 * s1))
-        b0, b1 = _mobius_add(-X[v, 0], -X[v, 1], _room(X, v), X[u, 0], X[u, 1], _room(X, u))
+        X[v, 0], X[v, 1] = _mobius_add(X[u, 0], X[u, 1], _gap(X, u), s0, s1, 1 - (s0 * s0 + s1 * s1))
+        b0, b1 = _mobius_add(-X[v, 0], -X[v, 1], _gap(X, v), X[u, 0], X[u, 1], _gap(X, u))
         scale = 1 / math.sqrt(b0 * b0 + b1 * b1)
         outward[v, 0], outward[v, 1] = scale * -b0, scale * -b1
 
 
 @njit(cache=True, error_model="numpy")
-def _room(X, i):  # type: ignore[no-untyped-def]
-    room = 1 - (X[i, 0] * X[i, 0] + X[i, 1] * X[i, 1])
-    return room if room > NEAR_THE_RIM else gap_of(X, i, X[i], 1.0)
+def _gap(X, i):  # type: ignore[no-untyped-def]
+    gap = 1 - (X[i, 0] * X[i, 0] + X[i, 1] * X[i, 1])
+    return gap if gap > NEAR_THE_RIM else gap_of(X, i, X[i], 1.0)
 
 
 @njit(cache=True, error_model="numpy")
-def _mobius_add(x0, x1, room_x, y0, y1, room_y):  # type: ignore[no-untyped-def]
-    """``x ⊕ y`` from the gaps of both, as in :func:`hyplearn.geometry.mobius_add`."""
+def _mobius_add(x0, x1, gap_x, y0, y1, gap_y):  # type: ignore[no-untyped-def]
+    """``x ⊕ y`` from the gaps of x and y, as in :func:`hyplearn.geometry.mobius_add`."""
     t0, t1 = x0 + y0, x1 + y1
     square = t0 * t0 + t1 * t1
-    denominator = room_x * room_y + square
-    return (room_x * t0 + square * x0) / denominator, (room_x * t1 + square * x1) / denominator
+    denominator = gap_x * gap_y + square
+    return (gap_x * t0 + square * x0) / denominator, (gap_x * t1 + square * x1) / denominator
+
+
+def spherical_code(n: int, d: int) -> Array:
+    """Array of n well separated points of the unit sphere of R^d, the same on every call.
+
+    In the plane the angles are evenly spaced. In more dimensions the points are a regular simplex for up to d + 1, and
+    the cross-polytope for up to 2d, which are optimal (Rankin, 1955); for more points a lattice of equal shares of the
+    sphere, on S² the Fibonacci lattice, improved by repulsion if the points are few. The hypercube codes of Sala et al.
+    (2018) have a power of two as length and are of no use below 2d points, where most nodes of a tree are.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding.tree.layouts import spherical_code
+    >>> spherical_code(4, 2).round(3) + 0.0
+    array([[ 1.,  0.],
+           [ 0.,  1.],
+           [-1.,  0.],
+           [ 0., -1.]])
+    """
+    if d == 2:
+        angles = 2 * np.pi * np.arange(n) / max(n, 1)
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    if n <= d + 1:
+        return _simplex(n, d)
+    if n <= 2 * d:
+        return np.stack([np.eye(d), -np.eye(d)], axis=1).reshape(2 * d, d)[:n]
+    points = _lattice(n, d)
+    return _repel(points) if n <= MOST_REPELLED else points
+
+
+def _simplex(n: int, d: int) -> Array:
+    """The n corners of a regular simplex about the origin, computed in turn from their products of -1/(n-1)."""
+    corners = np.zeros((n, d))
+    for i in range(min(n, d)):
+        corners[i, i] = np.sqrt(max(0.0, 1 - float(corners[i, :i] @ corners[i, :i])))
+        if corners[i, i] > 0:
+            for j in range(i + 1, n):
+                corners[j, i] = (-1 / (n - 1) - corners[i, :i] @ corners[j, :i]) / corners[i, i]
+    return corners / np.linalg.norm(corners, axis=1, keepdims=True)
+
+
+def _lattice(n: int, d: int) -> Array:
+    """Kronecker's sequence with powers of a generalised golden ratio, mapped to the sphere with equal volumes.
+
+    On S^m the cosine of the polar angle is ``2b - 1`` with b distributed as Beta(m/2, m/2).
+    """
+    shares = np.empty((n, d - 1))
+    shares[:, 0] = (np.arange(n) + 0.5) / n
+    for k in range(1, d - 1):
+        shares[:, k] = (0.5 + np.arange(n) * _golden(d - 2) ** -k) % 1
+    points, radius = np.empty((n, d)), np.ones(n)
+    for k in range(d - 2):
+        m = d - 1 - k
+        cosine = 2 * betaincinv(m / 2, m / 2, shares[:, k]) - 1
+        points[:, k] = radius * cosine
+        radius = radius * np.sqrt(1 - cosine**2)
+    points[:, d - 2] = radius * np.cos(2 * np.pi * shares[:, d - 2])
+    points[:, d - 1] = radius * np.sin(2 * np.pi * shares[:, d - 2])
+    return points
+
+
+def _golden(k: int) -> float:
+    """Positive root of ``x^(k+1) = x + 1``; the golden ratio for k = 1."""
+    x = 1.5
+    for _ in range(64):
+        x = (1 + x) ** (1 / (k + 1))
+    return x
+
+
+def _repel(points: Array) -> Array:
+    """Move the points away from one another, in decreasing steps."""
+    apart = 4 * np.eye(len(points))  # no two points of the sphere have a larger squared distance
+    for step in range(REPULSION_STEPS):
+        squares = 2 - 2 * points @ points.T + apart
+        nearest = np.min(squares)
+        push = (nearest / squares) ** (REPULSION_POWER / 2 + 1)
+        force = np.sum(push, axis=1, keepdims=True) * points - push @ points
+        force -= np.sum(force * points, axis=1, keepdims=True) * points
+        largest = np.max(np.linalg.norm(force, axis=1))
+        if largest == 0:
+            break
+        points = points + 0.2 * np.sqrt(nearest) * (1 - step / REPULSION_STEPS) / largest * force
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points

@@ -1,7 +1,7 @@
-"""Rooted trees with edge lengths, from the forms in which users hold them; what is no tree is refused here."""
+"""Rooted trees with edge lengths, and the distortion of their tree distances in the ball."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,14 +9,19 @@ from numba import njit
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from hyplearn.embedding.tree.newick import parse_newick
+from hyplearn.geometry.kernels import gaps, norm_of_difference
 from hyplearn.types import Array
+
+# Number of pairs on which a distortion is measured, at most, if the pairs are counted in both orders: all pairs of up
+# to 2,000 nodes. It trades the time of a fit for the accuracy of the mean.
+MOST_PAIRS = 4_000_000
 
 
 class RootedTree(NamedTuple):
     """A tree in breadth-first order: the root first, the children of a node one after another.
 
-    ``rows`` are the positions of the nodes in the user's order; ``parents`` (-1 for the root) count in this one.
+    ``rows`` are the positions of the nodes in the user's order; ``parents`` (-1 for the root) are positions in
+    breadth-first order.
     """
 
     rows: Array
@@ -25,7 +30,7 @@ class RootedTree(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[Any], edges: Array, lengths: Array, root: int) -> Self:
-        """The tree with the given edges, pairs of positions in ``labels``, hung up at ``root``."""
+        """Tree with the given edges, pairs of positions in ``labels``, and the given root."""
         n = len(labels)
         _check_tree(labels, edges)
         _check_lengths(labels, edges, lengths)
@@ -34,7 +39,7 @@ class RootedTree(NamedTuple):
         place[rows] = np.arange(n)
         parents = np.concatenate([[-1], place[before[rows[1:]]]])
         own = np.zeros(n)
-        # Of the two ends of an edge, the one that comes later is the child.
+        # Of the two ends of an edge, the later one is the child.
         own[np.max(place[edges], axis=1, initial=0)] = lengths
         own[0] = 0.0
         return cls(rows.astype(np.int64), parents, own)
@@ -51,7 +56,7 @@ class RootedTree(NamedTuple):
 
     @property
     def first_children(self) -> Array:
-        """Where the children of each node begin."""
+        """Position of the first child of each node."""
         return 1 + np.cumsum(self.counts) - self.counts
 
 
@@ -64,38 +69,8 @@ def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
     return sums
 
 
-class LabelledTree(NamedTuple):
-    """A tree with the labels of its nodes in the user's order."""
-
-    labels: list[Any]
-    tree: RootedTree
-
-
-def read_tree(source: Any, edge_lengths: Any, root: Any) -> LabelledTree:
-    """A tree from Newick text, a graph of networkx, a list of parents or a mapping of nodes to parents."""
-    if edge_lengths is not None and (isinstance(source, str) or hasattr(source, "adj")):
-        raise ValueError(
-            "edge_lengths go with a list or mapping of parents; Newick text and graphs carry their own.\n"
-            "Leave them out, or set them in the tree."
-        )
-    if isinstance(source, str):
-        labels, edges, lengths, start = _from_newick(source)
-    elif hasattr(source, "adj"):
-        labels, edges, lengths, start = _from_graph(source)
-    elif isinstance(source, Mapping):
-        labels, edges, lengths, start = _from_mapping(source, edge_lengths)
-    else:
-        labels, edges, lengths, start = _from_parents(source, edge_lengths)
-    if root is not None:
-        if root not in labels:
-            raise ValueError(f"root must be a node of the tree; got {root!r}.\nThe first nodes are {labels[:5]}.")
-        start = labels.index(root)
-    tree = RootedTree.of(labels, edges, lengths, 0 if start is None else start)
-    return LabelledTree(labels, hung_at_its_centre(labels, edges, lengths, tree) if start is None else tree)
-
-
-def hung_at_its_centre(labels: Sequence[Any], edges: Array, lengths: Array, tree: RootedTree) -> RootedTree:
-    """The same tree with the root in the middle of its longest path, where its height is least."""
+def reroot_at_centre(labels: Sequence[Any], edges: Array, lengths: Array, tree: RootedTree) -> RootedTree:
+    """Tree with the same edges whose root is the middle of its longest path, where its height is smallest."""
     end = int(tree.rows[np.argmax(tree.depths)])
     across = RootedTree.of(labels, edges, lengths, end)
     depths = across.depths
@@ -104,95 +79,6 @@ def hung_at_its_centre(labels: Sequence[Any], edges: Array, lengths: Array, tree
     while depths[node] > half and depths[node] - half >= half - depths[across.parents[node]]:
         node = int(across.parents[node])
     return RootedTree.of(labels, edges, lengths, int(across.rows[node]))
-
-
-def _from_newick(text: str) -> tuple[list[Any], Array, Array, int | None]:
-    names, parents, lengths = parse_newick(text)
-    repeated = [name for name, count in Counter(names).items() if name and count > 1]
-    if repeated:
-        raise ValueError(
-            f"{len(repeated)} names occur more than once in the Newick text; the first is {repeated[0]!r}.\n"
-            "Give every node its own name, or none."
-        )
-    edges = np.column_stack([np.arange(1, len(names)), parents[1:]]).astype(np.int64).reshape(-1, 2)
-    branches = np.array(lengths[1:], dtype=np.float64)
-    missing = np.isnan(branches)
-    if missing.any() and not missing.all():
-        node = int(np.flatnonzero(missing)[0]) + 1
-        raise ValueError(
-            f"{np.count_nonzero(missing)} of {len(branches)} branches have no length; the first is that of node "
-            f"{node} ({names[node]!r}).\nGive a length to all branches, or to none: then all have length 1."
-        )
-    return list(names), edges, np.ones(len(branches)) if missing.all() else branches, 0
-
-
-def _from_graph(graph: Any) -> tuple[list[Any], Array, Array, int | None]:
-    labels = list(graph.nodes)
-    place = {node: row for row, node in enumerate(labels)}
-    triples = list(graph.edges(data="weight", default=1.0))
-    edges = np.array([(place[v], place[u]) for u, v, _ in triples], dtype=np.int64).reshape(-1, 2)
-    start = None
-    if graph.is_directed():
-        roots = sorted(set(range(len(labels))) - set(edges[:, 0].tolist()))
-        start = _the_root([labels[row] for row in roots], roots, "no edge leads to")
-    return labels, edges, np.array([length for _, _, length in triples], dtype=np.float64), start
-
-
-def _from_mapping(parents: Mapping[Any, Any], edge_lengths: Any) -> tuple[list[Any], Array, Array, int | None]:
-    labels = list(parents)
-    place = {node: row for row, node in enumerate(labels)}
-    for node, parent in parents.items():
-        if parent is not None and parent not in place:
-            raise ValueError(
-                f"The parent {parent!r} of {node!r} is not a node itself.\n"
-                "Add it with its own parent; the root has None."
-            )
-    rows = [-1 if parent is None else place[parent] for parent in parents.values()]
-    if edge_lengths is not None:
-        missing = [node for node in labels if parents[node] is not None and node not in edge_lengths]
-        if missing:
-            raise ValueError(f"edge_lengths lacks {len(missing)} nodes; the first is {missing[0]!r}.\nAdd them.")
-        edge_lengths = [edge_lengths.get(node, 0.0) for node in labels]
-    _, edges, lengths, start = _from_parents(rows, edge_lengths, labels)
-    return labels, edges, lengths, start
-
-
-def _from_parents(
-    parents: Any, edge_lengths: Any, labels: list[Any] | None = None
-) -> tuple[list[Any], Array, Array, int | None]:
-    given = np.asarray(parents)
-    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
-        raise ValueError(
-            f"A list of parents holds one row number per node, -1 for the root; got shape {given.shape} of "
-            f"{given.dtype}.\nPass integers, a mapping of nodes to parents, a networkx tree or Newick text."
-        )
-    n = len(given)
-    labels = list(range(n)) if labels is None else labels
-    if given.min() < -1 or given.max() >= n:
-        row = int(np.argmax((given < -1) | (given >= n)))
-        raise ValueError(f"Parents are rows 0 to {n - 1}, or -1; row {row} has {given[row]}.\nCount rows from 0.")
-    roots = np.flatnonzero(given == -1)
-    start = _the_root([labels[row] for row in roots], roots.tolist(), "no parent is given for")
-    lengths = np.ones(n) if edge_lengths is None else np.asarray(edge_lengths, dtype=np.float64)
-    if lengths.shape != (n,):
-        raise ValueError(
-            f"edge_lengths must hold one number for each of the {n} nodes; got shape {lengths.shape}.\n"
-            "Entry i is the length of the edge from node i to its parent; the root's is not looked at."
-        )
-    below = np.flatnonzero(given >= 0)
-    return labels, np.column_stack([below, given[below]]).astype(np.int64), lengths[below], start
-
-
-def _the_root(names: list[Any], rows: list[int], which: str) -> int:
-    if len(rows) == 1:
-        return rows[0]
-    found = "a cycle: every node has a parent" if not rows else f"{len(rows)} roots: {which} {_some(names)}"
-    raise ValueError(f"A tree has one root; this has {found}.\nCut the cycle, or join the parts below one root.")
-
-
-def _some(names: Sequence[Any], most: int = 5) -> str:
-    more = "" if len(names) <= most else f" and {len(names) - most} more"
-    return ", ".join(repr(name) for name in names[:most]) + more
 
 
 def _links(edges: Array, values: Array, n: int) -> Any:
@@ -220,7 +106,7 @@ def _check_tree(labels: Sequence[Any], edges: Array) -> None:
 
 
 def _closing_edge(edges: Array, n: int) -> tuple[int, int]:
-    """The first edge whose ends are already joined by earlier ones."""
+    """First edge whose ends are already joined by earlier ones."""
     above = list(range(n))
 
     def top(node: int) -> int:
@@ -244,5 +130,63 @@ def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
         raise ValueError(
             f"Edge lengths must be positive numbers; {np.count_nonzero(bad)} of {len(lengths)} are not, the first is "
             f"{lengths[edge]:g} between {labels[u]!r} and {labels[v]!r}.\n"
-            "Mend them; merge nodes whose distance is 0."
+            "Correct them; merge nodes whose distance is 0."
         )
+
+
+class Distortion(NamedTuple):
+    """Ratios of hyperbolic to scaled tree distance: mean of ``|1 - ratio|``, largest over smallest, number of pairs."""
+
+    average: float
+    worst: float
+    n_pairs: int
+
+
+def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: int = MOST_PAIRS) -> Distortion:
+    """Distortion of the points X of the unit ball, for edges of the given hyperbolic lengths.
+
+    A large tree is measured on the pairs of a fixed random choice of nodes with all others, and on all neighbouring
+    siblings, which are usually the pairs of largest distortion.
+    """
+    n = len(X)
+    if n == 1:
+        return Distortion(0.0, 1.0, 0)
+    everything = n * (n - 1) <= most_pairs
+    sources = np.arange(n) if everything else np.random.default_rng(0).choice(n, -(-most_pairs // n), replace=False)
+    depths = sums_to_root(tree.parents, lengths)
+    total, smallest, largest = _ratios(X, gaps(X, 1.0), tree.parents, lengths, depths, sources)
+    n_pairs = len(sources) * (n - 1)
+    return Distortion(total / n_pairs, largest / smallest, n_pairs // 2 if everything else n_pairs)
+
+
+@njit(cache=True, error_model="numpy")
+def _ratios(X, all_gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
+    """Sum of ``|1 - ratio|`` over all pairs with a source; smallest and largest ratio, including those of siblings."""
+    n = X.shape[0]
+    total, smallest, largest = 0.0, np.inf, 0.0
+    to_source, above = np.empty(n), np.empty(n, dtype=np.int64)
+    above[:] = -1
+    for source in sources:
+        v = source
+        while v >= 0:
+            above[v] = source
+            v = parents[v]
+        for v in range(n):
+            if above[v] == source:
+                to_source[v] = depths[source] - depths[v]
+            else:
+                to_source[v] = to_source[parents[v]] + lengths[v]
+            if v != source:
+                ratio = _distance(X, all_gaps, source, v) / to_source[v]
+                total += abs(1.0 - ratio)
+                smallest, largest = min(smallest, ratio), max(largest, ratio)
+    for v in range(2, n):
+        if parents[v] == parents[v - 1]:
+            ratio = _distance(X, all_gaps, v - 1, v) / (lengths[v - 1] + lengths[v])
+            smallest, largest = min(smallest, ratio), max(largest, ratio)
+    return total, smallest, largest
+
+
+@njit(cache=True, error_model="numpy")
+def _distance(X, all_gaps, i, j):  # type: ignore[no-untyped-def]
+    return 2.0 * math.asinh(norm_of_difference(X, i, X[j]) / math.sqrt(all_gaps[i] * all_gaps[j]))
