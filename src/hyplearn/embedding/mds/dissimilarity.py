@@ -1,4 +1,4 @@
-"""Matrices of distances, given or found along a graph's edges; what cannot be one is refused here."""
+"""Matrices of distances, given or computed along the edges of a graph, and their validation."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -11,23 +11,24 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 from hyplearn.rows.memory import uniform
 from hyplearn.types import Array
 
-# Up to so many points all triangles are looked at, of more points so many of them.
+# Number of points up to which all triples are checked for the triangle inequality, and the number of random triples of
+# more points, which trades rare violations for time.
 ALL_TRIANGLES = 300
 TRIANGLES = 1_000_000
-# Rounding of somebody else's computation.
+# Relative errors that are accepted as rounding in the computation of the distances.
 SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
 
 
 class Distances(NamedTuple):
-    """Distances between all points, and the labels of these, where they are a graph's nodes."""
+    """Distances between all points, and the labels of the points if they are nodes of a graph."""
 
     D: Array
     labels: list[Any] | None
 
 
 def read_distances(source: Any) -> Distances:
-    """A square matrix as it is; the lengths of shortest paths for a sparse adjacency matrix or a networkx graph."""
+    """Distances of a square matrix, or lengths of shortest paths in a sparse adjacency matrix or a networkx graph."""
     if hasattr(source, "adj"):
         labels = list(source.nodes)
         return Distances(_along_edges(_adjacency(source, labels), labels), labels)
@@ -36,25 +37,25 @@ def read_distances(source: Any) -> Distances:
     D = check_lengths(np.asarray(source), "Distances")
     if D.ndim != 2 or D.shape[0] != D.shape[1]:
         raise ValueError(
-            f"A matrix of distances is square; got shape {D.shape}.\n"
+            f"A matrix of distances must be square; got shape {D.shape}.\n"
             "For rows of features pass sklearn.metrics.pairwise_distances(X) instead."
         )
     D = _symmetric(D)
-    _warn_of_long_sides(D)
+    _warn_about_triangles(D)
     return Distances(D, None)
 
 
-def check_lengths(D: Array, what: str) -> Array:
-    """Finite, non-negative float64, or an error that names the worst entry."""
+def check_lengths(D: Array, name: str) -> Array:
+    """Convert to float64; raise an error if entries are negative or not finite."""
     if D.dtype.kind not in "fiu":
-        raise TypeError(f"{what} must be real numbers; got dtype {D.dtype}.\nConvert them to float64 first.")
+        raise TypeError(f"{name} must be real numbers; got dtype {D.dtype}.\nConvert them to float64 first.")
     D = D.astype(np.float64, copy=False)
     bad = ~(np.isfinite(D) & (D >= 0))
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
-            f"{what} must be finite and not negative; {np.count_nonzero(bad)} are not, the first is {D[where]:g} at "
-            f"{where}.\nMend them; similarities have to be made distances first."
+            f"{name} must be finite and not negative; {np.count_nonzero(bad)} are not, the first is {D[where]:g} at "
+            f"{where}.\nCorrect them; convert similarities to distances first."
         )
     return D
 
@@ -64,8 +65,8 @@ def _symmetric(D: Array) -> Array:
     if np.any(np.abs(np.diagonal(D)) > SYMMETRY_TOLERANCE * size):
         row = int(np.argmax(np.diagonal(D)))
         raise ValueError(
-            f"The distance of row {row} to itself is {D[row, row]:g}.\nSet the diagonal to 0; similarities have to be "
-            "made distances first."
+            f"The distance of row {row} to itself is {D[row, row]:g}.\nSet the diagonal to 0; convert "
+            "similarities to distances first."
         )
     off = np.abs(D - D.T)
     i, j = np.unravel_index(int(np.argmax(off)), off.shape) if off.size else (0, 0)
@@ -79,28 +80,27 @@ def _symmetric(D: Array) -> Array:
     return D
 
 
-def _warn_of_long_sides(D: Array) -> None:
+def _warn_about_triangles(D: Array) -> None:
     n = len(D)
-    looked_at = n**3 if n <= ALL_TRIANGLES else TRIANGLES
-    count, i, j, k = _long_sides(D, looked_at)
+    n_triples = n**3 if n <= ALL_TRIANGLES else TRIANGLES
+    count, i, j, k = _long_sides(D, n_triples)
     if count:
         warnings.warn(
-            f"The distances are no metric: D[{i}, {j}] = {D[i, j]:.4g} is longer than the way by {k}, "
-            f"{D[i, k] + D[k, j]:.4g}; so are {count / looked_at:.2%} of {looked_at:,} triples looked at. No embedding "
-            "keeps them.\n"
-            "Look at stress_, or take shortest paths first.",
+            f"The distances are not a metric: D[{i}, {j}] = {D[i, j]:.4g} is longer than the path through {k}, "
+            f"{D[i, k] + D[k, j]:.4g}; {count / n_triples:.2%} of {n_triples:,} triples violate the triangle "
+            "inequality. No embedding reproduces them.\nCheck stress_, or take shortest paths first.",
             UserWarning,
             stacklevel=4,
         )
 
 
 @njit(cache=True)
-def _long_sides(D, looked_at):  # type: ignore[no-untyped-def]
-    """Of all triples (i, j, k), or of so many at random: how many have ``D_ij > D_ik + D_kj``, and the worst."""
+def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
+    """Number of triples (i, j, k), all or random ones, with ``D_ij > D_ik + D_kj``, and the worst of them."""
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
-    for t in range(looked_at):
-        if looked_at == n**3:
+    for t in range(n_triples):
+        if n_triples == n**3:
             i, j, k = t // (n * n), t // n % n, t % n
         else:
             i, j, k = int(n * uniform(0, 3 * t)), int(n * uniform(0, 3 * t + 1)), int(n * uniform(0, 3 * t + 2))
@@ -125,15 +125,17 @@ def _adjacency(graph: Any, labels: list[Any]) -> Any:
 
 
 def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
-    """Lengths of shortest paths in a connected graph with positive weights."""
+    """Lengths of the shortest paths in a connected graph with positive weights."""
     n = adjacency.shape[0]
     if adjacency.shape != (n, n):
-        raise ValueError(f"An adjacency matrix is square; got shape {adjacency.shape}.\nRows and columns are nodes.")
+        raise ValueError(
+            f"An adjacency matrix must be square; got shape {adjacency.shape}.\nPass one row and one column per node."
+        )
     weights = check_lengths(adjacency.data, "Weights of edges")
     if np.any(weights == 0):
         raise ValueError(
             f"{np.count_nonzero(weights == 0)} edges have weight 0.\n"
-            "Merge their ends, or call eliminate_zeros() if these are not edges."
+            "Merge their ends, or call eliminate_zeros() if they are not edges."
         )
     asymmetry = abs(adjacency - adjacency.T)
     if asymmetry.nnz and asymmetry.max() > SYMMETRY_TOLERANCE * weights.max():
@@ -146,7 +148,7 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
         row = int(np.argmax(part == np.argmin(np.bincount(part))))
         name = f"row {row}" if labels is None else repr(labels[row])
         raise ValueError(
-            f"The graph is in {parts} parts, the smallest with {name}: between them there is no distance.\n"
+            f"The graph is in {parts} parts, the smallest with {name}; there is no distance between them.\n"
             "Embed the largest part alone, or add edges."
         )
     return np.asarray(shortest_path(adjacency.astype(np.float64), method="D", directed=False))

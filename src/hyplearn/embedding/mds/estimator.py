@@ -1,4 +1,4 @@
-"""Distances and graphs into the ball."""
+"""HyperbolicMDS, and the spanning tree from which its descent may start."""
 
 import numbers
 import warnings
@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -13,57 +15,63 @@ from sklearn.utils.validation import check_is_fitted
 from hyplearn.embedding.descent import Descent
 from hyplearn.embedding.hydra import Hydra
 from hyplearn.embedding.mds.dissimilarity import check_lengths, read_distances
-from hyplearn.embedding.mds.stress import descend, normalised, place, stress_and_gradient
-from hyplearn.embedding.mds.tree_start import tree_start
+from hyplearn.embedding.mds.stress import descend, normalise, place, stress_and_gradient
+from hyplearn.embedding.tree import layouts
+from hyplearn.embedding.tree.rooted import RootedTree, reroot_at_centre
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
 
-# Two points of opposite directions at the radius where float64 ends are that far apart, in curvature -1.
+# Largest distance that float64 holds in curvature -1: that of two opposite points at the largest radius.
 LONGEST = 70.0
-# The search for a curvature: in these units the largest distance lies between these bounds, on so many points.
+# Search for the curvature: bounds of the largest distance in units of the radius of curvature, number of values on the
+# grid, and number of points on which the stress is computed. More of either costs a fit each.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
+# Largest hyperbolic radius of a point of the spanning tree: beyond, float64 has too few digits for the edges.
+FARTHEST = 30.0
+# Length of an edge between copies, relative to the longest distance.
+SHORTEST = 1e-9
 
 
 class HyperbolicMDS(BaseEstimator):
-    r"""Points of the ball whose hyperbolic distances are as near as can be to given ones.
+    r"""Multidimensional scaling: points of the ball whose hyperbolic distances approximate given ones.
 
-    The spectral solution (hydra) is exact for distances that are hyperbolic; others are refined by descending the
-    stress :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2`, from there or, where that has less stress, from the minimum
-    spanning tree of the distances, placed as :class:`~hyplearn.embedding.TreeEmbedding` places trees.
+    The spectral solution (hydra) is exact for hyperbolic distances. For others the stress
+    :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. It starts at the spectral solution or at the
+    minimum spanning tree of the distances, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has
+    less stress.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the ball.
     curvature : float or "auto", default=-1.0
-        Sectional curvature of the space in which the distances are to be found. "auto" takes the one of least stress,
-        judged on at most 250 of the points.
+        Sectional curvature of the space. "auto" takes the one of smallest stress on at most 250 of the points.
     loss : {"absolute", "relative"}, default="absolute"
-        Which errors the descent squares: those of distances, or these by the distances, which keeps neighbourhoods
-        better where distances differ much.
+        Errors that the descent squares: differences of distances, or these divided by the given distances, which
+        preserves neighbourhoods better if distances differ much.
     refine : bool, default=True
-        Whether to descend the stress; if not, the points are the spectral solution.
+        Whether to minimise the stress; if False, the points are the spectral solution.
     tol : float, default=1e-4
-        The descent stops when a step gains less than this part of the stress.
+        The descent stops when a step decreases the stress by less than this part of it.
     max_iter : int, default=100
-        Most steps of the descent, with a warning when they are taken.
+        Maximum number of steps of the descent; reaching it raises a ``ConvergenceWarning``.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_points, n_components)
-        The points, in the ball of radius ``1/sqrt(-curvature_)``.
+        Points in the ball of radius ``1/sqrt(-curvature_)``.
     labels_ : list or None
-        The nodes in the order of the rows, for a graph of networkx.
+        Nodes of a networkx graph in the order of the rows.
     curvature_ : float
-        The curvature.
+        Sectional curvature of the space.
     stress_ : float
-        :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs; of relative errors, the root of their mean square.
+        :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs; for relative errors, the root of their mean square.
     spectral_stress_ : float
-        The same for the spectral solution.
+        Stress of the spectral solution, in the same units.
     n_iter_ : int
-        Steps of the descent.
+        Number of steps of the descent.
     n_features_in_ : int
         Number of points.
 
@@ -74,8 +82,8 @@ class HyperbolicMDS(BaseEstimator):
 
     Notes
     -----
-    The spectral solution takes the radius of a point from its space-like coordinates, not from the time-like one, which
-    is 1 + small about the centre and has lost half of its digits there.
+    The spectral solution takes the radius of a point from its space-like coordinates. The time-like one is 1 + small
+    near the centre and has lost half of its digits there.
 
     Examples
     --------
@@ -112,15 +120,15 @@ class HyperbolicMDS(BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the points.
+        """Embed distances or a graph.
 
         Parameters
         ----------
         X : array-like of shape (n_points, n_points), sparse matrix of the same shape, or networkx graph
-            Distances; or, sparse, the weights of the edges of a graph; or an undirected graph, with lengths in the edge
-            attribute ``weight`` (1 where it is missing). Distances in a graph are lengths of shortest paths.
+            Distances; or a sparse matrix of the edge lengths of a graph; or an undirected graph with lengths in the
+            edge attribute ``weight`` (1 if it is missing). Distances in a graph are lengths of shortest paths.
         y : None
-            Not used.
+            Ignored.
         """
         self._check_parameters()
         D, labels = read_distances(X)
@@ -133,27 +141,28 @@ class HyperbolicMDS(BaseEstimator):
         hydra, spectral, (points, history, converged) = self._solve(scaled)
         if not converged:
             warnings.warn(
-                f"The stress still falls after {self.max_iter} steps, the last by {1 - history[-1] / history[-2]:.1e} "
-                "of it.\nRaise max_iter or tol.",
+                f"The stress still decreases after {self.max_iter} steps, the last by "
+                f"{1 - history[-1] / history[-2]:.1e} of it.\nRaise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         self._hydra, self._points = hydra, points
         self.embedding_ = points / np.sqrt(c)
         self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n
-        self.spectral_stress_ = normalised(spectral, scaled, self._relative)
-        self.stress_ = normalised(history[-1], scaled, self._relative)
+        self.spectral_stress_ = normalise(spectral, scaled, self._relative)
+        self.stress_ = normalise(history[-1], scaled, self._relative)
         self.n_iter_ = len(history) - 1
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Find the points, and return them."""
+        """Embed distances or a graph, and return the points."""
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Points for new rows of distances to the old points, which stay where they are.
+        """Embed new points, given their distances to the old points, which do not move.
 
-        Without refinement, the spectral solution's extension; else the point of least stress near the closest old one.
+        With ``refine=False`` this is the extension of the spectral solution; otherwise each new point has the smallest
+        stress near the closest old point.
 
         Parameters
         ----------
@@ -173,26 +182,26 @@ class HyperbolicMDS(BaseEstimator):
         scaled = np.sqrt(c) * D
         if self.refine:
             return place(scaled, self._points, self._relative) / np.sqrt(c)
-        return self._hydra.extended(scaled) / np.sqrt(c)
+        return self._hydra.extend(scaled) / np.sqrt(c)
 
     @property
     def _relative(self) -> bool:
         return self.loss == "relative"
 
     def _solve(self, D: Array) -> tuple[Hydra, float, Descent]:
-        """The spectral solution, its stress, and what the descent from the better of two starts found."""
+        """Spectral solution, its stress, and the descent from the better of two starts."""
         hydra = Hydra.of(D, self.n_components)
         spectral = stress_and_gradient(hydra.points, D, self._relative)[0]
         if not self.refine:
             return hydra, spectral, Descent(hydra.points, [spectral], True)
         start = hydra.points
         if self.n_components > 1 and np.any(D):
-            tree = tree_start(D, self.n_components)
+            tree = spanning_tree_start(D, self.n_components)
             start = tree if stress_and_gradient(tree, D, self._relative)[0] < spectral else start
         return hydra, spectral, descend(start, D, self._relative, tol=self.tol, max_iter=self.max_iter)
 
     def _best_curvature(self, D: Array) -> float:
-        """The c of least stress on a fixed random choice of points: the best of a grid, then between its neighbours."""
+        """Curvature c of smallest stress on a fixed random choice of points: the best of a grid, then refined."""
         n, longest = len(D), float(np.max(D))
         if longest == 0:
             return 1.0
@@ -201,7 +210,7 @@ class HyperbolicMDS(BaseEstimator):
 
         def stress(log_size: float) -> float:
             scaled = np.exp(log_size) * part
-            return normalised(self._solve(scaled)[2].values[-1], scaled, self._relative)
+            return normalise(self._solve(scaled)[2].values[-1], scaled, self._relative)
 
         grid = np.linspace(np.log(SEARCH_BOUNDS[0]), np.log(SEARCH_BOUNDS[1]), SEARCH_GRID)
         best = int(np.argmin([stress(size) for size in grid]))
@@ -212,7 +221,7 @@ class HyperbolicMDS(BaseEstimator):
     def _check_parameters(self) -> None:
         d = self.n_components
         if not isinstance(d, numbers.Integral) or isinstance(d, bool) or d < 1:
-            raise ValueError(f"n_components must be a whole number of at least 1; got {d!r}.")
+            raise ValueError(f"n_components must be an integer of at least 1; got {d!r}.")
         if isinstance(self.curvature, str):
             if self.curvature != "auto":
                 raise ValueError(f'curvature must be a negative number or "auto"; got {self.curvature!r}.')
@@ -223,7 +232,7 @@ class HyperbolicMDS(BaseEstimator):
         if not isinstance(self.tol, numbers.Real) or not 0 < self.tol < 1:
             raise ValueError(f"tol must be a number between 0 and 1; got {self.tol!r}.")
         if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a whole number of at least 1; got {self.max_iter!r}.")
+            raise ValueError(f"max_iter must be an integer of at least 1; got {self.max_iter!r}.")
 
 
 def _check_longest(D: Array, c: float) -> None:
@@ -233,3 +242,28 @@ def _check_longest(D: Array, c: float) -> None:
             f"The largest distance is {longest:.4g}; in curvature {-c:g} float64 ends at {LONGEST / np.sqrt(c):.4g}.\n"
             f'Divide the distances, pass curvature="auto", or at most {-((LONGEST / longest) ** 2):.3g} (nearer to 0).'
         )
+
+
+def spanning_tree_start(D: Array, d: int) -> Array:
+    """Points of the minimum spanning tree of distances in curvature -1, in the unit ball.
+
+    The spanning tree of distances along a tree is that tree. Its layout has wedges in the disk and is Sarkar's in more
+    dimensions; the middle of its longest path is the origin.
+    """
+    # SciPy takes an entry of 0 for a missing edge.
+    shortest = SHORTEST * np.max(D)
+    found = minimum_spanning_tree(np.maximum(D, shortest)).tocoo()
+    edges = np.column_stack([found.row, found.col]).astype(np.int64)
+    labels = range(len(D))
+    tree = reroot_at_centre(labels, edges, found.data, RootedTree.of(labels, edges, found.data, 0))
+    lengths = min(1.0, FARTHEST / np.max(tree.depths)) * tree.lengths
+    points = layouts.wedges(tree, lengths) if d == 2 else layouts.sarkar(tree, lengths, layouts.Codes.of(tree, d))
+    start = np.empty_like(points)
+    start[tree.rows] = points
+    return start[_first_copies(edges[found.data <= shortest], len(D))]
+
+
+def _first_copies(edges: Array, n: int) -> Array:
+    """First copy of each point, along edges between copies; the point itself if it has none."""
+    _, part = connected_components(coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n)), directed=False)
+    return np.unique(part, return_index=True)[1][part]
