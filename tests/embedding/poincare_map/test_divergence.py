@@ -1,16 +1,72 @@
-"""The loss of a map, and the loss of one cell more."""
+"""Forest accessibilities of graphs, and the loss of a map."""
 
 import numba
 import numpy as np
 import pytest
+from scipy import sparse
 
-from hyplearn.embedding.poincare_map.divergence import Divergence
-from hyplearn.embedding.poincare_map.forest import forest_accessibilities
-from hyplearn.embedding.poincare_map.neighbour_graph import connected_graph
-from hyplearn.embedding.poincare_map.placement import Placed, loss_at, walked
-from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
+from hyplearn.embedding.poincare_map.cells import connected_graph
+from hyplearn.embedding.poincare_map.divergence import (
+    Divergence,
+    forest_accessibilities,
+    forest_distances,
+    new_accessibilities,
+)
+from hyplearn.geometry import distance, exp_map, gap, translate
 from support import naive
 from support.balls import at_gap, cloud
+
+
+@pytest.fixture
+def cells():
+    return np.random.default_rng(0).standard_normal((40, 3))
+
+
+def test_accessibilities_are_those_of_the_definition_and_rows_add_up_to_one(cells):
+    graph, _ = connected_graph(cells, 4, 1.0)
+    Q = forest_accessibilities(graph)
+    np.testing.assert_allclose(Q, naive.forest_accessibilities(graph.toarray()), rtol=1e-10)
+    np.testing.assert_allclose(Q.sum(axis=1), 1.0, rtol=1e-13)
+    assert np.array_equal(Q, Q.T)
+
+
+def chain(n, weight):
+    return sparse.diags_array([np.full(n - 1, weight)] * 2, offsets=[-1, 1], shape=(n, n)).tocsr()
+
+
+def test_the_smallest_accessibilities_keep_their_digits():
+    """Along a chain every node passes on the same share, r with w r² - (1 + 2w) r + w = 0."""
+    n, w = 60, 1e-3
+    Q = forest_accessibilities(chain(n, w))
+    share = 2 * w / (1 + 2 * w + np.sqrt((1 + 2 * w) ** 2 - 4 * w**2))
+    assert Q[30, 2] < 1e-80
+    np.testing.assert_allclose(Q[30, 2:29] / Q[30, 3:30], share, rtol=1e-11)
+
+
+def test_accessibilities_below_the_range_of_floats_are_refused():
+    with pytest.raises(ValueError, match=r"of the 60 cells are so far.*\nRaise sigma or n_neighbors"):
+        forest_accessibilities(chain(60, 1e-7))
+
+
+def test_logarithmic_forest_distances_are_a_metric(cells):  # Chebotarev, 2011
+    Q = forest_accessibilities(connected_graph(cells, 4, 1.0)[0])
+    D = forest_distances(Q)
+    assert np.all(np.diagonal(D) == 0)
+    assert np.all(D[~np.eye(40, dtype=bool)] > 0)
+    assert np.all(D[:, :, None] <= D[:, None, :] + D.T[None] + 1e-12)
+    assert D[3, 7] == pytest.approx(np.log(Q[3, 3] * Q[7, 7] / Q[3, 7] ** 2) / 2)
+
+
+def test_a_new_node_has_the_row_of_the_graph_with_it(cells):
+    weights = connected_graph(cells, 4, 1.0)[0].toarray()
+    neighbours, new = np.array([[3, 8, 12], [30, 1, 2]]), np.array([[1.0, 0.5, 0.7], [0.2, 1.0, 0.9]])
+    rows, own = new_accessibilities(naive.forest_accessibilities(weights), neighbours, new)
+    for k in range(2):
+        larger = np.zeros((41, 41))
+        larger[:40, :40] = weights
+        larger[40, neighbours[k]] = larger[neighbours[k], 40] = new[k]
+        due = naive.forest_accessibilities(larger)[40]
+        np.testing.assert_allclose([*rows[k], own[k]], due, rtol=1e-10)
 
 
 def problem(n=30, d=2, seed=0):
@@ -86,83 +142,3 @@ def test_the_same_bits_for_any_number_of_threads():
         numba.set_num_threads(threads)
     assert again == value
     assert np.array_equal(same, gradient)
-
-
-@pytest.fixture
-def among():
-    """Points, their normalisers for γ = 1.2, and the row of a new cell."""
-    X, Q = problem(20)
-    row = np.random.default_rng(3).dirichlet(np.ones(21))
-    return X, Q, row[:20], row[20]
-
-
-def loss_of_one_more(X, Q, q, own, gamma, x):
-    """The sum of the divergences of all rows with x added, up to what does not depend on x."""
-    points = np.concatenate([X, x[None]])
-    D = pairwise_distance(points)
-    rows = np.block([[Q, q[:, None]], [q[None], np.array([[own]])]])
-    P = np.exp(-gamma * D)
-    P /= P.sum(axis=1, keepdims=True)
-    f = np.log(rows) + gamma * D
-    return 2 * np.sum(q * f[20, :20]) - np.sum(P * f)
-
-
-def terms(among, gamma, x):
-    X, Q, q, own = among
-    return loss_at(
-        np.ascontiguousarray(X.T), 1 / gap(X), *Divergence(Q, gamma).normalisers(X), gamma, q, np.log(q), own, x
-    )
-
-
-def test_the_loss_of_a_new_cell_is_that_of_all_rows_with_it(among):
-    here, there = np.array([0.1, 0.2]), np.array([-0.3, 0.5])
-    naive_change = loss_of_one_more(*among, 1.2, there) - loss_of_one_more(*among, 1.2, here)
-    assert terms(among, 1.2, there)[0] - terms(among, 1.2, here)[0] == pytest.approx(naive_change, rel=1e-9)
-
-
-def test_gradient_and_hessian_of_a_new_cell_are_slopes_along_geodesics(among):
-    x = np.array([0.1, 0.2])
-    value, hessian, downhill = terms(among, 1.2, x)
-    for v in np.array([[1.0, 0.0], [0.0, 1.0], [0.6, -0.8]]):
-        ahead, behind = (terms(among, 1.2, walked(x, h * v))[0] for h in (1e-4, -1e-4))
-        assert (ahead - behind) / 2e-4 == pytest.approx(-downhill @ v, rel=1e-6)
-        assert (ahead - 2 * value + behind) / 1e-8 == pytest.approx(v @ hessian @ v, rel=1e-4)
-
-
-def test_a_walk_is_the_exponential_map(among):
-    X = among[0]
-    V = np.random.default_rng(0).standard_normal(X.shape)
-    np.testing.assert_allclose([walked(x, v) for x, v in zip(X, V, strict=True)], moved(X, V), rtol=1e-14)
-    assert np.array_equal(walked(X[0], np.zeros(2)), X[0])
-
-
-def test_a_placed_cell_is_at_rest():
-    rng = np.random.default_rng(0)
-    cells, new = rng.standard_normal((60, 3)), rng.standard_normal((5, 3))
-    Q = forest_accessibilities(connected_graph(cells, 8, 1.0)[0])
-    X = cloud(rng, 60, 2, 1.0, 0.3)
-    told = []
-    placed = Placed(cells, Q, X).place(new, n_neighbors=8, sigma=1.0, gamma=1.0, report=told.append)
-    again = Placed(cells, Q, X).place(new[2:3], n_neighbors=8, sigma=1.0, gamma=1.0)
-    np.testing.assert_allclose(again[0], placed[2], rtol=1e-12)
-    assert told == [5]
-    for k in range(5):
-        near = np.argsort(np.linalg.norm(cells - new[k], axis=1))[:8]
-        lengths = np.linalg.norm(cells[near] - new[k], axis=1)
-        larger = np.zeros((61, 61))
-        larger[:60, :60] = connected_graph(cells, 8, 1.0)[0].toarray()
-        larger[60, near] = larger[near, 60] = np.exp(-((lengths / lengths.max()) ** 2) / 2)
-        row = naive.forest_accessibilities(larger)[60]
-        _, hessian, downhill = loss_at(
-            np.ascontiguousarray(X.T),
-            1 / gap(X),
-            *Divergence(Q, 1.0).normalisers(X),
-            1.0,
-            row[:60],
-            np.log(row[:60]),
-            row[60],
-            placed[k],
-        )
-        # At rest, or at one of the cells itself, where the loss has a corner.
-        assert np.linalg.norm(downhill) < 1e-6 or distance(X, placed[k]).min() == 0
-        assert np.linalg.eigvalsh(hessian).min() > 0

@@ -1,4 +1,4 @@
-"""PoincareMap: cells in the ball, where they are put, what does not count, and what is refused."""
+"""PoincareMap: points of cells, invariances of the map, and errors."""
 
 import numba
 import numpy as np
@@ -10,9 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hyplearn.embedding import PoincareMap
-from hyplearn.embedding.poincare_map.divergence import Divergence
-from hyplearn.embedding.poincare_map.forest import forest_accessibilities
-from hyplearn.embedding.poincare_map.neighbour_graph import connected_graph
+from hyplearn.embedding.poincare_map.cells import connected_graph
+from hyplearn.embedding.poincare_map.divergence import Divergence, forest_accessibilities
 from hyplearn.geometry import distance, gap, pairwise_distance
 
 UNLIKE = "ignore:n_neighbors=15", "ignore:.* cells are copies", "ignore:The graph of nearest"
@@ -58,7 +57,7 @@ def test_the_loss_is_that_of_the_points_and_far_below_that_of_the_start(cells, m
     Q = forest_accessibilities(connected_graph(np.unique(cells[0], axis=0), 6, 0.5)[0])
     order = np.lexsort(cells[0].T[::-1])
     assert Divergence(Q, 2.0).value_and_gradient(model.embedding_[order])[0] == pytest.approx(model.loss_, rel=1e-9)
-    with pytest.warns(ConvergenceWarning, match="still falls after 1 steps"):
+    with pytest.warns(ConvergenceWarning, match="still decreases after 1 steps"):
         short = PoincareMap(n_neighbors=6, max_iter=1).fit(cells[0])
     assert short.n_iter_ == 1
     assert model.loss_ < 0.8 * short.loss_
@@ -161,7 +160,7 @@ def test_landmarks_are_embedded_and_the_others_placed_among_them():
     assert np.array_equal(every[0].embedding_, every[2].embedding_)
 
 
-def test_copies_of_a_cell_share_its_point_and_are_told(cells, model):
+def test_copies_of_a_cell_share_its_point_with_a_warning(cells, model):
     X = cells[0]
     with pytest.warns(UserWarning, match=r"2 of 122 cells are copies of others"):
         again = PoincareMap(n_neighbors=6, root=0).fit(X[[*range(120), 5, 7]])
@@ -173,22 +172,22 @@ def test_copies_of_a_cell_share_its_point_and_are_told(cells, model):
     assert np.array_equal(few.transform(zeros[1:2]), few.embedding_[:1])
 
 
-def test_parts_that_were_joined_are_told(cells):
+def test_parts_that_were_joined_are_warned_about(cells):
     X, _, branch = cells
-    with pytest.warns(UserWarning, match=r"falls into 3 parts, the smallest of 40 cells.*\nRaise n_neighbors"):
+    with pytest.warns(UserWarning, match=r"has 3 parts, the smallest with 40 cells.*\nRaise n_neighbors"):
         model = PoincareMap(n_neighbors=6).fit(X + 1e3 * np.eye(5)[branch])
     assert np.all(np.isfinite(model.embedding_))
     assert np.all(np.isfinite(model.transform(X[:3])))  # and no warning: the graph is the same
 
 
-def test_more_neighbours_than_cells_are_told_and_all_are_taken(cells):
+def test_more_neighbours_than_cells_are_warned_about_and_all_are_taken(cells):
     X = cells[0][:10]
-    with pytest.warns(UserWarning, match=r"n_neighbors=15, but each cell has 9 others.*\nLower n_neighbors"):
+    with pytest.warns(UserWarning, match=r"n_neighbors=15, but only 9 other cells differ.*\nLower n_neighbors"):
         model = PoincareMap().fit(X)
     assert np.array_equal(model.embedding_, PoincareMap(n_neighbors=9).fit_transform(X))
 
 
-@pytest.mark.filterwarnings("ignore:The loss still falls")
+@pytest.mark.filterwarnings("ignore:The loss still decreases")
 @pytest.mark.parametrize("sigma", [0.5, None])
 def test_a_long_line_stays_inside_the_ball(sigma):
     """Its ends are as far along the graph as cells can be."""
@@ -200,7 +199,7 @@ def test_a_long_line_stays_inside_the_ball(sigma):
     assert np.all(gap(model.transform(line + 0.2)) > 0)
 
 
-@pytest.mark.filterwarnings("ignore:The loss still falls")
+@pytest.mark.filterwarnings("ignore:The loss still decreases")
 @pytest.mark.parametrize("d", [1, 4])
 def test_other_dimensions(cells, d):
     model = PoincareMap(d, n_neighbors=6, max_iter=40, tol=1e-3).fit(cells[0])
@@ -219,7 +218,7 @@ def test_columns_have_names_in_pandas_and_in_a_pipeline(cells):
     assert steps.get_feature_names_out().tolist() == ["poincaremap0", "poincaremap1"]
 
 
-def test_a_fit_tells_how_it_goes_if_asked(cells, capsys, monkeypatch):
+def test_a_verbose_fit_reports_its_progress(cells, capsys, monkeypatch):
     PoincareMap(n_neighbors=6, n_landmarks=100, random_state=0).fit(cells[0])
     assert capsys.readouterr().out == ""
     PoincareMap(n_neighbors=6, n_landmarks=100, random_state=0, verbose=1).fit(cells[0])
@@ -262,9 +261,9 @@ def test_cells_that_features_do_not_tell_apart_are_refused():
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"n_components": 0}, "n_components must be a whole number of at least 1; got 0"),
-        ({"n_neighbors": 2.5}, "n_neighbors must be a whole number"),
-        ({"max_iter": True}, "max_iter must be a whole number"),
+        ({"n_components": 0}, "n_components must be an integer of at least 1; got 0"),
+        ({"n_neighbors": 2.5}, "n_neighbors must be an integer"),
+        ({"max_iter": True}, "max_iter must be an integer"),
         ({"sigma": 0.01}, "sigma must be a number of at least 0.05, or None"),
         ({"gamma": -1.0}, "gamma must be a number from 0.001 to 1000; got -1.0"),
         ({"tol": np.nan}, "tol must be a positive number"),
@@ -283,7 +282,7 @@ def test_bad_parameters_are_refused(cells, parameters, problem):
         PoincareMap(**{"n_neighbors": 6, **parameters}).fit(cells[0])
 
 
-def test_an_unknown_name_is_told_with_some_that_are_known(cells):
+def test_an_unknown_name_is_an_error_with_some_known_names(cells):
     table = pd.DataFrame(cells[0], index=[f"cell{k}" for k in range(120)])
     with pytest.raises(ValueError, match=r"got 'stem', and the first are called \['cell0', 'cell1', 'cell2'\]"):
         PoincareMap(n_neighbors=6, root="stem").fit(table)

@@ -1,4 +1,4 @@
-"""Cells, or any rows of features, into the ball: the Poincaré maps of Klimovskaia et al."""
+"""PoincareMap: the Poincaré maps of Klimovskaia et al. for cells, or any rows of features."""
 
 import warnings
 from functools import partial
@@ -13,26 +13,26 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hyplearn.embedding.descent import Descent, descend
 from hyplearn.embedding.hydra import Hydra
-from hyplearn.embedding.poincare_map.divergence import Divergence
-from hyplearn.embedding.poincare_map.forest import forest_accessibilities, forest_distances
-from hyplearn.embedding.poincare_map.neighbour_graph import connected_graph, warn_of_joints
-from hyplearn.embedding.poincare_map.placement import Placed
-from hyplearn.embedding.poincare_map.validation import (
-    check_enough,
+from hyplearn.embedding.poincare_map.cells import (
+    check_features,
+    check_number_of_cells,
     check_parameters,
-    in_range,
+    connected_graph,
     root_row,
-    warn_of_copies,
+    warn_about_copies,
+    warn_about_joints,
 )
+from hyplearn.embedding.poincare_map.divergence import Divergence, forest_accessibilities, forest_distances
+from hyplearn.embedding.poincare_map.placement import Landmarks
 from hyplearn.geometry import frechet_mean, translate
 from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.types import Array
 
-# With n_landmarks="auto", so many different cells are embedded together; the others are placed among them.
+# Number of cells embedded together with n_landmarks="auto": half a gigabyte; the others are placed among them.
 MOST_TOGETHER = 4000
-# The spectral start is made of distances of this length at most: longer ones would leave no digits for the short.
+# Longest distance of the spectral start: the hyperbolic cosines of longer ones would leave no digits for short ones.
 LONGEST_AT_START = 12.0
-# Size of a random start, and its steps with exaggeration.
+# Standard deviation of a random start, small as in the paper, and the number of its steps with exaggeration.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
 # Steps of the descent between two reports.
@@ -40,16 +40,16 @@ STEPS_REPORTED = 10
 
 
 class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""A map of cells in the ball that keeps their neighbourhoods along the branches of a hierarchy.
+    r"""Map of cells in the ball that preserves their neighbourhoods along the branches of a hierarchy.
 
     The graph of nearest neighbours gives each cell i a distribution over all cells, its relative forest
-    accessibilities :math:`q_{ij}`, the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. Points are sought
-    whose softmax of hyperbolic distances, :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`, is near to it: the mean of
-    the symmetric Kullback-Leibler divergences,
+    accessibilities :math:`q_{ij}`, the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. The points give it
+    another, the softmax of hyperbolic distances :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`. The mean of the
+    symmetric Kullback-Leibler divergences,
 
     .. math:: \frac1n \sum_{ij} (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}},
 
-    is descended along geodesics of the ball of curvature -1, by L-BFGS, from the spectral embedding of the logarithmic
+    is minimised with L-BFGS along geodesics of the ball of curvature -1, from the spectral embedding of the logarithmic
     forest distances :math:`\tfrac{1}{2 \gamma} \ln (q_{ii} q_{jj} / q_{ij}^2)`.
 
     Parameters
@@ -57,53 +57,52 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_components : int, default=2
         Dimension of the ball.
     n_neighbors : int, default=15
-        Nearest neighbours of each cell, by Euclidean distance. If their graph falls into parts, these are joined by
-        the shortest edges between them, with a warning.
+        Number of nearest neighbours of each cell in Euclidean distance. If their graph is not connected, its parts are
+        joined by the shortest edges between them, with a warning.
     sigma : float or None, default=0.5
-        Width of the Gaussian weights of a cell's edges, in units of the longest of them; None for equal weights.
+        Width of the Gaussian weights of a cell's edges, relative to the longest of them; None for equal weights.
     gamma : float, default=2.0
-        What distances are multiplied by in the softmax. The smaller, the farther points go apart and towards the rim.
+        Factor of distances in the softmax. Smaller values move points farther apart and towards the boundary.
     root : int or str, optional
-        Row of the cell that comes to the origin, or its name in the index of a data frame. By default the Fréchet mean
-        of all cells is there. It changes no distances.
+        Row of the cell at the origin, or its name in the index of a data frame. By default the Fréchet mean of all
+        cells is at the origin. The choice changes no distances.
     n_landmarks : int, None or "auto", default="auto"
-        How many cells are embedded together; the others are placed among them as by :meth:`transform`. Landmarks are
-        chosen by k-means++. "auto" is 4,000, None all cells.
+        Number of cells embedded together; the others are placed among them as by :meth:`transform`. Landmarks are
+        chosen with k-means++. "auto" is 4,000, None all cells.
     init : {"spectral", "random"}, default="spectral"
-        Where the descent begins: at the spectral embedding of the logarithmic forest distances, or at random points
-        about the origin, as in the paper, with early exaggeration.
+        Start of the descent: the spectral embedding of the logarithmic forest distances, or random points near the
+        origin, as in the paper, with early exaggeration.
     early_exaggeration : float, default=3.0
-        For a random start: how many times the attraction of neighbours counts in the first 50 steps. The spectral start
-        needs none.
+        Factor of the attraction of neighbours in the first 50 steps from a random start. The spectral start needs none.
     max_iter : int, default=500
-        Most steps of the descent, with a warning when they are taken.
+        Maximum number of steps of the descent; reaching it raises a ``ConvergenceWarning``.
     tol : float, default=1e-5
-        The descent stops when a step gains less than this part of the loss.
+        The descent stops when a step decreases the loss by less than this part of it.
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of landmarks and of a random start. Nothing else is random.
     verbose : int, default=0
-        Whether to tell how the descent goes.
+        Whether to report the progress of the descent.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_cells, n_components)
-        The points of the cells in the unit ball. Cells with the same features share one point.
+        Points of the cells in the unit ball. Cells with the same features share one point.
     landmarks_ : ndarray of shape (n_landmarks,)
-        Rows of the cells that were embedded together, copies left out.
+        Rows of the cells that were embedded together, without copies.
     loss_ : float
-        Mean divergence of the landmarks' rows.
+        Mean divergence of the rows of the landmarks.
     n_iter_ : int
-        Steps of the descent.
+        Number of steps of the descent.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     Notes
     -----
-    n landmarks take about 30 n² bytes, a quarter of a gigabyte for 3,000, and a time that grows with n². Neither the
-    order of the cells nor the scale of the features changes the map, and the number of threads changes no bit of it.
-    Steps are geodesics, which do not leave the ball, and none is taken to where float64 ends, at hyperbolic radius 36.
+    n landmarks take about 30 n² bytes, a quarter of a gigabyte for 3,000, and a time that grows with n². The map does
+    not depend on the order of the cells, on the scale of the features or on the number of threads. Steps are geodesics,
+    which do not leave the ball, and never lead beyond hyperbolic radius 36, the limit of float64.
 
     References
     ----------
@@ -157,32 +156,32 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the points of the cells.
+        """Embed cells.
 
         Parameters
         ----------
         X : array-like of shape (n_cells, n_features)
-            Features whose Euclidean distances tell which cells are near, for example principal components.
+            Features whose Euclidean distances define the neighbours of a cell, for example principal components.
         y : None
-            Not used.
+            Ignored.
         """
         check_parameters(self.get_params())
         names = getattr(X, "index", None) if hasattr(X, "columns") else None
-        X = in_range(validate_data(self, X, dtype=np.float64, ensure_min_samples=3))
+        X = check_features(validate_data(self, X, dtype=np.float64, ensure_min_samples=3))
         root = root_row(self.root, names, len(X))
-        # The order of the cells does not count from here on.
+        # Sorted, so that the order of the cells does not matter from here on.
         cells, firsts, place_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
-        warn_of_copies(len(X), len(cells))
-        check_enough(cells, self.n_components)
+        warn_about_copies(len(X), len(cells))
+        check_number_of_cells(cells, self.n_components)
         seed = check_random_state(self.random_state)
-        chosen = self._chosen(cells, seed)
+        chosen = self._choose_landmarks(cells, seed)
         with report_tasks(type(self).__name__, self.verbose) as report:
-            graph, joints = connected_graph(cells[chosen], self._neighbours(len(chosen), warned=True), self.sigma)
-            warn_of_joints(joints, stacklevel=3)
+            graph, joints = connected_graph(cells[chosen], self._neighbours(len(chosen), warn=True), self.sigma)
+            warn_about_joints(joints, stacklevel=3)
             Q = forest_accessibilities(graph)
             descent = self._descent(Q, seed, report)
-            points = self._completed(cells, chosen, Q, descent.X, report)
-        self._complain(descent)
+            points = self._place_others(cells, chosen, Q, descent.X, report)
+        self._warn_if_not_converged(descent)
         centre = frechet_mean(points) if root is None else points[place_of[root]]
         self.embedding_ = translate(points, -centre)[place_of]
         self.landmarks_, self._cells = firsts[chosen], cells[chosen]
@@ -190,15 +189,15 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Find the points of the cells, and return them."""
+        """Embed cells, and return their points."""
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Points of new cells, the map staying as it is.
+        """Place new cells in the map, which does not change.
 
-        A new cell comes to where the loss of the map with this cell added to its graph is least, the cells of the map
-        keeping their points; it is found by Newton's method from the cell that is most accessible to it. New cells do
-        not see each other. A cell that has the very features of one in the map has its point.
+        The point of a new cell minimises the loss of the map with this cell added to its graph, while the cells of the
+        map keep their points. Newton's method starts at the most accessible cell. New cells do not influence each
+        other. A cell with the features of a cell in the map has its point.
 
         Parameters
         ----------
@@ -206,29 +205,29 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             Features of the new cells.
         """
         check_is_fitted(self)
-        X = in_range(validate_data(self, X, reset=False, dtype=np.float64))
+        X = check_features(validate_data(self, X, reset=False, dtype=np.float64))
         row_of = {cell.tobytes(): row for row, cell in enumerate(self._cells)}
         known = np.array([row_of.get(cell.tobytes(), -1) for cell in X])
         landmarks = self.embedding_[self.landmarks_]
         points = landmarks[known]
         if np.any(known < 0):
-            n_neighbors = self._neighbours(len(self._cells), warned=False)
+            n_neighbors = self._neighbours(len(self._cells), warn=False)
             graph, _ = connected_graph(self._cells, n_neighbors, self.sigma)
             with report_tasks(type(self).__name__, self.verbose) as report:
-                placed = Placed(self._cells, forest_accessibilities(graph), landmarks)
-                points[known < 0] = self._placed_among(placed, X[known < 0], report)
+                placed = Landmarks(self._cells, forest_accessibilities(graph), landmarks)
+                points[known < 0] = self._place(placed, X[known < 0], report)
         return points
 
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
-    def _chosen(self, cells: Array, seed: np.random.RandomState) -> Array:
-        """Rows of the cells that are embedded together, by k-means++, which prefers cells far from those it has."""
+    def _choose_landmarks(self, cells: Array, seed: np.random.RandomState) -> Array:
+        """Rows of the landmarks, chosen with k-means++, which prefers cells far from those already chosen."""
         most = MOST_TOGETHER if isinstance(self.n_landmarks, str) else self.n_landmarks or len(cells)
         if len(cells) <= most:
             return np.arange(len(cells))
-        check_enough(cells[:most], self.n_components)
+        check_number_of_cells(cells[:most], self.n_components)
         return np.sort(kmeans_plusplus(cells, most, random_state=seed, n_local_trials=1)[1])
 
     def _descent(self, Q: Array, seed: np.random.RandomState, report: TaskReporter) -> Descent:
@@ -240,7 +239,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
                 report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
-        # The second derivative by a point of its own row and of its column.
+        # Bound of the second derivative with respect to one point, from its row and its column.
         run = partial(descend, stiffness=4 * self.gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)
@@ -255,39 +254,39 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         D *= min(1 / self.gamma, LONGEST_AT_START / D.max())
         return Hydra.of(D, self.n_components).points
 
-    def _completed(self, cells: Array, chosen: Array, Q: Array, landmarks: Array, report: TaskReporter) -> Array:
-        """The points of all cells: of those chosen as they are, of the others where they are placed among them."""
+    def _place_others(self, cells: Array, chosen: Array, Q: Array, landmarks: Array, report: TaskReporter) -> Array:
+        """Points of all cells: the given ones of the landmarks, and those of the others placed among them."""
         points = np.empty((len(cells), self.n_components))
         points[chosen] = landmarks
         rest = np.setdiff1d(np.arange(len(cells)), chosen)
         if len(rest):
-            points[rest] = self._placed_among(Placed(cells[chosen], Q, landmarks), cells[rest], report)
+            points[rest] = self._place(Landmarks(cells[chosen], Q, landmarks), cells[rest], report)
         return points
 
-    def _placed_among(self, placed: Placed, X: Array, report: TaskReporter) -> Array:
-        n_neighbors = self._neighbours(len(placed.cells), warned=False)
+    def _place(self, landmarks: Landmarks, X: Array, report: TaskReporter) -> Array:
+        n_neighbors = self._neighbours(len(landmarks.cells), warn=False)
 
         def on_block(done: int) -> None:
             report(f"{done:,} of {len(X):,} placed", done / len(X), task="other cells")
 
-        return placed.place(X, n_neighbors=n_neighbors, sigma=self.sigma, gamma=self.gamma, report=on_block)
+        return landmarks.place(X, n_neighbors=n_neighbors, sigma=self.sigma, gamma=self.gamma, report=on_block)
 
-    def _neighbours(self, n: int, *, warned: bool) -> int:
-        """n_neighbors, or all other cells where there are not so many."""
-        if self.n_neighbors >= n and warned:
+    def _neighbours(self, n: int, *, warn: bool) -> int:
+        """Number of neighbours: n_neighbors, or all other cells if there are fewer."""
+        if self.n_neighbors >= n and warn:
             warnings.warn(
-                f"n_neighbors={self.n_neighbors}, but each cell has {n - 1} others that differ from it. All are taken."
+                f"n_neighbors={self.n_neighbors}, but only {n - 1} other cells differ from each cell. All are used."
                 "\nLower n_neighbors.",
                 UserWarning,
                 stacklevel=3,
             )
         return int(min(self.n_neighbors, n - 1))
 
-    def _complain(self, descent: Descent) -> None:
+    def _warn_if_not_converged(self, descent: Descent) -> None:
         if not descent.converged:
             gain = 1 - descent.values[-1] / descent.values[-2]
             warnings.warn(
-                f"The loss still falls after {self.max_iter} steps, the last by {gain:.1e} of it.\n"
+                f"The loss still decreases after {self.max_iter} steps, the last by {gain:.1e} of it.\n"
                 "Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,

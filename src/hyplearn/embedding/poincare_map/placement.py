@@ -1,13 +1,12 @@
-r"""New cells among cells that have their places: each where the loss of the map is least, the others staying.
+r"""Placement of new cells in a map: each where the loss is smallest while the old cells keep their points.
 
-A new cell is given the row of accessibilities q that it would have in the graph with edges to its nearest neighbours.
-Of the divergences of all rows, its own and those of the old cells j, in which it is one entry more, there depend on its
-point
+A new cell has the row of accessibilities q of the graph with edges to its nearest neighbours. It adds a row to the
+divergence, and an entry to the row of each old cell j. The part of all divergences that depends on its point is
 
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
 
-with Z and F as in :mod:`hyplearn.embedding.poincare_map.divergence`, so that a cell of the map would stay where it is.
+with Z and F as in :mod:`hyplearn.embedding.poincare_map.divergence`. A cell of the map keeps its point under it.
 """
 
 import math
@@ -20,22 +19,21 @@ import numpy as np
 from numba import get_num_threads, njit
 from sklearn.neighbors import NearestNeighbors
 
-from hyplearn.embedding.poincare_map.divergence import Divergence
-from hyplearn.embedding.poincare_map.forest import accessibilities_of_new
-from hyplearn.embedding.poincare_map.neighbour_graph import edge_weights, neighbours_among
+from hyplearn.embedding.poincare_map.cells import edge_weights, neighbours_among
+from hyplearn.embedding.poincare_map.divergence import Divergence, new_accessibilities
 from hyplearn.geometry.kernels import gap_of, gaps
 from hyplearn.types import Array
 
-# New cells whose rows of accessibilities are held at a time, and those that a thread takes at once.
+# New cells whose rows of accessibilities are in memory at once, and the number of them in one task of a thread.
 BLOCK = 512
 SHARE = 32
-# A step shorter than this, in hyperbolic length, is the last.
+# Newton's method stops after a step of smaller hyperbolic length, or after this many steps.
 SHORTEST_STEP = 1e-9
 MOST_STEPS = 100
 
 
-class Placed(NamedTuple):
-    """Cells with features, their accessibilities, and their points in the ball of curvature -1."""
+class Landmarks(NamedTuple):
+    """Features of cells, their accessibilities, and their points in the ball of curvature -1."""
 
     cells: Array
     Q: Array
@@ -50,15 +48,15 @@ class Placed(NamedTuple):
         gamma: float,
         report: Callable[[int], None] = lambda done: None,
     ) -> Array:
-        """Points for new rows of features."""
+        """Points of new cells with the features X."""
         search = NearestNeighbors(n_neighbors=n_neighbors).fit(self.cells)
         Z, F = Divergence(self.Q, gamma).normalisers(self.points)
-        settle = partial(_settled, self.points, Z, F, gamma)
+        settle = partial(_settle, self.points, Z, F, gamma)
         points = np.empty((len(X), self.points.shape[1]))
         with ThreadPoolExecutor(get_num_threads()) as pool:
             for first in range(0, len(X), BLOCK):
                 near = neighbours_among(search, X[first : first + BLOCK])
-                q, own = accessibilities_of_new(self.Q, near.cells, edge_weights(near.distances, sigma))
+                q, own = new_accessibilities(self.Q, near.cells, edge_weights(near.distances, sigma))
                 shares = [slice(k, k + SHARE) for k in range(0, len(q), SHARE)]
                 found = pool.map(settle, [q[share] for share in shares], [own[share] for share in shares])
                 points[first : first + BLOCK] = np.concatenate(list(found))
@@ -66,16 +64,16 @@ class Placed(NamedTuple):
         return points
 
 
-def _settled(points: Array, Z: Array, F: Array, gamma: float, q: Array, own: Array) -> Array:
-    """The points of least loss, each found from the point of the old cell to which its row gives most."""
+def _settle(points: Array, Z: Array, F: Array, gamma: float, q: Array, own: Array) -> Array:
+    """Points of smallest loss, each searched from the point of the most accessible old cell."""
     out = points[np.argmax(q, axis=1)]
-    _settle(np.ascontiguousarray(points.T), 1 / gaps(points, 1.0), Z, F, gamma, q, np.log(q), own, out)
+    _minimise(np.ascontiguousarray(points.T), 1 / gaps(points, 1.0), Z, F, gamma, q, np.log(q), own, out)
     return out
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _settle(coordinates, over_gaps, Z, F, gamma, q, log_q, own, out):  # type: ignore[no-untyped-def]
-    """Move each row of ``out`` to the least loss near it, by Newton's steps with Levenberg's damping."""
+def _minimise(coordinates, over_gaps, Z, F, gamma, q, log_q, own, out):  # type: ignore[no-untyped-def]
+    """Move each row of ``out`` to a local minimum of its loss, with Newton's method and Levenberg's damping."""
     d = len(coordinates)
     for row in range(len(out)):
         x = out[row].copy()
@@ -84,10 +82,10 @@ def _settle(coordinates, over_gaps, Z, F, gamma, q, log_q, own, out):  # type: i
         for _ in range(MOST_STEPS):
             step = np.linalg.solve(hessian + damping * np.eye(d), downhill)
             length = math.sqrt(np.sum(step * step))
-            # Beyond the radius of curvature no quadratic model holds.
+            # A quadratic model does not hold beyond the radius of curvature.
             if length > 1.0:
                 step /= length
-            moved = walked(x, step)
+            moved = walk(x, step)
             new = loss_at(coordinates, over_gaps, Z, F, gamma, q[row], log_q[row], own[row], moved)
             if new[0] < value:
                 x, damping = moved, damping / 10.0
@@ -101,10 +99,10 @@ def _settle(coordinates, over_gaps, Z, F, gamma, q, log_q, own, out):  # type: i
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def loss_at(coordinates, over_gaps, Z, F, gamma, q, log_q, own, x):  # type: ignore[no-untyped-def]
-    """The loss of a new cell at x, its Hessian and minus its gradient, in frame coordinates.
+    """Loss of a new cell at x, its Hessian, and minus its gradient, in frame coordinates.
 
     With unit vectors u towards the old points, probabilities ``p = K / Σ K`` of the new row and ``p' = K / (Z + K)`` of
-    the old ones, ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
+    the old rows, ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
     ``s = 2 q + p (e - 1) + p' (e' - 1)``,
 
         gradient = -γ Σ s u
@@ -151,31 +149,31 @@ def loss_at(coordinates, over_gaps, Z, F, gamma, q, log_q, own, x):  # type: ign
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _towards(coordinates, over_gaps, x):  # type: ignore[no-untyped-def]
-    """``cosh d - 1`` and the unit vectors from x towards all points; where a point is x itself, none."""
+    """``cosh d - 1`` and the unit vectors from x towards all points; a zero vector for x itself."""
     d, n = coordinates.shape
-    over_room = 1.0 / gap_of(x.reshape(1, d), 0, x, 1.0)
+    over_gap = 1.0 / gap_of(x.reshape(1, d), 0, x, 1.0)
     square, t, units = np.zeros(n), np.empty(n), np.empty((d, n))
     for k in range(d):
         for j in range(n):
             s = coordinates[k, j] - x[k]
             square[j] += s * s
     for j in range(n):
-        t[j] = 2.0 * square[j] * (over_gaps[j] * over_room)
+        t[j] = 2.0 * square[j] * (over_gaps[j] * over_gap)
     for k in range(d):
         for j in range(n):
             sinh = math.sqrt(t[j] * (t[j] + 2.0)) if t[j] > 0.0 else np.inf
-            s = coordinates[k, j] - x[k] - square[j] * over_room * x[k]
+            s = coordinates[k, j] - x[k] - square[j] * over_gap * x[k]
             units[k, j] = 2.0 * s * over_gaps[j] / sinh
     return t, units
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def walked(x, v):  # type: ignore[no-untyped-def]
-    """Where the geodesic from x with the frame coordinates v arrives: ``geometry.exp_map``, for one point."""
+def walk(x, v):  # type: ignore[no-untyped-def]
+    """End of the geodesic from x with frame coordinates v: ``geometry.exp_map`` for one point."""
     length = math.sqrt(np.sum(v * v))
     if length == 0.0:
         return x.copy()
-    room = gap_of(x.reshape(1, x.size), 0, x, 1.0)
+    gap = gap_of(x.reshape(1, x.size), 0, x, 1.0)
     tau = math.tanh(length / 2.0)
     m = v / length + tau * x
-    return x + room * tau / np.sum(m * m) * m
+    return x + gap * tau / np.sum(m * m) * m
