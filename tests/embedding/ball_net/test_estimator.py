@@ -17,9 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hyplearn import PoincareSVC
 from hyplearn.embedding import BallNet
-from hyplearn.embedding.ball_net.checkpoint import read_state, write_state
 from hyplearn.embedding.ball_net.network import to_vector
-from hyplearn.embedding.ball_net.training import Training
+from hyplearn.embedding.ball_net.training import Training, read_state, write_state
 from hyplearn.geometry import distance, gap, signed_distance
 from hyplearn.tangent import from_frame
 
@@ -61,7 +60,7 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-def test_points_are_in_the_open_ball_in_float64_with_the_radii_that_are_told(net, digits):
+def test_points_are_in_the_open_ball_in_float64_with_the_stated_radii(net, digits):
     X, _ = digits
     assert net.embedding_.dtype == np.float64
     assert np.all(gap(net.embedding_) > 0)
@@ -222,8 +221,8 @@ def test_held_out_rows_stop_the_training_and_choose_the_epoch(digits):
         taken.append(to_vector(training.network))
 
     with pytest.MonkeyPatch().context() as patch:
-        patch.setattr(Training, "judged", Training._judge, raising=False)
-        patch.setattr(Training, "_judge", judged)
+        patch.setattr(Training, "judged", Training._score, raising=False)
+        patch.setattr(Training, "_score", judged)
         stopped.fit(X, noise)
     np.testing.assert_array_equal(stopped.weights_, taken[best])
 
@@ -320,23 +319,23 @@ def test_progress_is_a_bar_in_a_terminal(digits, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"n_components": 0}, "n_components must be a whole number of at least 1; got 0"),
-        ({"epochs": 1.5}, "epochs must be a whole number"),
-        ({"batch_size": True}, "batch_size must be a whole number"),
-        ({"patience": 0}, "patience must be a whole number"),
+        ({"n_components": 0}, "n_components must be an integer of at least 1; got 0"),
+        ({"epochs": 1.5}, "epochs must be an integer"),
+        ({"batch_size": True}, "batch_size must be an integer"),
+        ({"patience": 0}, "patience must be an integer"),
         ({"learning_rate": 0.0}, r"learning_rate must be a positive number; got 0\.0"),
         ({"learning_rate": "fast"}, "learning_rate must be a positive number; got 'fast'"),
-        ({"weight_decay": -1}, "weight_decay must be a number from 0; got -1"),
-        ({"validation_fraction": 1.0}, "validation_fraction must be a number from 0 up to, but below, 1"),
+        ({"weight_decay": -1}, "weight_decay must be 0 or a positive number; got -1"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be a number from 0 to below 1"),
         ({"validation_fraction": 1e-9}, r"of 240 rows holds out 0\.\nChoose"),
-        ({"max_radius": 13.0}, r"max_radius must be a number above 0 and up to 12, where float32 ends; got 13\.0"),
-        ({"max_radius": 7.0, "curvature": -4.0}, "up to 6, where float32 ends"),
+        ({"max_radius": 13.0}, r"max_radius must be a number above 0 and up to 12, the limit of float32; got 13\.0"),
+        ({"max_radius": 7.0, "curvature": -4.0}, "up to 6, the limit of float32"),
         ({"curvature": 1.0}, "curvature must be a negative number"),
         ({"head": "flat"}, 'head must be "hyperbolic" or "euclidean"; got \'flat\''),
         ({"encoder": "resnet"}, 'encoder must be "conv", "mlp", a torch'),
         ({"encoder": 3}, 'encoder must be "conv", "mlp", a torch'),
-        ({"encoder": small_encoder, "checkpoint": "x", "random_state": None}, "start the same way each time"),
-        ({"encoder": small_encoder((1, 8, 8), 3)}, r"shape \(30, 3\) for 30 rows, not of \(30, 2\)"),
+        ({"encoder": small_encoder, "checkpoint": "x", "random_state": None}, "needs the same seed each time"),
+        ({"encoder": small_encoder((1, 8, 8), 3)}, r"shape \(30, 3\) for 30 rows; expected \(30, 2\)"),
         ({"encoder": torch.nn.Identity()}, r"shape \(30, 1, 8, 8\) for 30 rows"),
     ],
 )
@@ -366,7 +365,7 @@ def test_shapes_that_are_no_images_are_refused(shape, problem):
 
 def test_one_class_and_missing_pixels_are_refused(digits):
     X, y = digits
-    with pytest.raises(ValueError, match="at least two classes to tell apart; got one class, 'nought'"):
+    with pytest.raises(ValueError, match="at least two classes; got one class, 'nought'"):
         BallNet().fit(X, np.full(len(X), "nought"))
     with pytest.raises(ValueError, match="NaN"):
         BallNet().fit(np.where(X > 15, np.nan, X), y)
@@ -374,7 +373,7 @@ def test_one_class_and_missing_pixels_are_refused(digits):
 
 def test_rows_of_another_shape_than_those_of_the_fit_are_refused(net, digits):
     X, _ = digits
-    with pytest.raises(ValueError, match=r"shape \(1, 8, 7\), and the network was fitted on \(1, 8, 8\)"):
+    with pytest.raises(ValueError, match=r"shape \(1, 8, 7\); the network was fitted on \(1, 8, 8\)"):
         net.transform(X[:, :, :7])
 
 
@@ -388,7 +387,7 @@ def test_a_loss_that_is_not_finite_is_an_error_with_its_step(digits):
             self.calls += 1
             return self.layer(rows.flatten(1)) * (torch.nan if self.calls == 4 else 1.0)
 
-    with pytest.raises(ValueError, match=r"loss is nan at step 2 of epoch 2, .* left the ball\.\nLower learning_rate"):
+    with pytest.raises(ValueError, match=r"loss is nan at step 2 of epoch 2, .* has diverged\.\nLower learning_rate"):
         BallNet(encoder=Exploding(), epochs=3, batch_size=120).fit(*digits)
 
 
@@ -407,13 +406,13 @@ def test_a_network_whose_points_leave_the_ball_is_an_error_that_names_the_rows(d
     X = X.copy()
     X[[3, 7]] = 200
     for method in (net.transform, net.predict_proba):
-        with pytest.raises(ValueError, match=r"takes 2 of 240 rows out of the ball; the first is row 3"):
+        with pytest.raises(ValueError, match=r"features of 2 of 240 rows are not finite; the first is row 3"):
             method(X)
 
 
 def test_parameters_changed_after_the_fit_are_an_error_not_another_network(net, digits):
     changed = pickle.loads(pickle.dumps(net)).set_params(n_components=5)
-    with pytest.raises(ValueError, match=r"The network has [\d,]+ numbers, and weights_ holds [\d,]+\.\nSet encoder"):
+    with pytest.raises(ValueError, match=r"The network has [\d,]+ weights; weights_ holds [\d,]+\.\nSet encoder"):
         changed.transform(digits[0])
 
 

@@ -1,4 +1,4 @@
-"""Images and feature tables into the ball, by a network that is trained to tell classes apart there."""
+"""BallNet: a network from images or rows of features to points of the ball, trained to classify."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -16,74 +16,75 @@ from hyplearn.geometry.border import absolute_curvature
 from hyplearn.progress import report_tasks
 from hyplearn.types import Array
 
-# Parameters that training alone needs.
+# Parameters that only the training needs.
 SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation_fraction", "patience")
 
 
 class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
-    r"""Rows or images to points of the ball, by an encoder that is trained with a softmax of hyperbolic distances.
+    r"""Network from rows or images to points of the ball, trained with a softmax of hyperbolic distances.
 
-    An encoder gives a vector v for each row; the point is that at hyperbolic distance :math:`\min(\|v\|, R)` from the
-    origin, in the direction of v. The head gives class k the logit
+    The encoder returns a vector v for each row. Its point lies in the direction of v from the origin, at hyperbolic
+    distance :math:`\min(\|v\|, R)`. The head gives class k the logit
 
     .. math:: \|a_k\| \, d(x, H(a_k, p_k)),
 
-    the signed distance to a geodesic hyperplane that is learned with the encoder, times the length of its normal vector
-    (multinomial logistic regression in the ball, Ganea et al. 2018, Khrulkov et al. 2020). The radius R keeps points
-    where gradients do not vanish (Guo et al. 2022). Needs torch: ``pip install 'hyplearn[torch]'``.
+    the signed distance to a geodesic hyperplane, times the length of its normal vector (multinomial logistic regression
+    in the ball, Ganea et al. 2018, Khrulkov et al. 2020). Hyperplanes and encoder are trained together. The radius R
+    keeps points where gradients do not vanish (Guo et al. 2022). Needs torch: ``pip install 'hyplearn[torch]'``.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the ball.
     encoder : {"mlp", "conv"}, torch.nn.Module or callable, default="mlp"
-        What makes vectors of rows. "conv" is for images: three blocks of convolution, batch norm and pooling, and two
-        dense layers; "mlp" has three dense layers and takes anything. Both see rows that are standardised by the means
-        and deviations of the fit, per channel or per column. A module is copied, trained on from its weights, and sees
-        rows as they are, in float32; so does what a callable makes of the shape of a row and ``n_components``.
+        Network from rows to vectors. "conv" is for images: three blocks of convolution, batch norm and pooling, and two
+        dense layers; "mlp" has three dense layers and takes rows of any shape. Both get standardised rows, with the
+        means and deviations of the fit per channel or per column. A module is copied and trained further from its
+        weights; a callable is called with the shape of a row and ``n_components`` and returns a module. Modules get the
+        rows unchanged, in float32.
     head : {"hyperbolic", "euclidean"}, default="hyperbolic"
-        What tells classes apart. "euclidean" is the rival with the same encoder: a linear layer on v, which then stays
-        in flat space: no map, no largest radius, and ``transform`` returns v.
+        Classifier of the vectors. "euclidean" is a baseline with the same encoder: a linear layer on v, without
+        exponential map and largest radius; ``transform`` then returns v.
     max_radius : float, default=4.0
-        The largest hyperbolic distance R from the origin, up to 12 for curvature -1.
+        Largest hyperbolic distance R from the origin, up to 12 for curvature -1.
     curvature : float, default=-1.0
         Sectional curvature of the ball; its radius is ``1/sqrt(-curvature)``.
     epochs : int, default=20
-        Most passes over the rows.
+        Maximum number of passes over the rows.
     batch_size : int, default=32
-        Rows per step, at most.
+        Maximum number of rows per step.
     learning_rate : float, default=0.01
-        Of AdamW, at its largest: it rises over the first twentieth of all steps, and falls along a cosine to 0.
+        Largest learning rate of AdamW: it rises over the first twentieth of all steps, and falls along a cosine to 0.
     weight_decay : float, default=0.0001
-        Of AdamW.
+        Weight decay of AdamW.
     validation_fraction : float, default=0.0
-        Share of the rows that is held out of training, by which to stop early and to choose the best epoch.
+        Share of the rows that is held out of training, for early stopping and the choice of the best epoch.
     patience : int, default=5
-        Number of epochs without a better score on held-out rows after which to stop.
+        Number of epochs without a better score on held-out rows after which training stops.
     random_state : int, RandomState instance or None, default=0
-        Where initial weights and the order of rows come from.
+        Seed of the initial weights and of the order of rows.
     checkpoint : path, optional
-        A file that keeps the state after each epoch, so that the same ``fit`` goes on where it was killed, to the same
-        result. It is removed when the fit is finished.
+        File for the state after each epoch, with which the same ``fit`` resumes after an interruption, with the same
+        result. It is removed at the end of the fit.
     verbose : int, default=0
-        Whether to tell loss and accuracy: by a bar in a terminal, where rich is installed, else a line per epoch.
+        Whether to report loss and accuracy: with a bar in a terminal if rich is installed, else a line per epoch.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        The points of the rows of the fit.
+        Points of the rows of the fit.
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        Class labels.
     radius_ : ndarray of shape (n_samples,)
-        Hyperbolic distances from the origin that the encoder gave the rows of the fit, before R.
+        Lengths of the vectors of the rows of the fit: their hyperbolic distances from the origin before clipping to R.
     clipped_ : float
-        Share of the rows of the fit that were moved to the radius R.
+        Share of the rows of the fit that were clipped to the radius R.
     weights_ : ndarray of shape (n_weights,)
         All parameters and buffers of the network, in the order of its ``state_dict``.
     loss_curve_ : ndarray of shape (n_epochs,)
         Mean loss of each epoch.
     validation_scores_ : ndarray of shape (n_epochs,) or (0,)
-        Accuracy on held-out rows after each epoch, if there are some.
+        Accuracy on held-out rows after each epoch, if there are any.
     n_iter_ : int
         Number of epochs.
     input_shape_ : tuple of int
@@ -98,10 +99,9 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
     Notes
     -----
     Networks run in float32 on the CPU; points are computed from their vectors in float64. The same rows, parameters,
-    seed and number of torch's threads give the same bits on one machine. A fitted network is parameters and NumPy
-    arrays: :func:`hyplearn.save` keeps those of the encoders that have a name, and :func:`hyplearn.load` needs no torch
-    to read them. An encoder of your own is code, which no model file holds; for torch, ``network_`` has its
-    ``state_dict``.
+    seed and number of torch's threads give the same bits on one machine. A fitted estimator holds parameters and NumPy
+    arrays: :func:`hyplearn.save` writes those of the named encoders, and :func:`hyplearn.load` reads them without
+    torch. A module or callable is code, which no model file holds; save the ``state_dict`` of ``network_`` instead.
 
     References
     ----------
@@ -169,12 +169,12 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), (n_samples, h, w) or (n_samples, channels, h, w)
-            Rows or images, of any numbers; bytes stay bytes until they are used.
+            Rows or images of any numeric type; bytes are converted batch by batch.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Class labels.
         """
         _check_torch()
-        from hyplearn.embedding.ball_net.training import Labelled, Settings, trained
+        from hyplearn.embedding.ball_net.training import Labelled, Settings, train
 
         check_parameters(self)
         X, y = validate_data(self, X, y, reset=True, **_ROWS)
@@ -182,7 +182,8 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"A network needs at least two classes to tell apart; got one class, {classes.tolist()[0]!r}."
+                f"BallNet needs at least two classes; got one class, {classes.tolist()[0]!r}.\n"
+                "Pass rows of other classes too."
             )
         rows = as_rows(X, self.encoder)
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -191,7 +192,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         shape = rows.shape[1:]
         data = Labelled(rows, codes)
         with report_tasks(type(self).__name__, self.verbose) as report:
-            result = trained(lambda: self._built(shape, len(classes)), data, settings, checkpoint, report)
+            result = train(lambda: self._build(shape, len(classes)), data, settings, checkpoint, report)
         self.classes_, self.input_shape_ = classes, shape
         self.weights_, self.loss_curve_, self.validation_scores_ = result
         self.n_iter_ = len(self.loss_curve_)
@@ -202,38 +203,38 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         return self
 
     def fit_transform(self, X: Any, y: Any) -> Array:
-        """Train the network; the points of the rows."""
+        """Train the network, and return the points of the rows."""
         return self.fit(X, y).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Points of the ball for rows, in float64."""
-        return self._points(self._vectors(self._checked(X)))
+        """Points of rows in the ball, in float64."""
+        return self._points(self._vectors(self._validate(X)))
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, by the head of the network."""
-        return softmax(self._outputs("forward", self._checked(X)), axis=1)
+        """Probabilities of the classes, from the head of the network."""
+        return softmax(self._outputs("forward", self._validate(X)), axis=1)
 
     def predict(self, X: Any) -> Array:
-        """The most probable classes."""
-        chances = self.predict_proba(X)
-        return self.classes_[np.argmax(chances, axis=1)]
+        """Most probable classes."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[np.argmax(probabilities, axis=1)]
 
     @property
     def network_(self) -> Any:
-        """The torch module: rows to logits, its ``features`` rows to vectors; a new one at each call."""
+        """New torch module with the fitted weights: rows to logits, and ``features`` from rows to vectors."""
         check_is_fitted(self)
         _check_torch()
-        from hyplearn.embedding.ball_net.network import loaded
+        from hyplearn.embedding.ball_net.network import load
 
-        return loaded(lambda: self._built(self.input_shape_, len(self.classes_)), self.weights_)
+        return load(lambda: self._build(self.input_shape_, len(self.classes_)), self.weights_)
 
-    def _built(self, shape: tuple[int, ...], n_classes: int) -> Any:
+    def _build(self, shape: tuple[int, ...], n_classes: int) -> Any:
         from hyplearn.embedding.ball_net.network import build
 
         c = absolute_curvature(self.curvature)
         return build(self.encoder, self.head, shape, self.n_components, n_classes, c, self.max_radius)
 
-    def _checked(self, X: Any) -> Array:
+    def _validate(self, X: Any) -> Array:
         check_is_fitted(self)
         rows = as_rows(validate_data(self, X, reset=False, **_ROWS), self.encoder)
         check_shape(rows, self.input_shape_)
@@ -256,7 +257,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         return exp_map(v * (self.max_radius / longest) / 2, np.zeros(v.shape[1]), c=absolute_curvature(self.curvature))
 
 
-# Bytes of images stay bytes; all else becomes float32, in which the network runs.
+# Bytes of images stay bytes; other types become float32, in which the network runs.
 _ROWS: dict[str, Any] = {"allow_nd": True, "dtype": (np.float32, np.uint8), "order": "C"}
 
 

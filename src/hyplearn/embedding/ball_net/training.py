@@ -1,6 +1,7 @@
-"""The training of a network: batches, steps, epochs, early stop."""
+"""Training of a network: batches, epochs, early stopping, and checkpoints."""
 
 import copy
+import io
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,20 +13,22 @@ import torch
 from torch import Tensor, nn
 
 from hyplearn.data.checkpoint import digest
-from hyplearn.embedding.ball_net.checkpoint import read_state, write_state
 from hyplearn.embedding.ball_net.network import Network, to_vector
+from hyplearn.files import sealed, unsealed, write_whole
 from hyplearn.progress import TaskReporter
 from hyplearn.types import Array
 
-# The learning rate rises over this part of all steps, and then falls along a cosine to 0.
+# Part of all steps over which the learning rate rises; then it falls along a cosine to 0.
 WARM_UP = 0.05
-# Rows at a time where no gradients are needed.
+# Rows in a forward pass without gradients: it bounds the memory of activations.
 BLOCK = 1000
+# First bytes of a checkpoint. Its content is tensors and numbers only, so that reading it runs no code.
+MAGIC = b"hyplearn network checkpoint 1\n"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train; ``patience`` counts epochs without a better score of held-out rows."""
+    """Settings of a training; ``patience`` counts epochs without a better score on held-out rows."""
 
     epochs: int
     batch_size: int
@@ -38,7 +41,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows and the numbers of their classes."""
+    """Rows and the codes of their classes."""
 
     rows: Array
     codes: Array
@@ -47,7 +50,7 @@ class Labelled:
         return len(self.rows)
 
     def batch(self, which: Any) -> tuple[Tensor, Tensor]:
-        """Some of them as tensors."""
+        """Selected rows and codes as tensors."""
         return torch.from_numpy(self.rows[which]), torch.from_numpy(self.codes[which])
 
 
@@ -67,14 +70,14 @@ class EpochProgress(NamedTuple):
 
 
 class Training:
-    """A network on its way; between two epochs all that is needed to go on is in :meth:`state`.
+    """A network in training; :meth:`state` holds everything needed to resume after an epoch.
 
     Parameters
     ----------
     network : torch.nn.Module
-        Rows to logits; changed in place.
+        Network from rows to logits; changed in place.
     settings : Settings
-        How to train.
+        Settings of the training.
     """
 
     def __init__(self, network: nn.Module, settings: Settings) -> None:
@@ -89,14 +92,14 @@ class Training:
     def run(
         self, known: Labelled, held_out: Labelled, checkpoint: Path | None, identity: str, report: TaskReporter
     ) -> None:
-        """Train until all epochs are done or the held-out rows say so, and take the best weights by these."""
+        """Train for all epochs or until early stopping, and load the weights with the best score on held-out rows."""
         if checkpoint is not None and (state := read_state(checkpoint, identity)) is not None:
             self.resume(state)
         while not self.finished:
             last = self._epoch(known, report)
             self.losses.append(last.loss)
             if len(held_out):
-                self._judge(held_out)
+                self._score(held_out)
                 last = last._replace(score=self.scores[-1])
             self._report(last, report)
             if checkpoint is not None:
@@ -106,12 +109,12 @@ class Training:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or too many of them without a better score."""
+        """Whether all epochs are done, or ``patience`` epochs brought no better score."""
         since_best = len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
         return len(self.losses) >= self.settings.epochs or since_best >= self.settings.patience
 
     def state(self) -> dict[str, Any]:
-        """Numbers and tensors from which :meth:`resume` goes on."""
+        """Numbers and tensors for :meth:`resume`."""
         return {
             "network": self.network.state_dict(),
             "optimiser": self.optimiser.state_dict(),
@@ -121,12 +124,12 @@ class Training:
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.network.load_state_dict(state["network"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.losses, self.scores, self.best = state["losses"], state["scores"], state["best"]
 
-    def _judge(self, held_out: Labelled) -> None:
+    def _score(self, held_out: Labelled) -> None:
         predicted = np.concatenate([block.argmax(dim=1).numpy() for block in outputs(self.network, held_out.rows)])
         score = float(np.mean(predicted == held_out.codes))
         if not self.scores or score > max(self.scores):
@@ -134,12 +137,12 @@ class Training:
         self.scores.append(score)
 
     def _epoch(self, known: Labelled, report: TaskReporter) -> EpochProgress:
-        """One pass over all rows. Its order is that of seed and epoch, so that none has to be remembered."""
+        """Train one epoch. The order of rows depends on seed and epoch only, so a checkpoint need not hold it."""
         epoch, n = len(self.losses), len(known)
-        torch.manual_seed(_mixed(self.settings.seed, epoch))
-        # As even as can be: batch norm knows nothing of a last batch of one row.
-        batches = torch.randperm(n).numpy()
-        parts = np.array_split(batches, math.ceil(n / self.settings.batch_size))
+        torch.manual_seed(_epoch_seed(self.settings.seed, epoch))
+        # Batches of equal size, up to one row: batch norm fails on a last batch of one row.
+        order = torch.randperm(n).numpy()
+        parts = np.array_split(order, math.ceil(n / self.settings.batch_size))
         self.network.train()
         loss, right, seen = 0.0, 0, 0
         for step, part in enumerate(parts):
@@ -159,13 +162,13 @@ class Training:
         report(message, share, line=message if now.step == now.n_steps else "")
 
     def _step(self, rows: Tensor, codes: Tensor, when: str) -> tuple[float, int]:
-        """One step of the optimiser; loss and number of right predictions before it."""
+        """Take one step of the optimiser; return the loss and the number of correct predictions before it."""
         logits = self.network(rows)
         loss = nn.functional.cross_entropy(logits, codes)
         if not math.isfinite(value := loss.item()):
             raise ValueError(
                 f"The loss is {value} at {when}, with the learning rate {self.optimiser.param_groups[0]['lr']:.2g}: "
-                "the network has left the ball.\nLower learning_rate, or look at what the encoder gives."
+                "the network has diverged.\nLower learning_rate, or check the features of the encoder."
             )
         self.optimiser.zero_grad()
         loss.backward()
@@ -179,12 +182,12 @@ class Training:
             group["lr"] = rate
 
 
-def trained(
+def train(
     build: Callable[[], Network], data: Labelled, settings: Settings, checkpoint: Path | None, report: TaskReporter
 ) -> tuple[Array, Array, Array]:
-    """Build a network and train it: its numbers, the loss of each epoch, the scores of held-out rows.
+    """Build and train a network; return its weights, the loss of each epoch, and the scores on held-out rows.
 
-    The generator that all of torch shares is left as it was.
+    Torch's global generator is not changed.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -200,13 +203,33 @@ def trained(
     return to_vector(network), np.array(training.losses), np.array(training.scores)
 
 
+def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
+    """Write the state of the training with the given identity, in one step."""
+    content = io.BytesIO()
+    torch.save({"identity": identity, "state": state}, content)
+    write_whole(path, sealed(MAGIC, content.getvalue()))
+
+
+def read_state(path: Path, identity: str) -> dict[str, Any] | None:
+    """State in a checkpoint, None if there is no file; raise an error if it belongs to another training."""
+    if not path.exists():
+        return None
+    known = torch.load(io.BytesIO(unsealed(path, MAGIC)), weights_only=True)
+    if known["identity"] != identity:
+        raise ValueError(
+            f"{path} belongs to a training with other data, parameters or initial weights.\n"
+            "Use those of that training, pass another path, or remove the file to start again."
+        )
+    return known["state"]
+
+
 def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
-    """Held-out rows and the others."""
+    """Held-out rows, and rows to train on."""
     n_held_out = round(settings.validation_fraction * len(data))
     if settings.validation_fraction and not 0 < n_held_out < len(data):
         raise ValueError(
             f"validation_fraction={settings.validation_fraction:g} of {len(data)} rows holds out {n_held_out}.\n"
-            "Choose it so that there are rows to judge by and rows to train on."
+            "Choose it so that there are rows to score and rows to train on."
         )
     if not n_held_out:
         return Labelled(data.rows[:0], data.codes[:0]), data
@@ -215,16 +238,16 @@ def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
     return Labelled(data.rows[held_out], data.codes[held_out]), Labelled(data.rows[known], data.codes[known])
 
 
-def _mixed(seed: int, epoch: int) -> int:
-    """A seed of its own for every epoch, far from those of other seeds."""
+def _epoch_seed(seed: int, epoch: int) -> int:
+    """Seed of an epoch, unrelated to those of other epochs and seeds."""
     return int(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0] >> 1)
 
 
 def outputs(function: Any, rows: Array) -> Iterator[Tensor]:
-    """What a network, or one of its methods, gives for rows, block by block, without gradients."""
+    """Outputs of a network, or of one of its methods, block by block, without gradients."""
     network = getattr(function, "__self__", function)
     network.eval()
     with torch.no_grad():
         for start in range(0, len(rows), BLOCK):
-            # A copy, since torch shares memory and rows of a file may not be written to.
+            # Copied, since torch shares memory, and the rows of a file may be read-only.
             yield function(torch.from_numpy(rows[start : start + BLOCK].copy()))
