@@ -129,7 +129,7 @@ class HyperbolicHead(nn.Module):
 
 
 class Network(nn.Module):
-    """An encoder and a head, for standardised rows.
+    """Standardisation of rows, an encoder and a head.
 
     Parameters
     ----------

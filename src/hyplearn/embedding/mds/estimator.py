@@ -24,7 +24,7 @@ from hyplearn.types import Array
 # Largest distance that float64 holds in curvature -1: that of two opposite points at the largest radius.
 LONGEST = 70.0
 # Search for the curvature: bounds of the largest distance in units of the radius of curvature, number of values on the
-# grid, and number of points on which the stress is computed. More of either costs a fit each.
+# grid, and number of points on which the stress is computed. Each value of the grid costs a fit of that many points.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
@@ -239,7 +239,8 @@ def _check_longest(D: Array, c: float) -> None:
     longest = float(np.max(D, initial=0.0))
     if np.sqrt(c) * longest > LONGEST:
         raise ValueError(
-            f"The largest distance is {longest:.4g}; in curvature {-c:g} float64 ends at {LONGEST / np.sqrt(c):.4g}.\n"
+            f"The largest distance is {longest:.4g}; float64 holds distances up to {LONGEST / np.sqrt(c):.4g} in "
+            f"curvature {-c:g}.\n"
             f'Divide the distances, pass curvature="auto", or at most {-((LONGEST / longest) ** 2):.3g} (nearer to 0).'
         )
 

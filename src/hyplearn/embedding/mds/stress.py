@@ -21,13 +21,16 @@ BLOCKS = 16
 
 
 def normalise(value: float, D: Array, relative: bool) -> float:
-    """Square root of the stress relative to that of a single point; 0 if all distances are 0."""
+    """Square root of the ratio of a stress to that of coincident points; 0 if all distances are 0."""
     total = np.count_nonzero(D) / 2 if relative else float(np.sum(D**2)) / 2
     return math.sqrt(value / total) if total > 0 else 0.0
 
 
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
-    """``Σ_{i<j} (d(x_i, x_j) - D_ij)²`` and its gradient in frame coordinates; relative: over ``D_ij``."""
+    """Stress ``Σ_{i<j} (d(x_i, x_j) - D_ij)²`` and its gradient in frame coordinates.
+
+    Relative errors are divided by ``D_ij``.
+    """
     all_gaps = gaps(X, 1.0)
     gradients = np.zeros((BLOCKS, *X.shape))
 

@@ -32,7 +32,7 @@ from hyplearn.types import Array
 MOST_TOGETHER = 4000
 # Longest distance of the spectral start: the hyperbolic cosines of longer ones would leave no digits for short ones.
 LONGEST_AT_START = 12.0
-# Standard deviation of a random start, small as in the paper, and the number of its steps with exaggeration.
+# Standard deviation of a random start, and the number of its steps with exaggeration.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
 # Steps of the descent between two reports.
@@ -239,7 +239,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
                 report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
-        # Bound of the second derivative with respect to one point, from its row and its column.
+        # The second derivative with respect to one point comes from its row and its column.
         run = partial(descend, stiffness=4 * self.gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)

@@ -6,7 +6,8 @@ divergence, and an entry to the row of each old cell j. The part of all divergen
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
 
-with Z and F as in :mod:`hyplearn.embedding.poincare_map.divergence`. A cell of the map keeps its point under it.
+with Z and F as in :mod:`hyplearn.embedding.poincare_map.divergence`. A cell of the map that is placed again keeps
+its point.
 """
 
 import math

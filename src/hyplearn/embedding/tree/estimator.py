@@ -219,7 +219,7 @@ def largest_scale(depths: Array, lengths: Array, d: int) -> float:
     ratio = _kappa(d) * depths / (EDGE_TOLERANCE * lengths)
     if np.any(ratio > np.exp(-1)):
         return np.nan
-    # Where the ratio underflows, the upper branch of W equals its logarithm to float64.
+    # A ratio that underflows is replaced: a larger one gives a slightly smaller scale, which is safe.
     upper = -lambertw(-np.maximum(ratio, 1e-300), k=-1).real / depths
     lower = -lambertw(-ratio, k=0).real / depths
     return float(np.min(upper)) if np.min(upper) >= np.max(lower) else np.nan

@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from hyplearn.geometry.kernels import gaps, norm_of_difference
 from hyplearn.types import Array
 
-# Number of pairs on which a distortion is measured, at most, if the pairs are counted in both orders: all pairs of up
-# to 2,000 nodes. It trades the time of a fit for the accuracy of the mean.
+# Largest number of ordered pairs on which a distortion is measured: all pairs of up to 2,000 nodes. It trades the time
+# of a fit for the accuracy of the mean.
 MOST_PAIRS = 4_000_000
 
 
@@ -39,7 +39,7 @@ class RootedTree(NamedTuple):
         place[rows] = np.arange(n)
         parents = np.concatenate([[-1], place[before[rows[1:]]]])
         own = np.zeros(n)
-        # Of the two ends of an edge, the later one is the child.
+        # The later end of an edge is the child.
         own[np.max(place[edges], axis=1, initial=0)] = lengths
         own[0] = 0.0
         return cls(rows.astype(np.int64), parents, own)

@@ -183,7 +183,7 @@ def parse_newick(text: str) -> NewickTree:
             before = kind
         position = token.end()
     if before != ";":
-        left = "the tree ends without ';'" if node == 0 else "a parenthesis is not closed when the text ends"
+        left = "the tree ends without ';'" if node == 0 else "a parenthesis is not closed at the end of the string"
         _raise(text, len(text), left)
     return tree
 
