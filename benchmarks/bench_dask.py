@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster, wait
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
 from hyplearn.dask import DaskPoincareLogisticRegression, DaskPoincareSVC, DaskPoints
-from hyplearn.rows.source import minds_order
+from hyplearn.data.folding import needs_order
 
 CHUNKS = 20
 
@@ -32,7 +32,7 @@ def counted(on_workers):
         sent = len(pickle.dumps((function, merge, arguments)))
         found = on_workers(self, function, merge, arguments)
         kind = arguments[1].__name__ if function.__name__ == "_on_rows" else function.__name__
-        PASSES.append((kind, minds_order(merge), sent, max(len(pickle.dumps(parts)) for parts in found)))
+        PASSES.append((kind, needs_order(merge), sent, max(len(pickle.dumps(parts)) for parts in found)))
         return found
 
     return on_workers_counted

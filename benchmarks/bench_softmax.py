@@ -19,7 +19,8 @@ from timing import best, peak_beside
 from hyplearn import PoincareLogisticRegression
 from hyplearn.datasets import fetch_fashion_mnist
 from hyplearn.estimators.logistic import INTERCEPT
-from hyplearn.tangent import cone_coordinates, from_frame
+from hyplearn.cone import cone_coordinates
+from hyplearn.tangent import from_frame
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
-from hyplearn.rows.source import columns_joined, in_any_order, minds_order, summed
+from hyplearn.data.folding import columns_joined, in_any_order, needs_order, summed
 from hyplearn.solvers.svm.margin_scan import Survey
 from hyplearn.solvers.svm.solve import hinge
 
@@ -341,9 +341,9 @@ def test_bad_input_is_named(client):
 
 
 def test_merges_that_mind_the_order_are_told_from_those_that_do_not():
-    assert minds_order(columns_joined)
-    assert not minds_order(summed)
-    assert not minds_order(in_any_order(lambda parts: parts[0]))
+    assert needs_order(columns_joined)
+    assert not needs_order(summed)
+    assert not needs_order(in_any_order(lambda parts: parts[0]))
 
 
 def rows_in(part, merge):
@@ -361,7 +361,7 @@ def test_few_bytes_travel_however_many_chunks_there_are(client, monkeypatch, siz
 
     def measured(self, function, merge, arguments):
         found = on_workers(self, function, merge, arguments)
-        if not minds_order(merge):
+        if not needs_order(merge):
             rows = [sum(rows_in(part, merge) for _, part in parts) for parts in found]
             passes.extend((len(pickle.dumps(parts)), n) for parts, n in zip(found, rows, strict=True))
         return found

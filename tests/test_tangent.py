@@ -7,16 +7,8 @@ from hypothesis import strategies as st
 
 from hyplearn import geometry
 from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink, squared_distances
-from hyplearn.tangent import (
-    cone_coordinates,
-    cone_length,
-    eta,
-    frame_coordinates,
-    from_frame,
-    implicit_rows,
-    z_dot,
-    z_features,
-)
+from hyplearn.cone import cone_coordinates, cone_length
+from hyplearn.tangent import eta, frame_coordinates, from_frame, implicit_rows, z_dot, z_features
 from support import naive
 from support.balls import CURVATURES, at_gap, cloud
 
@@ -105,7 +97,7 @@ def test_implicit_rows_equal_explicit_rows(d, features):
 def test_products_with_z_need_no_rows(d):
     rng = np.random.default_rng(5)
     X, p, w = cloud(rng, 30, d, 0.7), at_gap(rng, d, 0.4, 0.7), rng.standard_normal(d)
-    product = z_dot(X, w, p, c=0.7, rooms=geometry.gap(X, c=0.7))
+    product = z_dot(X, w, p, c=0.7, gaps=geometry.gap(X, c=0.7))
     assert np.allclose(product, naive.z_features(X, p, 0.7) @ w, rtol=1e-11, atol=1e-12)
 
 
@@ -114,8 +106,8 @@ def test_known_gaps_change_nothing(d):
     rng = np.random.default_rng(3)
     X, p = cloud(rng, 30, d, 1.0), at_gap(rng, d, 0.4, 1.0)
     for features in ("frame", "z"):
-        known = implicit_rows(X, p, features=features, rooms=geometry.gap(X))
-        both = implicit_rows(X, p, features=features, rooms=geometry.gap(X), squares=squared_distances(X, p))
+        known = implicit_rows(X, p, features=features, gaps=geometry.gap(X))
+        both = implicit_rows(X, p, features=features, gaps=geometry.gap(X), squares=squared_distances(X, p))
         asked = implicit_rows(X, p, features=features)
         for rows in (known, both):
             assert np.array_equal(rows.along, asked.along)

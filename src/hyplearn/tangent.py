@@ -6,10 +6,9 @@ Two feature maps, both without a 0/0 at p and both exact up to the rim (s = x - 
 - frame coordinates, of length d: ``σ_p log_p(x) = z · ρ / sinh ρ`` with ``ρ = √c d``, the tangent vector in an
   orthonormal frame at p, unchanged when points and p move together.
 
-A third, for boundaries that need not pass through p, has one coordinate more: hyperboloid coordinates as seen from p,
-shortened far from it, where they explode (:func:`cone_coordinates`).
+Rows for boundaries that need not pass through p are in :mod:`hyplearn.cone`.
 
-Each row of the first two is ``along · (x - p) + base · p``: two numbers beside X replace a second matrix of the size
+Each row is ``along · (x - p) + base · p``: two numbers beside X replace a second matrix of the size
 of X.
 """
 
@@ -27,9 +26,9 @@ from hyplearn.geometry.kernels import (
     centred_sum,
     dot,
     fill_offsets,
-    gaps,
     offsets,
     row_dot,
+    row_gaps,
     squared_distance,
     squared_distances,
     unrolled,
@@ -41,9 +40,6 @@ from hyplearn.types import Array, Points
 Features = Literal["frame", "z"]
 # Rows per stage of the kernels: few enough to stay in the cache, many enough to overlap their square roots.
 CHUNK = 256
-# Distance to p, in units of the curvature's radius, up to which cone coordinates are hyperboloid coordinates.
-NEAR = 4.0
-SINH_NEAR, COSH_NEAR = math.sinh(NEAR), math.cosh(NEAR)
 
 
 def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
@@ -86,80 +82,6 @@ def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
     return _explicit(X, p, "z", c)
 
 
-def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperboloid coordinates of points as seen from p, shortened where they explode.
-
-    .. math:: \frac{s(\rho)}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z\bigr)
-              = s(\rho) \Bigl(\coth \rho, \; \frac{\log_p(x)}{\|\log_p(x)\|}\Bigr), \qquad \rho = \sqrt c\, d(x, p)
-
-    where s (:func:`cone_length`) is sinh ρ up to the distance 4, and beyond grows like the distance: there e^ρ would
-    let a few far points outweigh all others. A positive factor leaves every point on its ray of the cone
-    :math:`X^0 > \|X\|`, so a linear function of these rows vanishes on a geodesic hyperplane, or nowhere. At ρ = 0 the
-    row is (1, 0, ..., 0).
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-        Points of the ball, float32 or float64.
-    p : array-like of shape (d,)
-        Reference point.
-    c : float
-        Absolute curvature.
-
-    Returns
-    -------
-    ndarray of shape (n, d + 1), of the dtype of X
-
-    Examples
-    --------
-    >>> from hyplearn.tangent import cone_coordinates
-    >>> print(cone_coordinates([[0.6, 0.0], [0.1, 0.2]], [0.1, 0.2]).round(2))
-    [[ 1.95  1.47 -0.82]
-     [ 1.    0.    0.  ]]
-    """
-    X, p, c = _checked(X, p, c)
-    rooms = gaps(X, c)
-    check_inside(X, rooms, c)
-    space, times = cone_rows(X, p, c=c, rooms=rooms)
-    return np.column_stack([times, space[:]]).astype(X.dtype, copy=False)
-
-
-def cone_length(rho: Array) -> Array:
-    r"""Length of cone coordinates without their first, at distances ρ in units of the curvature's radius.
-
-    .. math:: s(\rho) = \sinh \rho \;\text{ for } \rho \le 4, \qquad s(\rho) = \sinh 4 + (\rho - 4) \;\text{ beyond}
-    """
-    near = np.minimum(rho, NEAR)
-    return np.sinh(near) + (rho - near)
-
-
-def cone_rows(
-    X: Array, p: Array, *, c: float, rooms: Array, squares: Array | None = None
-) -> tuple["TangentRows", Array]:
-    """Cone coordinates as three numbers per row beside X: the rows without their first coordinate, and that one.
-
-    Points and their gaps are trusted. Before they are shortened the first is ``cosh ρ = 1 + (cosh ρ - 1)``, whose
-    second term is the base of z with the other sign.
-    """
-    z = implicit_rows(X, p, features="z", c=c, rooms=rooms, squares=squares)
-    times = 1.0 - z.base
-    _shorten(np.sqrt(c), times, z.along, z.base)
-    return z, times
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _shorten(root, times, along, base):  # type: ignore[no-untyped-def]
-    """From cosh ρ and the coefficients of z to cone coordinates, in place."""
-    for i in range(times.size):
-        factor = 1.0
-        if times[i] > COSH_NEAR:
-            sinh = math.sqrt((times[i] - 1.0) * (times[i] + 1.0))
-            factor = (SINH_NEAR + math.log(times[i] + sinh) - NEAR) / sinh
-        times[i] *= factor
-        along[i] *= root * factor
-        base[i] *= root * factor
-
-
 @border("v", "p", into_ball=True)
 def from_frame(v: Points, p: Points, *, c: float = 1.0) -> Array:
     """Points with the given frame coordinates at p: the inverse of :func:`frame_coordinates`."""
@@ -173,11 +95,11 @@ def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
     It tends to σ_p at x = p (the paper prints 0).
     """
-    X, p, c = _checked(X, p, c)
-    rooms, squares = offsets(X, p, c)
-    check_inside(X, rooms, c)
-    frame = implicit_rows(X, p, features="frame", c=c, rooms=rooms, squares=squares)
-    z = implicit_rows(X, p, features="z", c=c, rooms=rooms, squares=squares)
+    X, p, c = check_rows(X, p, c)
+    gaps, squares = offsets(X, p, c)
+    check_inside(X, gaps, c)
+    frame = implicit_rows(X, p, features="frame", c=c, gaps=gaps, squares=squares)
+    z = implicit_rows(X, p, features="z", c=c, gaps=gaps, squares=squares)
     return (2 / gap(p, c=c) * z.along / frame.along).astype(X.dtype)
 
 
@@ -187,12 +109,12 @@ def implicit_rows(
     *,
     features: Features = "frame",
     c: float = 1.0,
-    rooms: Array | None = None,
+    gaps: Array | None = None,
     squares: Array | None = None,
 ) -> "TangentRows":
     """Rows of frame coordinates or z features as two numbers per row beside X; nothing of the size of X is made.
 
-    ``rooms`` takes the gaps of X where they are known already, as they are for several reference points on one X, and
+    ``gaps`` takes the gaps of X where they are known already, as they are for several reference points on one X, and
     ``squares`` the squared distances to p where they are known too.
 
     Examples
@@ -204,34 +126,46 @@ def implicit_rows(
     >>> print(rows @ w, frame_coordinates(X, p) @ w)
     [-0.12638812 -2.11626993] [-0.12638812 -2.11626993]
     """
-    X, p, c = _checked(X, p, c)
-    room, z, along = _room(p, c), features == "z", np.empty(len(X))
-    if rooms is None:
+    X, p, c = check_rows(X, p, c)
+    gap_p, z, along = _gap_of_p(p, c), features == "z", np.empty(len(X))
+    if gaps is None:
         base = np.empty(len(X))
-        if not _coefficients_of_points(X, unrolled(p), room, c, z, along, base):
-            check_inside(X, gaps(X, c), c)
+        if not _coefficients_of_points(X, unrolled(p), gap_p, c, z, along, base):
+            check_inside(X, row_gaps(X, c), c)
     else:
         base = squared_distances(X, p) if squares is None else squares.copy()
-        _coefficients(rooms, room, c, z, along, base)
+        _coefficients(gaps, gap_p, c, z, along, base)
     return TangentRows(X, p, along, base)
 
 
-def z_dot(X: Array, w: Array, p: Array, *, c: float, rooms: Array) -> Array:
+def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
     """``⟨z, w⟩`` of every row of X, given its gaps, in one pass that stores nothing else; for predictions.
 
     Points and gaps are trusted: this is what an estimator calls once it has validated X.
     """
     out = np.empty(len(X))
-    _z_dot(X, unrolled(p), w, _room(p, c), c, rooms, out)
+    _z_dot(X, unrolled(p), w, _gap_of_p(p, c), c, gaps, out)
     return out
 
 
+@njit(cache=True, error_model="numpy")
+def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
+    """Entry j of the implicit row ``along_i (x_i - p) + base_i p``: the one place where kernels read it."""
+    return along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
+
+
+@njit(cache=True, error_model="numpy")
+def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
+    """``⟨u, w⟩`` of the implicit row u, given ``⟨p, w⟩``."""
+    return along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _z_dot(X, p, w, room, c, rooms, out):  # type: ignore[no-untyped-def]
+def _z_dot(X, p, w, gap_p, c, gaps, out):  # type: ignore[no-untyped-def]
     p_dot_w = dot(p, w)
     for i in range(X.shape[0]):
-        bend = squared_distance(X, i, p) * c / room
-        out[i] = 2.0 / rooms[i] * (row_dot(X, i, w, p) - bend * p_dot_w)
+        bend = squared_distance(X, i, p) * c / gap_p
+        out[i] = 2.0 / gaps[i] * (row_dot(X, i, w, p) - bend * p_dot_w)
 
 
 @dataclass(frozen=True)
@@ -269,7 +203,7 @@ class TangentRows:
         return along[..., None] * (self.X[index] - self.p) + base[..., None] * self.p
 
 
-def _checked(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
+def check_rows(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
     """Contiguous rows of float32 or float64, a float64 reference point of the same width, a positive c."""
     X, p = as_rows(X, "X"), as_vectors(p, "p")
     if p.shape != X.shape[1:]:
@@ -277,18 +211,18 @@ def _checked(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
     return X, p, check_c(c)
 
 
-def _room(p: Array, c: float) -> float:
+def _gap_of_p(p: Array, c: float) -> float:
     """The gap of p, which must lie inside."""
-    rooms = gaps(p[None], c)
-    check_inside(p[None], rooms, c)
-    return float(rooms[0])
+    gaps = row_gaps(p[None], c)
+    check_inside(p[None], gaps, c)
+    return float(gaps[0])
 
 
 def _explicit(X: Points, p: Points, features: Features, c: float) -> Array:
-    X, p, c = _checked(X, p, c)
+    X, p, c = check_rows(X, p, c)
     out = np.empty_like(X)
-    if not _rows(X, unrolled(p), _room(p, c), c, features == "z", out):
-        check_inside(X, gaps(X, c), c)
+    if not _rows(X, unrolled(p), _gap_of_p(p, c), c, features == "z", out):
+        check_inside(X, row_gaps(X, c), c)
     return out
 
 
@@ -296,52 +230,52 @@ def _explicit(X: Points, p: Points, features: Features, c: float) -> Array:
 def _product(X, p, along, base, w, out):  # type: ignore[no-untyped-def]
     p_dot_w = dot(p, w)
     for i in range(X.shape[0]):
-        out[i] = along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
+        out[i] = row_product(X, p, along, base, i, w, p_dot_w)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _coefficients(rooms, room, c, z, along, base):  # type: ignore[no-untyped-def]
+def _coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
     """Two numbers per row, from the gaps of x and p; ``base`` comes with the squares ‖x - p‖².
 
     With ``b = c‖x - p‖² / g_p`` and ``h = √(b (b + g_x))`` the half of ``g_x sinh ρ``, frame coordinates have
     ``along = ρ / h``; 2 / g_x is its limit at p, and that of z.
     """
-    bending = c / room
+    bending = c / gap_p
     if z:
-        for i in range(rooms.size):
-            along[i] = 2.0 / rooms[i]
+        for i in range(gaps.size):
+            along[i] = 2.0 / gaps[i]
             base[i] = -along[i] * (base[i] * bending)
         return
-    for i in range(rooms.size):
+    for i in range(gaps.size):
         bend = base[i] * bending
         raised = bend + TINY
-        half = math.sqrt(raised * (raised + rooms[i]))
-        along[i] = log1p(2.0 * (raised + half) / rooms[i]) / half
+        half = math.sqrt(raised * (raised + gaps[i]))
+        along[i] = log1p(2.0 * (raised + half) / gaps[i]) / half
         base[i] = -along[i] * bend
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _coefficients_of_points(X, p, room, c, z, along, base):  # type: ignore[no-untyped-def]
+def _coefficients_of_points(X, p, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
     """The same from the points, chunk by chunk; returns whether all lie inside."""
-    rooms, inside = np.empty(CHUNK), True
+    gaps, inside = np.empty(CHUNK), True
     for start in range(0, X.shape[0], CHUNK):
         part = slice(start, min(start + CHUNK, X.shape[0]))
-        own = rooms[: part.stop - start]
+        own = gaps[: part.stop - start]
         fill_offsets(X[part], p, c, own, base[part])
-        for room_of_row in own:
-            inside &= room_of_row > 0.0
-        _coefficients(own, room, c, z, along[part], base[part])
+        for i in range(own.size):
+            inside &= own[i] > 0.0
+        _coefficients(own, gap_p, c, z, along[part], base[part])
     return inside
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rows(X, p, room, c, z, out):  # type: ignore[no-untyped-def]
+def _rows(X, p, gap_p, c, z, out):  # type: ignore[no-untyped-def]
     """The explicit rows, chunk by chunk; returns whether all points lie inside."""
     along, base, inside = np.empty(CHUNK), np.empty(CHUNK), True
     for start in range(0, X.shape[0], CHUNK):
         stop = min(start + CHUNK, X.shape[0])
-        inside &= _coefficients_of_points(X[start:stop], p, room, c, z, along, base)
+        inside &= _coefficients_of_points(X[start:stop], p, gap_p, c, z, along, base)
         for i in range(start, stop):
             for j in range(len(p)):
-                out[i, j] = along[i - start] * (coordinate(X, i, j, len(p)) - p[j]) + base[i - start] * p[j]
+                out[i, j] = element(X[start:stop], p, along, base, i - start, j)
     return inside

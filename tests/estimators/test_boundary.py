@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from hyplearn.estimators.boundary import touching_hyperplane
 from hyplearn.geometry import distance, side, signed_distance
-from hyplearn.tangent import cone_coordinates, cone_length, from_frame
+from hyplearn.cone import cone_coordinates, cone_length
+from hyplearn.tangent import from_frame
 
 RADII = np.linspace(0, 12, 601)[1:]
 

@@ -23,7 +23,8 @@ from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, 
 from hyplearn.estimators import logistic as logistic_module
 from hyplearn.geometry import distance, frechet_mean, rotate, signed_distance, translate
 from hyplearn.rows import memory as rows_module
-from hyplearn.tangent import cone_coordinates, cone_length, from_frame
+from hyplearn.cone import cone_coordinates, cone_length
+from hyplearn.tangent import from_frame
 from support.balls import at_gap, cloud
 
 

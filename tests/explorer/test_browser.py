@@ -95,8 +95,8 @@ def test_arithmetic_of_the_disk_is_that_of_python(browser, tmp_path):
     rng = np.random.default_rng(0)
     # As near to the rim as 1e-12, and close pairs there.
     directions = rng.standard_normal((60, 2))
-    rooms = 10.0 ** rng.uniform(-12, 0, 60)
-    A = directions / np.linalg.norm(directions, axis=1, keepdims=True) * np.sqrt(1 - rooms)[:, None]
+    gaps = 10.0 ** rng.uniform(-12, 0, 60)
+    A = directions / np.linalg.norm(directions, axis=1, keepdims=True) * np.sqrt(1 - gaps)[:, None]
     B = np.where(rng.random((60, 1)) < 0.5, translate(cloud(rng, 60, 2, 1.0), A), A[::-1])
     W = rng.standard_normal((60, 2))
     assert np.allclose(browser.map("geometry.gap", A), gap(A), rtol=1e-12, atol=0)

@@ -23,7 +23,7 @@ from hyplearn.geometry import (
     translate,
 )
 from hyplearn.geometry.closest import _exchange, _heights, _minimise, _solve_face
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import row_gaps
 from support import exact, naive
 from support.balls import CURVATURES, at_gap, cloud
 
@@ -287,7 +287,7 @@ def test_heights_are_products_with_klein_coordinates_about_the_point(d, c):
     rng = np.random.default_rng(0)
     X, p, u = cloud(rng, 30, d, c), at_gap(rng, d, 0.4, c), rng.standard_normal(d)
     out = np.empty(30)
-    _heights(X, p, u, gaps(X, c), gaps(p[None], c)[0], c, out)
+    _heights(X, p, u, row_gaps(X, c), row_gaps(p[None], c)[0], c, out)
     Y = naive.mobius_add(-p, X, c)
     klein = 2 * np.sqrt(c) * Y / (1 + c * np.sum(Y**2, axis=1, keepdims=True))
     assert np.allclose(out, klein @ u, rtol=1e-12, atol=1e-13)

@@ -31,7 +31,7 @@ from hyplearn.geometry.hull import (
     klein_about,
     quickhull,
 )
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import row_gaps
 from support.balls import CURVATURES, at_gap, cloud
 
 both = pytest.mark.parametrize("hull", [graham_scan, quickhull])
@@ -130,7 +130,7 @@ def point_sets(draw, kinds=KINDS, largest=24):
     """Points of the disk and the curvature, for every kind of place where a hull can go wrong."""
     rng, c = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.sampled_from(CURVATURES))
     X = draw(st.sampled_from(kinds))(rng, draw(st.integers(1, largest))) / np.sqrt(c)
-    return X[gaps(X, c) > 0], c
+    return X[row_gaps(X, c) > 0], c
 
 
 @many
@@ -237,7 +237,7 @@ def test_turn_distance_and_height_have_the_signs_of_exact_arithmetic(given_set, 
     exact = [[Fraction(a) for a in x] for x in (P, Q, A, B)]
     p, q, a, b = exact
     turn = exact_turn(p, q, a, Fraction(c))
-    assert orientation.turn(P, Q, A, gaps(np.array([P]), c)[0], c) == np.sign(float(turn > 0) - float(turn < 0))
+    assert orientation.turn(P, Q, A, row_gaps(np.array([P]), c)[0], c) == np.sign(float(turn > 0) - float(turn < 0))
     far, near = (sum((u - v) ** 2 for u, v in zip(p, x, strict=True)) for x in (q, a))
     assert orientation.farther(P, Q, A) == float(far > near) - float(far < near)
     over_a, over_b = (-exact_turn(p, q, x, Fraction(c)) / (1 + Fraction(c) * (x[0] ** 2 + x[1] ** 2)) for x in (a, b))

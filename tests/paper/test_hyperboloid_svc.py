@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from hyplearn import HyperboloidSVC
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, make_ball_classification
 from hyplearn.geometry import ball_to_hyperboloid, minkowski, rotate, signed_distance, translate
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.paper import arsinh_svm
 from hyplearn.paper.arsinh_svm import (
     Found,
@@ -81,7 +81,7 @@ def test_boundary_has_the_products_of_its_normal():
         v, a = rng.standard_normal(3), 0.7
         w, q = boundary(v, a, p, c)
         scores = hyperboloid_rows(X, p, c) @ from_polar(v, a)
-        assert np.allclose(products(X, gaps(X, c), w, q, c), scores, rtol=1e-9, atol=1e-9)
+        assert np.allclose(products(X, row_gaps(X, c), w, q, c), scores, rtol=1e-9, atol=1e-9)
         assert np.allclose(np.sqrt(c) * signed_distance(X, w, q, c=c), np.arcsinh(scores / np.linalg.norm(v)))
     R = hyperboloid_rows(X, np.zeros(3), c)
     assert np.allclose(R, ball_to_hyperboloid(X, c=c), rtol=1e-12)

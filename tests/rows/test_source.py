@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyplearn.rows.source import PENDING, Folding, folded
+from hyplearn.data.folding import Folding, folded
+from hyplearn.rows.source import PENDING
 
 
 class Joining:

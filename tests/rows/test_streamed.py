@@ -8,12 +8,13 @@ import pytest
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.rows import ClassRows, Costs, Rows, points, source, streamed
 from hyplearn.rows.memory import uniform
-from hyplearn.rows.source import columns_joined, summed
+from hyplearn.data.folding import columns_joined, summed
 from hyplearn.rows.streamed import ConeRows, SignedRows, StreamedRows, Weighing, standing_rows
-from hyplearn.rows.subsample import standing, standing_strides
-from hyplearn.solvers.svm.margin_scan import survey
+from hyplearn.data.subsample import standing, standing_strides
+from hyplearn.solvers.svm.margin_scan import scan_margins
 from hyplearn.solvers.svm.solve import _capped, hinge, solve_svm
-from hyplearn.tangent import cone_rows, implicit_rows
+from hyplearn.cone import cone_rows
+from hyplearn.tangent import implicit_rows
 from support.balls import at_gap, cloud
 
 N, D = 211, 3
@@ -49,7 +50,7 @@ def pair(kind, data, threads=1, C=3.0):
         rows = Rows.labelled(implicit_rows(X, p), signs, costs)
     else:
         make = ConeRows(WEIGHING, p, 1.0, C, 10.0)
-        space, times = cone_rows(X, p, c=1.0, rooms=1 - np.sum(X**2, axis=1))
+        space, times = cone_rows(X, p, c=1.0, gaps=1 - np.sum(X**2, axis=1))
         rows = ClassRows(
             space.X, space.p, space.along, space.base, costs, times=times, constant=10.0, codes=codes, n_classes=3
         )
@@ -219,7 +220,7 @@ def test_a_working_set_grows_past_its_limit_only_where_nothing_else_helps(monkey
     seen = []
 
     def watched(rows, w, band, wanted):
-        found = survey(rows, w, band, wanted)
+        found = scan_margins(rows, w, band, wanted)
         if rows.shape[0] == len(X):
             seen.append(len(found.found))
         return found

@@ -23,7 +23,7 @@ from hyplearn.datasets import make_ball_classification
 from hyplearn.rows import Rows
 from hyplearn.rows import memory as rows_module
 from hyplearn.solvers.svm.interior_point import solve_box
-from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, losses_along, survey
+from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, losses_along, scan_margins
 from hyplearn.solvers.svm.scan_kernels import BINS, EDGES
 from hyplearn.solvers.svm.solve import NO_MARGIN, hinge, solve_svm
 from hyplearn.tangent import frame_coordinates, implicit_rows
@@ -180,15 +180,15 @@ def test_the_hard_margin_is_that_of_an_exact_solver(seed, kind):
     U, C = nasty(seed, kind)
     solution = solve(U, C, "hard")
     _, w, alpha = exact(U, C, "hard")
-    heights, longest = U @ w, np.linalg.norm(U, axis=1).max()
-    feasible = np.all(heights > 1 - 1e-6)
+    margins, longest = U @ w, np.linalg.norm(U, axis=1).max()
+    feasible = np.all(margins > 1 - 1e-6)
     infeasible = np.linalg.norm(alpha @ U) <= 0.1 * NO_MARGIN * longest * alpha.sum()
     assume(feasible or infeasible)
     assert solution.status == ("optimal" if feasible else "infeasible")
     if feasible:
         check(U, C, solution, "hard")
         assert np.all(U @ solution.w >= 1 - 1e-12 * (1 + np.abs(U) @ np.abs(solution.w)))
-        w /= heights.min()
+        w /= margins.min()
         assert solution.primal <= 0.5 * w @ w + 1e-6 * max(1, 0.5 * w @ w)
         assert np.isclose(solution.primal, 0.5 * w @ w, rtol=1e-5, atol=1e-6)
 
@@ -223,20 +223,20 @@ def test_the_certificate_holds_in_rational_arithmetic(problem, seed, kind):
     w = [Fraction(x) for x in solution.w.tolist()]
     alpha = {i: Fraction(a) for i, a in zip(solution.support.tolist(), solution.alpha.tolist(), strict=True)}
     costs = [Fraction(cost) for cost in C.tolist()]
-    heights = [sum(u * x for u, x in zip(row, w, strict=True)) for row in rows]
+    margins = [sum(u * x for u, x in zip(row, w, strict=True)) for row in rows]
     v = [sum(a * rows[i][j] for i, a in alpha.items()) for j in range(3)]
     primal = sum(x * x for x in w) / 2
     dual = sum(alpha.values()) - sum(x * x for x in v) / 2
     assert all(a >= 0 for a in alpha.values())
     if problem == "hinge":
         assert all(a <= costs[i] for i, a in alpha.items())
-        primal += sum(cost * max(0, 1 - height) for cost, height in zip(costs, heights, strict=True))
+        primal += sum(cost * max(0, 1 - margin) for cost, margin in zip(costs, margins, strict=True))
     elif problem == "squared_hinge":
-        primal += sum(cost * max(0, 1 - height) ** 2 for cost, height in zip(costs, heights, strict=True))
+        primal += sum(cost * max(0, 1 - margin) ** 2 for cost, margin in zip(costs, margins, strict=True))
         dual -= sum(a * a / (4 * costs[i]) for i, a in alpha.items())
     else:
-        assert min(heights) >= 1 - Fraction(1e-12)
-        primal /= min(heights) ** 2
+        assert min(margins) >= 1 - Fraction(1e-12)
+        primal /= min(margins) ** 2
     slack = Fraction(rounding(U, C, solution.w, problem))
     assert 0 <= primal - dual <= Fraction(1e-6) * max(1, primal) + slack
 
@@ -347,9 +347,9 @@ def test_rows_left_out_of_the_working_set_are_clamped_or_ignored():
     sizes = []
     solution = solve(U, costs, report=lambda progress: sizes.append(progress.n_working))
     assert max(sizes) < 40_000
-    alpha, heights = all_alpha(solution, 40_000), U @ solution.w
-    assert np.ptp(alpha[heights < 0]) == 0
-    assert not alpha[heights > 2].any()
+    alpha, margins = all_alpha(solution, 40_000), U @ solution.w
+    assert np.ptp(alpha[margins < 0]) == 0
+    assert not alpha[margins > 2].any()
 
 
 def test_a_step_that_went_too_far_is_searched(monkeypatch):
@@ -376,7 +376,7 @@ def test_a_search_goes_to_the_lowest_of_its_lengths(seed, exponent):
     C *= 10.0**exponent
     source, w = Rows.explicit(U, C), np.random.default_rng(seed).standard_normal(5)
     dw = 4 * C @ U - w
-    state = hinge.State(survey(source, w, EVERYTHING, len(U)), size=len(U))
+    state = hinge.State(scan_margins(source, w, EVERYTHING, len(U)), size=len(U))
     hinge._search(source, state, dw)
     values = [naive.svm_primal(U, C, w + t * dw, "hinge") for t in hinge.LENGTHS]
     lowest = w + hinge.LENGTHS[np.argmin(values)] * dw if min(values) < naive.svm_primal(U, C, w, "hinge") else w
@@ -631,7 +631,7 @@ def test_a_survey_is_that_of_plain_numpy(numbers, seed, below, above):
     U, C, w = rows[:], rows.costs, rng.standard_normal(5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
-        seen = survey(rows, w, Band(below, above), 403)
+        seen = scan_margins(rows, w, Band(below, above), 403)
     gathered, clamped = naive.sides(U, C, w, below, above)
     paid, g = C > 0, U @ w - 1
     assert seen.complete
@@ -652,7 +652,7 @@ def test_a_survey_is_that_of_plain_numpy(numbers, seed, below, above):
 def test_a_survey_counts_rows_at_any_distance():
     """On the margin, of no length, and beyond the last edge."""
     U = np.array([[1.0, 0.0], [0.0, 0.0], [1e-9, 0.0], [2.0, 0.0], [1e3, 0.0]])
-    seen = survey(Rows.explicit(U, np.ones(5)), np.array([1.0, 0.0]), NOTHING, 5)
+    seen = scan_margins(Rows.explicit(U, np.ones(5)), np.array([1.0, 0.0]), NOTHING, 5)
     assert seen.counts[0, BINS - 1] == 2
     assert seen.counts[1, 0] == 1
     assert seen.counts.sum() == 5
@@ -661,17 +661,17 @@ def test_a_survey_counts_rows_at_any_distance():
 
 def test_a_survey_that_would_gather_too_much_gathers_nothing():
     rows = labelled(n=400)
-    seen = survey(rows, np.zeros(5), EVERYTHING, 399)
+    seen = scan_margins(rows, np.zeros(5), EVERYTHING, 399)
     assert not seen.complete
     assert len(seen.found) == len(seen.rows) == len(seen.costs) == 0
-    whole = survey(rows, np.zeros(5), EVERYTHING, 400)
+    whole = scan_margins(rows, np.zeros(5), EVERYTHING, 400)
     assert whole.complete
     assert np.array_equal(whole.found, np.arange(400))
 
 
 def test_blocks_that_together_gather_too_much_gather_nothing(monkeypatch):
     monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 500)
-    seen = survey(labelled(n=400), np.zeros(5), EVERYTHING, 350)
+    seen = scan_margins(labelled(n=400), np.zeros(5), EVERYTHING, 350)
     assert not seen.complete
     assert len(seen.found) == len(seen.rows) == len(seen.costs) == 0
 
@@ -681,9 +681,9 @@ def test_a_band_of_some_size_holds_about_as_many(seed, size):
     """Half on each side where there are as many; edges are half octaves, so a band may hold too few, never too many."""
     rows = labelled(seed % 50, n=400)
     w = np.random.default_rng(seed).standard_normal(5)
-    here = survey(rows, w, NOTHING, 0)
+    here = scan_margins(rows, w, NOTHING, 0)
     band = here.band_of(size)
-    inside = survey(rows, w, band, 400)
+    inside = scan_margins(rows, w, band, 400)
     assert here.count_within(band) <= size
     # The upper edge is itself part of a band, and not of the counts.
     assert abs(here.count_within(band) - len(inside.found)) <= 1
@@ -745,6 +745,6 @@ def test_rows_of_a_survey_stand_in_order_whatever_the_order_of_blocks(monkeypatc
     monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 30)
     rng = np.random.default_rng(0)
     U, costs, w = rng.standard_normal((95, 3)), rng.uniform(size=95), rng.standard_normal(3)
-    forwards, backwards = (survey(kind.explicit(U, costs), w, EVERYTHING, 95) for kind in (Rows, Backwards))
+    forwards, backwards = (scan_margins(kind.explicit(U, costs), w, EVERYTHING, 95) for kind in (Rows, Backwards))
     for name in ("found", "rows", "costs"):
         assert np.array_equal(getattr(forwards, name), getattr(backwards, name)), name

@@ -227,6 +227,7 @@ class ArrayPoints(PointSource):
         self.X, self.y, self.weights = X, y, weights
         self.paths = tuple(array.file.path for array in (X, y, weights) if isinstance(array, ArrayFile))
         self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])
+        self.in_memory = all(array is None or isinstance(array, np.ndarray) for array in (X, y, weights))
         self.dtype = point_type(X.dtype)
 
     @property
@@ -247,6 +248,12 @@ class ArrayPoints(PointSource):
         for array in (self.X, self.y, self.weights):
             if isinstance(array, StoredArray):
                 array.check()
+
+
+    def whole(self) -> Block:
+        """All points of arrays in memory as one block, without a copy where their type allows it."""
+        weights = None if self.weights is None else self.weights.astype(np.float64, copy=False)
+        return Block(np.ascontiguousarray(self.X, dtype=self.dtype), self.y, weights, 0)
 
 
 def _state(array: Any) -> tuple[Any, ...]:

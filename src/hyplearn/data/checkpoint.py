@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hyplearn.data.points import Block, PointSource, Visitor
+from hyplearn.data.folding import Folding, Merge
+from hyplearn.data.points import Block, PointSource, Visitor, on_pieces
 from hyplearn.files import place_of, sealed, taking_the_place, unsealed
-from hyplearn.rows.source import Folding, Merge
 
 T = TypeVar("T")
 
@@ -98,8 +98,18 @@ class CheckpointedPoints(PointSource):
         """Those of the points."""
         return self.points.blocks(first)
 
-    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
-        """One pass, or what is left of it."""
+    def fold(
+        self,
+        function: Callable[..., Any],
+        merge: Merge,
+        *arguments: Any,
+        build: Callable[[Block], Any] | None = None,
+        threads: int = 1,
+    ) -> Any:
+        """One pass, or the rest of it."""
+        key = digest((function, merge, build, arguments))
+        if build is not None:
+            function, arguments = on_pieces, (build, function, merge, arguments)
 
         def folding(pending: list[Any], first: int) -> Iterator[list[Any]]:
             so_far = Folding(merge, pending, first)
@@ -107,7 +117,7 @@ class CheckpointedPoints(PointSource):
                 so_far.add(part)
                 yield so_far.pending
 
-        return self._passed(digest((function, merge, arguments)), folding, merge)
+        return self._passed(key, folding, merge)
 
     def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
         """One pass from block to block, or what is left of it."""

@@ -1,97 +1,129 @@
-"""The first pass over a source: what it holds, and whether all points lie in the ball."""
+"""The first pass over labelled points: class counts, weights, and the rows outside the ball."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from hyplearn.data.folding import in_any_order
 from hyplearn.data.points import Block, PointSource, check_shapes
-from hyplearn.geometry.border import describe_outside
-from hyplearn.geometry.kernels import gaps
-from hyplearn.rows.source import in_any_order
+from hyplearn.geometry.border import outside_sentence
+from hyplearn.geometry.kernels import norms, row_gaps
 from hyplearn.types import Array
 
-# Range of whole numbers up to which they are counted instead of sorted.
+# Integers in a range up to this size are counted instead of sorted.
 FEW_VALUES = 2**16
 
 
-class Census(NamedTuple):
-    """Labels with the number of their rows, the sum of their weights, the least above 0, and the largest."""
+class Outside(NamedTuple):
+    """Number of rows on or beyond the rim, and gap, position and norm of the farthest row."""
+
+    n_outside: int
+    gap: float
+    row: int
+    norm: float
+
+
+class ClassCounts(NamedTuple):
+    """Classes with their row counts, total weights, least weight above 0 and largest weight; and rows outside."""
 
     classes: Array
     counts: Array
     totals: Array
     lowest: Array
     highest: Array
+    outside: Outside
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.counts.sum())
 
+    def describe_outside(self, c: float) -> str:
+        """One sentence on the rows outside the ball; empty if there are none."""
+        count, _, row, norm = self.outside
+        return outside_sentence(count, self.n_rows, row, norm, c) if count else ""
 
-def taken_census(points: PointSource, c: float, threads: int) -> Census:
-    """Count the rows of every class and check every point."""
-    return points.fold(_count, _merged, points.name, points.n_features, c, threads=threads)
+
+def count_classes(points: PointSource, c: float, threads: int) -> ClassCounts:
+    """Count the rows of every class, and those outside the ball; NaN is an error."""
+    return points.fold(_count, _merge, points.name, points.n_features, c, threads=threads)
 
 
-def _count(block: Block, name: str, n_features: int, c: float) -> Census:
-    _check(block, name, n_features, c)
+def _count(block: Block, name: str, n_features: int, c: float) -> ClassCounts:
+    check_shapes(block, name, n_features, labelled=True)
+    outside = find_outside(block, name, c)
     assert block.y is not None
-    classes, codes = _coded(block.y)
+    classes, codes = _encode(block.y)
     counts = np.bincount(codes, minlength=len(classes))
     if block.weights is None:
         ones = np.ones(len(classes))
-        return Census(classes, counts, counts.astype(np.float64), ones, ones)
+        return ClassCounts(classes, counts, counts.astype(np.float64), ones, ones, outside)
     lowest, highest = np.full(len(classes), np.inf), np.zeros(len(classes))
     np.minimum.at(lowest, codes, np.where(block.weights > 0, block.weights, np.inf))
     np.maximum.at(highest, codes, block.weights)
-    return Census(classes, counts, np.bincount(codes, block.weights), lowest, highest)
+    return ClassCounts(classes, counts, np.bincount(codes, block.weights), lowest, highest, outside)
 
 
-def _coded(y: Array) -> tuple[Array, Array]:
-    """The labels in order, and the number of each row's; whole numbers of a small range without sorting."""
+def _encode(y: Array) -> tuple[Array, Array]:
+    """Sorted distinct labels and the code of each row; integers of a small range without sorting."""
     if y.dtype.kind in "iu" and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
         offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
         present = np.bincount(offsets, minlength=high - low + 1) > 0
         return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
-    return _distinct(y)
+    return distinct(y)
 
 
-def _distinct(y: Array) -> tuple[Array, Array]:
-    """The labels in order, and the number of each row's."""
-    try:
+def distinct(y: Array) -> tuple[Array, Array]:
+    """Sorted distinct labels and the code of each row.
+
+    Objects are told apart by Python's own equality: NumPy's string comparison ignores trailing NULs.
+    """
+    if y.dtype.kind != "O":
         classes, codes = np.unique(y, return_inverse=True)
+        return classes, np.ravel(codes)
+    labels = y.tolist()
+    try:
+        ordered = sorted(set(labels))
     except TypeError:
-        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
-        raise ValueError(f"Labels must be of one type; got {kinds}.\nFill in those that are missing.") from None
-    return classes, np.ravel(codes)
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise ValueError(f"Labels must be of one type; got {kinds}.\nFill in the missing ones.") from None
+    table = {label: code for code, label in enumerate(ordered)}
+    classes = np.empty(len(ordered), dtype=object)
+    classes[:] = ordered
+    return classes, np.fromiter((table[label] for label in labels), dtype=np.int64, count=len(labels))
 
 
-def _check(block: Block, name: str, n_features: int, c: float) -> None:
-    check_shapes(block, name, n_features, labelled=True)
-    X = block.X
-    rooms = gaps(X, c)
-    if np.all(rooms > 0):
-        return
+def find_outside(block: Block, name: str, c: float) -> Outside:
+    """Rows of a block on or beyond the rim; NaN and infinity are an error."""
+    X, gaps = block.X, row_gaps(block.X, c)
+    if np.all(gaps > 0):
+        return Outside(0, np.inf, 0, 0.0)
     bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if len(bad):
         raise ValueError(
-            f"{name}: row {block.start + bad[0]} holds {X[bad[0]][~np.isfinite(X[bad[0]])][0]}.\n"
-            "Leave out such rows before the fit."
+            f"{name} holds NaN or infinite coordinates; the first is row {block.start + bad[0]} with "
+            f"{X[bad[0]][~np.isfinite(X[bad[0]])][0]}.\nRemove those rows or impute them."
         )
-    raise ValueError(
-        f"{name}, rows {block.start} to {block.start + len(X) - 1}: "
-        f"{describe_outside(X, rooms, c, start=block.start)}\n"
-        "Rescale the embedding, or set curvature to that of your embedding."
-    )
+    far = int(np.argmin(gaps))
+    norm = float(norms(X[far : far + 1].astype(np.float64))[0])
+    return Outside(int(np.count_nonzero(~(gaps > 0))), float(gaps[far]), block.start + far, norm)
 
 
 @in_any_order
-def _merged(parts: Sequence[Census]) -> Census:
-    classes, places = _distinct(np.concatenate([part.classes for part in parts]))
-    _, counts, totals, lows, highs = (np.concatenate(column) for column in zip(*parts, strict=True))
+def _merge(parts: Sequence[ClassCounts]) -> ClassCounts:
+    classes, places = distinct(np.concatenate([part.classes for part in parts]))
+    _, counts, totals, lows, highs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:5])
     lowest, highest = np.full(len(classes), np.inf), np.zeros(len(classes))
     np.minimum.at(lowest, places, lows)
     np.maximum.at(highest, places, highs)
-    return Census(classes, np.bincount(places, counts).astype(np.int64), np.bincount(places, totals), lowest, highest)
+    return ClassCounts(
+        classes,
+        np.bincount(places, counts).astype(np.int64),
+        np.bincount(places, totals),
+        lowest,
+        highest,
+        min((part.outside for part in parts), key=lambda one: one.gap)._replace(
+            n_outside=sum(part.outside.n_outside for part in parts)
+        ),
+    )

@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,9 @@ def open_points(
             Needs h5py or zarr.
         ``numpy.memmap``, ``h5py.Dataset``, ``zarr.Array``
             The points; `label` and `weight` are arrays of any kind. A map is read by its file.
+        Dask array or data frame
+            The points, which stay on the workers of the current cluster; `label` and `weight` are Dask collections.
+            Needs dask.
         iterable of ``(X, y)`` or ``(X, y, weights)``
             A list, or an object whose ``__iter__`` begins anew each time. Each block must fit into memory.
     points : str or sequence of str, optional
@@ -94,8 +98,9 @@ def open_points(
 
 
 def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
-    """The source that X, y and weights make, or None where X is an array in memory."""
-    refuse_dask(X, y, sample_weight)
+    """The source that X, y and weights make, or None where X is an array or a data frame in memory."""
+    if any(is_dask(collection) for collection in (X, y, sample_weight)):
+        return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):
         if y is not None or sample_weight is not None:
             raise ValueError(f"{X.name} brings its own labels and weights.\nPass neither y nor sample_weight.")
@@ -107,24 +112,18 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
     return None
 
 
-def refuse_dask(*collections: Any) -> None:
-    """Point those who pass Dask collections to the estimators that leave them where they are."""
-    for collection in collections:
-        if type(collection).__module__.partition(".")[0] in ("dask", "dask_expr"):
-            raise TypeError(
-                f"This estimator learns from and predicts points in memory; got a {type(collection).__module__}."
-                f"{type(collection).__name__}.\nUse the estimators of hyplearn.dask, or pass its compute()."
-            )
+def is_dask(collection: Any) -> bool:
+    """Whether something is a Dask collection, without importing Dask."""
+    return type(collection).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-def refuse_unread(X: Any) -> None:
-    """Point those who pass files where an array is asked for to what reads them."""
-    if isinstance(X, (str, os.PathLike, PointSource)):
-        name = X.name if isinstance(X, PointSource) else os.fspath(X)
-        raise TypeError(
-            f"Points are taken from memory here; got {name!r:.80}.\n"
-            "Predict files by hyplearn.predict_to_file, or read those that fit by hyplearn.datasets.load_points."
-        )
+def _dask_points(X: Any, y: Any, sample_weight: Any) -> PointSource:
+    missing = [name for name in ("dask", "distributed", "pandas", "pyarrow") if find_spec(name) is None]
+    if missing:
+        raise ImportError(f"Distributed fitting needs {', '.join(missing)}: pip install 'hyplearn[dask]'.")
+    from hyplearn.data.dask import DaskPoints
+
+    return DaskPoints(X, y, sample_weight)
 
 
 def opened(
@@ -144,6 +143,9 @@ def opened(
     if isinstance(source, (str, os.PathLike)):
         path = Path(source).expanduser()
         return _opened_path(path, points, label, weight, basis, columns=columns, labelled=labelled)
+    if is_dask(source):
+        _refuse(source, points=points, basis=basis)
+        return _dask_points(source, label, weight)
     if isinstance(source, np.ndarray) or _is_on_disk(source):
         _refuse(source, points=points, basis=basis)
         return ArrayPoints(_array(source), _array(label), _array(weight))

@@ -5,7 +5,7 @@ import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,13 +14,17 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from hyplearn.rows.memory import BLOCK_NUMBERS
-from hyplearn.rows.source import Merge, folded
+from hyplearn.data.folding import Merge, fold_parts
 from hyplearn.types import Array
 
 T = TypeVar("T")
 # Default memory budget of a source in bytes: a repeated pass over a small file would cost far more than its memory.
 MEMORY = 2**27
+# Default numbers of a block: 8 MiB of coordinates are some milliseconds of work, so that a pass can be shared between
+# threads and interrupted. Blocks do not depend on the number of threads, so neither do sums over them.
+BLOCK_NUMBERS = 2**20
+# Coordinates whose rows are built at once: few enough that the rows stay in the cache while a solver uses them.
+PIECE_NUMBERS = 2**17
 
 
 class Block(NamedTuple):
@@ -76,6 +80,8 @@ class PointSource(ABC):
         Names of the coordinates, where they have any.
     stays : bool
         Whether the points are never brought into one memory, however few they are.
+    in_memory : bool
+        Whether the points lie in memory, so that blocks are views and their rows are kept between passes.
     block_rows : int
         Rows per block, where the source is free to choose.
     memory : int
@@ -93,6 +99,7 @@ class PointSource(ABC):
     n_rows: int | None = None
     feature_names: list[str] | None = None
     stays: bool = False
+    in_memory: bool = False
     on_block: Callable[[int], None] | None = None
     n_passes: int = 0
 
@@ -145,10 +152,22 @@ class PointSource(ABC):
         self.n_passes += 1
         return deque(self.visits(function, state, threads=threads), maxlen=1)[0]
 
-    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
-        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+    def fold(
+        self,
+        function: Callable[..., Any],
+        merge: Merge,
+        *arguments: Any,
+        build: Callable[[Block], Any] | None = None,
+        threads: int = 1,
+    ) -> Any:
+        """One pass: ``function(block, *arguments)`` of every block, merged in order.
+
+        With ``build`` the function sees ``build(piece)`` of every piece of a block instead.
+        """
         self.n_passes += 1
-        return folded(self.map(function, *arguments, threads=threads), merge)
+        if build is None:
+            return fold_parts(self.map(function, *arguments, threads=threads), merge)
+        return fold_parts(self.map(on_pieces, build, function, merge, arguments, threads=threads), merge)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -174,13 +193,40 @@ class PointSource(ABC):
         for block in self.blocks():
             check_shapes(block, self.name, self.n_features, labelled=labelled)
             blocks.append(block)
-        y, weights = ([getattr(block, name) for block in blocks] for name in ("y", "weights"))
-        return Block(
-            np.concatenate([block.X for block in blocks]),
-            None if y[0] is None else np.concatenate(y),
-            None if weights[0] is None else np.concatenate(weights),
-            0,
-        )
+        return join_blocks(blocks)
+
+    def within_memory(self) -> Block | None:
+        """All points in memory, or None where they exceed the memory budget or stay where they are."""
+        if self.stays or (self.n_rows is not None and 8 * self.n_rows * self.n_features > self.memory):
+            return None
+        blocks, size = [], 0
+        for block in self.blocks():
+            check_shapes(block, self.name, self.n_features, labelled=True)
+            size += 8 * block.X.size
+            if size > self.memory:
+                return None
+            blocks.append(block)
+        return join_blocks(blocks)
+
+
+def join_blocks(blocks: Sequence[Block]) -> Block:
+    """Several blocks as one that starts at row 0."""
+    if len(blocks) == 1:
+        return blocks[0]
+    y, weights = ([getattr(block, name) for block in blocks] for name in ("y", "weights"))
+    return Block(
+        np.concatenate([block.X for block in blocks]),
+        None if y[0] is None else np.concatenate(y),
+        None if weights[0] is None else np.concatenate(weights),
+        0,
+    )
+
+
+def on_pieces(
+    block: Block, build: Callable[[Block], Any], function: Callable[..., Any], merge: Merge, arguments: Any
+) -> Any:
+    """What a function finds in a block of points, built piece by piece."""
+    return merge([function(build(piece), *arguments) for piece in block.pieces(PIECE_NUMBERS)])
 
 
 def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from hyplearn.geometry import exp_map
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
 # Steps that L-BFGS keeps, the usual number: each costs two arrays like X.
@@ -92,8 +92,8 @@ def _search(
     if longest > 1:
         direction, slope = direction / longest, slope / longest
     for _ in range(MOST_HALVINGS):
-        moved = exp_map(direction * gaps(X, 1.0)[:, None] / 2, X)
-        if np.min(gaps(moved, 1.0)) > SMALLEST_GAP:
+        moved = exp_map(direction * row_gaps(X, 1.0)[:, None] / 2, X)
+        if np.min(row_gaps(moved, 1.0)) > SMALLEST_GAP:
             new = objective(moved)
             if new[0] <= value + ARMIJO * slope and new[0] < value:
                 return moved, direction, value - new[0], new

@@ -1,147 +1,163 @@
-"""What all classifiers of the ball share: labels, weights, and where a reference point comes from."""
+"""The scikit-learn face of all classifiers of the ball: one ``fit`` for every source, one value for all predictions."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.data.labelled import Labelled
-from hyplearn.data.points import PointSource
-from hyplearn.estimators.streaming import fits_into_memory, keep_feature_names, labelled, unchanged_on_failure
+from hyplearn.data.training import TrainingData
+from hyplearn.decision import Decision
 from hyplearn.estimators.threads import one_blas_thread
-from hyplearn.estimators.validation import absolute_curvature, ball_rows
-from hyplearn.geometry.kernels import gaps
+from hyplearn.estimators.validation import evaluate, is_collection, lazily, restored_on_failure, training_data
 from hyplearn.progress import FitReporter, report_fit
-from hyplearn.reference import STRATEGIES, distinct, reference_point
 from hyplearn.types import Array
 
-# Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
-# of rows, give the same bits.
-FEW_ROWS = 10_000
 
-
-class LabelledRows(NamedTuple):
-    """Validated training data: points with their gaps, labels among ``classes_``, and weights (None for equal).
-
-    ``offsets`` holds the reference point that was given for all problems, if one was, and the squared distances to it.
-    """
-
-    X: Array
-    rooms: Array
-    offsets: tuple[Array, Array] | None
-    y: Array
-    weights: Array | None
+def _has_probabilities(classifier: "BallClassifier") -> bool:
+    """Whether there are probabilities; otherwise an error that says why not."""
+    reason = classifier._no_probabilities()
+    if reason:
+        raise AttributeError(f"{type(classifier).__name__} has no probabilities {reason}")
+    return True
 
 
 class BallClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of points of the ball, with weights and a reference point."""
+    """A classifier of points of the ball.
 
-    reference: Any
+    Subclasses learn in :meth:`_fit` and end it by setting ``decision_``, which all predictions read.
+    """
+
     curvature: float
     outside: str
     class_weight: Any
+    n_jobs: int | None
+    verbose: int = 0
+    tol: float = 1.0
     classes_: Array
+    decision_: Decision
 
     @abstractmethod
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from labelled points."""
+    def _check_parameters(self) -> None:
+        """Raise for every parameter that makes no sense."""
 
-    def _fit_source(self, points: PointSource) -> Self:
-        """Learn from points in blocks; few numbers as if passed as an array, unless the points stay where they are."""
-        with unchanged_on_failure(self):
-            if not points.stays and fits_into_memory(points):
-                block = points.gathered()
-                self.fit(block.X, block.y, sample_weight=block.weights)
-                keep_feature_names(self, points)
-            else:
-                tol, verbose = getattr(self, "tol", 1.0), getattr(self, "verbose", 0)
-                with one_blas_thread(), report_fit(type(self).__name__, tol, verbose, points) as tell:
-                    self._fit_points(labelled(self, points), tell)
-        points.finished()
+    @abstractmethod
+    def _fit(self, data: TrainingData, previous: Any, report: FitReporter) -> None:
+        """Learn from training data and set the fitted attributes; ``previous`` is the result of :meth:`_previous`."""
+
+    def _previous(self) -> Any:
+        """State of an earlier fit from which ``warm_start`` goes on, or None."""
+        return None
+
+    @abstractmethod
+    def _decide(self) -> Decision:
+        """The decision, from the fitted attributes."""
+
+    def _no_probabilities(self) -> str:
+        """Why there are no probabilities and what to do; empty if there are."""
+        return ""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from labelled points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source
+            Points of the ball: an array, a data frame, a path, :func:`hyplearn.open_points`, an array on disk, an
+            iterable of blocks, a Dask array or data frame. Points that do not fit into memory are read in blocks.
+        y : array-like of shape (n_samples,), or name of the labels in a file
+            Labels; omitted for sources that bring their own.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight k counts as k copies of a row, weight 0 as absence.
+        """
+        self._check_parameters()
+        previous = self._previous()
+        with restored_on_failure(self), one_blas_thread():
+            data = training_data(self, X, y, sample_weight)
+            with report_fit(type(self).__name__, self.tol, self.verbose, data.points) as report:
+                self._fit(data, previous, report)
+        data.points.finished()
         return self
 
-    def _fit_points(self, data: Labelled, tell: FitReporter) -> None:
-        """Learn in passes over points whose classes are known already, and tell how it goes."""
-        raise ValueError(
-            f"{type(self).__name__} learns from points in memory only; {data.points.name} holds {data.n_rows} rows.\n"
-            "Pass some of them as an array."
-        )
+    def predict(self, X: Any) -> Any:
+        """Predicted class of each point: the sign (two classes) or the argmax (more) of the decision scores.
 
-    def _labelled_rows(self, X: Any, y: Any, sample_weight: Any, *, classes: Any = None, reset: bool) -> LabelledRows:
-        """Validate training data; learn ``classes_`` unless they are known."""
-        p = self._given_points()
-        X, rooms, squares, y = ball_rows(self, X, y=y, reset=reset, p=p)
-        if y.dtype.kind not in "iubUS":  # whole numbers, booleans and text are classes whatever their values
-            check_classification_targets(y)
-        if reset:
-            self.classes_ = distinct(y) if classes is None else np.unique(np.asarray(classes))
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs samples of at least 2 classes; "
-                    f"got 1 class: {self.classes_.tolist()[0]!r}.\nCheck y, or pass more data."
-                )
-        if classes is not None or not reset:
-            self._check_known(y)
-        offsets = None if p is None or squares is None else (p, squares)
-        return LabelledRows(X, rooms, offsets, y, self._weights(X, y, sample_weight))
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source
+            Points of the ball. A file is read in blocks; the result of a Dask collection is a lazy collection.
+        """
+        return self._evaluated("predict", X, None, self.classes_.dtype if hasattr(self, "classes_") else None)
 
-    def _check_known(self, y: Array) -> None:
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise ValueError(
-                f"y holds {unknown.size} classes that were not announced, first {unknown.tolist()[0]!r}; known are "
-                f"{self.classes_.tolist()}.\nName all classes in the first call."
-            )
+    def decision_function(self, X: Any) -> Any:
+        """Decision scores: the sign (binary) or the argmax (multiclass) is the prediction.
 
-    def _weights(self, X: Array, y: Array, sample_weight: Any) -> Array | None:
-        """Sample weights times class weights; None where all are equal."""
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if self.class_weight is not None:
-            weights = (1 if weights is None else weights) * compute_sample_weight(self.class_weight, y)
-        if weights is not None and not np.any(weights > 0):
-            raise ValueError(
-                f"All {len(weights)} weights are 0, so nothing is left to learn from.\n"
-                "Check sample_weight and class_weight."
-            )
-        return weights
+        With probabilities the scores are log-odds: ``predict_proba`` is their sigmoid or softmax. Without, they are
+        the signed distances to the boundaries.
 
-    def _given_points(self) -> Array | None:
-        """The reference as an array, unless it is a strategy."""
-        if isinstance(self.reference, str) or callable(self.reference):
-            return None
-        try:
-            return np.asarray(self.reference, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"reference must be a point of shape (n_features,), or points of shape (n_classes, n_features), of "
-                f"equal length and real; got {self.reference!r:.80}.\n"
-                f"Pass such an array, a function, or one of {sorted(STRATEGIES)}."
-            ) from None
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source
+            Points of the ball.
 
-    def _gathered_rows(self, data: Labelled) -> LabelledRows:
-        """All points of a source in memory, after its census."""
-        block = data.points.gathered()
-        assert block.y is not None
-        weights = self._weights(block.X, block.y, block.weights)
-        return LabelledRows(block.X, gaps(block.X, data.c), None, block.y, weights)
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more.
+        """
+        return self._evaluated("decision_function", X, self._columns(binary=False), np.float64)
 
-    def _reference_point(self, data: LabelledRows, y: Array, threads: int = 1) -> Array:
-        """The point that ``reference`` stands for, with labels y."""
-        X, weights = data.X, data.weights
-        if isinstance(self.reference, str) and len(X) <= FEW_ROWS:
-            X, y, weights = merged(X, y, weights)
-        return reference_point(self.reference, X, y, weights, absolute_curvature(self.curvature), threads=threads)
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of each class, of shape (n_samples, n_classes), in the order of ``classes_``.
 
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source
+            Points of the ball.
+        """
+        return self._evaluated("predict_proba", X, self._columns(), np.float64)
 
-def merged(X: Array, y: Array, weights: Array | None) -> tuple[Array, Array, Array]:
-    """Rows sorted, copies merged into weights: the same bits whatever the order of rows, copied or weighted."""
-    rows, index = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)
-    summed = np.bincount(np.ravel(index), weights, minlength=len(rows)).astype(np.float64)
-    present = summed > 0
-    return np.ascontiguousarray(rows[present, :-1]), rows[present, -1], summed[present]
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of :meth:`predict_proba`, finite where probabilities underflow."""
+        return self._evaluated("predict_log_proba", X, self._columns(), np.float64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of the predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source
+            Points of the ball.
+        y : array-like of shape (n_samples,)
+            True labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the points.
+        """
+        if not is_collection(X):
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        right = (self.predict(X) == y).astype(float)
+        if sample_weight is None:
+            return float(right.mean().compute())
+        return float(((right * sample_weight).sum() / sample_weight.sum()).compute())
+
+    def _columns(self, *, binary: bool = True) -> list[Any] | None:
+        """Names of the columns of a result with one per class; None for one number per point."""
+        check_is_fitted(self)
+        return self.classes_.tolist() if binary or len(self.classes_) > 2 else None
+
+    def _evaluated(self, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
+        check_is_fitted(self)
+        if is_collection(X):
+            return lazily(self, method, X, columns, dtype)
+        decision = self.decision_
+        functions = {
+            "predict": decision.predict,
+            "decision_function": decision.decision_function,
+            "predict_log_proba": decision.log_probabilities,
+            "predict_proba": lambda X, gaps: np.exp(decision.log_probabilities(X, gaps)),
+        }
+        return evaluate(self, X, functions[method])

@@ -1,20 +1,23 @@
-"""Logistic regression that chooses its C by cross-validation, each fit beginning where the one before has ended."""
+"""Logistic regression that chooses its C by cross-validation along a path of warm starts."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from hyplearn.estimators.logistic import PoincareLogisticRegression
+from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.estimators.logistic import SoftmaxClassifier
+from hyplearn.estimators.validation import check_stopping
+from hyplearn.progress import FitReporter
 from hyplearn.types import Array
 
 
-class PoincareLogisticRegressionCV(PoincareLogisticRegression):
+class PoincareLogisticRegressionCV(SoftmaxClassifier):
     """:class:`PoincareLogisticRegression` with the C of the least log-loss on rows that were held out.
 
-    In each fold C rises, and every fit begins at the solution for the C before: a path costs little more than its last
-    fit. The model is then fitted to all rows with the best C.
+    In each fold C rises, and every fit starts from the solution for the previous C: a path costs little more than its
+    last fit. The model is then fitted to all rows with the best C. Folds are cut in memory: larger sources are an
+    error.
 
     Parameters
     ----------
@@ -77,55 +80,43 @@ class PoincareLogisticRegressionCV(PoincareLogisticRegression):
         self.outside = outside
         self.verbose = verbose
 
-    # What the single fit is told by its parameters.
-    warm_start = False
-
     @property
-    def C(self) -> float:  # type: ignore[override]  # noqa: N802, the name that it has in the single fit
-        """The C chosen."""
+    def _cost(self) -> float:
         return self.C_
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose C by cross-validation, then minimise the penalised log-loss of all rows.
+    def _check_parameters(self) -> None:
+        self._checked_costs()
+        check_stopping(self.tol, self.max_iter)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points of the ball.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of rows, in the fits and in the log-loss: weight k counts as k copies, weight 0 as absence.
-        """
+    def _fit(self, data: TrainingData, previous: None, report: FitReporter) -> None:
+        if not data.in_memory:
+            raise ValueError(
+                f"{type(self).__name__} cuts the rows into folds in memory; {data.points.name} holds "
+                f"{data.n_rows:,} rows beyond its memory budget.\n"
+                "Raise memory= in open_points, or fit PoincareLogisticRegression with a C of your choice."
+            )
         self.Cs_ = self._checked_costs()
-        self.C_ = float(self.Cs_[0])
-        self._check_options()
-        data = self._labelled_rows(X, y, sample_weight, reset=True)
-        weights = np.ones(len(data.X)) if data.weights is None else data.weights
-        # Shuffled, as embeddings often come sorted, and a part of a hierarchy does not stand for all of it.
+        rows = data.gathered()
+        # Shuffled, as embeddings often come sorted, and a part of a hierarchy does not represent all of it.
         cut = StratifiedKFold(self.cv, shuffle=True, random_state=0) if isinstance(self.cv, int) else check_cv(self.cv)
-        folds = list(cut.split(data.X, data.y))
-        paths = [self._path(data.X, data.y, weights, held_out) for _, held_out in folds]
-        self.log_losses_ = np.array(paths)
-        shares = np.array([weights[held_out].sum() for _, held_out in folds])
+        folds = [held_out for _, held_out in cut.split(rows.X, self.classes_[rows.codes])]
+        self.log_losses_ = np.array([self._path(data, rows, held_out) for held_out in folds])
+        shares = np.array([rows.row_weights[held_out].sum() for held_out in folds])
         self.C_ = float(self.Cs_[np.argmin(shares @ self.log_losses_)])
-        return super().fit(X, y, sample_weight)
+        self._minimise(data, None, report)
+        self._report_status()
 
-    def _path(self, X: Array, y: Array, weights: Array, held_out: Array) -> list[float]:
+    def _path(self, data: TrainingData, rows: LabelledBlock, held_out: Array) -> list[float]:
         """Mean log-loss of the rows held out, for every C."""
-        rest = weights.copy()
+        rest = rows.row_weights.copy()
         rest[held_out] = 0
-        model = PoincareLogisticRegression(
-            warm_start=True,
-            **{name: getattr(self, name) for name in ("fit_intercept", "tol", "max_iter", "n_jobs", "curvature")},
-            reference=clone(self.reference, safe=False),
-            outside=self.outside,
-        )
-        columns, own = np.searchsorted(self.classes_, y[held_out]), weights[held_out]
-        losses = []
+        part, held = data.reweighted(rest), rows.taken(held_out)
+        weights, own, losses, start = held.row_weights, np.arange(len(held_out)), [], None
         for C in self.Cs_:
-            chances = model.set_params(C=float(C)).fit(X, y, rest).predict_log_proba(X[held_out])
-            losses.append(float(-(own @ chances[np.arange(len(own)), columns]) / max(own.sum(), 1e-300)))
+            self.C_ = float(C)
+            self._minimise(part, start, None)
+            logs, start = self.decision_.log_probabilities(held.X, held.gaps), self._W
+            losses.append(float(-(weights @ logs[own, held.codes]) / max(weights.sum(), 1e-300)))
         return losses
 
     def _checked_costs(self) -> Array:

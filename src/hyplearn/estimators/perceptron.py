@@ -1,45 +1,38 @@
 """The Poincaré perceptron and its second-order sister."""
 
+import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from hyplearn.data.labelled import Labelled
-from hyplearn.data.opening import point_source
-from hyplearn.estimators.ball_classifier import LabelledRows
-from hyplearn.estimators.classifier import TangentClassifier
-from hyplearn.estimators.perceptron_passes import (
+from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.decision import Decision
+from hyplearn.estimators.epochs import (
     Extremes,
+    KeptEpochs,
     Learned,
+    Pass,
+    PerceptronVisit,
     Problems,
-    errors_of,
-    extremes,
-    kept_weights,
-    learned_in_passes,
+    StreamedEpochs,
+    find_extremes,
+    learn,
 )
-from hyplearn.estimators.streaming import rows_for_probabilities
-from hyplearn.estimators.threads import one_blas_thread
+from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.progress import FitReporter
-from hyplearn.solvers.perceptron import (
-    EQUAL_WEIGHTS,
-    NO_BOUNDS,
-    MistakeBounds,
-    Perceptron,
-    paper_bound,
-    second_order_bound,
-)
-from hyplearn.tangent import Features, TangentRows
+from hyplearn.solvers.perceptron import NO_BOUNDS, MistakeBounds, Perceptron, paper_bound, second_order_bound
 from hyplearn.types import Array
 
 
-class _PerceptronClassifier(TangentClassifier):
-    """Passes over the data, streams, and the choice of the weights to keep."""
+class PerceptronClassifier(StreamClassifier):
+    """What the perceptrons share: passes over the data, streams, and the choice of the weights to keep."""
 
     def __init__(
         self,
@@ -83,58 +76,61 @@ class _PerceptronClassifier(TangentClassifier):
     def _second_order_bound(self, perceptron: Perceptron, normal: Array, sinh_margin: float) -> float:
         return np.nan
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Pass over the data until a pass has no mistake.
+    def _previous(self) -> tuple[Array, Array, list[Perceptron]] | None:
+        if not self.warm_start or not hasattr(self, "_perceptrons"):
+            return None
+        return self.classes_, self.reference_, copy.deepcopy(self._perceptrons)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or what :func:`hyplearn.open_points` takes or returns
-            Points of the ball. What does not fit into memory is read in blocks, a pass over all of them per epoch, and
-            only in order: with ``shuffle=False`` and ``warm_start=False``.
-        y : array-like of shape (n_samples,), or name of the labels in a file
-            Labels; a source or an iterable of blocks brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight k counts as k copies, visited one after the other; weight 0 is absence. The fraction of a
-            weight is a last visit with a shortened step.
-        """
-        self._check_options()
-        if (points := point_source(X, y, sample_weight)) is not None:
-            return self._fit_source(points)
-        continued = self.warm_start and hasattr(self, "_perceptrons")
-        data = self._labelled_rows(X, y, sample_weight, reset=not continued)
-        if not continued:
-            self._begin(data)
-        with one_blas_thread():
-            found = list(self._per_problem(data, lambda k, threads: self._learn(data, k, continued)))
-        learned, bounds, margins = zip(*found, strict=True)
-        self._keep(learned, bounds, margins)
-        self._calibrate(data.X, data.y, data.weights, warned=not self.converged_.all())
-        return self
-
-    def _fit_points(self, data: Labelled, tell: FitReporter) -> None:
-        if self.shuffle or self.warm_start:
-            given = "shuffle=True" if self.shuffle else "warm_start=True"
+    def _fit(self, data: TrainingData, previous: Any, report: FitReporter) -> None:
+        if not data.in_memory and self.shuffle:
             raise ValueError(
-                f"Points that are read in blocks are visited in order, from the start; got {given}.\n"
-                "Pass shuffle=False and warm_start=False, with rows of all classes mixed; or pass an array."
+                f"{data.points.name} is read in blocks, whose rows are visited in order; got shuffle=True.\n"
+                "Pass shuffle=False, with rows of all classes mixed; raise memory= in open_points; or pass an array."
             )
-        self.reference_ = self._streamed_references(data)
-        self._perceptrons = [self._start(data.points.n_features) for _ in range(self._n_problems)]
-        problems = Problems(data.weighing, self._positives, self.reference_, data.c)
-        learned = learned_in_passes(
-            data, problems, self._perceptrons, max_epochs=self.max_epochs, keep=self.keep, report=self._tell
-        )
+        continued = previous is not None and np.array_equal(previous[0], self.classes_)
+        if continued:
+            _, self.reference_, self._perceptrons = previous
+        else:
+            self.reference_ = self._references(data)
+            self._perceptrons = [self._start(data.n_features) for _ in range(self._n_problems)]
+        problems = Problems(self._positives, self.reference_, data.c)
+        learned = self._pass(data, problems, self._perceptrons, self._print_mistakes)
         normals = {k: _unit(found.w) for k, found in enumerate(learned) if not found.mistakes}
-        seen = extremes(data, problems, normals)
-        rows = None if self.calibration is None else rows_for_probabilities(data)
-        ends = [self._end(seen.get(k), normals.get(k), k, continued=False) for k in range(self._n_problems)]
+        seen = find_extremes(data, problems, normals)
+        ends = [self._end(seen.get(k), normals.get(k), k, continued) for k in range(self._n_problems)]
         bounds, margins = zip(*ends, strict=True)
-        self._keep(learned, bounds, margins)
-        self._forget_calibration()
-        if rows is not None:
-            self._calibrate(*rows, warned=not self.converged_.all())
+        self._keep_learned(learned, bounds, margins)
+        self._calibrate(data, warned=not self.converged_.all())
+        self.decision_ = self._decide()
 
-    def _keep(self, learned: Sequence[Learned], bounds: Sequence[MistakeBounds], margins: Sequence[float]) -> None:
+    def _pass(
+        self, data: TrainingData, problems: Problems, perceptrons: list[Perceptron], report: Callable[..., Any]
+    ) -> list[Learned]:
+        """Pass over the data until a pass has no mistake, and replace the perceptrons."""
+        rngs = [self._rng() for _ in perceptrons]
+        epochs = KeptEpochs(data, problems, rngs) if data.in_memory else StreamedEpochs(data, problems)
+        return learn(epochs, perceptrons, max_epochs=self.max_epochs, keep=self.keep, report=report)
+
+    def _refit(self, data: TrainingData) -> Decision:
+        perceptrons = [self._start(data.n_features) for _ in range(self._n_problems)]
+        problems = Problems(self._positives, self.reference_, data.c)
+        learned = self._pass(data, problems, perceptrons, lambda *_: None)
+        if any(found.mistakes for found in learned):
+            warnings.warn("The last pass had mistakes.", ConvergenceWarning, stacklevel=2)
+        return self._boundaries({"coef_": np.stack([found.w for found in learned]), "reference_": self.reference_})
+
+    def _rng(self) -> np.random.Generator | None:
+        if not self.shuffle:
+            return None
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+
+    def _print_mistakes(self, k: int, epoch: int, mistakes: int) -> None:
+        if self.verbose:
+            print(f"{type(self).__name__}: {self._positive(k)}, pass {epoch}, {mistakes} mistakes")  # noqa: T201
+
+    def _keep_learned(
+        self, learned: Sequence[Learned], bounds: Sequence[MistakeBounds], margins: Sequence[float]
+    ) -> None:
         """Set the fitted attributes, and warn where mistakes are left."""
         self.coef_ = np.stack([found.w for found in learned])
         self.n_iter_ = np.array([found.epochs for found in learned])
@@ -145,80 +141,30 @@ class _PerceptronClassifier(TangentClassifier):
         if not self.converged_.all():
             self._warn(last_mistakes)
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit each row once, in order, and learn from it: a stream.
+    def _start_stream(self, d: int) -> list[Perceptron]:
+        return [self._start(d) for _ in range(self._n_problems)]
 
-        Chunks in order end in the same bits as one pass over the whole, if the reference point is given as an array or
-        is "origin"; another strategy learns it from the first chunk. Bounds and margin of a stream are not known, nor
-        is its best pass: ``coef_`` are the last weights for ``keep="last"`` and their average otherwise.
+    def _stream_state(self) -> list[Perceptron]:
+        return self._perceptrons
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in :meth:`fit`.
-        classes : array-like, needed in the first call
-            All classes that the stream can bring.
-        """
-        self._check_options()
-        if (points := point_source(X, y, sample_weight)) is not None:
-            return self._stream(points, classes)
-        first = not hasattr(self, "_perceptrons")
-        self._check_stream(classes, first)
-        data = self._labelled_rows(X, y, sample_weight, classes=classes, reset=first)
-        if first:
-            self._begin(data)
-        for k, perceptron in enumerate(self._perceptrons):
-            perceptron.visit(self._rows(data, k), self._binary_labels(data, k), _or_equal(data.weights))
-        self._forget_calibration()
+    def _visit(self) -> Callable[[LabelledBlock, Sequence[Perceptron], int], Sequence[Perceptron]]:
+        problems = Problems(self._positives, self.reference_, absolute_curvature(self.curvature))
+        return StreamedVisit(PerceptronVisit(problems, list(range(self._n_problems))))
+
+    def _end_stream(self, state: Sequence[Perceptron], d: int) -> None:
+        self._perceptrons = list(state)
         self.coef_ = np.stack([p.w if self.keep == "last" else p.average for p in self._perceptrons])
         self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
         self.n_iter_ = np.ones(self._n_problems, dtype=int)
         self.converged_ = np.zeros(self._n_problems, dtype=bool)
         self._set_bounds([NO_BOUNDS] * self._n_problems, np.full(self._n_problems, np.nan))
-        return self
 
-    @property
-    def _features(self) -> Features:
-        return "z"
-
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
         self._check_calibration()
         if self.keep not in ("auto", "last", "average", "best"):
             raise ValueError(f'keep must be "auto", "last", "average" or "best"; got {self.keep!r}.')
         if not isinstance(self.max_epochs, (int, np.integer)) or self.max_epochs < 1:
-            raise ValueError(f"max_epochs must be a whole number of at least 1; got {self.max_epochs!r}.")
-
-    def _begin(self, data: LabelledRows) -> None:
-        self.reference_ = self._reference_points(data)
-        self._perceptrons = [self._start(data.X.shape[1]) for _ in range(self._n_problems)]
-
-    def _learn(self, data: LabelledRows, k: int, continued: bool) -> tuple[Learned, MistakeBounds, float]:
-        """Solve problem k: what became of it, the bounds and the margin."""
-        rows, y, weights = self._rows(data, k), self._binary_labels(data, k), _or_equal(data.weights)
-        learned = self._passes(rows, y, weights, k)
-        if learned.mistakes:
-            return learned, *self._end(None, None, k, continued)
-        normal = _unit(learned.w)
-        seen = Extremes.of(rows, y, data.rooms, weights, normal)
-        return learned, *self._end(seen, normal, k, continued)
-
-    def _passes(self, rows: TangentRows, y: Array, weights: Array, k: int) -> Learned:
-        """Pass over the rows of problem k until a pass has no mistake."""
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31)) if self.shuffle else None
-        perceptron = self._perceptrons[k]
-        best, fewest, mistakes, epoch = perceptron.w.copy(), np.inf, 0, 0
-        for epoch in range(1, self.max_epochs + 1):
-            mistakes = perceptron.visit(rows, y, weights, rng)
-            self._tell(k, epoch, mistakes)
-            if self.keep == "best" and (errors := errors_of(rows, y, weights, perceptron.w)) < fewest:
-                best, fewest = perceptron.w.copy(), errors
-            if mistakes == 0:
-                break
-        return Learned(kept_weights(self.keep, perceptron, best, mistakes), mistakes, epoch)
-
-    def _tell(self, k: int, epoch: int, mistakes: int) -> None:
-        if self.verbose:
-            print(f"{type(self).__name__}: {self._positive(k)}, pass {epoch}, {mistakes} mistakes")  # noqa: T201
+            raise ValueError(f"max_epochs must be an integer of at least 1; got {self.max_epochs!r}.")
 
     def _end(self, seen: Extremes | None, normal: Array | None, k: int, continued: bool) -> tuple[MistakeBounds, float]:
         """Bounds on the updates of problem k, and its margin, by the hyperplane found; NaN without one."""
@@ -229,7 +175,7 @@ class _PerceptronClassifier(TangentClassifier):
         if seen.least <= 0 or not seen.copies or continued:
             return NO_BOUNDS, margin
         longest, p = np.sqrt(seen.longest) / root, self.reference_[k]
-        radius = np.sqrt(1 - seen.room)  # √c‖x‖
+        radius = np.sqrt(1 - seen.gap)  # √c‖x‖
         bounds = MistakeBounds(
             data=float((longest / seen.least) ** 2),
             paper=paper_bound(root * float(np.linalg.norm(p)), radius, np.arcsinh(root * seen.least)),
@@ -255,15 +201,22 @@ class _PerceptronClassifier(TangentClassifier):
         )
 
 
-def _or_equal(weights: Array | None) -> Array:
-    return EQUAL_WEIGHTS if weights is None else weights
+@dataclass(frozen=True)
+class StreamedVisit:
+    """Lets all perceptrons visit the rows of a block of a stream."""
+
+    visit: PerceptronVisit
+
+    def __call__(self, block: LabelledBlock, state: Sequence[Perceptron], threads: int) -> list[Perceptron]:
+        """The perceptrons after the block."""
+        return self.visit(block, Pass(list(state), [0] * len(state)), threads).perceptrons
 
 
 def _unit(w: Array) -> Array:
     return w / (np.linalg.norm(w) or 1.0)
 
 
-class PoincarePerceptron(_PerceptronClassifier):
+class PoincarePerceptron(PerceptronClassifier):
     """Poincaré perceptron: an online linear classifier in hyperbolic space.
 
     Each mistake adds ``y z`` to the normal vector, where z is the tangent vector of the point x at the reference point,
@@ -295,11 +248,10 @@ class PoincarePerceptron(_PerceptronClassifier):
         classes the last weights of a perceptron are an accident of the last rows.
     class_weight : dict or "balanced", default=None
         Weights of the classes, multiplied with ``sample_weight``.
-    calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
-        How distances become probabilities, and these predictions. "cross-fitted": Platt's sigmoid for each binary
-        problem, fitted to the signed distances of rows from boundaries that have not seen them; it costs ``folds`` more
-        fits. "training": as the paper does, fitted to the values ⟨z, w⟩ of the rows of training. None: no
-        probabilities; ``predict`` goes by signed distances.
+    calibration : "cross-fitted" or None, default="cross-fitted"
+        How distances become probabilities. "cross-fitted": slopes and offsets fitted to the signed distances of rows
+        from boundaries that have not seen them (:mod:`hyplearn.decision.calibration`); it costs ``folds`` more fits.
+        None: no probabilities; scores are signed distances.
     folds : int, default=5
         Number of folds of "cross-fitted".
     n_jobs : int, default=None
@@ -331,14 +283,10 @@ class PoincarePerceptron(_PerceptronClassifier):
         Number of passes.
     margin_ : ndarray of shape (n_problems,)
         Least signed hyperbolic distance of a training point to its boundary; NaN where the last pass had mistakes.
-    sigmoids_ : ndarray of shape (n_problems, 2)
-        Slope and offset of each sigmoid; not there without calibration and after ``partial_fit``.
-    sharpness_ : float
-        Of more than two classes: the power of the sigmoids to which probabilities are proportional; 1 for "training",
-        and where held-out rows of some class would clearly lose by the power that is best for all.
-    shift_ : float
-        Of two classes: the score at which both are equally likely, for "cross-fitted" the signed distance from the
-        boundary; 0 unless held-out rows clearly ask for another. There with ``sigmoids_``.
+    calibration_ : Calibration
+        Slopes and offsets that make scores of distances; absent without calibration and after ``partial_fit``.
+    decision_ : Decision
+        The fitted model as a frozen value, which every prediction, picture and file reads.
     mistake_bound_ : ndarray of shape (n_problems,)
         The most updates that the paper's theorem allows on these data, by the hyperplane that was found; NaN where none
         was found that separates them, with weights that are not whole numbers, and after ``partial_fit``.
@@ -363,7 +311,7 @@ class PoincarePerceptron(_PerceptronClassifier):
         return bounds.data
 
 
-class PoincareSecondOrderPerceptron(_PerceptronClassifier):
+class PoincareSecondOrderPerceptron(PerceptronClassifier):
     """Poincaré second-order perceptron: fewer mistakes, by the correlations of the rows mistaken so far.
 
     Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``, with S the rows mistaken so far and ξ their sum of ``y z``. A mistake
@@ -384,7 +332,7 @@ class PoincareSecondOrderPerceptron(_PerceptronClassifier):
 
     Attributes
     ----------
-    classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_, sigmoids_, sharpness_, shift_
+    classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_, calibration_, decision_
         As in :class:`PoincarePerceptron`.
     mistake_bound_ : ndarray of shape (n_problems,)
         The most updates that the second-order theorem allows, ``mistake_bounds_["second_order"]``; NaN where no
@@ -437,8 +385,8 @@ class PoincareSecondOrderPerceptron(_PerceptronClassifier):
         )
         self.a = a
 
-    def _check_options(self) -> None:
-        super()._check_options()
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if not 0 <= self.a < np.inf:
             raise ValueError(f"a must be a non-negative number; got {self.a!r}.\nPass 0 for the pseudo-inverse.")
 

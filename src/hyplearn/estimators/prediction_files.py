@@ -11,11 +11,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.data.opening import opened
 from hyplearn.data.points import Block, PointSource, read_ahead, rows_named
 from hyplearn.data.regrouping import regrouped
-from hyplearn.estimators.logistic import SCORED_ROWS
-from hyplearn.estimators.streaming import check_feature_names
+from hyplearn.decision.decision import SCORED_ROWS
+from hyplearn.estimators.validation import prediction_points
 from hyplearn.files import replacing
 from hyplearn.progress import LINE_INTERVAL
 from hyplearn.types import Array
@@ -73,7 +72,7 @@ def predict_to_file(
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
-    points = _points(estimator, source)
+    points = prediction_points(estimator, source)
     _check_no_source(path, points)
     results = _results(getattr(estimator, method), points, method, verbose)
     first = _plain(next(results), estimator)
@@ -82,13 +81,6 @@ def predict_to_file(
         writer.write(first)
         for result in results:
             writer.write(_plain(result, estimator))
-
-
-def _points(estimator: Any, source: Any) -> PointSource:
-    names = getattr(estimator, "feature_names_in_", None)
-    points = opened(source, None, None, None, None, columns=None if names is None else list(names), labelled=False)
-    check_feature_names(estimator, points)
-    return points
 
 
 def _check_no_source(path: Path, points: PointSource) -> None:

@@ -1,10 +1,10 @@
 """The Poincaré support vector machine."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,58 +12,44 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.data.labelled import Labelled
-from hyplearn.data.opening import point_source
-from hyplearn.estimators.ball_classifier import LabelledRows
-from hyplearn.estimators.classifier import TangentClassifier
-from hyplearn.estimators.streaming import InfeasibleError, least_heights, points_at, rows_for_probabilities
-from hyplearn.estimators.threads import one_blas_thread
-from hyplearn.estimators.validation import absolute_curvature, check_stopping
-from hyplearn.progress import FitReporter, report_fit
-from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.streamed import SignedRows
-from hyplearn.solvers.sgd import Descent, solve_sgd
-from hyplearn.solvers.svm.solution import Solution, relative_gap
-from hyplearn.solvers.svm.solve import solve_svm
-from hyplearn.tangent import Features, frame_coordinates, z_features
+from hyplearn.data.folding import in_any_order
+from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.decision import Decision
+from hyplearn.estimators.stream import StreamClassifier
+from hyplearn.estimators.validation import InfeasibleError, check_stopping, known_data
+from hyplearn.progress import FitReporter
+from hyplearn.rows.built import SignedRowBuilder, build_rows, row_costs
+from hyplearn.solvers.sgd import Descent
+from hyplearn.solvers.svm import Report, Solution, solve_svm
+from hyplearn.solvers.svm.certificate import (
+    Certificate,
+    CertificateSums,
+    certificate_sums,
+    certify,
+    merge_certificates,
+)
+from hyplearn.tangent import Features, frame_coordinates, z_dot, z_features
 from hyplearn.types import Array
 
-# Rows per block when a certificate is verified.
+# Explicit rows at a time when a certificate is verified.
 VERIFIED_ROWS = 10_000
-# A hard margin holds if rows keep it to this share.
-ROUNDING = 1e-9
+ADVICE = {
+    "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
+    "stalled": "Limited by rounding: lower C, or raise tol.",
+}
 
 
 def _streams(svc: "PoincareSVC") -> bool:
-    """Whether the paper's algorithm covers these parameters."""
+    """Whether these parameters allow a stream; otherwise an error that says why not."""
     if svc.loss == "hinge" and np.all(np.isfinite(svc.C)):
         return True
     raise AttributeError(
-        f'partial_fit knows the hinge loss with a finite C only; got loss="{svc.loss}", C={svc.C}.\n'
+        f'partial_fit supports only loss="hinge" with a finite C; got loss="{svc.loss}", C={svc.C}.\n'
         "Use fit for the squared hinge and the hard margin."
     )
 
 
-class Certificate(NamedTuple):
-    """What :meth:`hyplearn.PoincareSVC.verify` finds, one entry per binary problem.
-
-    Attributes
-    ----------
-    primal, dual : ndarray
-        P(w) of ``coef_`` and D(α) of ``dual_coef_``, from scratch; no w has a lower P than D.
-    gap : ndarray
-        ``(P - D) / max(1, |P|)``: how far P can be from the optimum.
-    violation : ndarray
-        How far α leaves its box [0, C], relative to the largest α; 0 makes D a proof.
-    """
-
-    primal: Array
-    dual: Array
-    gap: Array
-    violation: Array
-
-
-class PoincareSVC(TangentClassifier):
+class PoincareSVC(StreamClassifier):
     r"""Support vector machine of the Poincaré ball, solved to a certificate of optimality.
 
     With the rows :math:`f_i` of points seen from a reference point p, finds the normal vector w of
@@ -92,36 +78,32 @@ class PoincareSVC(TangentClassifier):
         What is maximised: "bound", the paper's lower bound of the hyperbolic margin, on rows of frame coordinates, as
         long as points are far; or "exact", the hyperbolic margin itself, on rows as long as its sinh, which points far
         from p dominate.
-    solver : {"exact", "sgd"}, default="exact"
-        "exact" stops when the certificate holds. "sgd" is the paper's algorithm for the soft margin, one random row at
-        a time until the objective ceases to change, with the gap it reaches told by a warning.
     tol : float, default=1e-6
-        Relative duality gap at which to stop; for "sgd" the relative change of the objective over an epoch.
+        Relative duality gap at which to stop.
     max_iter : int, default=100
-        Largest number of working sets, Newton steps or epochs.
+        Largest number of working sets or Newton steps.
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
-    calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
-        How distances become probabilities, and these predictions. "cross-fitted": Platt's sigmoid for each binary
-        problem, fitted to the signed distances of rows from boundaries that have not seen them; it costs ``folds`` more
-        fits. "training": as the paper does, fitted to the values ⟨f, w⟩ of the rows of training. None: no
-        probabilities; ``predict`` goes by signed distances.
+    calibration : "cross-fitted" or None, default="cross-fitted"
+        How distances become probabilities. "cross-fitted": slopes and offsets fitted to the signed distances of rows
+        from boundaries that have not seen them (:mod:`hyplearn.decision.calibration`); it costs ``folds`` more fits.
+        None: no probabilities; scores are signed distances.
     folds : int, default=5
         Number of folds of "cross-fitted".
     n_jobs : int, default=None
         Threads to use; None for all cores (or as many as OMP_NUM_THREADS allows). The result is the same bits for any
         number of them.
     random_state : int, RandomState instance or None, default=0
-        Seed of the samples from which a large fit begins, and of "sgd". It changes what is found within ``tol`` only.
+        Seed of the samples from which a large fit starts. It changes the solution within ``tol`` only.
     warm_start : bool, default=False
-        Whether ``fit`` begins at the previous solution.
+        Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in.
     outside : {"raise", "project"}, default="raise"
         What to do with points on or outside the rim: an error that names them, or move them onto the largest
         representable radius and warn.
     verbose : int, default=0
-        Whether to tell the progress: bars where rich is installed, or lines. Of points in blocks: rows per second.
+        Whether to report progress: bars where rich is installed, or lines.
 
     Attributes
     ----------
@@ -132,14 +114,14 @@ class PoincareSVC(TangentClassifier):
     reference_ : ndarray of shape (n_problems, n_features)
         The reference points.
     status_ : ndarray of str of shape (n_problems,)
-        "optimal" where the certificate holds; else "max_iter", "stalled" (rounding forbids more), "stopped" ("sgd"),
-        "infeasible" (no hard margin) or "online" (after ``partial_fit``).
+        "optimal" where the certificate holds; else "max_iter", "stalled" (limited by rounding), "infeasible" (no hard
+        margin) or "online" (after ``partial_fit``).
     primal_, dual_, dual_gap_ : ndarrays of shape (n_problems,)
         P(w), D(α) and ``(P - D) / max(1, |P|)``.
     n_support_ : ndarray of shape (n_problems,)
         Number of rows with α > 0 in each problem.
     support_ : ndarray of shape (n_support,)
-        Rows with α > 0 in some problem. Of points that are read in blocks, none if there are more than 2 million: the
+        Rows with α > 0 in some problem. Empty where points are read in blocks and there are more than 2 million: the
         gap is proven by sums over them.
     support_vectors_ : ndarray of shape (n_support, n_features)
         Those points.
@@ -147,16 +129,12 @@ class PoincareSVC(TangentClassifier):
         Their ``y α``. Where the hard margin is infeasible, α is the proof of it: ``Σ y α f`` is zero to rounding.
     margin_ : ndarray of shape (n_problems,)
         Least signed hyperbolic distance of a training point to its boundary; negative where one is on the wrong side.
-    sigmoids_ : ndarray of shape (n_problems, 2)
-        Slope and offset of each sigmoid; not there without calibration and after ``partial_fit``.
-    sharpness_ : float
-        Of more than two classes: the power of the sigmoids to which probabilities are proportional; 1 for "training",
-        and where held-out rows of some class would clearly lose by the power that is best for all.
-    shift_ : float
-        Of two classes: the score at which both are equally likely, for "cross-fitted" the signed distance from the
-        boundary; 0 unless held-out rows clearly ask for another. There with ``sigmoids_``.
+    calibration_ : Calibration
+        Slopes and offsets that make scores of distances; absent without calibration and after ``partial_fit``.
+    decision_ : Decision
+        The fitted model as a frozen value, which every prediction, picture and file reads.
     n_iter_, n_passes_ : ndarrays of shape (n_problems,)
-        Number of working sets, Newton steps or epochs, and of passes over the data.
+        Number of working sets or Newton steps, and of passes over the data.
 
     Examples
     --------
@@ -177,7 +155,6 @@ class PoincareSVC(TangentClassifier):
         C: float = 1.0,
         loss: str = "hinge",
         margin: str = "bound",
-        solver: str = "exact",
         tol: float = 1e-6,
         max_iter: int = 100,
         class_weight: Any = None,
@@ -194,7 +171,6 @@ class PoincareSVC(TangentClassifier):
         self.C = C
         self.loss = loss
         self.margin = margin
-        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.class_weight = class_weight
@@ -207,109 +183,93 @@ class PoincareSVC(TangentClassifier):
         self.outside = outside
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Solve every binary problem to the tolerance.
+    def _previous(self) -> Array | None:
+        return self.coef_ if self.warm_start and hasattr(self, "coef_") else None
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or what :func:`hyplearn.open_points` takes or returns
-            Points of the ball. Files, arrays on disk and iterables of blocks are read in blocks, in a handful of passes
-            per problem.
-        y : array-like of shape (n_samples,), or name of the labels in a file
-            Labels; a source or an iterable of blocks brings its own.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C by row: weight k counts as k copies, weight 0 as absence.
-        """
-        self._check_options()
-        if (points := point_source(X, y, sample_weight)) is not None:
-            return self._fit_source(points)
-        previous = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
-        data = self._labelled_rows(X, y, sample_weight, reset=True)
+    def _fit(self, data: TrainingData, previous: Array | None, report: FitReporter) -> None:
         self._check_number_of_costs()
-        self.reference_ = self._reference_points(data)
-        starts: Any = [None] * self._n_problems
-        if previous is not None and previous.shape == self.reference_.shape:
-            starts = previous
+        self.reference_ = self._references(data)
+        if previous is not None and previous.shape != self.reference_.shape:
+            previous = None
+        solutions = self._per_problem(data, partial(self._solve, data, self.reference_, previous, report))
+        self._keep_solutions(data, solutions)
         self._descents: list[Descent] = []
-        with one_blas_thread(), report_fit(type(self).__name__, self.tol, self.verbose) as tell:
-            solve = partial(self._solve, data, starts, tell)
-            solutions = list(self._per_problem(data, solve))
-        self._keep(data, solutions)
-        self._complain()
-        self._calibrate(data.X, data.y, data.weights, warned=bool((self.status_ != "optimal").any()))
-        return self
-
-    def _fit_points(self, data: Labelled, tell: FitReporter) -> None:
-        if self.solver != "exact" or self.warm_start:
-            given = f'solver="{self.solver}"' if self.solver != "exact" else "warm_start=True"
-            raise ValueError(
-                f"Points that are read in blocks are solved exactly, from the start; got {given}.\n"
-                'Take solver="exact" and warm_start=False, or pass an array.'
-            )
-        self._check_number_of_costs()
-        d, solutions = data.points.n_features, []
-        self.reference_ = self._streamed_references(data)
-        for k, (positive, p) in enumerate(zip(self._positives, self.reference_, strict=True)):
-            make = SignedRows(data.weighing, positive, p, self._features, data.c, self._cost(k))
-            before = data.points.n_passes
-            solution = self._solved(data.rows(make, self._cost(k), d), None, tell, k, data.threads)
-            solutions.append(replace(solution, n_passes=data.points.n_passes - before))
-        self._keep_solutions(data.n_rows, solutions)
-        self._keep_support(solutions, *points_at(data, self.support_))
-        least = least_heights(data, self._positives, self.coef_, self.reference_)
-        self.margin_ = np.arcsinh(least) / np.sqrt(data.c)
-        rows = None if self.calibration is None else rows_for_probabilities(data)
-        self._complain()
-        if rows is not None:
-            self._calibrate(*rows, warned=bool((self.status_ != "optimal").any()))
-
-    @available_if(_streams)
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """One step of the paper's algorithm on each row, in order: a stream.
-
-        N of the algorithm is the number of rows seen so far. A stream has no certificate: ``dual_gap_`` is NaN and
-        ``status_`` "online". The reference point is learned from the first chunk, unless it is given. After
-        :meth:`fit`, the stream goes on from what was found. For the hinge loss with a finite C only.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in :meth:`fit`.
-        classes : array-like, needed in the first call
-            All classes that the stream can bring.
-        """
-        self._check_options()
-        if (points := point_source(X, y, sample_weight)) is not None:
-            return self._stream(points, classes)
-        first = not hasattr(self, "classes_")
-        self._check_stream(classes, first)
-        data = self._labelled_rows(X, y, sample_weight, classes=classes, reset=first)
-        self._check_number_of_costs()
-        if first:
-            self.reference_ = self._reference_points(data)
-            self._descents = [Descent(np.zeros(data.X.shape[1])) for _ in range(self._n_problems)]
-        elif not self._descents:
-            self._descents = [Descent(w.copy(), self._n_rows, self._n_rows) for w in self.coef_]
-        for k, descent in enumerate(self._descents):
-            descent.stream(self._signed_rows(data, k, threads=1))
         self._forget_calibration()
-        d, unknown = data.X.shape[1], np.full(self._n_problems, np.nan)
+        self.decision_ = self._decide()
+        self._report_status()
+        self._calibrate(data, warned=bool((self.status_ != "optimal").any()))
+        self.decision_ = self._decide()
+
+    def _refit(self, data: TrainingData) -> Decision:
+        solutions = self._per_problem(data, partial(self._solve, data, self.reference_, self.coef_, None))
+        unsolved = [solution.gap for solution in solutions if solution.status != "optimal"]
+        if unsolved:
+            warnings.warn(f"The relative duality gap is {max(unsolved):.1e}.", ConvergenceWarning, stacklevel=2)
+        coef = np.stack([solution.w for solution in solutions])
+        return self._boundaries({"coef_": coef, "reference_": self.reference_})
+
+    def _solve(
+        self,
+        data: TrainingData,
+        reference: Array,
+        starts: Array | None,
+        report: FitReporter | None,
+        k: int,
+        threads: int,
+    ) -> Solution:
+        """Solve problem k."""
+        build = SignedRowBuilder(self._positives[k], reference[k], self._features, data.c, self._cost(k))
+        rows = build_rows(data, build, self._cost(k), data.n_features, threads=threads)
+        before = data.points.n_passes
+        own: Report | None = None if report is None else partial(report, f"class {self._positive(k)}")
+        solution = solve_svm(
+            rows,
+            loss=self.loss,  # type: ignore[arg-type]
+            tol=self.tol,
+            max_iter=self.max_iter,
+            start=None if starts is None else starts[k],
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+            report=own,
+            threads=threads,
+        )
+        return solution if data.in_memory else replace(solution, n_passes=data.points.n_passes - before)
+
+    partial_fit = available_if(_streams)(StreamClassifier.partial_fit)
+
+    def _start_stream(self, d: int) -> Sequence[Descent]:
+        return [Descent(np.zeros(d)) for _ in range(self._n_problems)]
+
+    def _stream_state(self) -> Sequence[Descent]:
+        return self._descents or [Descent(w.copy(), self._n_rows, self._n_rows) for w in self.coef_]
+
+    def _visit(self) -> Callable[[LabelledBlock, Sequence[Descent], int], Sequence[Descent]]:
+        self._check_number_of_costs()
+        c = -float(self.curvature)
+        return DescentVisit(
+            [
+                SignedRowBuilder(positive, self.reference_[k], self._features, c, self._cost(k))
+                for k, positive in enumerate(self._positives)
+            ]
+        )
+
+    def _end_stream(self, state: Sequence[Descent], d: int) -> None:
+        self._descents = list(state)
+        unknown = np.full(self._n_problems, np.nan)
         self.coef_ = np.stack([descent.w.copy() for descent in self._descents])
         self.status_ = np.full(self._n_problems, "online")
         self.primal_, self.dual_, self.dual_gap_, self.margin_ = (unknown.copy() for _ in range(4))
         self.n_support_ = np.zeros(self._n_problems, dtype=int)
-        self.support_, self.support_vectors_ = np.empty(0, dtype=np.int64), np.empty((0, d), dtype=data.X.dtype)
+        self.support_, self.support_vectors_ = np.empty(0, dtype=np.int64), np.empty((0, d))
         self.dual_coef_ = np.empty((self._n_problems, 0))
         self.n_iter_ = self.n_passes_ = np.ones(self._n_problems, dtype=int)
-        return self
 
-    def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``dual_coef_``.
 
         Parameters
         ----------
         X, y, sample_weight
-            The data of :meth:`fit`, in the same order.
+            The training data, in the same order, from any source.
 
         Examples
         --------
@@ -321,56 +281,32 @@ class PoincareSVC(TangentClassifier):
         [ True] [0.]
         """
         check_is_fitted(self)
-        data = self._labelled_rows(X, y, sample_weight, reset=False)
-        if "online" in self.status_ or len(data.X) != self._n_rows:
-            seen = "a stream" if "online" in self.status_ else f"{self._n_rows} rows"
-            raise ValueError(
-                f"A certificate speaks of the data of fit, {seen}; got {len(data.X)} rows.\nPass the data of fit."
-            )
+        data = known_data(self, X, y, sample_weight)
+        if "online" in self.status_ or data.n_rows != self._n_rows:
+            seen = "was fitted on a stream" if "online" in self.status_ else f"was fitted on {self._n_rows} rows"
+            raise ValueError(f"verify() needs the training data; {type(self).__name__} {seen}, got {data.n_rows}.")
         if self.n_support_.any() and not len(self.support_):
             raise ValueError(
                 f"The {self.n_support_.max()} dual variables were too many to keep, so there is nothing to verify; "
                 "dual_gap_ was proven by their sums.\nFit on points in memory to keep them."
             )
-        found = [self._verified(data, k) for k in range(self._n_problems)]
+        found = [self._verify_problem(data, k) for k in range(self._n_problems)]
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
 
-    def _verified(self, data: LabelledRows, k: int) -> tuple[float, float, float, float]:
-        y, C, w, p = self._binary_labels(data, k), self._costs(data, k), self.coef_[k], self.reference_[k]
-        alpha = np.zeros(len(y))
-        alpha[self.support_] = y[self.support_] * self.dual_coef_[k]
-        features = frame_coordinates if self._features == "frame" else z_features
-        below, v, penalty, hard = 0.0, np.zeros_like(w), 0.0, not np.isfinite(self._cost(k))
-        for start in range(0, len(y), VERIFIED_ROWS):
-            cut = slice(start, start + VERIFIED_ROWS)
-            paid = np.flatnonzero(C[cut] > 0)
-            rows = features(data.X[cut].astype(np.float64), p, c=absolute_curvature(self.curvature)) * y[cut, None]
-            room = np.maximum(0, 1 - rows @ w)[paid]
-            v += alpha[cut] @ rows
-            if hard:
-                below = max(below, float(room.max(initial=0)))
-            elif self.loss == "hinge":
-                below += float(C[cut][paid] @ room)
-            else:
-                below += float(C[cut][paid] @ room**2)
-                penalty += float(np.sum(alpha[cut][paid] ** 2 / (4 * C[cut][paid])))
-        primal = 0.5 * float(w @ w) + (below if not hard else 0.0 if below <= ROUNDING else np.inf)
-        dual = float(alpha.sum() - 0.5 * (v @ v) - penalty)
-        most = C if self.loss == "hinge" else np.inf
-        excess = float(np.max(np.maximum(-alpha, alpha - most)) / max(np.max(np.abs(alpha)), 1e-300))
-        return primal, dual, relative_gap(primal, dual), max(0.0, excess)
+    def _verify_problem(self, data: TrainingData, k: int) -> tuple[float, float, float, float]:
+        problem = VerifiedProblem(
+            self._positives[k], self.reference_[k], self.coef_[k], self._features, self._cost(k), self.loss, data.c
+        )
+        sums = data.fold(_sums_of_block, merge_certificates, problem, self.support_, self.dual_coef_[k])
+        return certify(sums, self.coef_[k], hard=not np.isfinite(self._cost(k)))
 
     @property
     def _features(self) -> Features:
         return "frame" if self.margin == "bound" else "z"
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
         self._check_calibration()
-        for name, allowed in (
-            ("loss", ("hinge", "squared_hinge")),
-            ("margin", ("bound", "exact")),
-            ("solver", ("exact", "sgd")),
-        ):
+        for name, allowed in (("loss", ("hinge", "squared_hinge")), ("margin", ("bound", "exact"))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {getattr(self, name)!r}.")
         C = np.asarray(self.C)
@@ -380,78 +316,23 @@ class PoincareSVC(TangentClassifier):
                 "Pass numpy.inf for the hard margin."
             )
         check_stopping(self.tol, self.max_iter)
-        if self.solver == "sgd" and (self.loss != "hinge" or not np.all(np.isfinite(C))):
-            raise ValueError(
-                f'solver="sgd" knows the hinge loss with a finite C; got loss="{self.loss}", C={self.C}.\n'
-                'Take solver="exact".'
-            )
 
     def _check_number_of_costs(self) -> None:
         C = np.asarray(self.C)
         if C.ndim and len(C) != self._n_problems:
             raise ValueError(
-                f"{self._n_problems} binary problems need as many C; got {len(C)}.\n"
+                f"C has {len(C)} entries; expected {self._n_problems} (one per binary problem).\n"
                 "Pass one number for all, or one per class (one in all for two classes)."
             )
-
-    def _solve(self, data: LabelledRows, starts: Any, tell: FitReporter, k: int, threads: int) -> Solution:
-        rows = self._signed_rows(data, k, threads)
-        if self.solver == "exact":
-            return self._solved(rows, starts[k], tell, k, threads)
-        return solve_sgd(
-            rows,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            seed=self._seed(),
-            start=starts[k],
-            report=partial(tell, f"class {self._positive(k)}"),
-        )
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31))
-
-    def _solved(self, rows: RowSource, start: Array | None, tell: FitReporter, k: int, threads: int) -> Solution:
-        report = partial(tell, f"class {self._positive(k)}")
-        return solve_svm(
-            rows,
-            loss=self.loss,  # type: ignore[arg-type]
-            tol=self.tol,
-            max_iter=self.max_iter,
-            start=start,
-            seed=self._seed(),
-            report=report,
-            threads=threads,
-        )
-
-    def _signed_rows(self, data: LabelledRows, k: int, threads: int) -> Rows:
-        rows = self._rows(data, k)
-        return Rows.labelled(rows, self._binary_labels(data, k), self._costs(data, k), threads=threads)
 
     def _cost(self, k: int) -> float:
         """C of problem k."""
         C = np.asarray(self.C, dtype=np.float64)
         return float(C[k] if C.ndim else C)
 
-    def _costs(self, data: LabelledRows, k: int) -> Array:
-        if data.weights is None:
-            return np.full(len(data.X), self._cost(k))
-        costs = np.zeros(len(data.X))
-        paid = data.weights > 0  # an infinite C times 0 is no number
-        costs[paid] = self._cost(k) * data.weights[paid]
-        return costs
-
-    def _keep(self, data: LabelledRows, solutions: list[Solution]) -> None:
+    def _keep_solutions(self, data: TrainingData, solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
-        self._keep_solutions(len(data.X), solutions)
-        self._keep_support(solutions, data.X[self.support_], data.y[self.support_])
-        self.margin_ = np.empty(len(solutions))
-        present = slice(None) if data.weights is None else data.weights > 0
-        root = np.sqrt(absolute_curvature(self.curvature))
-        for k, heights in enumerate(self._heights(data.X, data.rooms)):
-            self.margin_[k] = np.arcsinh(np.min((self._binary_labels(data, k) * heights)[present])) / root
-
-    def _keep_solutions(self, n_rows: int, solutions: list[Solution]) -> None:
-        self._n_rows = n_rows
+        self._n_rows = data.n_rows
         self.coef_ = np.stack([solution.w for solution in solutions])
         self.status_ = np.array([solution.status for solution in solutions])
         for name in ("primal", "dual", "n_iter", "n_passes", "n_support"):
@@ -459,17 +340,17 @@ class PoincareSVC(TangentClassifier):
         self.dual_gap_ = np.array([solution.gap for solution in solutions])
         kept = all(len(solution.support) == solution.n_support for solution in solutions)
         self.support_ = _union([solution.support if kept else np.empty(0) for solution in solutions])
-
-    def _keep_support(self, solutions: list[Solution], vectors: Array, labels: Array) -> None:
-        self.support_vectors_ = vectors
+        self.support_vectors_, codes = data.taken(self.support_)
         self.dual_coef_ = np.zeros((len(solutions), len(self.support_)))
         for k, solution in enumerate(solutions if len(self.support_) else []):
             places = np.searchsorted(self.support_, solution.support)
-            signs = np.where(labels[places] == self._positive(k), 1.0, -1.0)
+            signs = np.where(codes[places] == self._positives[k], 1.0, -1.0)
             self.dual_coef_[k, places] = signs * solution.alpha
+        least = data.fold(_least_margins, _least, self._positives, self.coef_, self.reference_, data.c)
+        self.margin_ = np.arcsinh(least) / np.sqrt(data.c)
 
-    def _complain(self) -> None:
-        """An error where the hard margin has no solution, a warning where the certificate is not reached."""
+    def _report_status(self) -> None:
+        """Raise where the hard margin has no solution, warn where the certificate is not reached."""
         infeasible = np.flatnonzero(self.status_ == "infeasible")
         if infeasible.size:
             raise InfeasibleError(
@@ -480,24 +361,79 @@ class PoincareSVC(TangentClassifier):
         unsolved = np.flatnonzero(self.status_ != "optimal")
         if unsolved.size:
             worst = unsolved[np.argmax(self.dual_gap_[unsolved])]
-            advice = {
-                "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
-                "stalled": "Rounding allows no more: lower C, or raise tol.",
-                "stopped": 'The objective ceased to change before the optimum: take solver="exact".',
-            }
             warnings.warn(
                 f"{type(self).__name__} reached a relative duality gap of {self.dual_gap_[worst]:.1e}, not tol="
                 f'{self.tol:.1e} ({self._names(unsolved)}; status "{self.status_[worst]}").\n'
-                f"{advice[self.status_[worst]]}",
+                f"{ADVICE[self.status_[worst]]}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def _names(self, problems: Array) -> str:
-        return self._named(problems) + ("" if len(self.classes_) == 2 else " against the rest")
+
+@dataclass(frozen=True)
+class DescentVisit:
+    """Takes one step of the paper's algorithm on each row of a block, in every problem."""
+
+    builders: list[SignedRowBuilder]
+
+    def __call__(self, block: LabelledBlock, state: Sequence[Descent], threads: int) -> list[Descent]:
+        """The state after a block; the given one is unchanged, as another worker may be asked again."""
+        following = [replace(descent, w=descent.w.copy()) for descent in state]
+        for descent, build in zip(following, self.builders, strict=True):
+            descent.stream(build(block))
+        return following
+
+
+@dataclass(frozen=True)
+class VerifiedProblem:
+    """A binary problem whose certificate is recomputed."""
+
+    positive: int
+    p: Array
+    w: Array
+    features: Features
+    C: float
+    loss: str
+    c: float
+
+    def rows(self, X: Array, y: Array) -> Array:
+        """Explicit signed rows."""
+        coordinates = frame_coordinates if self.features == "frame" else z_features
+        return coordinates(X.astype(np.float64), self.p, c=self.c) * y[:, None]
+
+
+def _sums_of_block(
+    block: LabelledBlock, problem: VerifiedProblem, support: Array, dual_coef: Array
+) -> CertificateSums:
+    """Contributions of a block to the certificate of a problem."""
+    y, costs = np.where(block.codes == problem.positive, 1.0, -1.0), row_costs(block, problem.C)
+    alpha = np.zeros(len(y))
+    first, last = np.searchsorted(support, [block.start, block.start + len(y)])
+    own = support[first:last] - block.start
+    alpha[own] = y[own] * dual_coef[first:last]
+    parts = []
+    for start in range(0, len(y), VERIFIED_ROWS):
+        cut = slice(start, start + VERIFIED_ROWS)
+        rows = problem.rows(block.X[cut], y[cut])
+        parts.append(certificate_sums(rows, alpha[cut], costs[cut], problem.w, problem.loss))
+    return merge_certificates(parts)
+
+
+def _least_margins(block: LabelledBlock, positives: Sequence[int], coef: Array, references: Array, c: float) -> Array:
+    """For each problem the least ``√c ⟨y z, w⟩ / ‖w‖`` of a row of the block that has a weight."""
+    present, least = block.present, []
+    for k, w, p in zip(positives, coef, references, strict=True):
+        margins = z_dot(block.X, np.sqrt(c) / (np.linalg.norm(w) or 1.0) * w, p, c=c, gaps=block.gaps)
+        least.append(np.where(block.codes == k, margins, -margins).min(where=present, initial=np.inf))
+    return np.array(least)
+
+
+@in_any_order
+def _least(parts: Sequence[Array]) -> Array:
+    return np.min(parts, axis=0)
 
 
 def _union(supports: Sequence[Array]) -> Array:
-    """All positions once, in order: the merge of what is in order already, as a stable sort takes it."""
+    """All positions once, sorted: a stable sort merges sequences that are sorted already."""
     merged = np.sort(np.concatenate(supports).astype(np.int64), kind="stable")
     return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

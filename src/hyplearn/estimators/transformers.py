@@ -16,7 +16,7 @@ from hyplearn.types import Array
 
 
 class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What the transformers share: as many columns out as in, float32 kept."""
+    """Base of the transformers: as many columns out as in, float32 kept."""
 
     n_features_in_: int
 
@@ -96,7 +96,7 @@ class TangentSpace(_BallTransformer):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the points in the reference point.
         """
-        X = ball_rows(self, X, reset=True, keep_dtype=True).X
+        X, _ = ball_rows(self, X, reset=True, keep_dtype=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         labels = None if y is None else np.asarray(y)
         self.reference_ = reference_point(self.reference, X, labels, weights, absolute_curvature(self.curvature))
@@ -105,7 +105,7 @@ class TangentSpace(_BallTransformer):
     def transform(self, X: Any) -> Array:
         """Frame coordinates of the points at the reference point."""
         check_is_fitted(self)
-        X = ball_rows(self, X, reset=False, keep_dtype=True).X
+        X, _ = ball_rows(self, X, keep_dtype=True)
         return frame_coordinates(X, self.reference_, c=absolute_curvature(self.curvature))
 
     def inverse_transform(self, X: Any) -> Array:

@@ -1,87 +1,254 @@
-"""The border of the estimators: curvature, points inside the ball, and what to do with those outside."""
+"""The edge of the estimators: from what a user passes to training data, or to points with their gaps."""
 
+import os
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import assert_all_finite, validate_data
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from hyplearn.data.opening import refuse_dask, refuse_unread
-
-# The border of estimators begins with the curvature, and their users take it from here.
+from hyplearn.data.arrays import ArrayPoints
+from hyplearn.data.class_counts import ClassCounts, count_classes, find_outside
+from hyplearn.data.columns import listed
+from hyplearn.data.opening import is_dask, opened, point_source
+from hyplearn.data.points import Block, PointSource
+from hyplearn.data.training import Encoder, TrainingData
+from hyplearn.estimators.threads import threads_of
 from hyplearn.geometry.border import absolute_curvature as absolute_curvature
-from hyplearn.geometry.border import describe_outside, pull_inside
-from hyplearn.geometry.kernels import gaps, offsets
+from hyplearn.geometry.border import outside_sentence, pull_inside
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
 
-class BallRows(NamedTuple):
-    """Points inside the ball with their gaps; and, where asked for, their squared distances to a point.
+def training_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    """Validate what was passed to ``fit``: one counting pass over any source; learns ``classes_`` and features."""
+    c, threads = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs)
+    project = projects(estimator)
+    points = training_points(estimator, X, y, sample_weight, reset=True)
+    found = count_classes(points, c, threads)
+    if found.classes.dtype.kind not in "iubUS":  # integers, booleans and strings are classes whatever their values
+        check_classification_targets(found.classes)
+    if len(found.classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes; got 1 class: "
+            f"{found.classes.tolist()[0]!r}.\nCheck the labels, or pass more data."
+        )
+    report_outside(found.describe_outside(c), project)
+    estimator.classes_ = found.classes
+    factors = class_factors(estimator.class_weight, found.classes, found.counts)
+    data = TrainingData.counted(points, found, Encoder(found.classes, factors, c, project), threads)
+    check_weights(data)
+    return data
 
-    Both come from one pass over X, so distances to a point that is known beforehand cost nothing.
-    """
 
-    X: Array
-    rooms: Array
-    squares: Array | None
-    y: Array | None
+def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    """Validate training data of a fitted estimator again, for ``verify``."""
+    c, threads, project = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs), projects(estimator)
+    points = training_points(estimator, X, y, sample_weight, reset=False)
+    found = count_classes(points, c, threads)
+    check_known(found.classes, estimator.classes_)
+    report_outside(found.describe_outside(c), project)
+    counts = _spread(found, estimator.classes_)
+    factors = class_factors(estimator.class_weight, estimator.classes_, counts.counts)
+    encoder = Encoder(estimator.classes_, factors, c, project)
+    return TrainingData.counted(points, counts, encoder, threads)
 
 
-def ball_rows(
-    estimator: Any, X: Any, *, reset: bool, keep_dtype: bool = False, p: Array | None = None, **check_params: Any
-) -> BallRows:
-    """X (and y, where given in ``check_params``), validated, with every row inside the ball.
+def _spread(found: ClassCounts, classes: Array) -> ClassCounts:
+    """Counts of all classes of an estimator, some of which may be absent."""
+    places, K = Encoder(classes, np.ones(len(classes)), 1.0).codes(found.classes), len(classes)
 
-    Rows on or outside the rim are an error, or with ``outside="project"`` are moved onto the largest representable
-    radius with a warning that counts them: the radius of float64, so that a model fitted on float64 sees the same
-    points in float32, unless ``keep_dtype`` asks for that of the rows' own type.
-    """
-    refuse_dask(X, check_params.get("y"))
-    refuse_unread(X)
+    def spread(column: Array, absent: float) -> Array:
+        out = np.full(K, absent, dtype=column.dtype)
+        out[places] = column
+        return out
+
+    return ClassCounts(
+        classes,
+        spread(found.counts, 0),
+        spread(found.totals, 0),
+        spread(found.lowest, np.inf),
+        spread(found.highest, 0),
+        found.outside,
+    )
+
+
+def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> PointSource:
+    """The source behind X, y and weights; small sources are read into memory."""
+    points = point_source(X, y, sample_weight)
+    if points is None:
+        return _array_points(estimator, X, y, sample_weight, reset=reset)
+    if not reset:
+        check_features(estimator, points)
+    else:
+        estimator.n_features_in_ = points.n_features
+        vars(estimator).pop("feature_names_in_", None)
+        if points.feature_names is not None:
+            estimator.feature_names_in_ = np.array(points.feature_names, dtype=object)
+    block = points.within_memory()
+    if block is None:
+        return points
+    loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
+    return loaded.limited(block_rows=vars(points).get("block_rows"))
+
+
+def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> ArrayPoints:
+    # The gaps reveal NaN and infinity too, so scikit-learn need not pass over X for them.
+    X, y = validate_data(
+        estimator, X, y, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
+    )
+    if y.dtype.kind not in "iubUSO":
+        check_classification_targets(y)
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return ArrayPoints(X, y, weights)
+
+
+def check_features(estimator: Any, points: PointSource) -> None:
+    """Raise if a source has other coordinates than the estimator was fitted on."""
+    if points.n_features != getattr(estimator, "n_features_in_", points.n_features):
+        raise ValueError(
+            f"{points.name} has {points.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input.\nPass points of the same dimension."
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and points.feature_names is not None and list(known) != points.feature_names:
+        raise ValueError(
+            f"{points.name} has the coordinates {listed(points.feature_names)}; {type(estimator).__name__} was fitted "
+            f"on {listed(list(known))}.\nPass open_points(..., points=) with the names in that order."
+        )
+
+
+def class_factors(class_weight: Any, classes: Array, counts: Array) -> Array:
+    """Weight of each class."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return counts.sum() / (len(classes) * np.maximum(counts, 1))
+    return compute_class_weight(class_weight, classes=classes, y=classes).astype(np.float64)
+
+
+def check_weights(data: TrainingData) -> None:
+    """Raise if all weights are 0."""
+    if not data.totals.any():
+        raise ValueError(
+            f"All {data.n_rows} weights are 0, so nothing is left to learn from.\nCheck sample_weight and class_weight."
+        )
+
+
+def check_known(classes: Array, known: Array) -> None:
+    """Raise if there are classes that the estimator was not told of."""
+    table = set(known.tolist())
+    unknown = [label for label in classes.tolist() if label not in table]
+    if unknown:
+        raise ValueError(
+            f"y holds {len(unknown)} unknown classes, first {unknown[0]!r}; known are {known.tolist()}.\n"
+            "Pass all classes in the first call."
+        )
+
+
+def projects(estimator: Any) -> bool:
+    """Whether points outside the ball are moved inside; an error for other values of ``outside``."""
     if estimator.outside not in ("raise", "project"):
         raise ValueError(f'outside must be "raise" or "project"; got {estimator.outside!r}.')
-    c = absolute_curvature(estimator.curvature)
-    # The gaps tell NaN and infinity too, so scikit-learn need not pass over X for them.
-    checked = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=(np.float64, np.float32),
-        order="C",
-        ensure_all_finite=False,
-        **check_params,
-    )
-    X, y = checked if isinstance(checked, tuple) else (checked, None)
-    rooms, squares = _offsets(X, p, c)
-    if not np.all(rooms > 0):
-        X = _moved_inside(X, rooms, estimator, c, keep_dtype)
-        rooms, squares = _offsets(X, p, c)
-    return BallRows(X, rooms, squares, y)
+    return bool(estimator.outside == "project")
 
 
-def _offsets(X: Array, p: Array | None, c: float) -> tuple[Array, Array | None]:
-    # A point of another dimension is the reference strategies' to refuse.
-    return (gaps(X, c), None) if p is None or p.shape != X.shape[1:] else offsets(X, p, c)
-
-
-def _moved_inside(X: Array, rooms: Array, estimator: Any, c: float, keep_dtype: bool) -> Array:
-    """X with its rows outside moved onto the rim, if the estimator allows it; an error that names them otherwise."""
-    assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-    problem = describe_outside(X, rooms, c)
-    if estimator.outside == "raise":
+def report_outside(sentence: str, project: bool) -> None:
+    """An error, or a warning if they are projected, for points on or outside the rim."""
+    if not sentence:
+        return
+    if not project:
         raise ValueError(
-            f'{problem}\nRescale the embedding, pass outside="project", or set curvature to that of your embedding.'
+            f'{sentence}\nRescale the embedding, pass outside="project", or set curvature to that of your embedding.'
         )
     warnings.warn(
-        f"{problem} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4
+        f"{sentence} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4
     )
-    return pull_inside(X if keep_dtype else X.astype(np.float64), c)
+
+
+def inside_rows(
+    estimator: Any, X: Array, name: str = "X", *, start: int = 0, keep_dtype: bool = False
+) -> tuple[Array, Array]:
+    """Points with every row inside the ball, and their gaps.
+
+    Rows on or outside the rim are an error, or with ``outside="project"`` are moved onto the largest representable
+    radius with a warning: the radius of float64, so that a model fitted on float64 sees the same points in float32,
+    unless ``keep_dtype`` asks for that of the rows' own type.
+    """
+    project, c = projects(estimator), absolute_curvature(estimator.curvature)
+    gaps = row_gaps(X, c)
+    if np.all(gaps > 0):
+        return X, gaps
+    count, _, row, norm = find_outside(Block(X, None, None, start), name, c)
+    report_outside(outside_sentence(count, len(X), row, norm, c), project)
+    X = np.ascontiguousarray(pull_inside(X if keep_dtype else X.astype(np.float64), c))
+    return X, row_gaps(X, c)
+
+
+def ball_rows(estimator: Any, X: Any, *, reset: bool = False, keep_dtype: bool = False) -> tuple[Array, Array]:
+    """Validate an array of points; returns them with their gaps."""
+    X = validate_data(
+        estimator, X, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
+    )
+    return inside_rows(estimator, X, keep_dtype=keep_dtype)
+
+
+def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) -> Array:
+    """``function(X, gaps)`` of an array, or of a source block by block."""
+    if not isinstance(X, (str, os.PathLike, PointSource)):
+        return function(*ball_rows(estimator, X))
+    points = prediction_points(estimator, X)
+    return np.concatenate(
+        [function(*inside_rows(estimator, block.X, points.name, start=block.start)) for block in points.blocks()]
+    )
+
+
+def prediction_points(estimator: Any, source: Any) -> PointSource:
+    """A source whose columns are those that the estimator was fitted on."""
+    names = getattr(estimator, "feature_names_in_", None)
+    points = opened(source, None, None, None, None, columns=None if names is None else list(names), labelled=False)
+    check_features(estimator, points)
+    return points
+
+
+def lazily(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
+    """The result of a method for a Dask collection, as a lazy collection."""
+    from hyplearn.data.dask_results import lazy_result
+
+    return lazy_result(estimator, method, X, columns, dtype)
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is a Dask collection."""
+    return is_dask(X)
 
 
 def check_stopping(tol: Any, max_iter: Any) -> None:
-    """Refuse a relative gap that proves nothing, or no step at all."""
+    """Raise unless tol is a relative gap below 1 and max_iter a positive integer."""
     if not isinstance(tol, (int, float, np.number)) or not 0 < tol < 1:
         raise ValueError(f"tol must be a number between 0 and 1, a relative gap; got {tol!r}.")
     if not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
-        raise ValueError(f"max_iter must be a whole number of at least 1; got {max_iter!r}.")
+        raise ValueError(f"max_iter must be an integer of at least 1; got {max_iter!r}.")
+
+
+class InfeasibleError(ValueError):
+    """There is no solution; the fitted attributes prove it."""
+
+
+@contextmanager
+def restored_on_failure(estimator: Any) -> Iterator[None]:
+    """Restore the estimator if a fit fails for another reason than that there is no solution."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except InfeasibleError:
+        raise
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

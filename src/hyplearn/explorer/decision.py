@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hyplearn.cone import NEAR
 from hyplearn.estimators import (
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
@@ -30,7 +31,6 @@ from hyplearn.estimators import (
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC
-from hyplearn.tangent import NEAR
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "z", "frame", "cone", "ball"]

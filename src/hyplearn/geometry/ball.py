@@ -9,7 +9,7 @@ digit, and never in ``1 - small`` or ``1 + small``.
 import numpy as np
 
 from hyplearn.geometry.border import border, check_inside
-from hyplearn.geometry.kernels import gaps, half_sinh_pairs, norms
+from hyplearn.geometry.kernels import half_sinh_pairs, norms, row_gaps
 from hyplearn.types import Array, Points, Scalars
 
 
@@ -31,7 +31,7 @@ def gap(x: Points, *, c: float = 1.0) -> Array:
 
 
 def _gap(x: Array, c: float) -> Array:
-    values: Array = gaps(x.reshape(-1, x.shape[-1]), c).reshape(x.shape[:-1])
+    values: Array = row_gaps(x.reshape(-1, x.shape[-1]), c).reshape(x.shape[:-1])
     check_inside(x, values, c)
     return values
 
@@ -80,8 +80,8 @@ def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
     array([0.8, 0. ])
     """
     t = x + y
-    room, square = _gap(x, c)[..., None], c * _norm(t)[..., None] ** 2
-    return (room * t + square * x) / (room * _gap(y, c)[..., None] + square)
+    gap_x, square = _gap(x, c)[..., None], c * _norm(t)[..., None] ** 2
+    return (gap_x * t + square * x) / (gap_x * _gap(y, c)[..., None] + square)
 
 
 @border("x", scalars=("r",), into_ball=True)
@@ -268,11 +268,11 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
     >>> exp_map(log_map([0.3, 0.4], [0.1, 0.2]), [0.1, 0.2])
     array([0.3, 0.4])
     """
-    room, length = _gap(p, c), _norm(v)
-    tau = np.tanh(np.sqrt(c) * length / room)
+    gap_p, length = _gap(p, c), _norm(v)
+    tau = np.tanh(np.sqrt(c) * length / gap_p)
     m = v / np.where(length > 0, length, 1)[..., None] + (tau * np.sqrt(c))[..., None] * p
     square = _norm(m) ** 2
-    step = np.divide(room * tau, np.sqrt(c) * square, out=np.zeros_like(square), where=square > 0)
+    step = np.divide(gap_p * tau, np.sqrt(c) * square, out=np.zeros_like(square), where=square > 0)
     return p + step[..., None] * m
 
 

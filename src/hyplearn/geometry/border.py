@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hyplearn.geometry.kernels import gaps, norms
+from hyplearn.geometry.kernels import norms, row_gaps
 from hyplearn.types import Array
 
 P = ParamSpec("P")
@@ -151,24 +151,29 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
         )
 
 
-def describe_outside(x: Array, gap: Array, c: float, *, start: int = 0) -> str:
-    """One sentence: how many points lie outside, and which is the farthest; the first has the number ``start``."""
+def describe_outside(x: Array, gap: Array, c: float) -> str:
+    """One sentence: how many points lie outside, and which is the farthest."""
     rows, row_gaps = x.reshape(-1, x.shape[-1]), np.ravel(gap)
     farthest = int(np.argmin(row_gaps))
-    count, radius = np.count_nonzero(~(row_gaps > 0)), 1 / np.sqrt(c)
-    norm = norms(rows[farthest : farthest + 1])[0]
+    norm = float(norms(rows[farthest : farthest + 1])[0])
+    return outside_sentence(int(np.count_nonzero(~(row_gaps > 0))), len(rows), farthest, norm, c)
+
+
+def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
+    """One sentence: how many of n points lie outside, and the row and norm of the farthest."""
+    radius = 1 / np.sqrt(c)
     # Six digits, unless they would show a point beyond the rim as one on it.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"
-    where = "the point has" if len(rows) == 1 else f"the farthest is row {start + farthest} with"
+    where = "the point has" if n == 1 else f"the farthest is row {farthest} with"
     lie = "lies" if count == 1 else "lie"
     size = "" if c == 1 else f" (radius {radius:.6g})"
-    return f"{count} of {len(rows)} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."
+    return f"{count} of {n} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."
 
 
 def pull_inside(x: Array, c: float) -> Array:
     """Move points on or beyond the rim to the largest radius of their float type; leave all others untouched."""
     rows = x.reshape(-1, x.shape[-1])
-    out = np.flatnonzero(~(gaps(np.ascontiguousarray(rows, dtype=np.float64), c) > 0))
+    out = np.flatnonzero(~(row_gaps(np.ascontiguousarray(rows, dtype=np.float64), c) > 0))
     if out.size == 0:
         return x
     rows = rows.copy()
@@ -179,6 +184,6 @@ def pull_inside(x: Array, c: float) -> Array:
     shrink = spacing
     while out.size:
         rows[out] = direction * (1 - shrink)
-        still = ~(gaps(rows[out].astype(np.float64), c) > 0)
+        still = ~(row_gaps(rows[out].astype(np.float64), c) > 0)
         out, direction, shrink = out[still], direction[still], 2 * shrink
     return rows.reshape(x.shape)

@@ -31,7 +31,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, transport
 from hyplearn.geometry.hull import central_row, check_points, check_same_width
 from hyplearn.geometry.isometry import translate
-from hyplearn.geometry.kernels import gaps, row_dot, squared_distance, squared_distances, unrolled
+from hyplearn.geometry.kernels import row_dot, row_gaps, squared_distance, squared_distances, unrolled
 from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
@@ -153,7 +153,7 @@ def closest_points(
         return _closest_points(A, B, tol, max_iter, threads)
     moved_a, moved_b = (translate(X.astype(np.float64), -middle, c=c) for X in (X_a, X_b))
     origin = np.zeros_like(middle)
-    A, B = (_Hull(X, gaps(X, c), origin, c) for X in (moved_a, moved_b))
+    A, B = (_Hull(X, row_gaps(X, c), origin, c) for X in (moved_a, moved_b))
     return _moved_back(_closest_points(A, B, tol, max_iter, threads), X_a, X_b, middle, c)
 
 
@@ -170,7 +170,7 @@ def _descended(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPo
         n_iter += 1
         start = A.point, B.point
         A, B = _newton(A, B, goal)
-        apart, spacing = _apart(A, B), 8 * EPS * (1 / A.room + 1 / B.room)
+        apart, spacing = _apart(A, B), 8 * EPS * (1 / A.gap + 1 / B.gap)
         if apart <= TOUCHING:
             status = "intersect"
             break
@@ -233,10 +233,10 @@ def _unit(v: Array) -> Array:
 class _Hull:
     """A point of a hull, as a combination of a few working rows; weights are those of hyperboloid coordinates."""
 
-    def __init__(self, X: Array, rooms: Array, towards: Array, c: float) -> None:
-        self.X, self.rooms, self.c = X, rooms, c
+    def __init__(self, X: Array, gaps: Array, towards: Array, c: float) -> None:
+        self.X, self.gaps, self.c = X, gaps, c
         squares = squared_distances(X, towards)
-        self.rows, self.weights = np.array([np.argmin(squares / rooms)]), np.ones(1)
+        self.rows, self.weights = np.array([np.argmin(squares / gaps)]), np.ones(1)
         self.point = self._row(0)
 
     def _row(self, k: int) -> Array:
@@ -244,21 +244,21 @@ class _Hull:
         return row
 
     @property
-    def room(self) -> float:
+    def gap(self) -> float:
         """The gap of the point."""
         return float(gap(self.point, c=self.c))
 
     def klein(self) -> tuple[Array, Array]:
         """Klein coordinates (for c = 1) of the working rows about the point, and its weights in these."""
-        K, times = _klein_and_times(self.X[self.rows].astype(np.float64), self.rooms[self.rows], self.point, self.c)
+        K, times = _klein_and_times(self.X[self.rows].astype(np.float64), self.gaps[self.rows], self.point, self.c)
         weights = self.weights * times
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
         """The hull with its point at the given combination of Klein coordinates."""
         new = object.__new__(_Hull)
-        new.X, new.rooms, new.c, new.rows = self.X, self.rooms, self.c, self.rows
-        _, times = _klein_and_times(self.X[self.rows].astype(np.float64), self.rooms[self.rows], self.point, self.c)
+        new.X, new.gaps, new.c, new.rows = self.X, self.gaps, self.c, self.rows
+        _, times = _klein_and_times(self.X[self.rows].astype(np.float64), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
         new.weights /= new.weights.sum()
         new.point = self.point
@@ -288,7 +288,7 @@ class _Hull:
     def add_rows_beyond(self, u: Array) -> float:
         """Take the rows farthest beyond the point in direction u; how far beyond (for c = 1) the farthest lies."""
         heights = np.empty(len(self.X))
-        _heights(self.X, unrolled(self.point), u, self.rooms, self.room, self.c, heights)
+        _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()
         few = 8 + self.X.shape[1] // 8
         new = np.flatnonzero(heights > highest / 2) if highest > 0 else np.array([], dtype=int)
@@ -306,24 +306,24 @@ def _beyond(height: float) -> float:
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
 
 
-def _klein_and_times(X: Array, rooms: Array, p: Array, c: float) -> tuple[Array, Array]:
+def _klein_and_times(X: Array, gaps: Array, p: Array, c: float) -> tuple[Array, Array]:
     """Klein coordinates about p times √c, and the first hyperboloid coordinates, of which they are the quotients."""
     s = X - p
     bend = c * np.sum(s**2, axis=1)
-    room = gaps(p[None], c)[0]
-    K = 2 * np.sqrt(c) * (room * s - bend[:, None] * p) / (room * rooms + 2 * bend)[:, None]
-    return K, 1 + 2 * bend / (room * rooms)
+    gap_p = row_gaps(p[None], c)[0]
+    K = 2 * np.sqrt(c) * (gap_p * s - bend[:, None] * p) / (gap_p * gaps + 2 * bend)[:, None]
+    return K, 1 + 2 * bend / (gap_p * gaps)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _heights(X, p, u, rooms, room, c, out):  # type: ignore[no-untyped-def]
-    """``⟨k, u⟩`` of every row, with k its Klein coordinates about p times √c; ``room`` is the gap of p."""
+def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
+    """``⟨k, u⟩`` of every row, with k its Klein coordinates about p times √c; ``gap_p`` is the gap of p."""
     p_dot_u = 0.0
     for j in range(len(p)):
         p_dot_u += p[j] * u[j]
     for i in range(X.shape[0]):
         bend = c * squared_distance(X, i, p)
-        out[i] = 2.0 * np.sqrt(c) * (room * row_dot(X, i, u, p) - bend * p_dot_u) / (room * rooms[i] + 2.0 * bend)
+        out[i] = 2.0 * np.sqrt(c) * (gap_p * row_dot(X, i, u, p) - bend * p_dot_u) / (gap_p * gaps[i] + 2.0 * bend)
 
 
 def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
@@ -354,7 +354,7 @@ class _View:
         self.apart = _apart(A, B)
         (self.K_a, weights_a), (K_b, weights_b) = A.klein(), B.klein()
         self.weights = np.concatenate([weights_a, weights_b])
-        self.K_b = transport(K_b, B.point, A.point, c=A.c) * (B.room / A.room)
+        self.K_b = transport(K_b, B.point, A.point, c=A.c) * (B.gap / A.gap)
         towards = log_map(B.point, A.point, c=A.c)
         u = _unit(towards) if np.any(towards) else towards
         self.eta_a, self.eta_b = self.K_a @ u, self.K_b @ u
@@ -373,7 +373,7 @@ class _View:
     @property
     def spacing(self) -> float:
         """How well floats know the distance."""
-        return EPS * (1 / self.A.room + 1 / self.B.room + self.apart)
+        return EPS * (1 / self.A.gap + 1 / self.B.gap + self.apart)
 
     def quadratic(self) -> Array:
         """The module's quadratic function as a matrix H: ``wᵀ H w / 2`` for weights w of all working rows."""

@@ -19,7 +19,7 @@ from scipy.spatial import ConvexHull
 from hyplearn.geometry.ball import midpoint, pairwise_distance
 from hyplearn.geometry.border import as_rows, check_c, check_inside, pull_inside
 from hyplearn.geometry.isometry import translate
-from hyplearn.geometry.kernels import gap_of, gaps
+from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.geometry.orientation import farther, higher, point, turn, turn_and_bound
 from hyplearn.numerics.entries import coordinate
 from hyplearn.types import Array, Points
@@ -67,9 +67,9 @@ def graham_scan(X: Points, *, c: float = 1.0) -> Array:
     >>> graham_scan([[0.5, 0.0], [0.0, 0.5], [0.1, 0.1], [-0.6, 0.0], [0.0, 0.0]])
     array([3, 0, 1])
     """
-    X, rooms, c = _disk(X, c)
-    outer = _outer_rows(X, rooms, c)
-    return outer[_scan(X[outer].astype(np.float64), rooms[outer], c)]
+    X, gaps, c = _disk(X, c)
+    outer = _outer_rows(X, gaps, c)
+    return outer[_scan(X[outer].astype(np.float64), gaps[outer], c)]
 
 
 def quickhull(X: Points, *, c: float = 1.0) -> Array:
@@ -87,8 +87,8 @@ def quickhull(X: Points, *, c: float = 1.0) -> Array:
     >>> quickhull([[0.5, 0.0], [0.0, 0.5], [0.1, 0.1], [-0.6, 0.0], [0.0, 0.0]])
     array([3, 0, 1])
     """
-    X, rooms, c = _disk(X, c)
-    return _quickhull(X, rooms, c)
+    X, gaps, c = _disk(X, c)
+    return _quickhull(X, gaps, c)
 
 
 def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
@@ -122,7 +122,7 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     >>> hull_vertices([[0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5], [0.1, 0.1, 0.1], [0, 0, 0]])
     array([0, 1, 2, 4])
     """
-    X, rooms, c = check_points(X, "X", c)
+    X, gaps, c = check_points(X, "X", c)
     d = X.shape[1]
     if d > MAX_HULL_DIMENSION:
         raise ValueError(
@@ -132,7 +132,7 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     if d == 1:
         ends = np.array([np.argmin(X), np.argmax(X)])
         return ends[:1] if X[ends[0]] == X[ends[1]] else ends
-    return _quickhull(X, rooms, c) if d == 2 else _qhull(X.astype(np.float64), c)
+    return _quickhull(X, gaps, c) if d == 2 else _qhull(X.astype(np.float64), c)
 
 
 def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, int]:
@@ -184,9 +184,9 @@ def hull_midpoint(X_a: Points, X_b: Points, *, c: float = 1.0) -> Array:
     return midpoint(V_a[i], V_b[j], c=c)
 
 
-def _quickhull(X: Array, rooms: Array, c: float) -> Array:
-    outer = _outer_rows(X, rooms, c)
-    return outer[_split(X[outer].astype(np.float64), rooms[outer], c)]
+def _quickhull(X: Array, gaps: Array, c: float) -> Array:
+    outer = _outer_rows(X, gaps, c)
+    return outer[_split(X[outer].astype(np.float64), gaps[outer], c)]
 
 
 def check_points(X: Points, name: str, c: float) -> tuple[Array, Array, float]:
@@ -196,19 +196,19 @@ def check_points(X: Points, name: str, c: float) -> tuple[Array, Array, float]:
         raise ValueError(
             f"{name} must hold at least one row of points; got shape {X.shape}.\nPass shape (n, d), n ≥ 1."
         )
-    rooms = gaps(X, c)
-    check_inside(X, rooms, c)
-    return X, rooms, c
+    gaps = row_gaps(X, c)
+    check_inside(X, gaps, c)
+    return X, gaps, c
 
 
 def _disk(X: Points, c: float) -> tuple[Array, Array, float]:
-    X, rooms, c = check_points(X, "X", c)
+    X, gaps, c = check_points(X, "X", c)
     if X.shape[1] != 2:
         raise ValueError(
             f"X must hold points of the disk, two coordinates each; got shape {X.shape}.\n"
             f"Use hyplearn.geometry.hull.hull_vertices in up to {MAX_HULL_DIMENSION} dimensions."
         )
-    return X, rooms, c
+    return X, gaps, c
 
 
 def check_same_width(X_a: Array, X_b: Array) -> None:
@@ -231,8 +231,8 @@ def klein_about(X: Array, p: Array, c: float) -> Array:
     """Klein coordinates of the rows of X as seen from p, which comes to lie in the origin."""
     s = X - p
     bend = c * np.sum(s**2, axis=1, keepdims=True)
-    room = gaps(p[None], c)
-    return 2 * (room * s - bend * p) / (room * gaps(X, c)[:, None] + 2 * bend)
+    gap_p = row_gaps(p[None], c)
+    return 2 * (gap_p * s - bend * p) / (gap_p * row_gaps(X, c)[:, None] + 2 * bend)
 
 
 def _qhull(X: Array, c: float) -> Array:
@@ -252,7 +252,7 @@ def _qhull(X: Array, c: float) -> Array:
     return np.sort(alike[first[inverse.ravel()[np.searchsorted(alike, vertices)]]])
 
 
-def _outer_rows(X: Array, rooms: Array, c: float) -> Array:
+def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
     """Rows that may be vertices, in order: all but those in the polygon of some extreme rows (Akl and Toussaint, 1978).
 
     Which rows span the polygon does not matter to the result, and what is not clearly inside is decided exactly.
@@ -261,31 +261,31 @@ def _outer_rows(X: Array, rooms: Array, c: float) -> Array:
         return np.arange(len(X))
     p = tuple(central_row(X, c).tolist())
     extreme = np.full(SECTORS, -1)
-    radius = _largest_norm(X, p, rooms, c, extreme)
+    radius = _largest_norm(X, p, gaps, c, extreme)
     extreme = np.unique(extreme[extreme >= 0])
-    polygon = extreme[_scan(X[extreme].astype(np.float64), rooms[extreme], c)]
+    polygon = extreme[_scan(X[extreme].astype(np.float64), gaps[extreme], c)]
     outside = np.zeros(len(X), dtype=bool)
-    _mark_outside(X, p, polygon, CLEARLY_INSIDE * radius**2, rooms, c, outside)
+    _mark_outside(X, p, polygon, CLEARLY_INSIDE * radius**2, gaps, c, outside)
     outside[polygon] = True
     return np.flatnonzero(outside)
 
 
 @njit(cache=True, error_model="numpy")
-def _klein(X, i, p, room, rooms, c):  # type: ignore[no-untyped-def]
-    """Klein coordinates of row i of X as seen from p, whose gap is ``room``."""
+def _klein(X, i, p, gap_p, gaps, c):  # type: ignore[no-untyped-def]
+    """Klein coordinates of row i of X as seen from p, whose gap is ``gap_p``."""
     s0, s1 = coordinate(X, i, 0, 2) - p[0], coordinate(X, i, 1, 2) - p[1]
     bend = c * (s0 * s0 + s1 * s1)
-    factor = 2.0 / (room * rooms[i] + 2.0 * bend)
-    return factor * (room * s0 - bend * p[0]), factor * (room * s1 - bend * p[1])
+    factor = 2.0 / (gap_p * gaps[i] + 2.0 * bend)
+    return factor * (gap_p * s0 - bend * p[0]), factor * (gap_p * s1 - bend * p[1])
 
 
 @njit(cache=True, error_model="numpy")
-def _largest_norm(X, p, rooms, c, extreme):  # type: ignore[no-untyped-def]
+def _largest_norm(X, p, gaps, c, extreme):  # type: ignore[no-untyped-def]
     """Largest norm in Klein coordinates around p; the first row farthest from p in each sector is written."""
     squares = np.full(SECTORS, -1.0)
-    room = gap_of(np.array([[p[0], p[1]]]), 0, p, c)
+    gap_p = gap_of(np.array([[p[0], p[1]]]), 0, p, c)
     for i in range(X.shape[0]):
-        k0, k1 = _klein(X, i, p, room, rooms, c)
+        k0, k1 = _klein(X, i, p, gap_p, gaps, c)
         # Along the diamond |k0| + |k1| = 1 from 0 to 4, which needs no arc tangent.
         along = 1.0 + k1 / max(abs(k0) + abs(k1), 1e-300)
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
@@ -296,20 +296,20 @@ def _largest_norm(X, p, rooms, c, extreme):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _mark_outside(X, p, polygon, margin, rooms, c, outside):  # type: ignore[no-untyped-def]
+def _mark_outside(X, p, polygon, margin, gaps, c, outside):  # type: ignore[no-untyped-def]
     """Mark the rows that lie outside the counter-clockwise polygon; on its edges is inside."""
     m = polygon.size
-    room = gap_of(np.array([[p[0], p[1]]]), 0, p, c)
+    gap_p = gap_of(np.array([[p[0], p[1]]]), 0, p, c)
     corners, edges = np.empty((m, 2)), np.empty((m, 2))
     for j in range(m):
-        corners[j, 0], corners[j, 1] = _klein(X, polygon[j], p, room, rooms, c)
+        corners[j, 0], corners[j, 1] = _klein(X, polygon[j], p, gap_p, gaps, c)
     inradius = np.inf
     for j in range(m):
         edges[j] = corners[(j + 1) % m] - corners[j]
         depth = edges[j, 1] * corners[j, 0] - edges[j, 0] * corners[j, 1] - margin
         inradius = min(inradius, depth / math.hypot(edges[j, 0], edges[j, 1]))
     for i in range(X.shape[0]):
-        k0, k1 = _klein(X, i, p, room, rooms, c)
+        k0, k1 = _klein(X, i, p, gap_p, gaps, c)
         if inradius > 0.0 and k0 * k0 + k1 * k1 < inradius * inradius:
             continue
         clear = True
@@ -317,16 +317,16 @@ def _mark_outside(X, p, polygon, margin, rooms, c, outside):  # type: ignore[no-
             depth = edges[j, 0] * (k1 - corners[j, 1]) - edges[j, 1] * (k0 - corners[j, 0])
             clear = clear and depth > margin
         if not clear:
-            outside[i] = _is_outside(X, i, polygon, rooms, c)
+            outside[i] = _is_outside(X, i, polygon, gaps, c)
 
 
 @njit(cache=True, error_model="numpy")
-def _is_outside(X, i, polygon, rooms, c):  # type: ignore[no-untyped-def]
+def _is_outside(X, i, polygon, gaps, c):  # type: ignore[no-untyped-def]
     m = polygon.size
     x = point(X, i)
     for j in range(m):
         A, B = point(X, polygon[j]), point(X, polygon[(j + 1) % m])
-        if turn(A, B, x, rooms[polygon[j]], c) < 0.0:
+        if turn(A, B, x, gaps[polygon[j]], c) < 0.0:
             return True
     # A polygon of one or two corners: chords grow along a geodesic, so what is beyond an end is farther from the other.
     A, B = point(X, polygon[0]), point(X, polygon[m - 1])
@@ -344,10 +344,10 @@ def _farthest(X, A):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _scan(X, rooms, c):  # type: ignore[no-untyped-def]
+def _scan(X, gaps, c):  # type: ignore[no-untyped-def]
     """Graham's scan."""
     start = _farthest(X, (0.0, 0.0))
-    others = _sorted_around(X, start, rooms, c)
+    others = _sorted_around(X, start, gaps, c)
     hull = np.empty(others.size + 1, dtype=np.int64)
     hull[0] = start
     size = 1
@@ -357,7 +357,7 @@ def _scan(X, rooms, c):  # type: ignore[no-untyped-def]
             continue
         while size > 1:
             below = hull[size - 2]
-            if turn(point(X, below), point(X, hull[size - 1]), x, rooms[below], c) > 0.0:
+            if turn(point(X, below), point(X, hull[size - 1]), x, gaps[below], c) > 0.0:
                 break
             size -= 1
         hull[size] = row
@@ -366,12 +366,12 @@ def _scan(X, rooms, c):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _sorted_around(X, start, rooms, c):  # type: ignore[no-untyped-def]
+def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
     """Rows other than A = X[start], counter-clockwise around it; on one ray the nearer first, of equal ones the first.
 
     Sorted by rounded angles, then merged by exact comparisons: one per row where the rounded order was right.
     """
-    A, room = point(X, start), rooms[start]
+    A, gap_p = point(X, start), gaps[start]
     others = np.empty(X.shape[0], dtype=np.int64)
     angles = np.empty(X.shape[0])
     size = 0
@@ -380,7 +380,7 @@ def _sorted_around(X, start, rooms, c):  # type: ignore[no-untyped-def]
         if x != A:
             s0, s1 = x[0] - A[0], x[1] - A[1]
             bend = c * (s0 * s0 + s1 * s1)
-            z0, z1 = room * s0 - bend * A[0], room * s1 - bend * A[1]
+            z0, z1 = gap_p * s0 - bend * A[0], gap_p * s1 - bend * A[1]
             # Seen from the row farthest from the origin, all others lie within a right angle of the origin.
             angles[size] = math.atan2(A[1] * z0 - A[0] * z1, -(A[0] * z0 + A[1] * z1))
             others[size] = i
@@ -390,21 +390,21 @@ def _sorted_around(X, start, rooms, c):  # type: ignore[no-untyped-def]
     width = 1
     while width < size:
         for low in range(0, size, 2 * width):
-            _merge(X, A, old, low, min(low + width, size), min(low + 2 * width, size), room, c, new)
+            _merge(X, A, old, low, min(low + width, size), min(low + 2 * width, size), gap_p, c, new)
         old, new = new, old
         width *= 2
     return old
 
 
 @njit(cache=True, error_model="numpy")
-def _merge(X, A, old, low, middle, high, room, c, new):  # type: ignore[no-untyped-def]
+def _merge(X, A, old, low, middle, high, gap_p, c, new):  # type: ignore[no-untyped-def]
     """Merge two sorted runs of rows; runs in order already cost one comparison."""
-    if middle >= high or _comes_before(X, A, old[middle - 1], old[middle], room, c):
+    if middle >= high or _comes_before(X, A, old[middle - 1], old[middle], gap_p, c):
         new[low:high] = old[low:high]
         return
     left, right = low, middle
     for k in range(low, high):
-        if right >= high or (left < middle and _comes_before(X, A, old[left], old[right], room, c)):
+        if right >= high or (left < middle and _comes_before(X, A, old[left], old[right], gap_p, c)):
             new[k] = old[left]
             left += 1
         else:
@@ -413,16 +413,16 @@ def _merge(X, A, old, low, middle, high, room, c, new):  # type: ignore[no-untyp
 
 
 @njit(cache=True, error_model="numpy")
-def _comes_before(X, A, i, j, room, c):  # type: ignore[no-untyped-def]
+def _comes_before(X, A, i, j, gap_p, c):  # type: ignore[no-untyped-def]
     B, C = point(X, i), point(X, j)
-    side = turn(A, B, C, room, c)
+    side = turn(A, B, C, gap_p, c)
     if side == 0.0:
         side = farther(A, C, B)
     return side > 0.0 or (side == 0.0 and i < j)
 
 
 @njit(cache=True, error_model="numpy")
-def _split(X, rooms, c):  # type: ignore[no-untyped-def]
+def _split(X, gaps, c):  # type: ignore[no-untyped-def]
     """Quickhull: a stack of edges (P, Q), each with the rows to its right."""
     start = _farthest(X, (0.0, 0.0))
     opposite = _farthest(X, point(X, start))
@@ -431,8 +431,8 @@ def _split(X, rooms, c):  # type: ignore[no-untyped-def]
     if point(X, start) == point(X, opposite):
         hull[0] = start
         return hull[:1].copy()
-    right = _right_of(X, start, opposite, rows, rooms, c)
-    left = _right_of(X, opposite, start, rows, rooms, c)
+    right = _right_of(X, start, opposite, rows, gaps, c)
+    left = _right_of(X, opposite, start, rows, gaps, c)
     stack = [(opposite, start, left), (start, opposite, right)]
     size = 0
     while len(stack) > 0:
@@ -441,40 +441,40 @@ def _split(X, rooms, c):  # type: ignore[no-untyped-def]
             hull[size] = P
             size += 1
         else:
-            F = _highest(X, P, Q, beyond, rooms, c)
-            stack.append((F, Q, _right_of(X, F, Q, beyond, rooms, c)))
-            stack.append((P, F, _right_of(X, P, F, beyond, rooms, c)))
+            F = _highest(X, P, Q, beyond, gaps, c)
+            stack.append((F, Q, _right_of(X, F, Q, beyond, gaps, c)))
+            stack.append((P, F, _right_of(X, P, F, beyond, gaps, c)))
     return hull[:size].copy()
 
 
 @njit(cache=True, error_model="numpy")
-def _right_of(X, P, Q, rows, rooms, c):  # type: ignore[no-untyped-def]
+def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
     """Rows to the right of the geodesic from row P to row Q, in their order."""
     A, B = point(X, P), point(X, Q)
     out = np.empty(rows.size, dtype=np.int64)
     size = 0
     for row in rows:
-        if turn(A, B, point(X, row), rooms[P], c) < 0.0:
+        if turn(A, B, point(X, row), gaps[P], c) < 0.0:
             out[size] = row
             size += 1
     return out[:size].copy()
 
 
 @njit(cache=True, error_model="numpy")
-def _highest(X, P, Q, rows, rooms, c):  # type: ignore[no-untyped-def]
+def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
     """First of the rows highest over the edge from P to Q; where several distinct ones are, the one nearest to Q."""
     A, B = point(X, P), point(X, Q)
     best, best_height, best_bound = rows[0], -1.0, 0.0
     for row in rows:
         x = point(X, row)
-        value, bound = turn_and_bound(A, B, x, rooms[P], c)
-        height, bound = -value / (2.0 - rooms[row]), 2.0 * bound / (2.0 - rooms[row])
+        value, bound = turn_and_bound(A, B, x, gaps[P], c)
+        height, bound = -value / (2.0 - gaps[row]), 2.0 * bound / (2.0 - gaps[row])
         above = height - best_height
         if abs(above) <= bound + best_bound:
             above = higher(A, B, x, point(X, best), c)
             if above == 0.0:
                 # Level with the best so far; seen from P the one nearer to Q lies to the left.
-                above = turn(A, point(X, best), x, rooms[P], c)
+                above = turn(A, point(X, best), x, gaps[P], c)
         if above > 0.0:
             best, best_height, best_bound = row, height, bound
     return best

@@ -106,12 +106,12 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
             f"w and p must describe one hyperplane; got shapes {w.shape} and {p.shape}.\nCall once for each."
         )
     direction = _within(w, u)
-    room = gap(p, c=c)
+    gap_p = gap(p, c=c)
     ends = []
     for sign in (-1, 1):
         t = p + sign * direction / np.sqrt(c)
         # p ⊕ y for y on the rim, where the gap of y is 0.
-        ends.append(p + room / c * t / (t @ t))
+        ends.append(p + gap_p / c * t / (t @ t))
     centre, half_chord = (ends[1] + ends[0]) / 2, (ends[1] - ends[0]) / 2
     theta = np.linspace(np.pi - 1e-4, 1e-4, n_points)[:, None]
     klein = centre + np.cos(theta) * half_chord

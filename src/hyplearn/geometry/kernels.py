@@ -122,31 +122,31 @@ def unrolled(p: Array) -> Array | tuple[float, ...]:
     return tuple(p.tolist()) if 1 <= len(p) <= 4 else p
 
 
-def gaps(X: Array, c: float) -> Array:
+def row_gaps(X: Array, c: float) -> Array:
     """``1 - c‖x‖²`` of every row of X."""
-    rooms = np.empty(len(X))
-    _gaps(X, unrolled(np.zeros(X.shape[1])), c, rooms)
-    return rooms
+    gaps = np.empty(len(X))
+    _gaps(X, unrolled(np.zeros(X.shape[1])), c, gaps)
+    return gaps
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gaps(X, p, c, rooms):  # type: ignore[no-untyped-def]
+def _gaps(X, p, c, gaps):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
-        rooms[i] = gap_of(X, i, p, c)
+        gaps[i] = gap_of(X, i, p, c)
 
 
 def offsets(X: Array, p: Array, c: float) -> tuple[Array, Array]:
     """``1 - c‖x‖²`` and ``‖x - p‖²`` of every row of X, in one pass."""
-    rooms, squares = np.empty(len(X)), np.empty(len(X))
-    fill_offsets(X, unrolled(p), c, rooms, squares)
-    return rooms, squares
+    gaps, squares = np.empty(len(X)), np.empty(len(X))
+    fill_offsets(X, unrolled(p), c, gaps, squares)
+    return gaps, squares
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_offsets(X, p, c, rooms, squares):  # type: ignore[no-untyped-def]
+def fill_offsets(X, p, c, gaps, squares):  # type: ignore[no-untyped-def]
     """The same into arrays that are there."""
     for i in range(X.shape[0]):
-        rooms[i], squares[i] = gap_and_square(X, i, p, c)
+        gaps[i], squares[i] = gap_and_square(X, i, p, c)
 
 
 @njit(cache=True, error_model="numpy")
@@ -273,3 +273,6 @@ def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
         for j in range(X.shape[1]):
             out[j] += q[i] * (X[i, j] - p[j])
     return out
+
+
+gaps = row_gaps

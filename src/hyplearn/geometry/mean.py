@@ -10,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from hyplearn.geometry.ball import exp_map, gap
 from hyplearn.geometry.border import border, check_inside
-from hyplearn.geometry.kernels import TINY, centred_dot, centred_sum, gaps, shrink, squared_distance, unrolled
+from hyplearn.geometry.kernels import TINY, centred_dot, centred_sum, row_gaps, shrink, squared_distance, unrolled
 from hyplearn.numerics.entries import coordinate
 from hyplearn.types import Array, Points, Scalars
 
@@ -57,19 +57,19 @@ def frechet_mean(
     if X.ndim != 2 or len(X) == 0:
         raise ValueError(f"X must hold at least one row of points; got shape {X.shape}.\nPass shape (n, d), n ≥ 1.")
     weights = _normalised(weights, len(X))
-    rooms = gaps(X, c)
-    check_inside(X, rooms, c)
-    return mean_and_variance(X, rooms, weights, c, tol=tol, max_iter=max_iter)[0]
+    gaps = row_gaps(X, c)
+    check_inside(X, gaps, c)
+    return mean_and_variance(X, gaps, weights, c, tol=tol, max_iter=max_iter)[0]
 
 
 def mean_and_variance(
-    X: Array, rooms: Array, weights: Array, c: float, *, tol: float = 1e-12, max_iter: int = 100
+    X: Array, gaps: Array, weights: Array, c: float, *, tol: float = 1e-12, max_iter: int = 100
 ) -> tuple[Array, float]:
     """The mean of rows with the given gaps and weights of sum 1, and their mean squared distance to it."""
     if _all_alike(X, weights):
         return X[np.argmax(weights > 0)].astype(np.float64), 0.0
-    steps = mean_steps(_start(X, rooms, weights, c), tol=tol, max_iter=max_iter)
-    state = _RowEquations(X, rooms, weights, next(steps), c)
+    steps = mean_steps(_start(X, gaps, weights, c), tol=tol, max_iter=max_iter)
+    state = _RowEquations(X, gaps, weights, next(steps), c)
     while True:
         try:
             state = state.at(steps.send(state))
@@ -87,8 +87,8 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
     """
     state = yield start
     for _ in range(max_iter):
-        spacing = 16 * np.finfo(float).eps / state.room
-        if state.residual <= spacing or (state.residual <= tol and state.curvature is None):
+        spacing = 16 * np.finfo(float).eps / state.gap_m
+        if state.residual <= spacing or (state.residual <= tol and state.hessian is None):
             return state.m, state.variance / state.c
         if state.residual <= tol / 2:
             # One more step is free. As long as the residual at most, it keeps the proof, and squares the error.
@@ -101,7 +101,7 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
     )
 
 
-def _start(X: Array, rooms: Array, weights: Array, c: float) -> Array:
+def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
     """The mean of some rows where there are many; otherwise the centre, where every step is exact.
 
     At the rim floats are too sparse to move by less than a unit, so no start is taken there.
@@ -109,7 +109,7 @@ def _start(X: Array, rooms: Array, weights: Array, c: float) -> Array:
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():
-        sample = np.ascontiguousarray(X[::stride]), np.ascontiguousarray(rooms[::stride]), some / some.sum()
+        sample = np.ascontiguousarray(X[::stride]), np.ascontiguousarray(gaps[::stride]), some / some.sum()
         m, _ = mean_and_variance(*sample, c, tol=SAMPLE_TOL)
         if gap(m, c=c) > NEAR_THE_RIM:
             return m
@@ -141,37 +141,37 @@ class MeanEquations:
 
     Attributes
     ----------
-    m, room, c
+    m, gap_m, c
         Where they are taken, the gap there, and the absolute curvature.
     stiffness : float
         ``Σ w ρ coth ρ``, which no eigenvalue of the Hessian exceeds.
     gradient : ndarray of shape (d,), residual : float
         ``Σ w v`` and its length.
-    curvature : ndarray of shape (d, d) or None
+    hessian : ndarray of shape (d, d) or None
         ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, what the Hessian lacks of the stiffness.
     variance : float
         ``Σ w ρ²``.
     """
 
     def __init__(
-        self, m: Array, c: float, stiffness: float, gradient: Array, curvature: Array | None, variance: float
+        self, m: Array, c: float, stiffness: float, gradient: Array, hessian: Array | None, variance: float
     ) -> None:
-        self.m, self.c, self.room = m, c, float(gap(m, c=c))
-        self.stiffness, self.gradient, self.curvature, self.variance = stiffness, gradient, curvature, variance
+        self.m, self.c, self.gap_m = m, c, float(gap(m, c=c))
+        self.stiffness, self.gradient, self.hessian, self.variance = stiffness, gradient, hessian, variance
         self.residual = float(np.linalg.norm(gradient))
 
     def newton_step(self) -> Array:
         """The step at whose end the quadratic model of the objective is least."""
-        assert self.curvature is not None
-        return np.linalg.solve(self.stiffness * np.eye(len(self.m)) - self.curvature, self.gradient)
+        assert self.hessian is not None
+        return np.linalg.solve(self.stiffness * np.eye(len(self.m)) - self.hessian, self.gradient)
 
     def majorising_step(self) -> Array:
-        """The step for the largest curvature that any direction can have."""
+        """The step for the largest second derivative that any direction can have."""
         return self.gradient / self.stiffness
 
     def moved(self, step: Array) -> Array:
         """The point reached from m by a step in frame coordinates."""
-        return exp_map(step * self.room / (2 * np.sqrt(self.c)), self.m, c=self.c)
+        return exp_map(step * self.gap_m / (2 * np.sqrt(self.c)), self.m, c=self.c)
 
 
 class _RowEquations(MeanEquations):
@@ -182,28 +182,28 @@ class _RowEquations(MeanEquations):
     radial: Array
 
     def __init__(
-        self, X: Array, rooms: Array, weights: Array, m: Array, c: float, numbers: Array | None = None
+        self, X: Array, gaps: Array, weights: Array, m: Array, c: float, numbers: Array | None = None
     ) -> None:
-        self.X, self.rooms, self.weights, self.numbers = X, rooms, weights, numbers
+        self.X, self.gaps, self.weights, self.numbers = X, gaps, weights, numbers
         if X.shape[1] <= FEW_DIMENSIONS:
-            super().__init__(m, c, *summed_equations(X, rooms, weights, m, c))
+            super().__init__(m, c, *summed_equations(X, gaps, weights, m, c))
             return
         # Row i in frame coordinates is along_i (x_i - m) + base_i m.
         self.numbers = np.empty((3, len(X))) if numbers is None else numbers
         self.along, self.base, self.radial = self.numbers
         sums = np.zeros(X.shape[1])
         stiffness, base, variance = _equations(
-            X, unrolled(m), rooms, weights, float(gap(m, c=c)), c, self.along, self.base, self.radial, sums
+            X, unrolled(m), gaps, weights, float(gap(m, c=c)), c, self.along, self.base, self.radial, sums
         )
         super().__init__(m, c, stiffness, sums + base * m, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
         """The same at another point, which takes over the numbers: after Newton's step they are needed no more."""
-        return _RowEquations(self.X, self.rooms, self.weights, m, self.c, self.numbers)
+        return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
         """The step at whose end the quadratic model of the objective is least, or near it in many dimensions."""
-        if self.curvature is not None:
+        if self.hessian is not None:
             return super().newton_step()
         d = len(self.m)
         operator = LinearOperator((d, d), matvec=self._hessian_times)
@@ -217,26 +217,26 @@ class _RowEquations(MeanEquations):
         return self.stiffness * u - centred_sum(self.X, q * self.along, self.m) - (q @ self.base) * self.m
 
 
-def summed_equations(X: Array, rooms: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
-    """Stiffness, gradient, curvature and variance at m: sums over rows, so those of blocks add up."""
+def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
+    """Stiffness, gradient, hessian and variance at m: sums over rows, so those of blocks add up."""
     d = X.shape[1]
-    sums, curvature, room = np.zeros(d), np.zeros((d, d)), float(gap(m, c=c))
+    sums, hessian, gap_m = np.zeros(d), np.zeros((d, d)), float(gap(m, c=c))
     if d <= FEW_DIMENSIONS:
-        stiffness, base, variance = _newton_equations(X, unrolled(m), rooms, weights, room, c, sums, curvature)
-        return stiffness, sums + base * m, curvature, variance
+        stiffness, base, variance = _newton_equations(X, unrolled(m), gaps, weights, gap_m, c, sums, hessian)
+        return stiffness, sums + base * m, hessian, variance
     along, bases, radial = np.empty((3, len(X)))
-    stiffness, base, variance = _equations(X, unrolled(m), rooms, weights, room, c, along, bases, radial, sums)
+    stiffness, base, variance = _equations(X, unrolled(m), gaps, weights, gap_m, c, along, bases, radial, sums)
     rows = along[:, None] * (X - m) + bases[:, None] * m
     return stiffness, sums + base * m, (rows * (weights * radial)[:, None]).T @ rows, variance
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _equations(X, m, rooms, weights, room, c, along, base, radial, sums):  # type: ignore[no-untyped-def]
+def _equations(X, m, gaps, weights, gap_m, c, along, base, radial, sums):  # type: ignore[no-untyped-def]
     """One pass: the numbers of each row, ``Σ w along (x - m)``; ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``."""
     stiffness, base_sum, variance, d = 0.0, 0.0, 0.0, len(m)
     for start in range(0, X.shape[0], CHUNK):
         part = slice(start, min(start + CHUNK, X.shape[0]))
-        own = _numbers(X[part], m, rooms[part], weights[part], room, c, along[part], base[part], radial[part])
+        own = _numbers(X[part], m, gaps[part], weights[part], gap_m, c, along[part], base[part], radial[part])
         stiffness, base_sum, variance = stiffness + own[0], base_sum + own[1], variance + own[2]
         for i in range(start, part.stop):
             scaled = weights[i] * along[i]
@@ -246,7 +246,7 @@ def _equations(X, m, rooms, weights, room, c, along, base, radial, sums):  # typ
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _newton_equations(X, m, rooms, weights, room, c, sums, curvature):  # type: ignore[no-untyped-def]
+def _newton_equations(X, m, gaps, weights, gap_m, c, sums, hessian):  # type: ignore[no-untyped-def]
     """The same without keeping anything by row, and ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``: all that Newton's step needs."""
     stiffness, base_sum, variance, d = 0.0, 0.0, 0.0, len(m)
     along, base, radial, columns = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty((d, CHUNK))
@@ -254,33 +254,33 @@ def _newton_equations(X, m, rooms, weights, room, c, sums, curvature):  # type: 
         part = slice(start, min(start + CHUNK, X.shape[0]))
         rows, own_weights, size = X[part], weights[part], part.stop - start
         own_along, own_base, own_radial = along[:size], base[:size], radial[:size]
-        own = _numbers(rows, m, rooms[part], own_weights, room, c, own_along, own_base, own_radial)
+        own = _numbers(rows, m, gaps[part], own_weights, gap_m, c, own_along, own_base, own_radial)
         stiffness, base_sum, variance = stiffness + own[0], base_sum + own[1], variance + own[2]
         for j in range(d):
             sums[j] += _column(rows, j, m, own_weights, own_along, own_base, columns[j])
         for j in range(d):
             for k in range(j + 1):
-                curvature[j, k] += _weighted_dot(own_radial, own_weights, columns[j], columns[k])
+                hessian[j, k] += _weighted_dot(own_radial, own_weights, columns[j], columns[k])
     for j in range(d):
         for k in range(j):
-            curvature[k, j] = curvature[j, k]
+            hessian[k, j] = hessian[j, k]
     return stiffness, base_sum, variance
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _numbers(X, m, rooms, weights, room, c, along, base, radial):  # type: ignore[no-untyped-def]
+def _numbers(X, m, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
     """Write ``along``, ``base`` and ``(ρ coth ρ - 1) / ρ²`` of each row; return what :func:`_equations` does."""
-    for i in range(rooms.size):
+    for i in range(gaps.size):
         base[i] = squared_distance(X, i, m)
-    stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / room, 2.0 * math.sqrt(c)
-    for i in range(rooms.size):
+    stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / gap_m, 2.0 * math.sqrt(c)
+    for i in range(gaps.size):
         bend = base[i] * bending
-        u2 = bend / rooms[i]
+        u2 = bend / gaps[i]
         ratio = shrink(u2)
         across = ratio * (1.0 + 2.0 * u2)
         square = 4.0 * u2 * (1.0 + u2) * ratio * ratio
         radial[i] = (across - 1.0) / (square + TINY)
-        along[i] = root / rooms[i] * ratio
+        along[i] = root / gaps[i] * ratio
         base[i] = -along[i] * bend
         stiffness += weights[i] * across
         base_sum += weights[i] * base[i]

@@ -36,8 +36,8 @@ def ball_to_hyperboloid(x: Points, *, c: float = 1.0) -> Array:
     >>> ball_to_hyperboloid([0.5, 0.0])
     array([1.67, 1.33, 0.  ])
     """
-    room = gap(x, c=c)[..., None]
-    return np.concatenate([(2 - room) / room, 2 * np.sqrt(c) * x / room], axis=-1)
+    gap_x = gap(x, c=c)[..., None]
+    return np.concatenate([(2 - gap_x) / gap_x, 2 * np.sqrt(c) * x / gap_x], axis=-1)
 
 
 @border("X", into_ball=True)

@@ -24,19 +24,19 @@ def point(X, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def turn(A, B, C, room, c):  # type: ignore[no-untyped-def]
+def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
     """Sign of ``det[z_A(B), z_A(C)]``: 1 if A, B, C turn to the left, -1 to the right, 0 on one geodesic.
 
-    ``room`` is the gap of A.
+    ``gap_a`` is the gap of A.
     """
-    value, bound = turn_and_bound(A, B, C, room, c)
+    value, bound = turn_and_bound(A, B, C, gap_a, c)
     if abs(value) > bound:
         return np.sign(value)
     return _sign(_exact_turn(A, B, C, c))
 
 
 @njit(cache=True, error_model="numpy")
-def turn_and_bound(A, B, C, room, c):  # type: ignore[no-untyped-def]
+def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
     """``g_A s×t - c‖s‖² A×t + c‖t‖² A×s`` with s = B - A, t = C - A, and a bound on its rounding error.
 
     That is ``det[z_A(B), z_A(C)]`` times ``g_A g_B g_C / 4``, without its divisions. The bound is infinite where
@@ -44,9 +44,9 @@ def turn_and_bound(A, B, C, room, c):  # type: ignore[no-untyped-def]
     """
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     bend_s, bend_t = c * (s0 * s0 + s1 * s1), c * (t0 * t0 + t1 * t1)
-    value = room * (s0 * t1 - s1 * t0) - bend_s * (A[0] * t1 - A[1] * t0) + bend_t * (A[0] * s1 - A[1] * s0)
+    value = gap_a * (s0 * t1 - s1 * t0) - bend_s * (A[0] * t1 - A[1] * t0) + bend_t * (A[0] * s1 - A[1] * s0)
     size = (
-        room * (abs(s0 * t1) + abs(s1 * t0))
+        gap_a * (abs(s0 * t1) + abs(s1 * t0))
         + bend_s * (abs(A[0] * t1) + abs(A[1] * t0))
         + bend_t * (abs(A[0] * s1) + abs(A[1] * s0))
     )

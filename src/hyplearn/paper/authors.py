@@ -1,15 +1,15 @@
 """The Poincaré SVM as the paper's authors ran it for their tables."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from hyplearn.estimators.ball_classifier import LabelledRows
+from hyplearn.decision import Decision
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry import log_map
-from hyplearn.paper.classifier import BaselineClassifier, check_count, check_positive
+from hyplearn.geometry import gap, log_map
+from hyplearn.paper.classifier import BaselineClassifier, BaselineRows, check_count, check_positive
 from hyplearn.types import Array
 
 
@@ -103,18 +103,18 @@ class AuthorsSVC(BaselineClassifier):
         self.curvature = curvature
         self.outside = outside
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
+        self._check_calibration()
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
 
-    def _learn(self, data: LabelledRows, weights: Array) -> None:
-        self.reference_ = self._reference_points(data)
-        c, d = absolute_curvature(self.curvature), data.X.shape[1]
-        self.coef_, self.dropped_intercept_ = np.zeros((self._n_problems, d)), np.zeros(self._n_problems)
-        self.n_iter_ = np.zeros(self._n_problems, dtype=int)
-        for k, p in enumerate(self.reference_):
-            y = self._binary_labels(data, k)
+    def _train(self, rows: BaselineRows) -> dict[str, Array]:
+        reference, n = self._references(rows.data), self._n_problems
+        c, d = rows.data.c, rows.X.shape[1]
+        coef, intercepts, n_iter = np.zeros((n, d)), np.zeros(n), np.zeros(n, dtype=int)
+        for k, p in enumerate(reference):
+            y = self._signs(rows, k)
             if np.all(y == y[0]):
                 continue
             svc = LinearSVC(
@@ -123,12 +123,12 @@ class AuthorsSVC(BaselineClassifier):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 random_state=self.random_state,
-            ).fit(log_map(data.X, p, c=c), y, weights)
-            self.coef_[k], self.dropped_intercept_[k] = svc.coef_[0], np.sum(svc.intercept_)
-            self.n_iter_[k] = svc.n_iter_
+            ).fit(log_map(rows.X, p, c=c), y, rows.weights)
+            coef[k], intercepts[k], n_iter[k] = svc.coef_[0], np.sum(svc.intercept_), svc.n_iter_
+        return {"coef_": coef, "reference_": reference, "dropped_intercept_": intercepts, "n_iter_": n_iter}
 
-    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
-        """``⟨log_p(x), w⟩`` for each problem."""
-        c = absolute_curvature(self.curvature)
-        for w, p in zip(self.coef_, self.reference_, strict=True):
-            yield log_map(X.astype(np.float64), p, c=c) @ w
+    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
+        """``⟨log_p(x), w⟩`` for each problem: half the gap of p times the product with frame coordinates."""
+        c, reference = absolute_curvature(self.curvature), fitted["reference_"]
+        scaled = gap(reference, c=c)[:, None] / 2 * fitted["coef_"]
+        return Decision(self.classes_, c, "frame", scaled, reference, np.zeros(len(scaled)), through_points=True)

@@ -1,95 +1,111 @@
-"""What the rivals share beside the border of all classifiers: rows that count, scores as they are, options checked."""
+"""Base of the baselines: one-vs-rest on rows in memory, with scores of their own."""
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hyplearn.estimators.ball_classifier import FEW_ROWS, LabelledRows, merged
+from hyplearn.data.training import TrainingData
+from hyplearn.decision import Decision
+from hyplearn.decision.calibration import fit_sigmoids
 from hyplearn.estimators.one_vs_rest import OneVsRest
-from hyplearn.estimators.threads import one_blas_thread
-from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.geometry.kernels import gaps
+from hyplearn.progress import FitReporter
+from hyplearn.reference.strategies import FEW_ROWS, merge_copies
 from hyplearn.types import Array
 
 
-class BaselineClassifier(OneVsRest):
-    """A rival: labels, weights and one-vs-rest are those of all classifiers of the ball, learning is its own.
+class BaselineRows(NamedTuple):
+    """Rows of positive weight, float64: points, codes of their classes, weights, and the training data they make."""
 
-    Subclasses learn from ``_learn`` and score by ``_heights``, one array per binary problem.
+    X: Array
+    codes: Array
+    weights: Array
+    data: TrainingData
+
+
+class BaselineClassifier(OneVsRest):
+    """A baseline: validation, weights and one-vs-rest are those of all classifiers of the ball, learning is its own.
+
+    Subclasses learn in :meth:`_train` and say in :meth:`_boundaries` how their weights score points.
     """
 
-    # A rival without a parameter of this name sees points from the origin of its coordinates.
+    # A baseline without a parameter of this name sees points from the origin of its coordinates.
     reference: Any = "origin"
     n_jobs: int | None = None
 
     @abstractmethod
-    def _check_options(self) -> None:
-        """An error for every parameter that makes no sense."""
+    def _train(self, rows: BaselineRows) -> dict[str, Array]:
+        """Fitted attributes, ``coef_`` and ``reference_`` among them."""
 
     @abstractmethod
-    def _learn(self, data: LabelledRows, weights: Array) -> None:
-        """Set the fitted attributes from float64 rows with their weights, all of them positive."""
+    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
+        """The decision without calibration, by the baseline's own scores."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn every binary problem.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Points of the ball.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight k counts as k copies, weight 0 as absence.
-        """
-        self._check_calibration()
-        self._check_options()
-        data = self._labelled_rows(X, y, sample_weight, reset=True)
-        with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
+    def _fit(self, data: TrainingData, previous: None, report: FitReporter) -> None:
+        self._check_memory(data)
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            self._learn(*self._present(data))
+            self.__dict__.update(self._train(self._present(data)))
         for warning in caught:
-            warnings.warn(str(warning.message), warning.category, stacklevel=2)
-        self._calibrate(data.X, data.y, data.weights, warned=bool(caught))
-        return self
+            warnings.warn(str(warning.message), warning.category, stacklevel=4)
+        self._calibrate(data, warned=bool(caught))
+        self.decision_ = self._decide()
 
-    def _present(self, data: LabelledRows) -> tuple[LabelledRows, Array]:
-        """The rows of positive weight, and their weights; where they are few, sorted and copies merged."""
-        X: Array = data.X.astype(np.float64, copy=False)
-        codes: Array = np.searchsorted(self.classes_, data.y)
-        weights = np.ones(len(X)) if data.weights is None else data.weights
-        if len(X) <= FEW_ROWS:
-            X, codes, weights = merged(X, codes, weights)
-        elif not weights.all():
-            X, codes, weights = (array[weights > 0] for array in (X, codes, weights))
-        rooms = gaps(X, absolute_curvature(self.curvature))
-        return LabelledRows(X, rooms, None, self.classes_[codes.astype(np.int64)], weights), weights
+    def _check_memory(self, data: TrainingData) -> None:
+        if not data.in_memory:
+            raise ValueError(
+                f"{type(self).__name__} learns from points in memory; {data.points.name} holds {data.n_rows:,} rows "
+                "beyond its memory budget.\nRaise memory= in open_points, or pass some of the rows as an array."
+            )
 
-    @abstractmethod
-    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
-        """Score of points with the given gaps, for each problem."""
+    def _refit(self, data: TrainingData) -> Decision:
+        return self._boundaries(self._train(self._present(data)))
 
-    def _plain_scores(self, X: Array, rooms: Array) -> Array:
-        return np.stack(list(self._heights(X, rooms)), axis=1)
+    def _present(self, data: TrainingData) -> BaselineRows:
+        """Rows of positive weight; where they are few, sorted and with copies merged."""
+        if data.n_rows <= FEW_ROWS:
+            data = merge_copies(data)
+        block = data.gathered()
+        kept = np.flatnonzero(block.present)
+        X, codes = block.X[kept].astype(np.float64, copy=False), block.codes[kept].astype(np.int64)
+        weights = block.row_weights[kept]
+        rows = TrainingData.of_arrays(X, codes, weights, data.c, n_classes=data.n_classes, threads=data.threads)
+        return BaselineRows(X, codes, weights, rows)
+
+    def _signs(self, rows: BaselineRows, k: int) -> Array:
+        """Labels ±1 of problem k."""
+        return np.where(rows.codes == self._positives[k], 1.0, -1.0)
+
+    def _calibrate(self, data: TrainingData, *, warned: bool) -> None:
+        if self.calibration != "training":
+            super()._calibrate(data, warned=warned)
+            return
+        block = data.gathered()
+        values = self._boundaries(vars(self)).values(block.X, block.gaps)
+        self.calibration_ = fit_sigmoids(values, block.codes, block.row_weights)
+
+    def _check_calibration(self) -> None:
+        """As for all, and Platt's sigmoids of training scores, as the paper has them."""
+        if self.calibration != "training":
+            super()._check_calibration()
 
 
 def check_positive(name: str, value: object) -> None:
-    """Refuse what is not a positive finite number."""
+    """Raise unless the value is a positive finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
         raise ValueError(f"{name} must be a positive finite number; got {value!r}.")
 
 
 def check_count(name: str, value: object) -> None:
-    """Refuse what is not a whole number of at least 1."""
+    """Raise unless the value is a positive integer."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Refuse what is not among the allowed names."""
+    """Raise unless the value is one of the allowed names."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")

@@ -1,17 +1,17 @@
 """The support vector machine that takes the ball for a piece of Euclidean space."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hyplearn.estimators.ball_classifier import LabelledRows
+from hyplearn.decision import Decision
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.paper.classifier import BaselineClassifier, check_choice, check_count, check_positive
+from hyplearn.paper.classifier import BaselineClassifier, BaselineRows, check_choice, check_count, check_positive
 from hyplearn.rows import Rows
-from hyplearn.solvers.svm.solve import solve_svm
+from hyplearn.solvers.svm import solve_svm
 from hyplearn.types import Array
 
 # The constant column that carries the intercept, in radii of the ball. The intercept of a boundary that meets the ball
@@ -103,35 +103,41 @@ class EuclideanSVC(BaselineClassifier):
         self.curvature = curvature
         self.outside = outside
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
+        self._check_calibration()
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_choice("loss", self.loss, ("hinge", "squared_hinge"))
 
-    def _learn(self, data: LabelledRows, weights: Array) -> None:
-        column = INTERCEPT_COLUMN / np.sqrt(absolute_curvature(self.curvature)) if self.fit_intercept else 0.0
-        rows = np.column_stack([data.X, np.full(len(data.X), column)])
+    def _train(self, rows: BaselineRows) -> dict[str, Array]:
+        column = INTERCEPT_COLUMN / np.sqrt(rows.data.c) if self.fit_intercept else 0.0
+        X = np.column_stack([rows.X, np.full(len(rows.X), column)])
         solutions = []
         for k in range(self._n_problems):
-            signed = Rows.explicit(self._binary_labels(data, k)[:, None] * rows, self.C * weights)
+            signed = Rows.explicit(self._signs(rows, k)[:, None] * X, self.C * rows.weights)
             solutions.append(solve_svm(signed, loss=self.loss, tol=self.tol, max_iter=self.max_iter))  # type: ignore[arg-type]
-        self.coef_ = np.stack([solution.w[:-1] for solution in solutions])
-        self.intercept_ = column * np.array([solution.w[-1] for solution in solutions])
-        self.primal_ = np.array([solution.primal for solution in solutions])
-        self.dual_gap_ = np.array([solution.gap for solution in solutions])
-        self.status_ = np.array([solution.status for solution in solutions])
-        self.n_iter_ = np.array([solution.n_iter for solution in solutions])
-        unsolved = np.flatnonzero(self.status_ != "optimal")
+        W = np.stack([solution.w for solution in solutions])
+        found = {name: np.array([getattr(one, name) for one in solutions]) for name in ("primal", "status", "n_iter")}
+        gaps = np.array([solution.gap for solution in solutions])
+        unsolved = np.flatnonzero(found["status"] != "optimal")
         if unsolved.size:
             warnings.warn(
-                f"{type(self).__name__} reached a relative duality gap of {self.dual_gap_.max():.1e}, not tol="
-                f"{self.tol:.1e} ({self._named(unsolved)}).\nRaise max_iter or tol, or lower C.",
+                f"{type(self).__name__} reached a relative duality gap of {gaps.max():.1e}, not tol="
+                f"{self.tol:.1e} ({self._names(unsolved)}).\nRaise max_iter or tol, or lower C.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        return {
+            "coef_": W[:, :-1].copy(),
+            "intercept_": column * W[:, -1],
+            "dual_gap_": gaps,
+            **{f"{name}_": value for name, value in found.items()},
+        }
 
-    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
+    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
         """``⟨x, w⟩ + b`` for each problem."""
-        for w, b in zip(self.coef_, self.intercept_, strict=True):
-            yield X @ w + b
+        coef = fitted["coef_"]
+        return Decision(
+            self.classes_, absolute_curvature(self.curvature), "ball", coef, np.zeros_like(coef), fitted["intercept_"]
+        )

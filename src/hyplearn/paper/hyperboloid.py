@@ -5,14 +5,15 @@ scaled tangent vector at p: all of them exact up to the rim of the ball. A norma
 geodesic hyperplane ``[n, x] = 0``, whose distance from p, along n, is ``arsinh(n⁰ / √[n, n])``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import numpy as np
 
+from hyplearn.decision import Decision
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import conformal_factor, transport
 from hyplearn.paper.classifier import BaselineClassifier
-from hyplearn.tangent import from_frame, z_dot, z_features
+from hyplearn.tangent import from_frame, z_features
 from hyplearn.types import Array
 
 
@@ -52,20 +53,11 @@ def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array,
 
 
 class HyperboloidClassifier(BaselineClassifier):
-    """A rival whose boundaries are those of normals n, kept as :func:`boundary` gives them."""
+    """A baseline whose boundaries are those of normals n, kept as :func:`boundary` gives them."""
 
     coef_: Array
 
-    def _heights(self, X: Array, rooms: Array) -> Iterator[Array]:
+    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
         """``arsinh [n, x]`` for each problem."""
-        c = absolute_curvature(self.curvature)
-        for w, q in zip(self.coef_, self.reference_, strict=True):
-            yield np.arcsinh(products(X, rooms, w, q, c))
-
-    def _sines_at(self, score: float) -> Array | None:
-        return np.sinh(score) / np.linalg.norm(self.coef_, axis=1)
-
-
-def products(X: Array, rooms: Array, w: Array, q: Array, c: float) -> Array:
-    """``[n, x]`` of every row of X, for the normal that :func:`boundary` gave as w and q."""
-    return z_dot(X, np.sqrt(c) * w, q, c=c, rooms=rooms)
+        c, coef = absolute_curvature(self.curvature), fitted["coef_"]
+        return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))

@@ -8,9 +8,7 @@ from numba import njit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from hyplearn.estimators.ball_classifier import LabelledRows
-from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.paper.classifier import check_count
+from hyplearn.paper.classifier import BaselineRows, check_count
 from hyplearn.paper.hyperboloid import HyperboloidClassifier, boundary, hyperboloid_rows
 from hyplearn.types import Array
 
@@ -107,30 +105,36 @@ class HyperboloidPerceptron(HyperboloidClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
+        self._check_calibration()
         check_count("max_epochs", self.max_epochs)
 
-    def _learn(self, data: LabelledRows, weights: Array) -> None:
-        c, d = absolute_curvature(self.curvature), data.X.shape[1]
+    def _train(self, rows: BaselineRows) -> dict[str, Array]:
+        c, d = rows.data.c, rows.X.shape[1]
         origin, start = np.zeros(d), self._first_weights(d)
-        rows = hyperboloid_rows(data.X, origin, c)
-        learned = [self._passes(rows, self._binary_labels(data, k), weights, start) for k in range(self._n_problems)]
+        R = hyperboloid_rows(rows.X, origin, c)
+        learned = [self._passes(R, self._signs(rows, k), rows.weights, start) for k in range(self._n_problems)]
         normals, squares, mistakes, epochs, updates = zip(*learned, strict=True)
         boundaries = []
         for n, square in zip(normals, squares, strict=True):
             length = np.sqrt(square)
             boundaries.append(boundary(length * n[1:] / np.linalg.norm(n[1:]), np.arcsinh(n[0] / length), origin, c))
-        self.coef_, self.reference_ = (np.stack(part) for part in zip(*boundaries, strict=True))
-        self.status_ = np.where(np.array(mistakes) == 0, "converged", "max_epochs")
-        self.n_iter_, self.n_updates_ = np.array(epochs), np.array(updates)
+        coef, reference = (np.stack(part) for part in zip(*boundaries, strict=True))
         unsolved = np.flatnonzero(mistakes)
         if unsolved.size:
             warnings.warn(
                 f"{type(self).__name__} still made mistakes in the last of {self.max_epochs} passes "
-                f"({self._named(unsolved)}).\nOn most data it never stops: take PoincarePerceptron.",
+                f"({self._names(unsolved)}).\nOn most data it never stops: take PoincarePerceptron.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        return {
+            "coef_": coef,
+            "reference_": reference,
+            "status_": np.where(np.array(mistakes) == 0, "converged", "max_epochs"),
+            "n_iter_": np.array(epochs),
+            "n_updates_": np.array(updates),
+        }
 
     def _first_weights(self, d: int) -> Array:
         if self.start is None:

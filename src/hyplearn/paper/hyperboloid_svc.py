@@ -7,11 +7,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from hyplearn.estimators.ball_classifier import LabelledRows
-from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import frechet_mean
 from hyplearn.paper.arsinh_svm import Found, solve_by_stages
-from hyplearn.paper.classifier import check_choice, check_count, check_positive
+from hyplearn.paper.classifier import BaselineRows, check_choice, check_count, check_positive
 from hyplearn.paper.hyperboloid import HyperboloidClassifier, boundary, hyperboloid_rows
 from hyplearn.paper.projected_gradient import solve_by_projected_gradient
 from hyplearn.types import Array
@@ -117,23 +115,29 @@ class HyperboloidSVC(HyperboloidClassifier):
         self.curvature = curvature
         self.outside = outside
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
+        self._check_calibration()
         check_positive("C", self.C)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_choice("solver", self.solver, ("stages", "projected_gradient"))
 
-    def _learn(self, data: LabelledRows, weights: Array) -> None:
-        c = absolute_curvature(self.curvature)
-        centre = frechet_mean(data.X, weights, c=c)
-        rows, costs = hyperboloid_rows(data.X, centre, c), self.C * weights
-        found = [self._solve(rows, self._binary_labels(data, k), costs) for k in range(self._n_problems)]
+    def _train(self, rows: BaselineRows) -> dict[str, Array]:
+        c = rows.data.c
+        centre = frechet_mean(rows.X, rows.weights, c=c)
+        R, costs = hyperboloid_rows(rows.X, centre, c), self.C * rows.weights
+        found = [self._solve(R, self._signs(rows, k), costs) for k in range(self._n_problems)]
         boundaries = [boundary(one.direction, one.shift, centre, c) for one in found]
-        self.coef_, self.reference_ = (np.stack(part) for part in zip(*boundaries, strict=True))
-        self.objective_ = np.array([one.objective for one in found])
-        self.status_ = np.array([one.status for one in found])
-        self.n_iter_ = np.array([one.n_iter for one in found])
-        self._complain()
+        coef, reference = (np.stack(part) for part in zip(*boundaries, strict=True))
+        status = np.array([one.status for one in found])
+        self._report_status(status)
+        return {
+            "coef_": coef,
+            "reference_": reference,
+            "objective_": np.array([one.objective for one in found]),
+            "status_": status,
+            "n_iter_": np.array([one.n_iter for one in found]),
+        }
 
     def _solve(self, rows: Array, y: Array, costs: Array) -> Found:
         if self.solver == "stages":
@@ -141,7 +145,7 @@ class HyperboloidSVC(HyperboloidClassifier):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return solve_by_projected_gradient(rows, y, costs, tol=self.tol, max_iter=self.max_iter, rng=rng)
 
-    def _complain(self) -> None:
+    def _report_status(self, statuses: Array) -> None:
         for status, problem in (
             ("max_iter", "was still descending after max_iter={}.\nRaise max_iter or tol, or lower C."),
             (
@@ -150,10 +154,10 @@ class HyperboloidSVC(HyperboloidClassifier):
                 "class, or take a classifier that can bend.",
             ),
         ):
-            found = np.flatnonzero(self.status_ == status)
+            found = np.flatnonzero(statuses == status)
             if found.size:
                 warnings.warn(
-                    f"{type(self).__name__} {problem.format(self.max_iter)} ({self._named(found)})",
+                    f"{type(self).__name__} {problem.format(self.max_iter)} ({self._names(found)})",
                     ConvergenceWarning,
                     stacklevel=4,
                 )

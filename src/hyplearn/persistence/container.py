@@ -18,7 +18,8 @@ from hyplearn.types import Array
 
 # As in PNG: a byte that no text has, the name, and line ends that a transfer as text would change.
 MAGIC = b"\x89HYP\r\n\x1a\n"
-SCHEMA_VERSION = 1
+# Version 1 was written by hyplearn 0.1; :mod:`hyplearn.persistence.upgrade` reads it.
+SCHEMA_VERSION = 2
 PREFIX = struct.Struct("<8sIIQ")  # magic, schema version, bytes of the header, bytes of the arrays
 DIGEST_BYTES = 32
 # A header holds parameters, labels and names; an array of JSON takes up to twenty times its length in memory.
@@ -48,7 +49,7 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
     if len(text) > LARGEST_HEADER or PREFIX.size + len(text) + len(body) + DIGEST_BYTES > LARGEST_FILE:
         raise FlawError(
             f"it takes {len(text):,} bytes of labels, names and parameters and {len(body):,} bytes of arrays; a model "
-            f"file has room for {LARGEST_HEADER:,} and {LARGEST_FILE:,} in all",
+            f"file can hold {LARGEST_HEADER:,} and {LARGEST_FILE:,} in all",
             "Shorten the labels and names, or fit with fewer support vectors (a lower C has more, a higher one fewer).",
         )
     data = PREFIX.pack(MAGIC, SCHEMA_VERSION, len(text), len(body)) + text + body
@@ -60,8 +61,8 @@ def little_endian(array: Array) -> Array:
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], list[Array]]:
-    """Header and arrays of a model file, its sizes and checksum proven; FlawError otherwise."""
+def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
+    """Schema version, header and arrays of a model file, its sizes and checksum proven; FlawError otherwise."""
     if not data.startswith(MAGIC):
         raise FlawError(
             f"it begins with {data[:8]!r}, not with {MAGIC!r}", "Pass a file that hyplearn.save has written."
@@ -83,7 +84,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[Array]]:
             f"it declares {header_bytes:,} bytes of header and {array_bytes:,} bytes of arrays in {len(data):,} bytes"
         )
     header = _parsed(data[PREFIX.size : PREFIX.size + header_bytes])
-    return header, _arrays(header.pop("arrays", None), data, PREFIX.size + header_bytes, array_bytes)
+    return version, header, _arrays(header.pop("arrays", None), data, PREFIX.size + header_bytes, array_bytes)
 
 
 def _parsed(text: bytes) -> dict[str, Any]:

@@ -11,17 +11,20 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from hyplearn.decision import Decision
 from hyplearn.files import write_whole
+from hyplearn.geometry.border import absolute_curvature
 from hyplearn.persistence.container import (
     DIGEST_BYTES,
     SAVE_AGAIN,
-    SCHEMA_VERSION,
     FlawError,
     pack,
     unpack,
 )
+from hyplearn.persistence.decisions import decision_from, decision_parts, parts_of_decision
 from hyplearn.persistence.disk import read_whole
 from hyplearn.persistence.schema import CERTIFICATE, COMPOSED, SCHEMAS, Attributes, Schema
+from hyplearn.persistence.upgrade import upgrade
 from hyplearn.persistence.values import Decoder, Encoder
 
 T = TypeVar("T")
@@ -126,10 +129,10 @@ def _used(path: PathLike, reader: Callable[[bytes], T]) -> T:
 
 
 def _described(data: bytes) -> dict[str, Any]:
-    model, (header, _) = from_bytes(data), unpack(data)
+    model, (version, header, _) = from_bytes(data), unpack(data)
     names, classes = getattr(model, "feature_names_in_", None), getattr(model, "classes_", None)
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": version,
         "library_version": header["library"],
         "class": header["class"],
         "parameters": model.get_params(deep=False),
@@ -152,6 +155,7 @@ def to_bytes(estimator: Any) -> bytes:
     parameters = estimator.get_params(deep=False)
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
+        state.pop("calibration_", None)  # a part of the decision
         attributes = _ordered(schema, _taken_apart(state))
         schema.check(parameters, attributes)
         encoder = Encoder()
@@ -170,7 +174,7 @@ def to_bytes(estimator: Any) -> bytes:
 
 def from_bytes(data: bytes) -> Any:
     """The estimator of the contents of a model file; FlawError if they are none."""
-    header, arrays = unpack(data)
+    version, header, arrays = unpack(data)
     if set(header) != HEADER:
         raise FlawError(f"its header has the entries {sorted(header)!r:.200}, not {sorted(HEADER)}")
     if not isinstance(header["library"], str) or not VERSION.fullmatch(header["library"]):
@@ -181,12 +185,18 @@ def from_bytes(data: bytes) -> Any:
     schema, decoder = SCHEMAS[name], Decoder(arrays)
     parameters, attributes = (_decoded(decoder, header, part) for part in ("parameters", "attributes"))
     decoder.finish()
+    if version == 1:
+        parameters, attributes = upgrade(name, parameters, attributes)
     schema.check(parameters, attributes)
     if header["certificate"] != _certificate(attributes):
         raise FlawError("the certificate of its header is not that of its arrays")
     estimator = schema.cls(**parameters)
     for attribute, value in _put_together(schema, attributes).items():
         setattr(estimator, attribute, value)
+    if (parts := decision_parts(attributes)) is not None:
+        estimator.decision_ = decision_from(parts, estimator.classes_, absolute_curvature(estimator.curvature))
+        if estimator.decision_.calibration is not None and "calibration" in parameters:
+            estimator.calibration_ = estimator.decision_.calibration
     return estimator
 
 
@@ -209,7 +219,9 @@ def _taken_apart(state: Attributes) -> Attributes:
     """Attributes with those that are made of several as their parts."""
     parts: Attributes = {}
     for name, value in state.items():
-        if name not in COMPOSED:
+        if isinstance(value, Decision):
+            parts |= parts_of_decision(value)
+        elif name not in COMPOSED:
             parts[name] = value
         elif isinstance(value, dict) or hasattr(value, "_asdict"):
             parts |= {f"{name}.{key}": part for key, part in _as_dict(value).items()}

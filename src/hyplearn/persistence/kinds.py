@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hyplearn.embedding.poincare_map.cells import LARGEST_FEATURE
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array
 
@@ -146,7 +146,7 @@ def unit_points(*shape: str | int) -> Kind:
 def are_inside(a: Array, c: float) -> bool:
     """Whether all points lie inside the ball of curvature -c."""
     rows = np.ascontiguousarray(a.reshape(-1, a.shape[-1]))
-    return bool(np.all(gaps(rows, c) > 0))  # NaN and infinity have no positive gap
+    return bool(np.all(row_gaps(rows, c) > 0))  # NaN and infinity have no positive gap
 
 
 def word(*allowed: str) -> Kind:
@@ -213,6 +213,11 @@ def size(symbol: str) -> Kind:
         return type(value) is int and value >= 1 and sizes.fit((value,), (symbol,))
 
     return Kind(f"the whole number {symbol} from 1", holds)
+
+
+def truth_value() -> Kind:
+    """True or False."""
+    return Kind("True or False", lambda value, sizes: type(value) is bool)
 
 
 def share() -> Kind:

@@ -6,20 +6,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.estimators import (
-    PoincareLogisticRegression,
-    PoincarePerceptron,
-    PoincareSecondOrderPerceptron,
-    PoincareSVC,
-)
-from hyplearn.estimators.classifier import TangentClassifier
-from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.decision import Decision
+from hyplearn.estimators.ball_classifier import BallClassifier
 from hyplearn.files import write_whole
 from hyplearn.persistence.files import PathLike
 from hyplearn.persistence.onnx_graph import Graph, Tensor
 from hyplearn.types import Array
-
-EXPORTED = (PoincareSVC, PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron)
 
 
 def export_onnx(estimator: Any, path: PathLike) -> None:
@@ -32,8 +24,8 @@ def export_onnx(estimator: Any, path: PathLike) -> None:
 
     Parameters
     ----------
-    estimator : PoincareSVC, PoincareLogisticRegression, PoincarePerceptron or PoincareSecondOrderPerceptron
-        A fitted classifier with ``outside="raise"``; :class:`~hyplearn.PoincareLogisticRegressionCV` too.
+    estimator : classifier of hyplearn
+        Fitted, with ``outside="raise"``.
     path : str or path
         Where to; ends in ``.onnx``. A file that is there is replaced.
 
@@ -50,10 +42,10 @@ def export_onnx(estimator: Any, path: PathLike) -> None:
     path = Path(path).expanduser()
     if path.suffix != ".onnx":
         raise ValueError(f"ONNX files end in .onnx; got {path.name!r}.\nPass {str(path.with_suffix('.onnx'))!r}.")
-    if not isinstance(estimator, EXPORTED):
-        known = ", ".join(one.__name__ for one in EXPORTED)
+    if not isinstance(estimator, BallClassifier):
         raise TypeError(
-            f"{type(estimator).__name__} cannot become an ONNX graph; known are {known}.\nUse hyplearn.save."
+            f"Only classifiers of hyplearn can be exported to ONNX; got {type(estimator).__name__}.\n"
+            "Export the classifier of a pipeline or search by itself, or use hyplearn.save."
         )
     check_is_fitted(estimator)
     if estimator.outside != "raise":
@@ -72,69 +64,48 @@ def _model(estimator: Any) -> Any:
         import onnx.numpy_helper
     except ImportError as error:
         raise ImportError("Exporting to ONNX needs onnx: pip install 'hyplearn[onnx]'.") from error
-    graph, double = Graph(onnx), onnx.TensorProto.DOUBLE
-    K = len(estimator.classes_)
-    outcome = _softmax if isinstance(estimator, PoincareLogisticRegression) else _one_vs_rest
-    decision, probabilities = outcome(graph, estimator)
-    graph.node("Identity", decision, name="decision")
-    labels = _label_values(estimator.classes_)
-    graph.node("Gather", labels, _index(graph, decision, K), name="label")
+    graph, double, decision = Graph(onnx), onnx.TensorProto.DOUBLE, estimator.decision_
+    K = len(decision.classes)
+    scores, calibration = _values(graph, decision), decision.calibration
+    if calibration is not None:
+        scores = scores * calibration.slopes + calibration.offsets
+    graph.node("Identity", graph.sum_of_last(scores) if decision.is_binary else scores, name="decision")
+    labels = _label_values(decision.classes)
+    graph.node("Gather", labels, _index(graph, scores, decision), name="label")
     kind = onnx.helper.np_dtype_to_tensor_dtype(labels.dtype)
     outputs = {"label": (kind, [None]), "decision": (double, [None] if K == 2 else [None, K])}
-    if probabilities is not None:
-        graph.node("Identity", probabilities, name="probabilities")
+    if calibration is not None:
+        graph.node("Identity", _probabilities(graph, scores, decision), name="probabilities")
         outputs["probabilities"] = (double, [None, K])
-    return graph.model(outputs, estimator.n_features_in_, type(estimator).__name__)
+    return graph.model(outputs, decision.n_features, type(estimator).__name__)
 
 
-def _softmax(graph: Graph, estimator: Any) -> tuple[Tensor, Tensor]:
-    """Scores of a logistic regression, and their softmax."""
-    c = absolute_curvature(estimator.curvature)
-    coef, intercepts = estimator._per_class(estimator.coef_), estimator._per_class(estimator.intercept_)
-    centres = np.tile(estimator.reference_[:1], (len(coef), 1))
-    products, times = graph.row_products(Tensor(graph, "X"), coef[:, 1:], centres, c=c, frame=False)
-    scores = graph.shortening(times) * (times * coef[:, 0] + products * np.sqrt(c)) + intercepts
-    probabilities = graph.node("Softmax", scores, axis=1)
-    if len(coef) > 2:
-        return scores, probabilities
-    return graph.sum_of_last(scores * np.array([-1.0, 1.0])), probabilities
+def _values(graph: Graph, decision: Decision) -> Tensor:
+    """Values of all problems, of shape (n, P): the links of :mod:`hyplearn.decision.decision`."""
+    X, W, P, c = Tensor(graph, "X"), decision.weights, decision.points, decision.c
+    if decision.link == "arsinh":
+        products, _ = graph.row_products(X, np.sqrt(c) * W, P, c=c, frame=False)
+        return graph.arsinh(products) * decision.gain
+    if decision.link == "cone":
+        products, times = graph.row_products(X, W[:, 1:], P, c=c, frame=False)
+        return graph.shortening(times) * (times * W[:, 0] + products * np.sqrt(c)) + decision.intercepts
+    if decision.link == "ball":
+        return graph.node("MatMul", X, W.T) + decision.intercepts
+    return graph.row_products(X, W, P, c=c, frame=decision.link == "frame")[0]
 
 
-def _one_vs_rest(graph: Graph, estimator: TangentClassifier) -> tuple[Tensor, Tensor | None]:
-    """What the sigmoids make of distances, or of the rows' products where they were fitted to these."""
-    two = len(estimator.classes_) == 2
-    distances = _distances(graph, estimator)
-    if not hasattr(estimator, "sigmoids_"):
-        return (graph.sum_of_last(distances) if two else distances), None
-    slopes, offsets = estimator.sigmoids_.T
-    logits = (_values(graph, estimator) if estimator.calibration == "training" else distances) * slopes + offsets
-    if two:
-        sides = graph.log_sigmoid(logits * np.array([-1.0, 1.0]))
-        decision = logits if estimator.calibration == "training" else distances - estimator.shift_
-        return graph.sum_of_last(decision), graph.node("Exp", sides)
-    chances = graph.log_sigmoid(logits) * estimator.sharpness_
-    return graph.node("LogSoftmax", chances, axis=1), graph.node("Softmax", chances, axis=1)
+def _probabilities(graph: Graph, scores: Tensor, decision: Decision) -> Tensor:
+    if decision.is_binary:
+        return graph.node("Exp", graph.log_sigmoid(scores * np.array([-1.0, 1.0])))
+    sharpness = decision.calibration.sharpness  # type: ignore[union-attr]
+    return graph.node("Softmax", scores if sharpness is None else graph.log_sigmoid(scores) * sharpness, axis=1)
 
 
-def _distances(graph: Graph, estimator: TangentClassifier) -> Tensor:
-    c = absolute_curvature(estimator.curvature)
-    norms = np.linalg.norm(estimator.coef_, axis=1, keepdims=True)
-    units = np.sqrt(c) * estimator.coef_ / np.where(norms > 0, norms, 1.0)
-    heights, _ = graph.row_products(Tensor(graph, "X"), units, estimator.reference_, c=c, frame=False)
-    return graph.arsinh(heights) / np.sqrt(c)
-
-
-def _values(graph: Graph, estimator: TangentClassifier) -> Tensor:
-    """``⟨f, w⟩`` of the rows that were learned from."""
-    c, frame = absolute_curvature(estimator.curvature), estimator._features == "frame"
-    return graph.row_products(Tensor(graph, "X"), estimator.coef_, estimator.reference_, c=c, frame=frame)[0]
-
-
-def _index(graph: Graph, decision: Tensor, K: int) -> Tensor:
-    """The number of the class: by the sign of the decision, or by the largest."""
-    if K > 2:
-        return graph.node("ArgMax", decision, axis=1, keepdims=0)
-    return graph.node("Cast", graph.node("Greater", decision, 0.0), to=7)  # int64
+def _index(graph: Graph, scores: Tensor, decision: Decision) -> Tensor:
+    """Index of the class: by the sign of the score, or by the largest."""
+    if not decision.is_binary:
+        return graph.node("ArgMax", scores, axis=1, keepdims=0)
+    return graph.node("Cast", graph.node("Greater", graph.sum_of_last(scores), 0.0), to=7)  # int64
 
 
 def _label_values(classes: Array) -> Array:

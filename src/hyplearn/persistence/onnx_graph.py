@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.tangent import COSH_NEAR, NEAR, SINH_NEAR
+from hyplearn.cone import COSH_NEAR, NEAR, SINH_NEAR
 from hyplearn.types import Array
 
 # Old enough for every runtime of the last years; newer operators are not needed.
@@ -85,36 +85,36 @@ class Graph:
         return self.node("Where", self.node("Greater", u, 0.0), quotient, 1.0)
 
     def shortening(self, cosh: Tensor) -> Tensor:
-        """What hyperboloid coordinates with the given first one are multiplied by to be cone coordinates."""
+        """Factor that makes cone coordinates of hyperboloid coordinates with the given first one."""
         sinh = self._root((cosh - 1.0) * (cosh + 1.0))
         far = (self.node("Log", cosh + sinh) + (SINH_NEAR - NEAR)) / sinh
         return self.node("Where", self.node("Greater", cosh, COSH_NEAR), far, 1.0)
 
-    def gaps(self, X: Tensor, c: float) -> Tensor:
-        """``1 - c‖x‖²`` of every row, as a column; NaN outside the ball, so that nothing is told of such rows."""
-        room = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
-        return self.node("Where", self.node("Greater", room, 0.0), room, np.nan)
+    def row_gaps(self, X: Tensor, c: float) -> Tensor:
+        """``1 - c‖x‖²`` of every row, as a column; NaN outside the ball, so that such rows have no scores."""
+        gap = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
+        return self.node("Where", self.node("Greater", gap, 0.0), gap, np.nan)
 
     def row_products(self, X: Tensor, W: Array, P: Array, *, c: float, frame: bool) -> tuple[Tensor, Tensor]:
         """``⟨f, w⟩`` of the rows f of every point at p, for each pair (w, p); and ``cosh ρ`` times the length factor.
 
         As in :mod:`hyplearn.tangent`: ``f = along (s - bend p)`` with ``s = x - p`` and ``bend = c‖s‖² / g_p``.
         """
-        rooms = self.gaps(X, c)
+        gaps = self.row_gaps(X, c)
         s = self.node("Unsqueeze", X, np.array([1])) - P[None]
         bend = self.sum_of_last(s * s) * (c / (1 - c * np.sum(P**2, axis=1)))
-        along = self.tensor(2.0) / rooms
+        along = self.tensor(2.0) / gaps
         if frame:
-            along = along * self.rho_over_sinh(bend / rooms)
+            along = along * self.rho_over_sinh(bend / gaps)
         products = self.sum_of_last(s * W[None]) - bend * np.sum(P * W, axis=1)
-        return along * products, along * (rooms * 0.5 + bend)
+        return along * products, along * (gaps * 0.5 + bend)
 
     def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str) -> Any:
         """The checked model of this graph, from float64 points ``X`` to the outputs."""
         helper, double = self.onnx.helper, self.onnx.TensorProto.DOUBLE
         given = helper.make_tensor_value_info("X", double, [None, n_features])
-        told = [helper.make_tensor_value_info(out, kind, shape) for out, (kind, shape) in outputs.items()]
-        graph = helper.make_graph(self.nodes, name, [given], told, self.constants)
+        outs = [helper.make_tensor_value_info(out, kind, shape) for out, (kind, shape) in outputs.items()]
+        graph = helper.make_graph(self.nodes, name, [given], outs, self.constants)
         model = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="hyplearn"
         )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.persistence.container import FlawError
 from hyplearn.reference import STRATEGIES
 
@@ -183,5 +183,5 @@ def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> N
             raise FlawError(f"{name} must be {parameter.words}; it is {shown:.80}", parameter.advice)
     if not isinstance(reference := found.get("reference", "origin"), str):
         rows = np.atleast_2d(np.asarray(reference, dtype=np.float64))
-        if not np.all(gaps(np.ascontiguousarray(rows), -float(found["curvature"])) > 0):
+        if not np.all(row_gaps(np.ascontiguousarray(rows), -float(found["curvature"])) > 0):
             raise FlawError("reference holds points outside the ball of its curvature", PARAMETERS["reference"].advice)

@@ -22,8 +22,9 @@ from hyplearn.estimators import (
     PoincareSVC,
     TangentSpace,
 )
-from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC, PaperSVC
 from hyplearn.persistence.container import FlawError
+from hyplearn.persistence.decisions import DECISION, check_decision
 from hyplearn.persistence.kinds import (
     Kind,
     Sizes,
@@ -125,12 +126,6 @@ def _all_or_none(*group: str) -> Callable[[Attributes], None]:
     return check
 
 
-def _shift_of_two_classes(attributes: Attributes) -> None:
-    expected = "sigmoids_" in attributes and len(attributes["classes_"]) == 2
-    if ("shift_" in attributes) != expected:
-        raise FlawError("shift_ is there exactly with sigmoids_ of two classes")
-
-
 def _support_in_order(attributes: Attributes) -> None:
     support, n = attributes["support_"], attributes.get("_n_rows", 0)
     if support.size and (np.any(np.diff(support) <= 0) or support[-1] >= n):
@@ -157,9 +152,7 @@ def _with_inverse(attributes: Attributes) -> None:
 
 _FEATURES = {"n_features_in_": size("d"), "feature_names_in_": names("d").perhaps}
 _LABELS = {**_FEATURES, "classes_": labels("K")}
-_SIGMOIDS = {"sigmoids_": real("P", 2).perhaps, "sharpness_": number(above=0.0).perhaps, "shift_": number().perhaps}
-_ONE_VS_REST = {**_LABELS, "coef_": real("P", "d"), **_SIGMOIDS}
-_CALIBRATED = (_all_or_none("sigmoids_", "sharpness_"), _shift_of_two_classes)
+_ONE_VS_REST = {**_LABELS, "coef_": real("P", "d"), **DECISION}
 _OUTPUT = {"_sklearn_output_config.transform": word("default", "pandas", "polars").perhaps}
 
 _SVC = {
@@ -195,6 +188,7 @@ _PERCEPTRON = {
 }
 _LOGISTIC = {
     **_LABELS,
+    **DECISION,
     "coef_": real("P", "cone"),
     "intercept_": real("P"),
     "reference_": points("P", "d"),
@@ -227,16 +221,28 @@ _SCHEMAS = (
     Schema(
         PoincareSVC,
         _SVC,
-        (*_CALIBRATED, _support_in_order, _all_or_none("_descents.w", "_descents.n_steps", "_descents.n_seen")),
-        {"solver": choice("exact", "sgd")},
+        (check_decision, _support_in_order, _all_or_none("_descents.w", "_descents.n_steps", "_descents.n_seen")),
     ),
-    Schema(PoincarePerceptron, _PERCEPTRON, (*_CALIBRATED, _none_of_second_order)),
-    Schema(PoincareSecondOrderPerceptron, _PERCEPTRON, (*_CALIBRATED, _one_inverse, _with_inverse)),
-    Schema(PoincareLogisticRegression, _LOGISTIC, (_cone, _one_centre)),
+    Schema(PoincarePerceptron, _PERCEPTRON, (check_decision, _none_of_second_order)),
+    Schema(PoincareSecondOrderPerceptron, _PERCEPTRON, (check_decision, _one_inverse, _with_inverse)),
+    Schema(PoincareLogisticRegression, _LOGISTIC, (check_decision, _cone, _one_centre)),
     Schema(
         PoincareLogisticRegressionCV,
         {**_LOGISTIC, "C_": number(above=0.0), "Cs_": positive("costs"), "log_losses_": proof("folds", "costs")},
-        (_cone, _one_centre),
+        (check_decision, _cone, _one_centre),
+    ),
+    Schema(
+        PaperSVC,
+        {
+            **_ONE_VS_REST,
+            "reference_": points("P", "d"),
+            "status_": words("P", among=("optimal", "max_iter", "stalled", "stopped")),
+            **{name: proof("P") for name in ("primal_", "dual_", "dual_gap_")},
+            "n_iter_": count("P"),
+            "n_passes_": count("P"),
+        },
+        (check_decision,),
+        {"solver": choice("exact", "sgd")},
     ),
     Schema(
         HyperboloidSVC,
@@ -247,7 +253,7 @@ _SCHEMAS = (
             "status_": words("P", among=("local", "max_iter", "one-sided")),
             "n_iter_": count("P"),
         },
-        _CALIBRATED,
+        (check_decision,),
         {"solver": choice("stages", "projected_gradient")},
     ),
     Schema(
@@ -260,12 +266,12 @@ _SCHEMAS = (
             "status_": words("P", among=("optimal", "max_iter", "stalled")),
             "n_iter_": count("P"),
         },
-        _CALIBRATED,
+        (check_decision,),
     ),
     Schema(
         AuthorsSVC,
         {**_ONE_VS_REST, "reference_": points("P", "d"), "dropped_intercept_": real("P"), "n_iter_": count("P")},
-        _CALIBRATED,
+        (check_decision,),
     ),
     Schema(
         HyperboloidPerceptron,
@@ -276,7 +282,7 @@ _SCHEMAS = (
             "n_iter_": count("P"),
             "n_updates_": count("P"),
         },
-        _CALIBRATED,
+        (check_decision,),
     ),
     Schema(TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
     Schema(ExpMap, _FEATURES, settings=_OUTPUT),

@@ -1,15 +1,8 @@
 """Where the reference point p comes from, for boundaries that must pass through a point."""
 
 from hyplearn.geometry import closest_points
-from hyplearn.reference.strategies import (
-    STRATEGIES,
-    Reference,
-    Separation,
-    checked_point,
-    distinct,
-    reference_point,
-    separable,
-)
+from hyplearn.reference.hulls import Separation, separable
+from hyplearn.reference.strategies import STRATEGIES, Reference, checked_point, reference_point, reference_points
 
 __all__ = [
     "STRATEGIES",
@@ -17,7 +10,7 @@ __all__ = [
     "Separation",
     "checked_point",
     "closest_points",
-    "distinct",
     "reference_point",
+    "reference_points",
     "separable",
 ]

@@ -1,130 +1,264 @@
-"""Reference points between the hulls of points that stay in their blocks: passes that bring few rows."""
+"""Reference points between the hulls of two sides, and whether a geodesic hyperplane separates them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyplearn.data.labelled import Labelled
-from hyplearn.data.points import Block
-from hyplearn.geometry import closest_points, midpoint
+from hyplearn.data.class_counts import distinct
+from hyplearn.data.folding import columns_joined, in_any_order
+from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.geometry import closest_points, log_map, midpoint
+from hyplearn.geometry.border import as_rows, check_c, check_inside
 from hyplearn.geometry.closest import ClosestPoints, HalfSpace
 from hyplearn.geometry.hull import hull_midpoint, hull_vertices
-from hyplearn.geometry.kernels import gaps
-from hyplearn.reference.strategies import APART, CLOSEST_TOL, SAMPLE, SAMPLE_PER_DIMENSION, halfway
-from hyplearn.rows.source import columns_joined, in_any_order
-from hyplearn.rows.streamed import Weighing
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.tangent import z_dot
-from hyplearn.types import Array
+from hyplearn.types import Array, Points
 
-# A row is beyond a half-space from this distance on (for c = 1): what rounding makes of the rows that it touches.
+# Rows of each side, at least and per dimension, whose hulls are tried first: where these meet, those of all rows do.
+SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
+# Duality gap at which such a sample is known to be apart; how far, all rows decide.
+APART = 0.1
+# Duality gap of the closest points of all rows: another order of the rows ends as near.
+CLOSEST_TOL = 1e-12
+# A row is beyond a half-space from this distance on (for c = 1): the rounding of rows that touch it.
 BEYOND = 1e-13
 
 
-def hull_point(data: Labelled, sides: Array) -> Array:
-    """The midpoint of the closest vertices of two hulls, as :func:`hyplearn.reference.hull` finds it.
+@dataclass(frozen=True)
+class Separation:
+    """Whether a geodesic hyperplane separates two classes, with the proof either way.
 
-    A vertex of the hull of all rows is one of the hull of its block, so that each block brings its vertices only.
+    Attributes
+    ----------
+    separable : bool
+        Whether ``hyperplane`` has every row strictly on its side.
+    hyperplane : tuple (w, p) or None
+        The hyperplane halfway between the hulls, across their shortest connection: ``signed_distance(X, w, p)`` is
+        positive for the rows of the class that sorts last, negative for the others. Its p is a point through which a
+        separating hyperplane passes.
+    witness : ndarray of shape (d,) or None
+        Where not separable: a point of both hulls, up to half of ``distance``.
+    margin : float
+        Least hyperbolic distance of a row to the hyperplane, computed from all rows; 0 without one.
+    distance, lower_bound : float
+        The distance of the hulls lies between ``lower_bound``, which is proven, and ``distance``.
     """
-    X_a, X_b = data.fold(_vertices, _vertices_of_all, data.weighing, sides, data.c)[:2]
+
+    separable: bool
+    hyperplane: HalfSpace | None
+    witness: Array | None
+    margin: float
+    distance: float
+    lower_bound: float
+
+
+def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
+    """Find out whether any geodesic hyperplane, through whatever point, separates two classes.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Points of the ball, float32 or float64.
+    y : array-like of shape (n,)
+        Labels, two different ones.
+    c : float
+        Absolute curvature.
+
+    Returns
+    -------
+    Separation
+        The hyperplane, or a common point of the two hulls as a witness that there is none. Hulls closer than about
+        1e-9, where rounding decides, count as not separable unless the hyperplane has all rows on their sides.
+
+    Examples
+    --------
+    >>> from hyplearn.reference import separable
+    >>> X = [[-0.5, 0.3], [-0.5, -0.3], [0.5, 0.0], [0.7, 0.2]]
+    >>> found = separable(X, [0, 0, 1, 1])
+    >>> print(found.separable, found.margin > 0.9)
+    True True
+    >>> found = separable([[-0.5, 0.0], [0.5, 0.0], [0.0, -0.5], [0.0, 0.5]], [0, 0, 1, 1])
+    >>> print(found.separable, found.witness.round(9) + 0.0)
+    False [0. 0.]
+    """
+    X, c, y = as_rows(X, "X"), check_c(c), np.asarray(y)
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
+    classes, codes = distinct(y)
+    if len(classes) != 2:
+        raise ValueError(
+            f"separable() needs exactly 2 classes; y holds {len(classes)}: {classes.tolist()[:5]}.\n"
+            "Pass the labels of one against the rest, such as y == label."
+        )
+    check_inside(X, row_gaps(X, c), c)
+    return separation(TrainingData.of_arrays(X, codes, None, c, n_classes=2), np.array([0, 1]))
+
+
+def separation(data: TrainingData, sides: Array) -> Separation:
+    """Whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
+
+    The hulls of a sample come first. Each pass then adds the rows that lie farthest beyond the half-spaces found so
+    far, until there are none: the half-spaces hold all rows, so no points of the hulls are closer.
+    """
+    most = max(SAMPLE, SAMPLE_PER_DIMENSION * data.n_features)
+    X_a, X_b, is_sample = _first_rows(data, sides, most)
+    if is_sample:
+        pair = closest_points(X_a, X_b, c=data.c, tol=APART)
+        if pair.status == "intersect":
+            return _inseparable(pair, data.c)
+    while True:
+        pair = closest_points(X_a, X_b, c=data.c, tol=CLOSEST_TOL, threads=data.threads)
+        hyperplane = halfway(pair, data.c)
+        if hyperplane is None:
+            return _inseparable(pair, data.c)
+        half_spaces = pair.half_space_a, pair.half_space_b
+        found = data.fold(_beyond, _farthest, sides, half_spaces, hyperplane, data.c, most if is_sample else 0)
+        if not len(found.X_a) + len(found.X_b):
+            break
+        X_a, X_b = np.concatenate([X_a, found.X_a]), np.concatenate([X_b, found.X_b])
+    if not found.least > 0:
+        return _inseparable(pair, data.c)
+    margin = float(np.arcsinh(found.least) / np.sqrt(data.c))
+    return Separation(True, hyperplane, None, margin, pair.distance, pair.lower_bound)
+
+
+def hull_point(data: TrainingData, sides: Array) -> Array:
+    """Midpoint of the closest vertices of two hulls: the paper's reference point, in up to five dimensions.
+
+    Made for sides that a geodesic separates, and even there it may lie where none does; where they overlap it is the
+    midpoint of two stray rows. Weights do not count, except those that are 0. A vertex of the hull of all rows is one
+    of the hull of its block, so each block brings its vertices only.
+    """
+    X_a, X_b = data.fold(_vertices, _merge_vertices, sides, data.c)[:2]
     return hull_midpoint(X_a, X_b, c=data.c).astype(np.float64)
 
 
-def closest_point(data: Labelled, sides: Array) -> Array:
-    """The midpoint of the closest points of two hulls, as :func:`hyplearn.reference.closest` finds it."""
-    hyperplane, pair = separating_hyperplane(data, sides)
-    return midpoint(pair.a, pair.b, c=data.c) if hyperplane is None else hyperplane[1]
+def closest_point(data: TrainingData, sides: Array) -> Array:
+    """Midpoint of the closest points of two hulls: where a hyperplane separates the sides, so does one through it.
 
-
-def separating_hyperplane(data: Labelled, sides: Array) -> tuple[HalfSpace | None, ClosestPoints]:
-    """The hyperplane halfway between the hulls of two sides, None where they meet; and their closest points.
-
-    The first rows are those that :func:`hyplearn.reference.separable` tries first. Each pass then adds the rows that
-    lie farthest beyond the half-spaces found so far, until there are none: the half-spaces hold all rows, which
-    proves that no points of the hulls are closer.
+    Where the hulls intersect, a common point: which of them is arbitrary, and a boundary need not pass there. Weights
+    do not count, except those that are 0.
     """
-    c, most = data.c, max(SAMPLE, SAMPLE_PER_DIMENSION * data.points.n_features)
-    starts, counts_a, counts_b = data.fold(_counts, columns_joined, data.weighing, sides)
-    counts = np.stack([counts_a, counts_b])
-    strides = np.maximum(1, counts.sum(axis=1) // most)
-    ahead = np.cumsum(counts, axis=1) - counts
-    X_a, X_b = data.fold(_every_of_side, columns_joined, data.weighing, sides, strides, starts, ahead)
-    if strides.max() > 1:
-        pair = closest_points(X_a, X_b, c=c, tol=APART)
-        if pair.status == "intersect":
-            return None, pair
-    while True:
-        pair = closest_points(X_a, X_b, c=c, tol=CLOSEST_TOL)
-        hyperplane = halfway(pair, c)
-        if hyperplane is None:
-            return None, pair
-        half_spaces = pair.half_space_a, pair.half_space_b
-        more_a, more_b = data.fold(_beyond, _farthest, data.weighing, sides, half_spaces, c, most)[:2]
-        if not len(more_a) + len(more_b):
-            return hyperplane, pair
-        X_a, X_b = np.concatenate([X_a, more_a]), np.concatenate([X_b, more_b])
+    found = separation(data, sides)
+    if found.hyperplane is not None:
+        return found.hyperplane[1]
+    assert found.witness is not None
+    return found.witness
 
 
-def _of_sides(block: Block, weighing: Weighing, sides: Array) -> tuple[Array, Array]:
+def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
+    """The hyperplane (w, p) halfway between two hulls, w pointing to the second; None where they are not apart."""
+    if pair.half_space_a is None or pair.half_space_b is None:
+        return None
+    (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
+    p = midpoint(p_a, p_b, c=c)
+    w = log_map(p_b, p, c=c)
+    return w / (np.linalg.norm(w) or 1.0), p
+
+
+def _inseparable(pair: ClosestPoints, c: float) -> Separation:
+    return Separation(False, None, midpoint(pair.a, pair.b, c=c), 0.0, pair.distance, 0.0)
+
+
+def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
     """Positions in the block of the rows of either side that have a weight."""
-    codes = weighing.codes(block)
-    present, second = weighing.weights(block, codes) > 0, sides[codes] > 0
+    present, second = block.present, sides[block.codes] > 0
     return np.flatnonzero(present & ~second), np.flatnonzero(present & second)
 
 
-def _counts(block: Block, weighing: Weighing, sides: Array) -> tuple[Array, Array, Array]:
-    first, second = _of_sides(block, weighing, sides)
+def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Array, bool]:
+    """Every k-th row of each side, counted among its own, so that at most about ``most`` are taken; and if k > 1."""
+    starts, counts_a, counts_b = data.fold(_count_sides, columns_joined, sides)
+    counts = np.stack([counts_a, counts_b])
+    strides = np.maximum(1, counts.sum(axis=1) // most)
+    ahead = np.cumsum(counts, axis=1) - counts
+    X_a, X_b = data.fold(_every_of_side, columns_joined, sides, strides, starts, ahead)
+    return X_a, X_b, bool(strides.max() > 1)
+
+
+def _count_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array, Array]:
+    first, second = _rows_of_sides(block, sides)
     return np.array([block.start]), np.array([len(first)]), np.array([len(second)])
 
 
 def _every_of_side(
-    block: Block, weighing: Weighing, sides: Array, strides: Array, starts: Array, ahead: Array
+    block: LabelledBlock, sides: Array, strides: Array, starts: Array, ahead: Array
 ) -> tuple[Array, ...]:
-    """Of each side one of so many rows, counted among its own; ``ahead`` are those before each block."""
+    """Of each side every k-th row, counted among its own; ``ahead`` are those before each block."""
     skipped = -ahead[:, np.searchsorted(starts, block.start)] % strides
-    own = _of_sides(block, weighing, sides)
+    own = _rows_of_sides(block, sides)
     return tuple(block.X[rows[skip::stride]] for rows, skip, stride in zip(own, skipped, strides, strict=True))
 
 
+class Beyond(NamedTuple):
+    """Rows of either side beyond its half-space, how far, how many may be kept, and the least margin of all rows."""
+
+    X_a: Array
+    X_b: Array
+    margins_a: Array
+    margins_b: Array
+    most: int
+    least: float
+
+
 def _beyond(
-    block: Block, weighing: Weighing, sides: Array, half_spaces: tuple[HalfSpace, HalfSpace], c: float, most: int
-) -> tuple[Array, ...]:
-    """Rows of either side beyond its half-space, those farthest beyond it where they are many, and how far."""
-    parts = []
-    for own, (w, p) in zip(_of_sides(block, weighing, sides), half_spaces, strict=True):
-        X = block.X[own]
-        heights = np.sqrt(c) / np.linalg.norm(w) * z_dot(X, w, p, c=c, rooms=gaps(X, c))
-        parts.append(_highest(X, heights, most, BEYOND))
-    (X_a, heights_a), (X_b, heights_b) = parts
-    return X_a, X_b, heights_a, heights_b, np.array(most)
+    block: LabelledBlock,
+    sides: Array,
+    half_spaces: tuple[HalfSpace, HalfSpace],
+    hyperplane: HalfSpace,
+    c: float,
+    most: int,
+) -> Beyond:
+    """The rows of a block farthest beyond the half-spaces, and the least margin to the hyperplane between them."""
+    parts, least = [], np.inf
+    for own, (w, p), sign in zip(_rows_of_sides(block, sides), half_spaces, (-1.0, 1.0), strict=True):
+        part = block.taken(own)
+        if most:
+            margins = np.sqrt(c) / np.linalg.norm(w) * z_dot(part.X, w, p, c=c, gaps=part.gaps)
+            parts.append(_highest(part.X, margins, most, BEYOND))
+        else:
+            parts.append((part.X[:0], np.empty(0)))
+        products = sign * np.sqrt(c) * z_dot(part.X, hyperplane[0], hyperplane[1], c=c, gaps=part.gaps)
+        least = min(least, float(products.min(initial=np.inf)))
+    (X_a, margins_a), (X_b, margins_b) = parts
+    return Beyond(X_a, X_b, margins_a, margins_b, most, least)
 
 
-def _highest(X: Array, heights: Array, most: int, above: float = -np.inf) -> tuple[Array, Array]:
-    order = np.argsort(-heights, kind="stable")[:most]
-    order = order[heights[order] > above]
-    return X[order], heights[order]
+def _highest(X: Array, margins: Array, most: int, above: float = -np.inf) -> tuple[Array, Array]:
+    order = np.argsort(-margins, kind="stable")[:most]
+    order = order[margins[order] > above]
+    return X[order], margins[order]
 
 
 @in_any_order
-def _farthest(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
-    most = int(parts[0][-1])
-    X_a, X_b, heights_a, heights_b = columns_joined([part[:-1] for part in parts])
-    (X_a, heights_a), (X_b, heights_b) = _highest(X_a, heights_a, most), _highest(X_b, heights_b, most)
-    return X_a, X_b, heights_a, heights_b, np.array(most)
+def _farthest(parts: Sequence[Beyond]) -> Beyond:
+    most, least = parts[0].most, min(part.least for part in parts)
+    X_a, X_b, margins_a, margins_b = columns_joined([part[:4] for part in parts])
+    return Beyond(*_ordered(*_highest(X_a, margins_a, most), *_highest(X_b, margins_b, most)), most, least)
 
 
-def _vertices(block: Block, weighing: Weighing, sides: Array, c: float) -> tuple[Array, Array, float]:
-    X_a, X_b = (_hull_rows(block.X[own], c) for own in _of_sides(block, weighing, sides))
+def _ordered(X_a: Array, margins_a: Array, X_b: Array, margins_b: Array) -> tuple[Array, Array, Array, Array]:
+    return X_a, X_b, margins_a, margins_b
+
+
+def _vertices(block: LabelledBlock, sides: Array, c: float) -> tuple[Array, Array, float]:
+    X_a, X_b = (_hull_rows(block.X[own], c) for own in _rows_of_sides(block, sides))
     return X_a, X_b, c
 
 
 def _hull_rows(X: Array, c: float) -> Array:
-    """The rows that are vertices, as they stand."""
+    """The rows that are vertices of their hull, in order."""
     return X[np.sort(hull_vertices(X, c=c))] if len(X) else X
 
 
 @in_any_order
-def _vertices_of_all(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, float]:
-    """The vertices of several hulls together."""
+def _merge_vertices(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, float]:
+    """Vertices of the union of several hulls."""
+    if len(parts) == 1:
+        return parts[0]
     all_a, all_b, curvatures = zip(*parts, strict=True)
     c = curvatures[0]
     return _hull_rows(np.concatenate(all_a), c), _hull_rows(np.concatenate(all_b), c), c

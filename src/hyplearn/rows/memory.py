@@ -4,29 +4,103 @@ Rows u = y f carry the sign of their label; those of a softmax carry the number 
 is itself a :class:`Rows`, so whatever holds rows in memory is a source.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numba import njit
 
+from hyplearn.data.folding import Merge, fold_parts, map_in_threads
+from hyplearn.data.points import BLOCK_NUMBERS
+from hyplearn.data.training import Costs
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
-from hyplearn.rows.source import Costs, Merge, RowSource, folded
+from hyplearn.numerics.hashing import uniforms
+from hyplearn.rows.source import RowSource
 from hyplearn.tangent import TangentRows
 from hyplearn.types import Array
 
-# Numbers per block: 8 MiB of coordinates are some milliseconds of work, so that a pass can be shared between threads
-# and interrupted. The cut does not depend on the number of threads, so neither do the sums.
-BLOCK_NUMBERS = 2**20
 R = TypeVar("R", bound="Rows")
 # A sample takes runs of this many neighbours, which share cache lines.
 RUN = 8
 
 
+class MemoryRows(RowSource):
+    """Rows in memory, as a sequence of blocks.
+
+    Subclasses give the blocks; passes, samples and gathering are the same for all.
+    """
+
+    threads: int
+
+    @abstractmethod
+    def blocks(self) -> Iterator["Rows"]:
+        """The rows block by block."""
+
+    @property
+    def cost_range(self) -> Costs:
+        """Range of the costs."""
+        return Costs.merged([Costs.of(block.costs) for block in self.blocks()])
+
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
+        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+        return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
+
+    def sample(self, size: int, rng: np.random.Generator) -> "Rows":
+        """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
+        return scale_costs(self._drawn(size, rng), self.cost_range)
+
+    def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
+        """A random subset of the rows, spread evenly, explicit, with costs scaled by the inverse of its share."""
+        part = self._drawn(size, rng)
+        return replace(part, costs=part.costs * (self.shape[0] / size), threads=self.threads)
+
+    def gathered(self) -> "Rows":
+        """All rows, explicit, as one block."""
+        return join_rows([block.taken(slice(None)) for block in self.blocks()])
+
+    def _drawn(self, size: int, rng: np.random.Generator) -> "Rows":
+        n, seed = self.shape[0], seed_of(rng)
+        own = [(block, drawn(n, size, seed, block.start, block.start + len(block.X))) for block in self.blocks()]
+        return join_rows([block.taken(index - block.start) for block, index in own])
+
+
 @dataclass(frozen=True)
-class Rows(RowSource):
+class KeptRows(MemoryRows):
+    """Rows of points in memory, built once and kept between passes.
+
+    Attributes
+    ----------
+    kept : list of Rows
+        The blocks, in order.
+    threads : int
+        Blocks that are worked on at once.
+    """
+
+    kept: list["Rows"]
+    threads: int = 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return sum(len(block.X) for block in self.kept), self.kept[0].shape[1]
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """Number of classes, of rows that carry the code of their class."""
+        return self.kept[0].n_classes
+
+    def blocks(self) -> Iterator["Rows"]:
+        """The rows block by block."""
+        return iter(self.kept)
+
+    def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "KeptRows":
+        """Rows made by ``function(block, *arguments)`` of every block."""
+        return replace(self, kept=[function(block, *arguments) for block in self.kept])
+
+
+@dataclass(frozen=True)
+class Rows(MemoryRows):
     """Signed rows in memory: row i is ``along_i (x_i - p) + base_i p``, with the sign of its label in both numbers.
 
     Attributes
@@ -38,7 +112,9 @@ class Rows(RowSource):
     start : int
         Position of the first row in the source that this block was cut from.
     threads : int
-        How many blocks are worked on at once.
+        Blocks that are worked on at once.
+    block_numbers : int
+        Numbers of a block, which sets its rows.
     """
 
     X: Array
@@ -48,6 +124,7 @@ class Rows(RowSource):
     costs: Array
     start: int = 0
     threads: int = 1
+    block_numbers: int = BLOCK_NUMBERS
 
     @classmethod
     def labelled(cls, rows: TangentRows, y: Array, costs: Array, *, threads: int = 1) -> Self:
@@ -83,20 +160,6 @@ class Rows(RowSource):
         coefficients, bases = q * self.along[index], q @ self.base[index]
         return centred_sum_at(self.X, index, coefficients, self.p) + bases * self.p
 
-    @property
-    def cost_range(self) -> Costs:
-        """The range of the costs."""
-        return Costs.of(self.costs)
-
-    def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """A random part of the rows, spread evenly, made explicit, with costs that stand for the whole."""
-        return standing_for(self.taken(drawn(len(self.X), size, seed_of(rng), 0, len(self.X))), self.cost_range)
-
-    def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
-        """A random part of the rows, spread evenly, made explicit, each at the cost of all that it stands for."""
-        part = self.taken(drawn(len(self.X), size, seed_of(rng), 0, len(self.X)))
-        return replace(part, costs=part.costs * (len(self.X) / size), threads=self.threads)
-
     def taken(self, index: Array | slice) -> "Rows":
         """The rows with the given positions, explicit, with their costs."""
         return Rows.explicit(self[index], self.costs[index])
@@ -107,17 +170,13 @@ class Rows(RowSource):
         return Rows.explicit(np.concatenate([part[:] for part in parts]), _joined_costs(parts))
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
-        """The rows that ``function(self, *arguments)`` makes of these."""
+        """Rows made by ``function(self, *arguments)``."""
         return function(self, *arguments)
-
-    def gathered(self) -> "Rows":
-        """All rows, explicit."""
-        return self.taken(slice(None))
 
     @property
     def _step(self) -> int:
         """Rows per block."""
-        return max(1, BLOCK_NUMBERS // self.shape[1])
+        return max(1, self.block_numbers // self.shape[1])
 
     def _cuts(self) -> Iterator[slice]:
         """Where blocks begin and end."""
@@ -127,19 +186,6 @@ class Rows(RowSource):
         """The rows block by block, as views."""
         for cut in self._cuts():
             yield Rows(self.X[cut], self.p, self.along[cut], self.base[cut], self.costs[cut], self.start + cut.start)
-
-    def map(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """``function(block, *arguments)`` for every block, in order."""
-        if self.threads == 1 or len(self.X) <= self._step:
-            for block in self.blocks():
-                yield function(block, *arguments)
-            return
-        with ThreadPoolExecutor(self.threads) as pool:
-            yield from pool.map(lambda block: function(block, *arguments), self.blocks())
-
-    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
-        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
-        return folded(self.map(function, *arguments), merge)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +264,7 @@ class ClassRows(HyperboloidRows):
     @property
     def _step(self) -> int:
         """Rows per block: as many scores as columns, and exponentials of them, are several times the work."""
-        return max(self.shape[1], BLOCK_NUMBERS // (4 * (self.shape[1] + self.n_classes)))
+        return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
 
     def taken(self, index: Array | slice) -> "ClassRows":
         """The rows with the given positions, explicit, with their classes and costs."""
@@ -237,9 +283,9 @@ class ClassRows(HyperboloidRows):
             yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
 
-def joined(parts: Sequence[R]) -> Rows:
+def join_rows(parts: Sequence[R]) -> Rows:
     """Several parts of rows as one, explicit."""
-    return type(parts[0]).joined(parts)
+    return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)
 
 
 def _joined_costs(parts: Sequence[Rows]) -> Array:
@@ -261,29 +307,11 @@ def drawn(n: int, size: int, seed: int, start: int, stop: int) -> Array:
     share = (n - RUN + 1) / runs
     first, last = max(0, int((start - RUN) / share) - 1), min(runs, int(stop / share) + 2)
     numbers = np.arange(first, last)
-    index = (((numbers + _uniforms(seed, numbers)) * share).astype(np.int64)[:, None] + np.arange(RUN)).ravel()
+    index = (((numbers + uniforms(seed, numbers)) * share).astype(np.int64)[:, None] + np.arange(RUN)).ravel()
     return index[(index >= start) & (index < stop)]
 
 
-@njit(cache=True, nogil=True)
-def uniform(seed, number):  # type: ignore[no-untyped-def]
-    """A number in [0, 1) that looks random: the finaliser of splitmix64."""
-    state = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    state ^= state >> np.uint64(31)
-    return np.float64(state >> np.uint64(11)) * 2.0**-53
-
-
-@njit(cache=True, nogil=True)
-def _uniforms(seed, numbers):  # type: ignore[no-untyped-def]
-    out = np.empty(numbers.size)
-    for i in range(numbers.size):
-        out[i] = uniform(seed, numbers[i])
-    return out
-
-
-def standing_for(sample: R, whole: Costs) -> R:
-    """A sample whose costs sum to those of the whole."""
+def scale_costs(sample: R, whole: Costs) -> R:
+    """A sample with costs scaled to sum to those of all rows."""
     scale = whole.total / sample.costs.sum() if sample.costs.any() else 1.0
     return replace(sample, costs=sample.costs * scale)

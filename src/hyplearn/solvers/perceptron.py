@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 from scipy.linalg import solve_triangular
 
-from hyplearn.geometry.kernels import dot, row_dot, unrolled
-from hyplearn.tangent import TangentRows
+from hyplearn.geometry.kernels import dot, unrolled
+from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
 
 # A row is new to the span of its predecessors when this share of it is left after projection: far above the rounding
@@ -181,8 +181,8 @@ def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
     """
     joined = 1 + reference_norm * radius
     R_p = (reference_norm + radius) / joined
-    room = (1 - reference_norm**2) * (1 - radius**2) / joined**2
-    return float((2 * R_p / (room * np.sinh(margin))) ** 2)
+    gap = (1 - reference_norm**2) * (1 - radius**2) / joined**2
+    return float((2 * R_p / (gap * np.sinh(margin))) ** 2)
 
 
 def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
@@ -214,12 +214,12 @@ def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, co
         weight = weights[i] if weights.size else 1.0
         mistaken = False
         while weight > 0.0:
-            height = along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
+            margin = row_product(X, p, along, base, i, w, p_dot_w)
             new = False
             if missing > 0:
                 _write_row(X, i, p, along, base, z)
                 new = _is_new(outside, z, e)
-            if not new and y[i] * height > 0.0:
+            if not new and y[i] * margin > 0.0:
                 # Further copies of the row are right too: nothing changes any more.
                 counts[1] += weight
                 counts[2] += weight
@@ -232,10 +232,10 @@ def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, co
                 total += counts[1] / length * w
             _write_row(X, i, p, along, base, z)
             if new:
-                _widen(w, root, outside, z, e, y[i] - height, step, w.size - missing)
+                _widen(w, root, outside, z, e, y[i] - margin, step, w.size - missing)
                 missing -= 1
             elif root.size:
-                _turn(w, root, z, y[i] - height, step, outside.size == 0)
+                _turn(w, root, z, y[i] - margin, step, outside.size == 0)
             else:
                 w += step * y[i] * z
             p_dot_w = dot(p, w)
@@ -249,7 +249,7 @@ def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, co
 @njit(cache=True, error_model="numpy")
 def _write_row(X, i, p, along, base, z):  # type: ignore[no-untyped-def]
     for j in range(len(p)):
-        z[j] = along[i] * (X[i, j] - p[j]) + base[i] * p[j]
+        z[j] = element(X, p, along, base, i, j)
 
 
 @njit(cache=True, error_model="numpy")

@@ -8,7 +8,7 @@ from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from hyplearn.rows.memory import uniform
+from hyplearn.numerics.hashing import uniform
 from hyplearn.types import Array
 
 # Number of points up to which all triples are checked for the triangle inequality, and the number of random triples of

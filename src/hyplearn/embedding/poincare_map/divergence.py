@@ -34,7 +34,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse.csgraph import laplacian
 from threadpoolctl import threadpool_limits
 
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
 # Blocks of rows for threads. Fixed, and summed in order, so the number of threads changes no bit.
@@ -112,7 +112,7 @@ class Divergence:
 
     def value_and_gradient(self, X: Array, exaggeration: float = 1.0) -> tuple[float, Array]:
         """Mean divergence of the rows, and its gradient in frame coordinates."""
-        points = np.ascontiguousarray(X.T), 1 / gaps(X, 1.0)
+        points = np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0)
         Z, F, attraction = self._rows(*points)
         slopes = partial(_row_slopes, *points, self.q, self._f, self._kernel, 1 / Z, F, self.gamma, exaggeration)
         gradient = self._over_blocks(slopes)
@@ -120,7 +120,7 @@ class Divergence:
 
     def normalisers(self, X: Array) -> tuple[Array, Array]:
         """Z and F of every row."""
-        return self._rows(np.ascontiguousarray(X.T), 1 / gaps(X, 1.0))[:2]
+        return self._rows(np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0))[:2]
 
     def _rows(self, coordinates: Array, over_gaps: Array) -> tuple[Array, Array, Array]:
         """Z, F and ``Σ q f`` of every row; the pair (i, i) adds 1 to Z and ``ln q_ii`` to Z F."""

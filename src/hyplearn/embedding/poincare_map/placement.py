@@ -22,7 +22,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from hyplearn.embedding.poincare_map.cells import edge_weights, neighbours_among
 from hyplearn.embedding.poincare_map.divergence import Divergence, new_accessibilities
-from hyplearn.geometry.kernels import gap_of, gaps
+from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array
 
 # New cells whose rows of accessibilities are in memory at once, and the number of them in one task of a thread.
@@ -68,7 +68,7 @@ class Landmarks(NamedTuple):
 def _settle(points: Array, Z: Array, F: Array, gamma: float, q: Array, own: Array) -> Array:
     """Points of smallest loss, each searched from the point of the most accessible old cell."""
     out = points[np.argmax(q, axis=1)]
-    _minimise(np.ascontiguousarray(points.T), 1 / gaps(points, 1.0), Z, F, gamma, q, np.log(q), own, out)
+    _minimise(np.ascontiguousarray(points.T), 1 / row_gaps(points, 1.0), Z, F, gamma, q, np.log(q), own, out)
     return out
 
 

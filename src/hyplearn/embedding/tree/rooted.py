@@ -9,7 +9,7 @@ from numba import njit
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from hyplearn.geometry.kernels import gaps, norm_of_difference
+from hyplearn.geometry.kernels import norm_of_difference, row_gaps
 from hyplearn.types import Array
 
 # Largest number of ordered pairs on which a distortion is measured: all pairs of up to 2,000 nodes. It trades the time
@@ -154,13 +154,13 @@ def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: i
     everything = n * (n - 1) <= most_pairs
     sources = np.arange(n) if everything else np.random.default_rng(0).choice(n, -(-most_pairs // n), replace=False)
     depths = sums_to_root(tree.parents, lengths)
-    total, smallest, largest = _ratios(X, gaps(X, 1.0), tree.parents, lengths, depths, sources)
+    total, smallest, largest = _ratios(X, row_gaps(X, 1.0), tree.parents, lengths, depths, sources)
     n_pairs = len(sources) * (n - 1)
     return Distortion(total / n_pairs, largest / smallest, n_pairs // 2 if everything else n_pairs)
 
 
 @njit(cache=True, error_model="numpy")
-def _ratios(X, all_gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
+def _ratios(X, gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
     """Sum of ``|1 - ratio|`` over all pairs with a source; smallest and largest ratio, including those of siblings."""
     n = X.shape[0]
     total, smallest, largest = 0.0, np.inf, 0.0
@@ -177,16 +177,16 @@ def _ratios(X, all_gaps, parents, lengths, depths, sources):  # type: ignore[no-
             else:
                 to_source[v] = to_source[parents[v]] + lengths[v]
             if v != source:
-                ratio = _distance(X, all_gaps, source, v) / to_source[v]
+                ratio = _distance(X, gaps, source, v) / to_source[v]
                 total += abs(1.0 - ratio)
                 smallest, largest = min(smallest, ratio), max(largest, ratio)
     for v in range(2, n):
         if parents[v] == parents[v - 1]:
-            ratio = _distance(X, all_gaps, v - 1, v) / (lengths[v - 1] + lengths[v])
+            ratio = _distance(X, gaps, v - 1, v) / (lengths[v - 1] + lengths[v])
             smallest, largest = min(smallest, ratio), max(largest, ratio)
     return total, smallest, largest
 
 
 @njit(cache=True, error_model="numpy")
-def _distance(X, all_gaps, i, j):  # type: ignore[no-untyped-def]
-    return 2.0 * math.asinh(norm_of_difference(X, i, X[j]) / math.sqrt(all_gaps[i] * all_gaps[j]))
+def _distance(X, gaps, i, j):  # type: ignore[no-untyped-def]
+    return 2.0 * math.asinh(norm_of_difference(X, i, X[j]) / math.sqrt(gaps[i] * gaps[j]))

@@ -9,17 +9,17 @@ import numpy as np
 from numba import njit
 
 from hyplearn.numerics.elementary import exp, log1p
-from hyplearn.numerics.entries import coordinate
+from hyplearn.tangent import element
 
 # Rows at a time.
 CHUNK = 256
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def point_block(X, p, along, base, times, constant, codes, costs, W, V, curvature):  # type: ignore[no-untyped-def]
-    """Add ``Σ α xᵀ`` to V and ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the curvature; return ``Σ C log(1/π_y)``."""
+def point_block(X, p, along, base, times, constant, codes, costs, W, V, hessian):  # type: ignore[no-untyped-def]
+    """Add ``Σ α xᵀ`` to V and ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the hessian; return ``Σ C log(1/π_y)``."""
     (K, D), loss = W.shape, 0.0
-    columns, chances, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((5, CHUNK))
+    columns, probabilities, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((5, CHUNK))
     for start in range(0, X.shape[0], CHUNK):
         part = slice(start, min(start + CHUNK, X.shape[0]))
         size = part.stop - start
@@ -27,19 +27,19 @@ def point_block(X, p, along, base, times, constant, codes, costs, W, V, curvatur
         own, rest, whole = buffers[0, :size], buffers[1, :size], buffers[2, :size]
         weights, scaled = buffers[3, :size], buffers[4, :size]
         _make_columns(X[part], p, along[part], base[part], times[part], constant, columns)
-        _probabilities(columns, W, own_codes, chances, own, rest, whole)
+        _probabilities(columns, W, own_codes, probabilities, own, rest, whole)
         loss += _loss(own, rest, own_costs)
         for k in range(K):
-            _alphas(k, chances[k], rest, whole, own_codes, own_costs, weights)
+            _alphas(k, probabilities[k], rest, whole, own_codes, own_costs, weights)
             for j in range(D):
                 V[k, j] += _dot(weights, columns[j])
             for m in range(k + 1):
-                _curvatures(chances[k], chances[m], k == m, own_costs, weights)
+                _second_derivatives(probabilities[k], probabilities[m], k == m, own_costs, weights)
                 for i in range(D):
                     _products(weights, columns[i], scaled)
                     for j in range(i + 1):
-                        curvature[k * D + i, m * D + j] += _dot(scaled, columns[j])
-    _mirror(curvature, K, D)
+                        hessian[k * D + i, m * D + j] += _dot(scaled, columns[j])
+    _mirror(hessian, K, D)
     return loss
 
 
@@ -52,26 +52,26 @@ def _make_columns(X, p, along, base, times, constant, columns):  # type: ignore[
     for j in range(d):
         column = columns[1 + j]
         for i in range(times.size):
-            column[i] = along[i] * (coordinate(X, i, j, d) - p[j]) + base[i] * p[j]
+            column[i] = element(X, p, along, base, i, j)
     if columns.shape[0] > d + 1:
         columns[d + 1, :] = constant
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _probabilities(columns, W, codes, chances, own, rest, whole):  # type: ignore[no-untyped-def]
+def _probabilities(columns, W, codes, probabilities, own, rest, whole):  # type: ignore[no-untyped-def]
     """Softmax of the scores; the score of each row's own class below the highest, ``Σ e`` of the others and of all."""
     K, highest = W.shape[0], whole
     for i in range(own.size):
         highest[i] = -np.inf
         rest[i] = 0.0
     for k in range(K):
-        _score(columns, W[k], chances[k], highest)
+        _score(columns, W[k], probabilities[k], highest)
     for k in range(K):
-        _exponential(k, chances[k], codes, highest, own, rest)
+        _exponential(k, probabilities[k], codes, highest, own, rest)
     for i in range(own.size):
         whole[i] = rest[i] + exp(own[i])
     for k in range(K):
-        _share(chances[k], whole)
+        _share(probabilities[k], whole)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
@@ -98,9 +98,9 @@ def _exponential(k, score, codes, highest, own, rest):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share(chance, whole):  # type: ignore[no-untyped-def]
+def _share(probability, whole):  # type: ignore[no-untyped-def]
     for i in range(whole.size):
-        chance[i] /= whole[i]
+        probability[i] /= whole[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
@@ -113,15 +113,15 @@ def _loss(own, rest, costs):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _alphas(k, chance, rest, whole, codes, costs, out):  # type: ignore[no-untyped-def]
+def _alphas(k, probability, rest, whole, codes, costs, out):  # type: ignore[no-untyped-def]
     """``C (δ_ky - π_k)``; 1 - π_y is the sum of the others, which keeps its digits where it is small."""
     for i in range(out.size):
         others = rest[i] / whole[i]
-        out[i] = costs[i] * (others if codes[i] == k else -chance[i])
+        out[i] = costs[i] * (others if codes[i] == k else -probability[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _curvatures(one, other, same, costs, out):  # type: ignore[no-untyped-def]
+def _second_derivatives(one, other, same, costs, out):  # type: ignore[no-untyped-def]
     """``C π_k (δ_km - π_m)``."""
     delta = 1.0 if same else 0.0
     for i in range(out.size):
@@ -143,13 +143,13 @@ def _dot(x, y):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _mirror(curvature, K, D):  # type: ignore[no-untyped-def]
+def _mirror(hessian, K, D):  # type: ignore[no-untyped-def]
     """The other three quarters: blocks are symmetric, and so is the whole."""
     for k in range(K):
         for m in range(k + 1):
             for i in range(D):
                 for j in range(i + 1):
-                    value = curvature[k * D + i, m * D + j]
-                    curvature[k * D + j, m * D + i] = value
-                    curvature[m * D + i, k * D + j] = value
-                    curvature[m * D + j, k * D + i] = value
+                    value = hessian[k * D + i, m * D + j]
+                    hessian[k * D + j, m * D + i] = value
+                    hessian[m * D + i, k * D + j] = value
+                    hessian[m * D + j, k * D + i] = value

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
-from hyplearn.rows.source import SAMPLE_NUMBERS, columns_summed, summed
+from hyplearn.rows.source import SAMPLE_NUMBERS
 from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.svm.solution import Progress, Report, Status
 from hyplearn.types import Array
@@ -60,16 +61,16 @@ class SoftmaxSolution:
 
 
 class Point(NamedTuple):
-    """What a pass at W finds: ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the curvature of the loss.
+    """What a pass at W finds: ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
 
-    The curvature is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or where that
+    The hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or where that
     would be too large, the mean of its diagonal blocks, of shape (d, d).
     """
 
     W: Array
     loss: float
     V: Array
-    curvature: Array
+    hessian: Array
 
     @property
     def primal(self) -> float:
@@ -168,7 +169,7 @@ def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | N
     """The point after a step that lowers P enough, or None, and the passes it took."""
     gradient = point.gradient
     try:
-        factor = cho_factor(np.eye(len(point.curvature)) + point.curvature)
+        factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
     except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
         return None, 0
     if _full(point.W):
@@ -216,38 +217,38 @@ def _full(W: Array) -> bool:
 def _point_block(block: ClassRows, W: Array) -> tuple[float, Array, Array]:
     """What a point asks of a block: all but W."""
     K, d = W.shape
-    loss, V, curvature = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if _full(W) else d,))
+    loss, V, hessian = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if _full(W) else d,))
     if _full(W):
         numbers = block.along, block.base, block.times, float(block.constant), block.codes.astype(np.int64, copy=False)
-        loss = point_block(block.X, block.centre, *numbers, block.costs, W, V, curvature)
-        return loss, V, curvature
+        loss = point_block(block.X, block.centre, *numbers, block.costs, W, V, hessian)
+        return loss, V, hessian
     for rows, codes, costs in _chunks(block, K + d):
         pi, own, rest = _probabilities(W @ rows.T, codes)
         loss += float(costs @ np.log1p(rest + np.expm1(own)) - costs @ own)
         roots = np.sqrt(costs)
         scaled = roots[:, None] * rows
         wrapped = scaled * (1 - np.sum(pi**2, axis=0))[:, None] / K
-        curvature += wrapped.T @ scaled
+        hessian += wrapped.T @ scaled
         # 1 - π_y as the sum of the others, which keeps its digits where it is small.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         V -= (roots * pi) @ scaled
-    return loss, V, curvature
+    return loss, V, hessian
 
 
-def _probabilities(heights: Array, codes: Array) -> tuple[Array, Array, Array]:
+def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
     """Softmax of scores (K, n), in place; the score of each row's own class below the highest, and ``Σ e`` of the rest.
 
     With the highest score taken off, the loss is ``log1p(rest + expm1(own)) - own``, to the last digit however small.
     """
     columns = np.arange(len(codes))
-    heights -= heights.max(axis=0)
-    own = heights[codes, columns]
-    np.exp(heights, out=heights)
-    heights[codes, columns] = 0.0
-    rest = heights.sum(axis=0)
-    heights[codes, columns] = np.exp(own)
-    heights /= rest + heights[codes, columns]
-    return heights, own, rest
+    scores -= scores.max(axis=0)
+    own = scores[codes, columns]
+    np.exp(scores, out=scores)
+    scores[codes, columns] = 0.0
+    rest = scores.sum(axis=0)
+    scores[codes, columns] = np.exp(own)
+    scores /= rest + scores[codes, columns]
+    return scores, own, rest
 
 
 def _product_block(block: ClassRows, W: Array, direction: Array) -> Array:
@@ -265,9 +266,9 @@ def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array)
     """The loss at each length of a step."""
     out = np.zeros(len(lengths))
     for rows, codes, costs in _chunks(block, sum(W.shape)):
-        heights, slopes = W @ rows.T, step @ rows.T
+        scores, slopes = W @ rows.T, step @ rows.T
         for k, t in enumerate(lengths):
-            _, own, rest = _probabilities(heights + t * slopes, codes)
+            _, own, rest = _probabilities(scores + t * slopes, codes)
             out[k] += costs @ (np.log1p(rest + np.expm1(own)) - own)
     return out
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import SAMPLE_NUMBERS, in_any_order, summed
+from hyplearn.rows.source import SAMPLE_NUMBERS
 from hyplearn.solvers.svm.interior_point import BoxSolution, solve_box
-from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, Survey, losses_along, sides, survey
+from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, MarginScan, losses_along, scan_margins, sides
 from hyplearn.solvers.svm.scan_kernels import CLAMPED
 from hyplearn.solvers.svm.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.types import Array
@@ -43,7 +44,7 @@ LENGTHS = 0.5 ** np.arange(1, 8)
 class Model(NamedTuple):
     """A working set and its solution: all that is needed to tell every row's α."""
 
-    seen: Survey
+    seen: MarginScan
     box: BoxSolution
 
 
@@ -51,7 +52,7 @@ class Model(NamedTuple):
 class State:
     """Best bounds so far: the survey at the best w, the model with the best dual value."""
 
-    here: Survey
+    here: MarginScan
     model: Model | None = None
     dual: float = -np.inf
     n_iter: int = 0
@@ -143,10 +144,10 @@ def _working_sets(
     threads: int,
     near: bool = False,
 ) -> State:
-    """Gather, solve, survey, until the gap is closed; ``near``: w is believed to be near the solution."""
+    """Gather, solve, scan_margins, until the gap is closed; ``near``: w is believed to be near the solution."""
     n, limit = source.shape[0], _limit(source)
     size = min(size, limit)
-    state = State(survey(source, w, band, _most(size, limit)), n_passes=1, size=size, limit=limit)
+    state = State(scan_margins(source, w, band, _most(size, limit)), n_passes=1, size=size, limit=limit)
     while state.n_iter < max_iter:
         _gather(source, state)
         before = state.here.primal - state.dual
@@ -155,7 +156,7 @@ def _working_sets(
         box = _solve(state.here, ROUGHLY if roughly else tol / 10, not roughly, threads)
         if box.dual > state.dual:
             state.dual, state.model = box.dual, Model(state.here, box)
-        there = survey(source, box.w, state.here.band, _most(state.size, state.limit))
+        there = scan_margins(source, box.w, state.here.band, _most(state.size, state.limit))
         state.n_iter += 1
         state.n_passes += 1
         better = there.primal < state.here.primal
@@ -190,7 +191,7 @@ def _most(size: int, limit: int) -> int:
 
 
 def _gather(source: RowSource, state: State) -> None:
-    """Survey again where the rows at hand are far fewer or far more than they should be."""
+    """MarginScan again where the rows at hand are far fewer or far more than they should be."""
     here, n = state.here, source.shape[0]
     while True:
         band = EVERYTHING if state.size >= n else here.band_of(state.size)
@@ -198,13 +199,13 @@ def _gather(source: RowSource, state: State) -> None:
         if here.complete and 0 < LEAST_SHARE * expected <= len(here.found) <= 2 * expected:
             return
         if expected > 0:
-            state.here = here = survey(source, here.w, band, max(_most(state.size, state.limit), expected))
+            state.here = here = scan_margins(source, here.w, band, max(_most(state.size, state.limit), expected))
             state.n_passes += 1
             return
         state.size = min(GROWTH * state.size, n)  # more copies of one row than the limit are still one working set
 
 
-def _solve(seen: Survey, tol: float, exact: bool, threads: int) -> BoxSolution:
+def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSolution:
     """Solve the working set, with the clamped rows as one."""
     U, C = seen.rows, seen.costs
     if seen.clamped_cost > 0:
@@ -220,7 +221,7 @@ def _search(source: RowSource, state: State, dw: Array) -> None:
     state.n_passes += 1
     k = int(np.argmin(values))
     if values[k] < state.here.primal:
-        state.here = survey(source, w + LENGTHS[k] * dw, state.here.band, _most(state.size, state.limit))
+        state.here = scan_margins(source, w + LENGTHS[k] * dw, state.here.band, _most(state.size, state.limit))
         state.n_passes += 1
 
 
@@ -250,7 +251,7 @@ class Collected(NamedTuple):
     n_passes: int
 
 
-def collect(source: RowSource, seen: Survey, alphas: Array) -> Collected:
+def collect(source: RowSource, seen: MarginScan, alphas: Array) -> Collected:
     """The α of every row, from the rows themselves; where these are too many to keep, from the sums over the clamped.
 
     Nothing is lost to the proof by that: all clamped rows have the same α/C, and their sums are known.

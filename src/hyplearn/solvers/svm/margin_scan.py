@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hyplearn.numerics.entries import coordinate
+from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import in_any_order, summed
-from hyplearn.solvers.svm.scan_kernels import BINS, EDGES, GATHERED, survey_block
+from hyplearn.solvers.svm.scan_kernels import BINS, EDGES, GATHERED, scan_kernel
+from hyplearn.tangent import element
 from hyplearn.types import Array
 
 
@@ -24,7 +24,7 @@ NOTHING = Band(-1.0, -1.0)
 EVERYTHING = Band(np.inf, np.inf)
 
 
-class Survey(NamedTuple):
+class MarginScan(NamedTuple):
     """What a pass at w finds. Clamped are the rows with margin below 1 that were not gathered.
 
     Attributes
@@ -87,12 +87,12 @@ class Survey(NamedTuple):
         return int(sum(self.counts[side, edge > EDGES].sum() for side, edge in enumerate(band)))
 
 
-def survey(source: RowSource, w: Array, band: Band, most: int) -> Survey:
+def scan_margins(source: RowSource, w: Array, band: Band, most: int) -> MarginScan:
     """Pass over all rows; gather those within the band, unless they are more than ``most``."""
-    return _in_order(source.fold(_survey_block, _merged, w, band, most))
+    return _in_order(source.fold(scan_block, _merged, w, band, most))
 
 
-def _in_order(seen: Survey) -> Survey:
+def _in_order(seen: MarginScan) -> MarginScan:
     """The survey with its rows as they stand in the source, whatever the order of its parts was."""
     if np.all(seen.found[1:] > seen.found[:-1]):
         return seen
@@ -101,7 +101,7 @@ def _in_order(seen: Survey) -> Survey:
 
 
 @in_any_order
-def _merged(parts: Sequence[Survey]) -> Survey:
+def _merged(parts: Sequence[MarginScan]) -> MarginScan:
     """One survey of several."""
     most = parts[0].most
     complete = all(part.complete for part in parts) and sum(len(part.found) for part in parts) <= most
@@ -120,16 +120,17 @@ def _merged(parts: Sequence[Survey]) -> Survey:
     )
 
 
-def _without_rows(part: Survey) -> Survey:
+def _without_rows(part: MarginScan) -> MarginScan:
     return part._replace(found=part.found[:0], rows=part.rows[:0], costs=part.costs[:0])
 
 
-def _survey_block(block: Rows, w: Array, band: Band, most: int) -> Survey:
-    sides, counts, clamped, (loss, least, longest, base, cost) = _surveyed(block, w, band)
+def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
+    """Scan the rows of a block at w; more than ``most`` rows within the band are not gathered."""
+    sides, counts, clamped, (loss, least, longest, base, cost) = _scan(block, w, band)
     index = np.flatnonzero(sides == GATHERED)
     complete = len(index) <= most
     index = index if complete else index[:0]
-    return Survey(
+    return MarginScan(
         w, band, loss, least, longest, counts, index + block.start, block[index], block.costs[index],
         clamped + base * block.p, cost, complete, most,
     )  # fmt: skip
@@ -137,14 +138,14 @@ def _survey_block(block: Rows, w: Array, band: Band, most: int) -> Survey:
 
 def sides(block: Rows, w: Array, band: Band) -> Array:
     """Where each row of a block went in the survey at w: ignored, gathered or clamped."""
-    return _surveyed(block, w, band)[0]
+    return _scan(block, w, band)[0]
 
 
-def _surveyed(block: Rows, w: Array, band: Band) -> tuple[Array, Array, Array, tuple[float, ...]]:
+def _scan(block: Rows, w: Array, band: Band) -> tuple[Array, Array, Array, tuple[float, ...]]:
     """Sides, counts and clamped sum of a block, and the five numbers that the kernel returns."""
     sides, counts = np.empty(len(block.X), dtype=np.int8), np.zeros((2, BINS), dtype=np.int64)
     clamped = np.zeros(w.size)
-    numbers = survey_block(
+    numbers = scan_kernel(
         block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides, counts, clamped
     )
     return sides, counts, clamped, numbers
@@ -164,10 +165,10 @@ def _losses_along_block(block: Rows, w: Array, dw: Array, lengths: Array) -> Arr
 @njit(cache=True, nogil=True, error_model="numpy")
 def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
-        height, step = 0.0, 0.0
+        margin, step = 0.0, 0.0
         for j in range(len(p)):
-            u = along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
-            height += u * w[j]
+            u = element(X, p, along, base, i, j)
+            margin += u * w[j]
             step += u * dw[j]
         for k in range(lengths.size):
-            out[k] += costs[i] * max(0.0, 1.0 - height - lengths[k] * step)
+            out[k] += costs[i] * max(0.0, 1.0 - margin - lengths[k] * step)

@@ -19,7 +19,7 @@ import numpy as np
 
 from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.svm.hinge import solve_hinge
-from hyplearn.solvers.svm.margin_scan import NOTHING, survey
+from hyplearn.solvers.svm.margin_scan import NOTHING, scan_margins
 from hyplearn.solvers.svm.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
 from hyplearn.types import Array
@@ -166,9 +166,9 @@ def _solve_by_rising_costs(
 def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
     """The solution of softer costs by the given ones."""
     if not hard:
-        primal = survey(source, soft.w, NOTHING, 0).primal
+        primal = scan_margins(source, soft.w, NOTHING, 0).primal
         return replace(soft, primal=primal, gap=relative_gap(primal, soft.dual))
-    least = survey(source.altered(_at_equal_costs), soft.w, NOTHING, 0).least
+    least = scan_margins(source.altered(_at_equal_costs), soft.w, NOTHING, 0).least
     if least <= 0:
         return replace(soft, primal=np.inf, gap=np.inf)
     w = soft.w / least

@@ -15,10 +15,12 @@ import numpy as np
 from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 
-from hyplearn.geometry.kernels import row_dot, unrolled
+from hyplearn.data.folding import columns_joined, columns_summed, summed
+from hyplearn.geometry.kernels import unrolled
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import SAMPLE_NUMBERS, columns_joined, columns_summed, summed
+from hyplearn.rows.source import SAMPLE_NUMBERS
 from hyplearn.solvers.svm.solution import Progress, Report, Solution, Status, relative_gap
+from hyplearn.tangent import element, row_product
 from hyplearn.types import Array
 
 # A sample from which to begin, where there are many more rows.
@@ -44,7 +46,7 @@ class Point(NamedTuple):
     w: Array
     loss: float
     v: Array
-    curvature: Array
+    hessian: Array
     n_active: int
 
     @property
@@ -140,7 +142,7 @@ def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
     gradient = point.w - point.v
     try:
-        step = -cho_solve(cho_factor(np.eye(len(point.w)) + point.curvature), gradient)
+        step = -cho_solve(cho_factor(np.eye(len(point.w)) + point.hessian), gradient)
     except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
         return None, 0
     following, passes, slope = _point(source, point.w + step), 1, float(gradient @ step)
@@ -166,8 +168,8 @@ def _lowest(source: RowSource, w: Array, step: Array) -> float:
 
 def _slopes_block(block: Rows, w: Array, step: Array, lengths: Array) -> Array:
     """What the loss adds to the slope at each length."""
-    room, rise, costs = 1 - block @ w, block @ step, 2 * block.costs
-    return np.array([-(costs * np.maximum(0, room - t * rise)) @ rise for t in lengths])
+    slack, rise, costs = 1 - block @ w, block @ step, 2 * block.costs
+    return np.array([-(costs * np.maximum(0, slack - t * rise)) @ rise for t in lengths])
 
 
 def _point(source: RowSource, w: Array) -> Point:
@@ -178,40 +180,40 @@ def _point_block(block: Rows, w: Array) -> tuple[float, Array, Array, int]:
     """What a point asks of a block: all but w."""
     d = len(w)
     if d <= FEW_COLUMNS and block.costs.max(initial=0.0) <= LOW_COST:
-        v, curvature = np.zeros(d), np.zeros((d, d))
+        v, hessian = np.zeros(d), np.zeros((d, d))
         loss, n_active = _add_active(
-            block.X, block.centre, block.along, block.base, block.costs, unrolled(w), v, curvature
+            block.X, block.centre, block.along, block.base, block.costs, unrolled(w), v, hessian
         )
-        return loss, v, curvature, n_active
+        return loss, v, hessian, n_active
     _, rows, costs = _active(block, w)
-    room = 1 - rows @ w
-    alpha = 2 * costs * room
+    slack = 1 - rows @ w
+    alpha = 2 * costs * slack
     scaled = np.sqrt(2 * costs)[:, None] * rows
-    return float(costs @ room**2), alpha @ rows, scaled.T @ scaled, len(rows)
+    return float(costs @ slack**2), alpha @ rows, scaled.T @ scaled, len(rows)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _add_active(X, p, along, base, costs, w, v, curvature):  # type: ignore[no-untyped-def]
-    """What a point asks of the rows of a block, in one pass that writes none of them: loss and number, v, curvature."""
+def _add_active(X, p, along, base, costs, w, v, hessian):  # type: ignore[no-untyped-def]
+    """What a point asks of the rows of a block, in one pass that writes none of them: loss and number, v, hessian."""
     loss, n_active, p_dot_w = 0.0, 0, 0.0
     u = np.empty(len(w))
     for j in range(len(w)):
         p_dot_w += p[j] * w[j]
     for i in range(X.shape[0]):
-        room = 1.0 - along[i] * row_dot(X, i, w, p) - base[i] * p_dot_w
-        if room <= 0.0 or costs[i] <= 0.0:
+        slack = 1.0 - row_product(X, p, along, base, i, w, p_dot_w)
+        if slack <= 0.0 or costs[i] <= 0.0:
             continue
         n_active += 1
-        loss += costs[i] * room * room
+        loss += costs[i] * slack * slack
         for j in range(len(w)):
-            u[j] = along[i] * (X[i, j] - p[j]) + base[i] * p[j]
+            u[j] = element(X, p, along, base, i, j)
         for j in range(len(w)):
-            v[j] += 2.0 * costs[i] * room * u[j]
+            v[j] += 2.0 * costs[i] * slack * u[j]
             for k in range(j + 1):
-                curvature[j, k] += 2.0 * costs[i] * u[j] * u[k]
+                hessian[j, k] += 2.0 * costs[i] * u[j] * u[k]
     for j in range(len(w)):
         for k in range(j):
-            curvature[k, j] = curvature[j, k]
+            hessian[k, j] = hessian[j, k]
     return loss, n_active
 
 

@@ -1,30 +1,50 @@
-"""What a fitted estimator says of the points of a Dask collection, computed when it is asked for."""
+"""Predictions for Dask collections, computed lazily."""
 
+import copy
 from typing import Any
 
-import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 
 from hyplearn.types import Array
 
+UNUSED = ("support_", "support_vectors_", "dual_coef_")
 
-def lazily(local: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
-    """The result of a method of a local estimator for every chunk: an array for an array, with the index for a frame.
 
-    ``columns`` name those of a result with several, None stands for one number per row.
+def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
+    """The result of a method of a fitted estimator for every chunk: an array for an array, with the index for a frame.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted; only its predictions travel to the workers.
+    method : str
+        Name of the method.
+    X : dask array or dataframe
+        Points of the ball.
+    columns : list or None
+        Names of the columns of the result; None for one value per row.
+    dtype : dtype
+        Type of the result.
     """
+    local = _without_proof(estimator)
     if isinstance(X, dd.DataFrame):
         return X.map_partitions(_of_partition, local, method, columns, dtype, meta=_frame(X._meta, columns, dtype))
-    if not isinstance(X, da.Array):
-        return getattr(local, method)(X)
     X = X.rechunk({1: -1})
     if columns is None:
         return X.map_blocks(_of_block, local, method, None, dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
     width = len(columns)
     chunks, meta = (X.chunks[0], (width,)), np.empty((0, width), dtype=dtype)
     return X.map_blocks(_of_block, local, method, width, dtype, chunks=chunks, meta=meta)
+
+
+def _without_proof(estimator: Any) -> Any:
+    """A copy that predicts the same without the dual variables, which may be as large as the data."""
+    local = copy.copy(estimator)
+    for name in UNUSED:
+        vars(local).pop(name, None)
+    return local
 
 
 def _of_block(X: Array, local: Any, method: str, width: int | None, dtype: Any) -> Array:

@@ -1,18 +1,42 @@
-"""Points on the workers of a Dask cluster, as a source of blocks."""
+"""Points on the workers of a Dask cluster, as a source of blocks.
+
+A fit is a handful of passes. In a pass every worker gets w (or another argument) and sends one part, merged from all of
+its chunks. In bytes, for d features, K classes and s rows near the margin:
+
+==============  =================================================
+pass            bytes from each worker
+==============  =================================================
+hinge           3 kB + 8 d + 8 (d + 2) s
+squared hinge   0.5 kB + 8 d² + 8 d
+class means     0.5 kB + 8 K (d² + d)
+softmax         0.5 kB + 8 (K (d + 2))² up to 300 weights; 8 d² + 8 K d beyond
+==============  =================================================
+
+and about 1 kB + 8 K d to each; s is at most 2²⁴ / (d + 16), unless so few rows do not suffice to get on. Once in a fit
+rows travel: one in 16, at most 8 million numbers, from which a solver starts; for each binary problem with the
+reference "boundary" the rows of its convex fit, 2 million numbers or 200 rows for each dimension; positions and dual
+variables of the support vectors, 16 bytes each, and these themselves, unless they are more than 2 million; at most 4
+million numbers for probabilities; 20,000 rows for the means; up to 10,000 rows for the reference point.
+``benchmarks/bench_dask.py`` measures these.
+
+Chunks should fit into the memory of their workers. A worker that is lost costs the time to compute its chunks again;
+where they cannot be computed again, the fit ends with an error.
+"""
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, repeat
+from operator import itemgetter
 from typing import Any
 
 import dask
 import numpy as np
 from distributed import Client, get_worker
 
-from hyplearn.dask.chunks import Chunk, aligned, check_points, client_of, feature_names, placed, size
-from hyplearn.data.points import Block, PointSource, Visitor
-from hyplearn.rows.source import Merge, folded, minds_order
+from hyplearn.data.dask_chunks import Chunk, aligned, check_points, client_of, feature_names, placed, size
+from hyplearn.data.folding import Merge, fold_parts, needs_order
+from hyplearn.data.points import Block, PointSource, Visitor, on_pieces
 
 # Bytes of a pass's arguments beyond which workers pass them on to each other.
 LARGE = 2**20
@@ -46,6 +70,7 @@ class DaskPoints(PointSource):
         sizes = np.array([rows for rows, _ in found], dtype=np.int64)
         if not sizes.any():
             raise ValueError("X holds no rows at all.\nCheck how it was made.")
+        self.n_rows = int(sizes.sum())
         kept = np.flatnonzero(sizes)
         self._chunks = [chunks[i] for i in kept]
         self._starts = (np.cumsum(sizes) - sizes)[kept]
@@ -62,26 +87,28 @@ class DaskPoints(PointSource):
             X, y, weights = self._gathered([one])[0]
             yield Block(X, y, weights, int(start))
 
-    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any, threads: int = 1) -> Any:
-        """One pass, in as many threads as the workers have: what blocks yield, merged on their workers and then here.
+    def fold(
+        self,
+        function: Callable[..., Any],
+        merge: Merge,
+        *arguments: Any,
+        build: Callable[[Block], Any] | None = None,
+        threads: int = 1,
+    ) -> Any:
+        """One pass, in as many threads as the workers have: blocks are reduced on their workers and then here.
 
-        Where the order of parts matters, only neighbours are merged on a worker, and parts of rows travel as they are.
+        Where the order of parts matters, only neighbours are merged on a worker, and the others travel.
         """
         self.n_passes += 1
-        parts = [part for found in self.on_workers(function, merge, arguments) for part in found]
-        return folded([part for _, part in sorted(parts, key=lambda part: part[0])], merge)
-
-    def on_workers(self, function: Callable[..., Any], merge: Merge, arguments: Sequence[Any]) -> list[Any]:
-        """What every worker sends: pairs of the number of a chunk and what was merged of it and others."""
-        work = (function, merge, minds_order(merge), arguments)
-        load: Any = pickle.dumps(work)
+        load: Any = pickle.dumps((function, merge, needs_order(merge), build, arguments))
         if len(load) > LARGE:
             load = self._submitted(bytes, load)
         pending = []
         for worker, group in self._groups:
             chunks, starts = [self._chunks[i] for i in group], [int(self._starts[i]) for i in group]
-            pending.append(self._submitted(_folded_on_worker, load, group, starts, chunks, worker=worker))
-        return self._gathered(pending)
+            pending.append(self._submitted(_fold_on_worker, load, group, starts, chunks, worker=worker))
+        parts = sorted((part for found in self._gathered(pending) for part in found), key=itemgetter(0))
+        return fold_parts([part for _, part in parts], merge)
 
     def visited(self, function: Visitor[Any], state: Any, *, threads: int = 1) -> Any:
         """One pass from block to block, each visited where it lies, in as many threads as its worker has."""
@@ -118,11 +145,13 @@ def _on_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> Any
     return function(Block(*one, start), state, get_worker().state.nthreads)
 
 
-def _folded_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
-    """What the chunks of a worker yield: merged into one part, or into one for every run of neighbours."""
-    function, merge, in_order, arguments = pickle.loads(load)
+def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
+    """Reduce the chunks of a worker: to one part, or to one for every run of neighbours."""
+    function, merge, in_order, build, arguments = pickle.loads(load)
     blocks = [Block(*one, start) for one, start in zip(chunks, starts, strict=True)]
+    if build is not None:
+        function, arguments = on_pieces, (build, function, merge, arguments)
     runs = np.split(np.array(group), np.flatnonzero(np.diff(group) > 1) + 1) if in_order else [group]
     with ThreadPoolExecutor(get_worker().state.nthreads) as pool:
-        parts = pool.map(lambda block: function(block, *arguments), blocks)
-        return [(int(run[0]), folded(islice(parts, len(run)), merge)) for run in runs]
+        parts = pool.map(function, blocks, *(repeat(argument) for argument in arguments))
+        return [(int(run[0]), fold_parts(islice(parts, len(run)), merge)) for run in runs]

@@ -4,7 +4,7 @@ At the distance ρ from the centre, in units of the curvature's radius, in the d
 
 .. math:: f = s(\rho)\, (u_0 \coth \rho + \langle u, e \rangle) + b
 
-with the length s of the rows (:func:`~hyplearn.tangent.cone_length`). On a sphere around the centre f is highest and
+with the length s of the rows (:func:`~hyplearn.cone.cone_length`). On a sphere around the centre f is highest and
 lowest on the axis, the geodesic through the centre along u. So the zero of f nearest to the centre lies on the axis;
 and if the axis has none, there is none. The geodesic hyperplane that touches the zeros there, at distance t from the
 centre, has all of them on one side: the sinh of the signed distance of a zero to it is a positive multiple of
@@ -17,8 +17,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 
+from hyplearn.cone import NEAR, SINH_NEAR
 from hyplearn.geometry import distance, transport
-from hyplearn.tangent import NEAR, SINH_NEAR, from_frame
+from hyplearn.tangent import from_frame
 from hyplearn.types import Array
 
 # No two points of the ball that float64 holds are farther apart, in units of the curvature's radius.

@@ -1,0 +1,100 @@
+"""Map over blocks, then reduce: how the parts that blocks yield become one result."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from hyplearn.types import Array
+
+# Associative: makes one part of several, whether these come from blocks or from earlier merges.
+Merge: TypeAlias = Callable[[Sequence[Any]], Any]
+M = TypeVar("M", bound=Merge)
+# Merges that may see their parts in any order: see :func:`in_any_order`.
+_IN_ANY_ORDER: set[Merge] = {max}
+# Parts that are merged at a time: few enough to hold, enough that large parts are not copied for every block.
+PENDING = 8
+
+
+def in_any_order(merge: M) -> M:
+    """Mark a merge whose result does not depend on the order of its parts, up to rounding: sums, not joins.
+
+    Blocks that lie interleaved on several machines are then merged where they are.
+    """
+    _IN_ANY_ORDER.add(merge)
+    return merge
+
+
+def needs_order(merge: Merge) -> bool:
+    """Whether parts must be merged in the order of their blocks."""
+    return merge not in _IN_ANY_ORDER
+
+
+class Folding:
+    """Parts of a pass so far: each time that ``PENDING`` parts of as many blocks are there, they become one.
+
+    So few parts wait, and large parts are copied once for each digit of the number of blocks. Which parts are merged
+    when depends on that number alone, so that an interrupted pass can be resumed.
+    """
+
+    def __init__(self, merge: Merge, pending: Iterable[Any] = (), n_blocks: int = 0) -> None:
+        self.merge, self.pending, self.n_blocks = merge, list(pending), n_blocks
+
+    def add(self, part: Any) -> None:
+        """Take the part of the next block."""
+        self.pending.append(part)
+        self.n_blocks += 1
+        full = self.n_blocks
+        while full % PENDING == 0:
+            self.pending[-PENDING:] = [self.merge(self.pending[-PENDING:])]
+            full //= PENDING
+
+    def result(self) -> Any:
+        """All parts, merged."""
+        return self.merge(self.pending)
+
+
+def fold_parts(parts: Iterable[Any], merge: Merge) -> Any:
+    """Merge parts in order, a few at a time."""
+    folding = Folding(merge)
+    for part in parts:
+        folding.add(part)
+    return folding.result()
+
+
+def map_in_threads(
+    function: Callable[..., Any], items: Iterable[Any], threads: int, arguments: Sequence[Any] = ()
+) -> Iterator[Any]:
+    """``function(item, *arguments)`` of every item, in order; in threads if there are several items."""
+    items = list(items)
+    if threads == 1 or len(items) == 1:
+        for item in items:
+            yield function(item, *arguments)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        # A list of futures, not pool.map: an interrupt then cancels those that wait.
+        futures = [pool.submit(function, item, *arguments) for item in items]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+@in_any_order
+def summed(parts: Sequence[Any]) -> Any:
+    """Sum of arrays or numbers, from the first to the last."""
+    return sum(parts[1:], parts[0])
+
+
+@in_any_order
+def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
+    """Sums of tuples of arrays or numbers, entry by entry."""
+    return tuple(summed(column) for column in zip(*parts, strict=True))
+
+
+def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
+    """Tuples of arrays, concatenated entry by entry; a single tuple is not copied."""
+    return tuple(parts[0]) if len(parts) == 1 else tuple(np.concatenate(column) for column in zip(*parts, strict=True))

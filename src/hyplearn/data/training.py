@@ -1,0 +1,277 @@
+"""Training data: points of any source whose labels are codes, whose weights are known and which lie in the ball.
+
+Everything above the solvers sees :class:`LabelledBlock`; labels, files and rows outside the ball end here. Points in
+memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from hyplearn.data.arrays import ArrayPoints
+from hyplearn.data.class_counts import ClassCounts
+from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, map_in_threads
+from hyplearn.data.points import Block, PointSource
+from hyplearn.data.subsample import subsample, subsample_strides
+from hyplearn.geometry.border import pull_inside
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.types import Array
+
+
+class Costs(NamedTuple):
+    """The least cost above 0 (infinite where there is none), the highest, and the sum."""
+
+    lowest: float
+    highest: float
+    total: float
+
+    @classmethod
+    def of(cls, costs: Array) -> Self:
+        """Range of some costs."""
+        lowest = costs.min(where=costs > 0, initial=np.inf)
+        return cls(float(lowest), float(costs.max(initial=0.0)), float(costs.sum()))
+
+    @classmethod
+    def merged(cls, parts: Sequence["Costs"]) -> Self:
+        """Range of the costs of several blocks."""
+        lowest, highest, totals = zip(*parts, strict=True)
+        return cls(min(lowest), max(highest), sum(totals))
+
+
+in_any_order(Costs.merged)
+
+
+class LabelledBlock(NamedTuple):
+    """Consecutive rows of the training data, validated.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d), float32 or float64
+        Points inside the ball.
+    codes : ndarray of int of shape (n,)
+        Index of each row's label in the sorted classes.
+    weights : ndarray of shape (n,) or None
+        Sample weight times class weight; None where all are 1.
+    gaps : ndarray of shape (n,)
+        ``1 - c‖x‖²`` of every row.
+    start : int
+        Position of the first row in the source.
+    """
+
+    X: Array
+    codes: Array
+    weights: Array | None
+    gaps: Array
+    start: int
+
+    def taken(self, index: Array | slice) -> "LabelledBlock":
+        """Rows with the given positions, as a block of the same start."""
+        weights = None if self.weights is None else self.weights[index]
+        return LabelledBlock(self.X[index], self.codes[index], weights, self.gaps[index], self.start)
+
+    def pieces(self, rows: int) -> list["LabelledBlock"]:
+        """The block in parts of at most so many rows."""
+        if len(self.X) <= rows:
+            return [self]
+        cuts = range(0, len(self.X), rows)
+        return [self.taken(slice(first, first + rows))._replace(start=self.start + first) for first in cuts]
+
+    @property
+    def present(self) -> Array:
+        """Whether each row has a weight above 0."""
+        return np.ones(len(self.X), dtype=bool) if self.weights is None else self.weights > 0
+
+    @property
+    def row_weights(self) -> Array:
+        """Weight of each row."""
+        return np.ones(len(self.X)) if self.weights is None else self.weights
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Turns a block of a source into a labelled block.
+
+    Attributes
+    ----------
+    classes : ndarray
+        All labels, sorted.
+    factors : ndarray
+        Weight of each class.
+    c : float
+        Absolute curvature.
+    project : bool
+        Whether rows outside the ball are moved onto the largest radius inside it.
+    """
+
+    classes: Array
+    factors: Array
+    c: float
+    project: bool = False
+
+    def __call__(self, block: Block) -> LabelledBlock:
+        """Encode a block whose labels and points were checked by the counting pass."""
+        codes = self.codes(block.y)
+        X, gaps = block.X, row_gaps(block.X, self.c)
+        if self.project and not np.all(gaps > 0):
+            # In float64, so that a model fitted on float64 sees the same points in float32.
+            X = np.ascontiguousarray(pull_inside(X.astype(np.float64), self.c))
+            gaps = row_gaps(X, self.c)
+        return LabelledBlock(X, codes, self._weights(block.weights, codes), gaps, block.start)
+
+    def codes(self, y: Array | None) -> Array:
+        """Index of each label in the classes."""
+        assert y is not None
+        if self.classes.dtype.kind == "O":
+            table = {label: code for code, label in enumerate(self.classes.tolist())}
+            return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))
+        if len(self.classes) == 2:
+            return (y == self.classes[1]).view(np.int8)
+        if self.classes.dtype.kind in "iu" and int(self.classes[-1]) - int(self.classes[0]) == len(self.classes) - 1:
+            return y.astype(np.int64) - int(self.classes[0])
+        return np.searchsorted(self.classes, y)
+
+    def _weights(self, weights: Array | None, codes: Array) -> Array | None:
+        if np.all(self.factors == 1):
+            return weights
+        factors = self.factors[codes]
+        return factors if weights is None else factors * weights
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Labelled points after the counting pass.
+
+    Attributes
+    ----------
+    points : PointSource
+        The source, or its contents in memory where they fit the source's memory budget.
+    encoder : Encoder
+        Makes labelled blocks of the blocks of the source.
+    counts, totals : ndarrays of shape (n_classes,)
+        Number and total weight of the rows of each class.
+    weights : Costs
+        Range of the row weights.
+    threads : int
+        Blocks that are worked on at once.
+    """
+
+    points: PointSource
+    encoder: Encoder
+    counts: Array
+    totals: Array
+    weights: Costs
+    threads: int = 1
+
+    @classmethod
+    def counted(cls, points: PointSource, found: ClassCounts, encoder: Encoder, threads: int) -> Self:
+        """Training data from the result of the counting pass."""
+        totals = encoder.factors * found.totals
+        present = totals > 0
+        lowest = (encoder.factors * found.lowest)[present].min(initial=np.inf)
+        weights = Costs(float(lowest), float((encoder.factors * found.highest).max()), float(totals.sum()))
+        return cls(points, encoder, found.counts, totals, weights, threads)
+
+    @classmethod
+    def of_arrays(
+        cls, X: Array, codes: Array, weights: Array | None, c: float, *, n_classes: int, threads: int = 1
+    ) -> Self:
+        """Training data from validated arrays, with codes for labels."""
+        counts: Array = np.bincount(codes, minlength=n_classes)
+        totals: Array = counts.astype(np.float64) if weights is None else np.bincount(codes, weights, n_classes)
+        span = Costs(1.0, 1.0, float(len(X))) if weights is None else Costs.of(weights)
+        encoder = Encoder(np.arange(n_classes), np.ones(n_classes), c)
+        return cls(ArrayPoints(X, codes, weights), encoder, counts, totals, span, threads)
+
+    @property
+    def c(self) -> float:
+        """Absolute curvature."""
+        return self.encoder.c
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.totals)
+
+    @property
+    def n_features(self) -> int:
+        """Number of coordinates."""
+        return self.points.n_features
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the points lie in memory, where labelled blocks and rows are kept between passes."""
+        return self.points.in_memory
+
+    @cached_property
+    def blocks(self) -> list[LabelledBlock]:
+        """Labelled blocks of points in memory, encoded once."""
+        return list(map_in_threads(self.encoder, self.points.blocks(), self.threads))
+
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
+        """One pass: ``function(block, *arguments)`` of every labelled block, merged in order."""
+        if not self.in_memory:
+            return self.points.fold(function, merge, *arguments, build=self.encoder, threads=self.threads)
+        self.points.n_passes += 1
+        return fold_parts(map_in_threads(function, self.blocks, self.threads, arguments), merge)
+
+    def taken(self, index: Array) -> tuple[Array, Array]:
+        """Points and codes at the given sorted positions."""
+        X, codes = self.fold(_rows_at, columns_joined, index)
+        return X, codes
+
+    def gathered(self) -> LabelledBlock:
+        """All rows as one block; of points in memory without a copy of X."""
+        if self.in_memory and len(self.blocks) == 1:
+            return self.blocks[0]
+        if isinstance(self.points, ArrayPoints) and self.in_memory and "blocks" not in vars(self):
+            return self.encoder(self.points.whole())
+        X, codes, weights, all_gaps = self.fold(_columns, columns_joined)
+        return LabelledBlock(X, codes, weights, all_gaps, 0)
+
+    def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
+        """About ``most`` rows, as many of each side, with weights that represent all; and whether rows were left out.
+
+        ``sides`` gives the side of each class; by default each class is its own. Whether a row is kept depends on its
+        position and side alone.
+        """
+        sides = np.arange(self.n_classes) if sides is None else sides
+        counts = np.bincount(sides, self.counts).astype(np.int64)
+        strides = subsample_strides(counts, most)
+        X, codes, weights, all_gaps = self.fold(_subsample, columns_joined, sides, strides)
+        return LabelledBlock(X, codes, weights, all_gaps, 0), bool(strides.max() > 1)
+
+    def reweighted(self, weights: Array) -> "TrainingData":
+        """Rows in memory with other weights: for folds, where those held out weigh 0."""
+        span = Costs.of(weights)
+        cuts = [slice(block.start, block.start + len(block.X)) for block in self.blocks]
+        parts = [block._replace(weights=weights[cut]) for block, cut in zip(self.blocks, cuts, strict=True)]
+        codes = np.concatenate([block.codes for block in parts])
+        totals = np.bincount(codes, weights, minlength=self.n_classes)
+        data = replace(self, totals=totals, weights=span)
+        data.__dict__["blocks"] = parts
+        return data
+
+
+def _rows_at(block: LabelledBlock, index: Array) -> tuple[Array, Array]:
+    first, last = np.searchsorted(index, [block.start, block.start + len(block.X)])
+    own = index[first:last] - block.start
+    return block.X[own], block.codes[own]
+
+
+def _columns(block: LabelledBlock) -> tuple[Array, Array, Array, Array]:
+    return block.X, block.codes, block.row_weights, block.gaps
+
+
+def _subsample(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array, Array]:
+    own = sides[block.codes]
+    kept = subsample(block.start, own, strides)
+    part = block.taken(kept)
+    return part.X, part.codes, part.row_weights * strides[own[kept]], part.gaps

@@ -1,0 +1,238 @@
+r"""A fitted model as a frozen value.
+
+Problem k has a value at a point x, by the link of the model. With z the scaled tangent vector of x at the point
+:math:`p_k`, f the frame coordinates there and ρ the distance to it in units of the curvature's radius:
+
+========  ======================================================  ==========================================
+link      value                                                   zero set
+========  ======================================================  ==========================================
+arsinh    :math:`g \operatorname{arsinh}(\sqrt c \langle z, w_k    the geodesic hyperplane through
+          \rangle)`; for unit w and gain 1/√c, the distance        :math:`p_k` with normal :math:`w_k`
+frame     :math:`\langle f, w_k \rangle`                            the same
+z         :math:`\langle z, w_k \rangle` (files of version 0.1)     the same
+cone      :math:`w_{k0} s \coth \rho + \langle s e, w_k \rangle     a geodesic hyperplane if :math:`b_k = 0`;
+          + b_k`, s the length of :func:`hyplearn.cone.cone_length`  else a sphere, horosphere or equidistant
+ball      :math:`\langle x, w_k \rangle + b_k`                      a Euclidean hyperplane
+========  ======================================================  ==========================================
+
+Scores are the values, or with a calibration ``slope_k · value_k + offset_k``. The sign of the score (two classes, one
+problem) or the class of the largest one is the prediction; with a calibration, probabilities are functions of the
+scores.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from hyplearn.cone import cone_rows
+from hyplearn.decision.calibration import Calibration
+from hyplearn.decision.touching import touching_hyperplane
+from hyplearn.tangent import implicit_rows, z_dot
+from hyplearn.types import Array
+
+Link = Literal["arsinh", "frame", "z", "cone", "ball"]
+Hyperplane = tuple[Array, Array]
+# Rows per matrix product of cone rows: their number changes last bits, so it is fixed.
+SCORED_ROWS = 10_000
+
+
+class Equidistant(NamedTuple):
+    """Points at one signed distance from a geodesic hyperplane: the hyperplane itself at distance 0.
+
+    Attributes
+    ----------
+    w, p : ndarrays of shape (d,)
+        Normal and a point of the hyperplane; w points to the second of two classes.
+    height : float
+        Signed hyperbolic distance.
+    """
+
+    w: Array
+    p: Array
+    height: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a fitted model says of points.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (K,)
+        The labels, sorted.
+    c : float
+        Absolute curvature.
+    link : {"arsinh", "frame", "z", "cone", "ball"}
+        What a value is; see the module.
+    weights : ndarray of shape (P, m)
+        One row per problem: one problem for two classes, K for more.
+    points : ndarray of shape (P, d)
+        Reference point or centre of each problem.
+    intercepts : ndarray of shape (P,)
+        Added to the values of the links "cone" and "ball".
+    gain : float
+        Factor of the link "arsinh".
+    calibration : Calibration or None
+        How values become scores and probabilities; None for values as scores and no probabilities.
+    through_points : bool
+        Whether boundaries pass through ``points`` because the model was asked to.
+    """
+
+    classes: Array
+    c: float
+    link: Link
+    weights: Array
+    points: Array
+    intercepts: Array
+    gain: float = 1.0
+    calibration: Calibration | None = None
+    through_points: bool = False
+
+    @property
+    def n_features(self) -> int:
+        """Number of coordinates."""
+        return int(self.points.shape[1])
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether one score decides between two classes."""
+        return len(self.classes) == 2
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the model has probabilities."""
+        return self.calibration is not None
+
+    @property
+    def has_hyperplanes(self) -> bool:
+        """Whether each problem has a geodesic hyperplane through its point as its zero set."""
+        return self.link in ("arsinh", "frame", "z")
+
+    def values(self, X: Array, gaps: Array) -> Array:
+        """Values of all problems, of shape (n, P), for validated points with the given gaps."""
+        if self.link == "cone":
+            return self._cone_values(X, gaps)
+        return np.stack([self._value(X, gaps, k) for k in range(len(self.weights))], axis=1)
+
+    def _value(self, X: Array, gaps: Array, k: int) -> Array:
+        w, p = self.weights[k], self.points[k]
+        if self.link == "arsinh":
+            return self.gain * np.arcsinh(z_dot(X, np.sqrt(self.c) * w, p, c=self.c, gaps=gaps))
+        if self.link in ("frame", "z"):
+            return implicit_rows(X, p, features=self.link, c=self.c, gaps=gaps) @ w
+        return X @ w + self.intercepts[k]
+
+    def _cone_values(self, X: Array, gaps: Array) -> Array:
+        space, times = cone_rows(X, self.points[0], c=self.c, gaps=gaps)
+        out = np.empty((len(X), len(self.weights)))
+        for start in range(0, len(X), SCORED_ROWS):
+            cut = slice(start, start + SCORED_ROWS)
+            out[cut] = times[cut, None] * self.weights[:, 0] + space[cut] @ self.weights[:, 1:].T + self.intercepts
+        return out
+
+    def scores(self, X: Array, gaps: Array) -> Array:
+        """Scores of all problems, of shape (n, P)."""
+        values = self.values(X, gaps)
+        return values if self.calibration is None else self.calibration.scores(values)
+
+    def decision_function(self, X: Array, gaps: Array) -> Array:
+        """Scores; of shape (n,) for two classes."""
+        scores = self.scores(X, gaps)
+        return scores[:, 0] if self.is_binary else scores
+
+    def codes(self, scores: Array) -> Array:
+        """Index of the predicted class, given the scores."""
+        return (scores[:, 0] > 0).astype(np.int64) if self.is_binary else np.argmax(scores, axis=1)
+
+    def predict(self, X: Array, gaps: Array) -> Array:
+        """Predicted labels."""
+        return self.classes[self.codes(self.scores(X, gaps))]
+
+    def log_probabilities(self, X: Array, gaps: Array) -> Array:
+        """Logarithms of the class probabilities, of shape (n, K)."""
+        assert self.calibration is not None
+        return self.calibration.log_probabilities(self.scores(X, gaps))
+
+    def distances(self, X: Array, gaps: Array) -> Array:
+        """Signed hyperbolic distance to the boundary of each problem, of shape (n, P).
+
+        That is its hyperplane, or of two classes the equidistant of it on which predictions change.
+        """
+        root, boundary = np.sqrt(self.c), self.boundary()
+        units = self._unit_normals()
+        columns = [z_dot(X, root * w, p, c=self.c, gaps=gaps) for w, p in zip(units, self.points, strict=True)]
+        return np.arcsinh(np.stack(columns, axis=1)) / root - (0.0 if boundary is None else boundary.height)
+
+    def _unit_normals(self) -> Array:
+        lengths = np.linalg.norm(self.weights, axis=1, keepdims=True)
+        return self.weights / np.where(lengths > 0, lengths, 1.0)
+
+    def boundary(self) -> Equidistant | None:
+        """Where predictions of two classes change, if that is an equidistant of a geodesic hyperplane."""
+        if not self.is_binary:
+            return None
+        if self.link == "cone":
+            plane = self.hyperplane_between(1, 0) if not np.any(self.intercepts) else None
+            return None if plane is None else Equidistant(*plane, 0.0)
+        if not self.has_hyperplanes or not np.any(self.weights[0]):
+            return None
+        height = self._height_of_change()
+        return None if height is None else Equidistant(self.weights[0], self.points[0], height)
+
+    def _height_of_change(self) -> float | None:
+        """Signed distance from the hyperplane at which the score is 0; None if no single distance has it."""
+        if self.calibration is None:
+            return 0.0
+        slope, offset = float(self.calibration.slopes[0]), float(self.calibration.offsets[0])
+        if offset == 0 and slope > 0:
+            return 0.0
+        if self.link == "frame" or slope <= 0:
+            return None
+        value, root = -offset / slope, np.sqrt(self.c)
+        sine = np.sinh(value / self.gain) if self.link == "arsinh" else root * value
+        return float(np.arcsinh(sine / np.linalg.norm(self.weights[0])) / root)
+
+    def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
+        """The geodesic hyperplane that touches the boundary of classes a and b where it is nearest to the centre.
+
+        For the link "cone" only; without intercepts it is the boundary. None if one of the two is ahead everywhere.
+        """
+        u, level = self._class_weights(a) - self._class_weights(b), self._class_level(a) - self._class_level(b)
+        return touching_hyperplane(u, level, self.points[0], c=self.c)
+
+    def _class_weights(self, code: int) -> Array:
+        return self.weights[code] if not self.is_binary else (code - 0.5) * self.weights[0]
+
+    def _class_level(self, code: int) -> float:
+        return float(self.intercepts[code] if not self.is_binary else (code - 0.5) * self.intercepts[0])
+
+    def leader(self, a: int, b: int) -> int | None:
+        """The class that is ahead of the other at the centre, or None where neither is."""
+        ahead = self._class_weights(a)[0] - self._class_weights(b)[0]
+        total = ahead + self._class_level(a) - self._class_level(b) or ahead
+        return None if total == 0 else a if total > 0 else b
+
+    def steepness(self) -> Array | None:
+        """Factors by which sinh of the distances to all boundaries compare as the scores do; None if none do.
+
+        Then two classes meet on a geodesic hyperplane: linear functions on the hyperboloid decide.
+        """
+        if self.link != "arsinh" or self.is_binary or not np.all(np.any(self.weights, axis=1)):
+            return None
+        calibration = self.calibration
+        if calibration is not None:
+            slopes, offsets = calibration.slopes, calibration.offsets
+            if np.any(slopes != slopes[0]) or slopes[0] <= 0 or np.any(offsets != offsets[0]):
+                return None
+        return np.linalg.norm(self.weights, axis=1)
+
+    def summary(self) -> dict[str, Any]:
+        """The main facts in plain Python types, for messages and file headers."""
+        return {
+            "classes": self.classes.tolist(),
+            "curvature": -self.c,
+            "n_features": self.n_features,
+            "link": self.link,
+            "probabilities": self.has_probabilities,
+        }

@@ -1,0 +1,250 @@
+"""Perceptrons in passes over training data: rows kept in memory, or read in blocks and visited in order."""
+
+import copy
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from hyplearn.data.folding import in_any_order, summed
+from hyplearn.data.points import Block
+from hyplearn.data.training import Encoder, LabelledBlock, TrainingData
+from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
+from hyplearn.tangent import TangentRows, implicit_rows
+from hyplearn.types import Array
+
+
+class Problems(NamedTuple):
+    """Binary problems of labelled points.
+
+    Attributes
+    ----------
+    positives : sequence of int
+        Code of the positive class of each problem.
+    references : ndarray
+        Reference point of each.
+    c : float
+        Absolute curvature.
+    """
+
+    positives: Sequence[int]
+    references: Array
+    c: float
+
+    def rows(self, block: LabelledBlock, k: int) -> "ProblemRows":
+        """Rows of a block in problem k."""
+        rows = implicit_rows(block.X, self.references[k], features="z", c=self.c, gaps=block.gaps)
+        weights = EQUAL_WEIGHTS if block.weights is None else block.weights
+        return ProblemRows(rows, np.where(block.codes == self.positives[k], 1.0, -1.0), weights)
+
+
+class ProblemRows(NamedTuple):
+    """Rows, labels ±1 and weights of a problem."""
+
+    rows: TangentRows
+    y: Array
+    weights: Array
+
+    def errors(self, w: Array) -> float:
+        """Weight of the rows on the wrong side of a boundary."""
+        wrong = self.y * (self.rows @ w) <= 0
+        return float(wrong.sum() if self.weights.size == 0 else self.weights[wrong].sum())
+
+
+class Extremes(NamedTuple):
+    """Extremes of the rows that have a weight, for bounds and margin.
+
+    Attributes
+    ----------
+    least : float
+        Least ``⟨y z, normal⟩``.
+    longest : float
+        Largest ``c ‖z‖²``.
+    gap : float
+        Least gap.
+    copies : bool
+        Whether all weights are integers, of copies.
+    """
+
+    least: float
+    longest: float
+    gap: float
+    copies: bool
+
+    @classmethod
+    def of(cls, part: ProblemRows, gaps: Array, normal: Array) -> Self:
+        """Extremes of some rows."""
+        rows, y, weights = part
+        present = weights > 0 if weights.size else np.ones(len(y), dtype=bool)
+        # base = 1 - cosh ρ, and √c‖z‖ = sinh ρ.
+        return cls(
+            float(np.min((y * (rows @ normal))[present], initial=np.inf)),
+            float(np.max((rows.base * (rows.base - 2))[present], initial=0.0)),
+            float(np.min(gaps[present], initial=np.inf)),
+            bool(np.all(weights == np.round(weights))),
+        )
+
+
+class Epochs(Protocol):
+    """One pass of some perceptrons over all rows, and their errors."""
+
+    def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
+        """Visit all rows once; returns the mistakes of each problem and replaces the perceptrons."""
+
+    def errors(self, weights: dict[int, Array]) -> dict[int, float]:
+        """Weight of the rows on the wrong side of some boundaries."""
+
+
+class KeptEpochs:
+    """Passes over rows in memory, in order or shuffled; problems side by side in threads."""
+
+    def __init__(self, data: TrainingData, problems: Problems, rngs: Sequence[np.random.Generator | None]) -> None:
+        self.threads, self.rngs = data.threads, rngs
+        block = data.gathered()
+        self.rows = [problems.rows(block, k) for k in range(len(problems.positives))]
+
+    def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
+        """Visit all rows once, in place."""
+
+        def mistakes(k: int) -> int:
+            return perceptrons[k].visit(*self.rows[k], self.rngs[k])
+
+        return self._each(mistakes, list(perceptrons))
+
+    def errors(self, weights: dict[int, Array]) -> dict[int, float]:
+        """Weight of the rows on the wrong side of some boundaries."""
+        return self._each(lambda k: self.rows[k].errors(weights[k]), list(weights))
+
+    def _each(self, function: Callable[[int], Any], numbers: list[int]) -> dict[int, Any]:
+        if len(numbers) == 1 or self.threads == 1:
+            return {k: function(k) for k in numbers}
+        with ThreadPoolExecutor(min(self.threads, len(numbers))) as pool:
+            return dict(zip(numbers, pool.map(function, numbers), strict=True))
+
+
+class StreamedEpochs:
+    """Passes over points that are read in blocks, in order; all problems in the same passes."""
+
+    def __init__(self, data: TrainingData, problems: Problems) -> None:
+        self.data, self.problems = data, problems
+
+    def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
+        """Visit all rows once."""
+        numbers = list(perceptrons)
+        visit = EpochVisit(self.data.encoder, PerceptronVisit(self.problems, numbers))
+        begun = Pass(list(perceptrons.values()), [0] * len(numbers))
+        found = self.data.points.visited(visit, begun, threads=self.data.threads)
+        perceptrons.update(zip(numbers, found.perceptrons, strict=True))
+        return dict(zip(numbers, found.mistakes, strict=True))
+
+    def errors(self, weights: dict[int, Array]) -> dict[int, float]:
+        """Weight of the rows on the wrong side of some boundaries."""
+        return dict(zip(weights, self.data.fold(_errors, summed, self.problems, weights).tolist(), strict=True))
+
+
+class Pass(NamedTuple):
+    """Perceptrons in the middle of a pass, and the mistakes of each so far."""
+
+    perceptrons: list[Perceptron]
+    mistakes: list[int]
+
+
+@dataclass(frozen=True)
+class PerceptronVisit:
+    """Lets the perceptrons of some problems visit the rows of a block, in order."""
+
+    problems: Problems
+    numbers: list[int]
+
+    def __call__(self, block: LabelledBlock, so_far: Pass, threads: int) -> Pass:
+        """The pass after the block; the given one is unchanged, as another worker may be asked again."""
+        perceptrons = copy.deepcopy(so_far.perceptrons)
+
+        def mistakes(k: int, perceptron: Perceptron, before: int) -> int:
+            return before + perceptron.visit(*self.problems.rows(block, k))
+
+        with ThreadPoolExecutor(threads) as pool:
+            return Pass(perceptrons, list(pool.map(mistakes, self.numbers, perceptrons, so_far.mistakes)))
+
+
+@dataclass(frozen=True)
+class EpochVisit:
+    """Encodes a block of a source, then lets perceptrons visit it."""
+
+    encoder: Encoder
+    visit: PerceptronVisit
+
+    def __call__(self, block: Block, so_far: Pass, threads: int) -> Pass:
+        """The pass after the block."""
+        return self.visit(self.encoder(block), so_far, threads)
+
+
+def _errors(block: LabelledBlock, problems: Problems, weights: dict[int, Array]) -> Array:
+    return np.array([problems.rows(block, k).errors(w) for k, w in weights.items()])
+
+
+def find_extremes(data: TrainingData, problems: Problems, normals: dict[int, Array]) -> dict[int, Extremes]:
+    """Extremes of the rows by some boundaries, in one pass."""
+    return dict(zip(normals, data.fold(_extremes, _merge_extremes, problems, normals), strict=True)) if normals else {}
+
+
+def _extremes(block: LabelledBlock, problems: Problems, normals: dict[int, Array]) -> list[Extremes]:
+    return [Extremes.of(problems.rows(block, k), block.gaps, normal) for k, normal in normals.items()]
+
+
+@in_any_order
+def _merge_extremes(parts: Sequence[Sequence[Extremes]]) -> list[Extremes]:
+    merged = []
+    for column in zip(*parts, strict=True):
+        least, longest, gaps, copies = zip(*column, strict=True)
+        merged.append(Extremes(min(least), max(longest), min(gaps), all(copies)))
+    return merged
+
+
+class Learned(NamedTuple):
+    """Result of a problem: the weights kept, the mistakes of the last pass, the number of passes."""
+
+    w: Array
+    mistakes: int
+    epochs: int
+
+
+def learn(
+    epochs: Epochs,
+    perceptrons: list[Perceptron],
+    *,
+    max_epochs: int,
+    keep: str,
+    report: Callable[[int, int, int], Any],
+) -> list[Learned]:
+    """Pass over the rows until no problem has a mistake; each problem takes part until it has none.
+
+    The perceptrons of the list are replaced by those at the end.
+    """
+    active, learned = dict(enumerate(perceptrons)), {}
+    best = {k: perceptron.w.copy() for k, perceptron in active.items()}
+    fewest = dict.fromkeys(active, np.inf)
+    for epoch in range(1, max_epochs + 1):
+        mistakes = epochs.visit(active)
+        if keep == "best":
+            errors = epochs.errors({k: perceptron.w for k, perceptron in active.items()})
+            for k in active:
+                if errors[k] < fewest[k]:
+                    best[k], fewest[k] = active[k].w.copy(), errors[k]
+        for k, count in mistakes.items():
+            report(k, epoch, count)
+            if count == 0 or epoch == max_epochs:
+                perceptrons[k] = active.pop(k)
+                learned[k] = Learned(_kept_weights(keep, perceptrons[k], best[k], count), count, epoch)
+        if not active:
+            break
+    return [learned[k] for k in range(len(perceptrons))]
+
+
+def _kept_weights(keep: str, perceptron: Perceptron, best: Array, mistakes: int) -> Array:
+    if keep == "best":
+        return best
+    averaged = keep == "average" or (keep == "auto" and mistakes > 0)
+    return perceptron.average if averaged else perceptron.w.copy()

@@ -1,0 +1,141 @@
+"""Learning from a stream: each row is visited once, in order, whatever the source."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from hyplearn.data.checkpoint import CheckpointedPoints
+from hyplearn.data.class_counts import distinct, find_outside
+from hyplearn.data.points import Block, PointSource, check_shapes
+from hyplearn.data.training import Encoder, LabelledBlock, TrainingData
+from hyplearn.estimators.one_vs_rest import OneVsRest
+from hyplearn.estimators.validation import (
+    absolute_curvature,
+    check_known,
+    class_factors,
+    projects,
+    report_outside,
+    restored_on_failure,
+    training_points,
+)
+from hyplearn.geometry.border import outside_sentence
+
+
+@dataclass(frozen=True)
+class StreamVisitor:
+    """Validates a block of a stream and passes it on.
+
+    Attributes
+    ----------
+    encoder : Encoder
+        Makes labelled blocks.
+    visit : callable
+        Makes the next state of a labelled block, the state so far and a number of threads.
+    name : str
+        Name of the source in messages.
+    """
+
+    encoder: Encoder
+    visit: Callable[[LabelledBlock, Any, int], Any]
+    name: str
+
+    def __call__(self, block: Block, state: Any, threads: int) -> Any:
+        """The state after a block."""
+        return self.visit(check_block(block, self.encoder, self.name), state, threads)
+
+
+def check_block(block: Block, encoder: Encoder, name: str) -> LabelledBlock:
+    """A block of a stream, validated and encoded."""
+    check_shapes(block, name, block.X.shape[1], labelled=True)
+    assert block.y is not None
+    check_known(distinct(block.y)[0], encoder.classes)
+    count, _, row, norm = find_outside(block, name, encoder.c)
+    if count:
+        report_outside(outside_sentence(count, len(block.X), row, norm, encoder.c), encoder.project)
+    return encoder(block)
+
+
+class StreamClassifier(OneVsRest):
+    """A one-vs-rest classifier that also learns from a stream of blocks."""
+
+    @abstractmethod
+    def _start_stream(self, d: int) -> Sequence[Any]:
+        """The state of each problem before its first row."""
+
+    @abstractmethod
+    def _stream_state(self) -> Sequence[Any]:
+        """The state of each problem so far."""
+
+    @abstractmethod
+    def _visit(self) -> Callable[[LabelledBlock, Sequence[Any], int], Sequence[Any]]:
+        """Makes the next state of a block, the state so far and a number of threads."""
+
+    @abstractmethod
+    def _end_stream(self, state: Sequence[Any], d: int) -> None:
+        """Set the fitted attributes."""
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from each row once, in order: a stream.
+
+        A strategy learns the reference point from the first block, unless the point is given or is "origin".
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+        classes : array-like, needed in the first call
+            All classes of the stream.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "classes_")
+        self._check_stream(X, classes, first)
+        with restored_on_failure(self):
+            if first:
+                self.classes_ = np.unique(np.asarray(classes))
+            points = training_points(self, X, y, sample_weight, reset=first)
+            encoder = self._stream_encoder(points)
+            if first:
+                self.reference_ = self._references(_first_block(points, encoder))
+                state = self._start_stream(points.n_features)
+            else:
+                state = self._stream_state()
+            visit = StreamVisitor(encoder, self._visit(), points.name)
+            state = points.visited(visit, state)
+            self._forget_calibration()
+            self._end_stream(state, points.n_features)
+            self.decision_ = self._decide()
+        return self
+
+    def _stream_encoder(self, points: PointSource) -> Encoder:
+        factors = class_factors(self.class_weight, self.classes_, np.ones(len(self.classes_)))
+        return Encoder(self.classes_, factors, absolute_curvature(self.curvature), projects(self))
+
+    def _check_stream(self, X: Any, classes: Any, first: bool) -> None:
+        """Raise if the classes of a stream are unknown or change, or if its class balance would have to be known."""
+        if isinstance(X, CheckpointedPoints):
+            raise ValueError(
+                f"partial_fit makes one pass and writes no checkpoint; got one to write to {X.path}.\n"
+                "Pass the points without checkpointed(...), or call fit."
+            )
+        if first and classes is None:
+            raise ValueError("The first call of partial_fit needs all classes.\nPass classes=np.unique(all labels).")
+        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} differ from those of the first call, "
+                f"{self.classes_.tolist()}.\nLeave classes out after the first call, or make a new estimator."
+            )
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs the class counts, which are unknown before the stream has ended.\n'
+                "Pass a dict of class weights, or sample_weight."
+            )
+
+
+def _first_block(points: PointSource, encoder: Encoder) -> TrainingData:
+    """Training data of the first block of a stream."""
+    block = check_block(next(iter(points.blocks())), encoder, points.name)
+    codes, K = block.codes.astype(np.int64), len(encoder.classes)
+    return TrainingData.of_arrays(block.X, codes, block.weights, encoder.c, n_classes=K)

@@ -1,0 +1,130 @@
+r"""The strategy "boundary": a point on the hyperplane of a convex fit for which p is free."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.geometry import project, translate
+from hyplearn.reference.hulls import separation
+from hyplearn.reference.means import FARTHEST_SHIFT, means_between
+from hyplearn.rows import HyperboloidRows, Rows
+from hyplearn.solvers.svm import solve_svm
+from hyplearn.tangent import implicit_rows
+from hyplearn.types import Array
+
+# Cost of a row in the convex fit: with 1 the 231 rows of Olsson's cells lose two points and more.
+FIT_COST = 0.005
+# Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
+# sample needs no such care.
+FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
+# Rows of that fit: so many numbers in all, of which some beside the coordinates of a row, but so many rows for each
+# dimension, and no more multiplications per pass (rows times squared dimension); beyond, the rows are subsampled.
+FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION, FIT_WORK = 2**21, 8, 200, 6 * 10**9
+# Numbers up to which hulls are tried (in many dimensions that takes far longer than a fit), and up to which rows are
+# made explicit, so many at a time.
+HULL_NUMBERS = EXPLICIT_NUMBERS = 2**24
+EXPLICIT_STEP = 2**14
+
+
+def boundary_point(
+    data: TrainingData, sides: Array, *, hull_numbers: int = HULL_NUMBERS, most_rows: int | None = None
+) -> Array:
+    r"""A point of the boundary that a convex fit finds, p being free.
+
+    Where a geodesic hyperplane separates the sides, the midpoint of the closest points of their hulls: one through p
+    separates them too. Where they overlap, the functional
+
+    .. math:: \min_u \tfrac12 \|u\|^2 + C \sum_i w_i \max(0, 1 - y_i \langle u, X_i \rangle)^2
+
+    vanishes on a geodesic hyperplane, with :math:`X_i = (\cosh \rho_i, \sqrt c z_i)` the hyperboloid coordinates seen
+    from the point of "means", to which the first term draws that hyperplane where rows are few. From the centre of the
+    rows near it, :math:`\sum_i w_i X_i / (1 + e^{|\langle u, X_i \rangle|})` scaled back onto the hyperboloid, p is
+    reached by the shortest way to the hyperplane; after ``FARTHEST_SHIFT``, in units of the curvature's radius, the way
+    ends.
+
+    Weight 0 is absence, weight k counts as k copies, and p moves with the points under isometries. Beyond
+    ``hull_numbers`` numbers the hulls are left out, and beyond ``most_rows`` (by default :func:`fit_rows`: 2e5 in the
+    disk, 2e4 of 100 dimensions) the fit sees a subsample, as many rows of both sides: there copies count up to the
+    sampling error.
+    """
+    d = data.n_features
+    if data.n_rows * d <= hull_numbers and (hyperplane := separation(data, sides).hyperplane) is not None:
+        return hyperplane[1]
+    rows, is_sample = data.subsampled(fit_rows(d) if most_rows is None else most_rows, sides)
+    return convex_boundary(rows, sides, data.c, data.threads, is_sample=is_sample)
+
+
+def fit_rows(d: int) -> int:
+    """Most rows of d coordinates in the convex fit."""
+    wanted = max(FIT_NUMBERS // (d + NUMBERS_BESIDE), FIT_ROWS_PER_DIMENSION * d)
+    return max(2, min(wanted, FIT_WORK // d**2))
+
+
+def convex_boundary(
+    block: LabelledBlock,
+    sides: Array,
+    c: float,
+    threads: int,
+    *,
+    is_sample: bool,
+    explicit_numbers: int = EXPLICIT_NUMBERS,
+) -> Array:
+    """The point of :func:`boundary_point` for sides that overlap; of a sample it need not be exact."""
+    own = np.flatnonzero(block.present)
+    X, y, weights = block.X[own], sides[block.codes[own]], block.row_weights[own]
+    data = TrainingData.of_arrays(X, y, weights, c, n_classes=2, threads=threads)
+    centre = means_between(data, [np.array([0, 1])])[0]
+    signs = np.where(y == 1, 1.0, -1.0)
+    rows = _hyperboloid_rows(X, signs, FIT_COST * weights, centre, c, threads, explicit_numbers)
+    u = solve_svm(rows, loss="squared_hinge", tol=SAMPLE_TOL if is_sample else FIT_TOL).w
+    near = weights / (1 + np.exp(np.minimum(np.abs(rows @ u), 700.0)))
+    Q = rows.weighted_sum(np.arange(len(near)), signs * near)
+    return nearest_zero(u, Q, float(near.sum()), centre, c)
+
+
+def _hyperboloid_rows(
+    X: Array, y: Array, costs: Array, p: Array, c: float, threads: int, explicit_numbers: int
+) -> Rows:
+    """Hyperboloid coordinates as seen from p, signed by y; explicit where they are not too many.
+
+    These are z times √c, and cosh ρ, which is 1 less the base of z.
+    """
+    z = implicit_rows(X, p, features="z", c=c)
+    signed = np.sqrt(c) * y
+    rows = HyperboloidRows(z.X, p, signed * z.along, signed * z.base, costs, times=y * (1 - z.base), threads=threads)
+    if X.size > explicit_numbers:
+        return rows
+    explicit = np.empty(rows.shape)
+    for start in range(0, len(X), EXPLICIT_STEP):
+        cut = slice(start, start + EXPLICIT_STEP)
+        explicit[cut] = rows[cut]
+    return replace(Rows.explicit(explicit, costs), threads=threads)
+
+
+def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
+    r"""The point nearest to Q where ``⟨u, X⟩ = 0``; hyperboloid coordinates are those seen from the centre.
+
+    Q is a sum of points with the given weight in all, scaled back onto the hyperboloid. In Minkowski's product it is no
+    shorter than that weight (the triangle inequality, reversed), which stands in where rounding loses its length, far
+    from the centre. At Q, in the direction e and at the distance ρ from the centre, the functional has
+
+    .. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho, \qquad
+              g = \bigl(u_0 \sinh \rho + \langle u, e \rangle \cosh \rho,\; u - \langle u, e \rangle e\bigr)
+
+    for its value and its slopes along e and across, and :math:`f \cosh t + \|g\| \sinh t` is its value at the distance
+    t from Q in the direction g.
+    """
+    far = np.linalg.norm(Q[1:])
+    e = Q[1:] / (far or 1.0)
+    sinh = far / max(np.sqrt(max(Q[0] - far, 0.0)) * np.sqrt(Q[0] + far), weight)
+    cosh = np.hypot(1.0, sinh)
+    f, along = u[0] * cosh + (u[1:] @ e) * sinh, u[0] * sinh + (u[1:] @ e) * cosh
+    across = u[1:] - (u[1:] @ e) * e
+    length = np.hypot(along, np.linalg.norm(across))
+    limit = np.tanh(FARTHEST_SHIFT)
+    t = np.arctanh(np.clip(-f / length, -limit, limit)) if length > 0 else 0.0
+    slope, across = along / (length or 1.0), across / (length or 1.0)
+    time = np.cosh(t) * cosh + np.sinh(t) * slope * sinh
+    space = (np.cosh(t) * sinh + np.sinh(t) * slope * cosh) * e + np.sinh(t) * across
+    return translate(project(space / (1 + time) / np.sqrt(c), c=c), centre, c=c)

@@ -1,0 +1,97 @@
+"""The certificate of an SVM, recomputed from explicit rows in plain NumPy: it shares nothing with the solver."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hyplearn.data.folding import in_any_order
+from hyplearn.solvers.svm.solution import relative_gap
+from hyplearn.types import Array
+
+# A hard margin holds if rows keep it to this share.
+ROUNDING = 1e-9
+
+
+class Certificate(NamedTuple):
+    """Result of :meth:`hyplearn.PoincareSVC.verify`, one entry per binary problem.
+
+    Attributes
+    ----------
+    primal, dual : ndarray
+        P(w) of ``coef_`` and D(α) of ``dual_coef_``, from scratch; no w has a lower P than D.
+    gap : ndarray
+        ``(P - D) / max(1, |P|)``: how far P can be from the optimum.
+    violation : ndarray
+        How far α leaves its box [0, C], relative to the largest α; 0 makes D a proof.
+    """
+
+    primal: Array
+    dual: Array
+    gap: Array
+    violation: Array
+
+
+class CertificateSums(NamedTuple):
+    """Contributions of some rows to the certificate of one problem.
+
+    Attributes
+    ----------
+    loss, slack : float
+        Loss of the soft margin, and the largest slack ``max(0, 1 - ⟨u, w⟩)``.
+    v : ndarray of shape (d,)
+        ``Σ α u``.
+    penalty : float
+        ``Σ α² / (4 C)`` of the squared hinge.
+    total : float
+        ``Σ α``.
+    excess : float
+        Largest distance of an α to its box.
+    largest : float
+        Largest size of an α.
+    """
+
+    loss: float
+    slack: float
+    v: Array
+    penalty: float
+    total: float
+    excess: float
+    largest: float
+
+
+def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: str) -> CertificateSums:
+    """Contributions of explicit signed rows with their α and costs."""
+    paid = costs > 0
+    slack = np.maximum(0, 1 - rows @ w)[paid]
+    below, penalty = 0.0, 0.0
+    if np.all(np.isfinite(costs)):
+        below = float(costs[paid] @ (slack if loss == "hinge" else slack**2))
+        penalty = 0.0 if loss == "hinge" else float(np.sum(alpha[paid] ** 2 / (4 * costs[paid])))
+    most = costs if loss == "hinge" else np.inf
+    excess = float(np.max(np.maximum(-alpha, alpha - most), initial=0.0))
+    return CertificateSums(
+        below,
+        float(slack.max(initial=0.0)),
+        alpha @ rows,
+        penalty,
+        float(alpha.sum()),
+        excess,
+        float(np.abs(alpha).max(initial=0.0)),
+    )
+
+
+@in_any_order
+def merge_certificates(parts: Sequence[CertificateSums]) -> CertificateSums:
+    """Contributions of several blocks together."""
+    losses, slacks, vs, penalties, totals, excesses, largest = zip(*parts, strict=True)
+    return CertificateSums(
+        sum(losses), max(slacks), sum(vs), sum(penalties), sum(totals), max(excesses), max(largest)
+    )
+
+
+def certify(sums: CertificateSums, w: Array, hard: bool) -> tuple[float, float, float, float]:
+    """P, D, their relative gap, and how far α leaves its box."""
+    primal = 0.5 * float(w @ w) + (sums.loss if not hard else 0.0 if sums.slack <= ROUNDING else np.inf)
+    dual = float(sums.total - 0.5 * (sums.v @ sums.v) - sums.penalty)
+    return primal, dual, relative_gap(primal, dual), max(0.0, sums.excess / max(sums.largest, 1e-300))
