@@ -10,16 +10,16 @@ from rich.progress import Progress as Bars
 from rich.progress import TextColumn
 
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC, progress
-from hyplearn.data.arrays import ArrayPoints
 from hyplearn.datasets import make_ball_classification
 from hyplearn.progress import PassProgress, report_steps, report_tasks
+from support.stored import npy
 
 
 @pytest.fixture
-def points():
+def points(tmp_path):
     """900 points that are read in ten blocks, as if they did not fit into memory."""
     X, y, _, _ = make_ball_classification(900, 2, margin=0.1, random_state=0)
-    return ArrayPoints(X, y).limited(block_rows=90, memory=0)
+    return npy(tmp_path, X, y).limited(block_rows=90, memory=0)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,17 @@ def test_a_watcher_of_blocks_is_called_during_the_fit_and_restored_after_a_failu
     points.on_block = seen.append
     PoincareSVC(calibration=None, verbose=1).fit(points)
     assert sum(seen) == 900 * points.n_passes
-    with pytest.raises(ValueError, match="outside"):
-        PoincareSVC(outside="project", verbose=1).fit(points)
-    assert points.on_block == seen.append
+
+    def fail_in_the_second_pass(rows):
+        seen.append(rows)
+        if sum(seen) > 900:
+            raise RuntimeError("stopped")
+
+    seen.clear()
+    points.on_block = fail_in_the_second_pass
+    with pytest.raises(RuntimeError, match="stopped"):
+        PoincareSVC(calibration=None, verbose=1).fit(points)
+    assert points.on_block == fail_in_the_second_pass
 
 
 def test_speed_is_that_of_the_pass_from_its_first_block_on(points, monkeypatch):
