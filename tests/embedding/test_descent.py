@@ -16,19 +16,19 @@ def test_the_mean_of_points_is_found():
         frame = 2 / gap(X)[:, None] * log_map(points, X[0])
         return float(np.sum(distance(points, X[0]) ** 2)) / 2, -frame.sum(axis=0, keepdims=True)
 
-    told = []
+    reported = []
     found = descend(
         points[:1],
         half_squares,
         stiffness=20.0,
         tol=1e-14,
         max_iter=100,
-        report=lambda step, value, gain: told.append((step, value, gain)),
+        report=lambda step, value, gain: reported.append((step, value, gain)),
     )
     assert found.converged
     assert distance(found.X[0], frechet_mean(points)) < 1e-6
-    assert [step for step, _, _ in told] == list(range(1, len(found.values)))
-    np.testing.assert_allclose([gain for _, _, gain in told], -np.diff(found.values))
+    assert [step for step, _, _ in reported] == list(range(1, len(found.values)))
+    np.testing.assert_allclose([gain for _, _, gain in reported], -np.diff(found.values))
 
 
 def outwards(X):

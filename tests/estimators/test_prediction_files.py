@@ -102,7 +102,7 @@ def test_a_source_that_is_cut_leaves_no_predictions(tmp_path, monkeypatch):
 
 def test_progress_is_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(prediction_files, "SCORED_ROWS", 25)
-    monkeypatch.setattr(prediction_files, "TOLD_EVERY", -1.0)
+    monkeypatch.setattr(prediction_files, "LINE_INTERVAL", -1.0)
     predict_to_file(MODELS["two"], X, tmp_path / "out.npy", verbose=True)
     first, _, last = capsys.readouterr().out.splitlines()
     assert first.startswith("predict: 25 rows, ")

@@ -402,7 +402,7 @@ def test_a_bar_is_drawn_where_somebody_watches(separable, monkeypatch):
     monkeypatch.setattr(rich_progress.Progress, "update", lambda self, task, **fields: drawn.append(fields))
     PoincareSVC(p, verbose=1).fit(X, y)
     assert drawn[-1]["completed"] == 1
-    assert "500 rows, gap" in drawn[-1]["told"]
+    assert "500 rows, gap" in drawn[-1]["message"]
 
 
 def test_a_model_survives_pickling_and_cloning(separable):

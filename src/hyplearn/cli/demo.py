@@ -7,11 +7,12 @@ import numpy as np
 import typer
 
 from hyplearn.cli.measures import COLUMNS, compared, folds_of, rivals
-from hyplearn.cli.output import Outcome, steps, table
+from hyplearn.cli.output import Outcome, table
 from hyplearn.cli.plot import draw
 from hyplearn.datasets import load_mammals
 from hyplearn.estimators import PoincareLogisticRegression, PoincareSVC
 from hyplearn.explorer import explore
+from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
 NAME = "demo"
@@ -28,8 +29,8 @@ def run(
     mammals = load_mammals()
     X, y = mammals.data, mammals.target
     models = {name: model() for name, model in _OURS.items()} | rivals()
-    with steps(folds * len(models)) as tell:
-        scores = list(compared(models, X, y, folds_of(y, folds, 0), tell))
+    with report_steps(folds * len(models)) as report:
+        scores = list(compared(models, X, y, folds_of(y, folds, 0), report))
     output.mkdir(parents=True, exist_ok=True)
     picture, page = output / "mammals.png", output / "mammals.html"
     model = PoincareLogisticRegression().fit(X, y)

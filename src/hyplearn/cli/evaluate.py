@@ -11,7 +11,8 @@ from sklearn.metrics import classification_report, confusion_matrix
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_labelled
 from hyplearn.cli.measures import COLUMNS, Score, as_it_is, compared, folds_of, rivals
 from hyplearn.cli.models import load_ball_classifier, load_classifier
-from hyplearn.cli.output import Outcome, steps, table
+from hyplearn.cli.output import Outcome, table
+from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
 NAME = "evaluate"
@@ -81,8 +82,8 @@ def per_class(y: Array, predicted: Array) -> dict[str, dict[str, float]]:
 def beside_rivals(model: Any, X: Array, y: Array, folds: int, seed: int) -> list[Score]:
     """The model's own class and its rivals, on the same folds."""
     models = {f"{type(model).__name__}, fitted anew": clone(model), **rivals()}
-    with steps(folds * len(models)) as tell:
-        return list(compared(models, X, y, folds_of(y, folds, seed), tell))
+    with report_steps(folds * len(models)) as report:
+        return list(compared(models, X, y, folds_of(y, folds, seed), report))
 
 
 def _shown(

@@ -12,10 +12,11 @@ import typer
 from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, opened, read_labelled
 from hyplearn.cli.measures import Score, cross_validated, folds_of
 from hyplearn.cli.models import NAMES, certificate, certificate_text, classifier
-from hyplearn.cli.output import Outcome, check_output, facts, size_of, steps
+from hyplearn.cli.output import Outcome, check_output, facts, size_of
 from hyplearn.data.points import PointSource
 from hyplearn.persistence import save
 from hyplearn.persistence.files import SUFFIX
+from hyplearn.progress import report_steps
 
 NAME = "fit"
 EXAMPLES = (
@@ -107,15 +108,15 @@ def fit_and_measure(model: Any, data: Data, folds: int, seed: int) -> tuple[Any,
     """
     assert data.y is not None
     split = folds_of(data.y, folds, seed) if folds else None
-    with steps(folds + 1) as tell:
-        tell("fit to all rows")
+    with report_steps(folds + 1) as report:
+        report("fit to all rows")
         start = perf_counter()
         with data.named():
             model.fit(data.X, data.y)
         seconds = perf_counter() - start
         if split is None:
             return model, None, seconds
-        return model, cross_validated("cross-validation", model, data.X, data.y, split, tell), seconds
+        return model, cross_validated("cross-validation", model, data.X, data.y, split, report), seconds
 
 
 def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:

@@ -76,14 +76,14 @@ def folds_of(y: Array, folds: int, seed: int) -> StratifiedKFold:
 
 
 def cross_validated(
-    name: str, model: Any, X: Array, y: Array, split: StratifiedKFold, tell: Callable[[str], None] = lambda text: None
+    name: str, model: Any, X: Array, y: Array, split: StratifiedKFold, report: Callable[[str], None] = lambda text: None
 ) -> Score:
     """Measures on held-out rows, by classifiers that are fitted to the others."""
     start, classes = perf_counter(), np.unique(y)
     predicted, accuracies = np.empty(len(y), dtype=classes.dtype), []
     chances: Array | None = np.zeros((len(y), len(classes)))
     for k, (train, test) in enumerate(split.split(X, y)):
-        tell(f"{name}: fold {k + 1} of {split.get_n_splits()}")
+        report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
         with warnings.catch_warnings():
             # Points outside the ball are told of by the rows of the file, where the model sees all of them.
             warnings.simplefilter("ignore", DataConversionWarning)
@@ -143,8 +143,8 @@ def _distance(confidence: Array, right: Array, n: int) -> float:
 
 
 def compared(
-    models: dict[str, Any], X: Array, y: Array, split: StratifiedKFold, tell: Callable[[str], None]
+    models: dict[str, Any], X: Array, y: Array, split: StratifiedKFold, report: Callable[[str], None]
 ) -> Iterator[Score]:
     """All classifiers on the same folds."""
     for name, model in models.items():
-        yield cross_validated(name, model, X, y, split, tell)
+        yield cross_validated(name, model, X, y, split, report)

@@ -1,4 +1,4 @@
-"""What a command has to say: plain values for programs, tables for people, progress for those who watch."""
+"""Results of commands: plain values for programs, tables for people."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,6 @@ from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -183,15 +182,3 @@ def size_of(path: Path) -> str:
     """The size of a file for people."""
     size = path.stat().st_size
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
-
-
-@contextmanager
-def steps(total: int) -> Iterator[Callable[[str], None]]:
-    """A function to be told what begins; a bar on stderr if that is a terminal, else silence."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task, begun = bar.add_task("", total=total), iter(range(total))
-        yield lambda text: bar.update(task, description=escape(text), completed=next(begun, total))

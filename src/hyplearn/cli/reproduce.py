@@ -7,7 +7,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from hyplearn.cli.output import Outcome, steps, table
+from hyplearn.cli.output import Outcome, table
+from hyplearn.progress import report_steps
 
 NAME = "reproduce"
 EXAMPLES = ("hyplearn reproduce",)
@@ -19,9 +20,9 @@ def run() -> Outcome:
     """Rerun the paper's tables and figures, small, into experiments/results/quick; about ten minutes."""
     folder = checkout([Path.cwd(), Path(__file__).resolve()])
     done: list[dict[str, Any]] = []
-    with steps(len(EXPERIMENTS)) as tell:
+    with report_steps(len(EXPERIMENTS)) as report:
         for name in EXPERIMENTS:
-            tell(name)
+            report(name)
             done.append(_finished(name, [sys.executable, "experiments", name], folder))
             if done[-1]["exit_code"]:
                 break

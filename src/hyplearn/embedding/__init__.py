@@ -1,4 +1,4 @@
-"""From raw data into the ball: trees, distances and graphs, cells, images, the embeddings of other tools."""
+"""Embeddings in the ball: of trees, distances, graphs, cells and images, and those of other tools."""
 
 from hyplearn.embedding.ball_net import BallNet
 from hyplearn.embedding.mds import HyperbolicMDS

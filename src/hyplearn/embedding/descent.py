@@ -1,6 +1,6 @@
-"""Descents on the ball: L-BFGS along geodesics, for any function of points and its gradient.
+"""L-BFGS along geodesics of the ball of curvature -1.
 
-All of it in the ball of curvature -1. Tangent vectors are in frame coordinates, whose lengths are hyperbolic.
+Tangent vectors are in frame coordinates, whose Euclidean lengths are hyperbolic lengths.
 """
 
 from collections.abc import Callable
@@ -9,25 +9,26 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from hyplearn.geometry import exp_map
-from hyplearn.geometry.kernels import gaps
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
-# Steps that L-BFGS remembers, and how often a step may be halved until it descends.
+# Steps that L-BFGS keeps, the usual number: each costs two arrays like X.
 MEMORY = 10
+# Halvings of a step before the descent ends: the last one is 1e-9 of the first.
 MOST_HALVINGS = 30
-# Sufficient descent after Armijo.
+# Share of the linear decrease that a step must reach, the usual constant of Armijo's rule.
 ARMIJO = 1e-4
-# Points with a smaller gap to the rim are where floats end: who comes there may have been on the way to farther.
+# Steps to a smaller gap are rejected: float64 does not resolve points beyond it, and the minimum may lie farther out.
 SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 
 # Value and gradient at points.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
-# Receives the number of a step, the value after it and what it gained.
+# Receives the number of a step, the value after it, and the decrease in this step.
 StepReport: TypeAlias = Callable[[int, float, float], None]
 
 
 class Descent(NamedTuple):
-    """Where a descent ended, the value after each step, and whether it came to rest."""
+    """Final points, the value after each step, and whether the descent converged."""
 
     X: Array
     values: list[float]
@@ -43,10 +44,11 @@ def descend(
     max_iter: int,
     report: StepReport = lambda step, value, gain: None,
 ) -> Descent:
-    """L-BFGS on the ball; stops when a step gains less than ``tol`` of the value.
+    """Minimise a function of points with L-BFGS, until a step decreases the value by less than ``tol`` times the value.
 
-    Tangent vectors of different points are told by their coordinates in the ball's own frames, an isometric transport.
-    Every step descends. ``stiffness`` is about the second derivative by one point, for the length of the first step.
+    Tangent vectors of different points are compared by their frame coordinates, an isometric transport. Every step
+    decreases the value. ``stiffness`` approximates the second derivative with respect to one point; it sets the length
+    of the first step.
     """
     value, gradient = objective(X)
     history = [value]
@@ -68,7 +70,7 @@ def descend(
 
 
 def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffness: float) -> Array:
-    """Minus the inverse Hessian times the gradient, by the recursion of L-BFGS over steps with positive curvature."""
+    """Minus the inverse Hessian times the gradient, from the two-loop recursion over steps with ``⟨s, y⟩ > 0``."""
     pairs = [(s, y, float(np.vdot(s, y))) for s, y in zip(steps, changes, strict=True) if np.vdot(s, y) > 0]
     q, weights = gradient, []
     for s, y, product in reversed(pairs):
@@ -83,15 +85,15 @@ def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffn
 def _search(
     X: Array, objective: Objective, value: float, gradient: Array, direction: Array
 ) -> tuple[Array, Array, float, tuple[float, Array]] | None:
-    """The first step of the halved ones that descends enough: new points, the step, its gain, value and gradient."""
+    """New points, step, decrease, value and gradient of the first halved step that decreases enough, or None."""
     slope = float(np.vdot(gradient, direction))
-    # Beyond the radius of curvature no quadratic model holds.
+    # A quadratic model does not hold beyond the radius of curvature.
     longest = float(np.max(np.linalg.norm(direction, axis=1)))
     if longest > 1:
         direction, slope = direction / longest, slope / longest
     for _ in range(MOST_HALVINGS):
-        moved = exp_map(direction * gaps(X, 1.0)[:, None] / 2, X)
-        if np.min(gaps(moved, 1.0)) > SMALLEST_GAP:
+        moved = exp_map(direction * row_gaps(X, 1.0)[:, None] / 2, X)
+        if np.min(row_gaps(moved, 1.0)) > SMALLEST_GAP:
             new = objective(moved)
             if new[0] <= value + ARMIJO * slope and new[0] < value:
                 return moved, direction, value - new[0], new

@@ -1,7 +1,7 @@
-"""Embeddings that other tools made, as points of the unit ball.
+"""Embeddings from other tools and other models of hyperbolic space, as points of the unit ball.
 
-Every reader gives points of the ball of curvature -1, what all of hyplearn takes by default, and refuses rows that are
-not where their model says. An embedding of curvature -c has distances that are ``1/√c`` times those of the result.
+Every reader returns points of the ball of curvature -1, the default everywhere in hyplearn, and raises an error for
+rows outside their model. Distances in an embedding of curvature -c are ``1/√c`` times those of the result.
 """
 
 import os
@@ -16,7 +16,7 @@ from hyplearn.types import Array, Points
 
 
 def from_ball(X: Points, *, curvature: float = -1.0) -> Array:
-    """Points of the unit ball for points of the Poincaré ball of another curvature.
+    """Convert points of a Poincaré ball of any curvature to points of the unit ball.
 
     Examples
     --------
@@ -31,16 +31,16 @@ def from_ball(X: Points, *, curvature: float = -1.0) -> Array:
 
 
 def from_hyperboloid(X: Points, *, curvature: float = -1.0, time: str = "first") -> Array:
-    """Points of the unit ball for points of the hyperboloid ``[X, X] = 1/curvature``.
+    """Convert points of the hyperboloid ``[X, X] = 1/curvature`` to points of the unit ball.
 
     Parameters
     ----------
     X : array-like of shape (n, d + 1)
-        The rows.
+        Points of the hyperboloid.
     curvature : float, default=-1.0
-        That of the embedding; its hyperboloid has the radius ``1/sqrt(-curvature)``.
+        Curvature of the embedding; its hyperboloid has the radius ``1/sqrt(-curvature)``.
     time : {"first", "last"}, default="first"
-        Where the time-like coordinate stands, the one that is never below the radius.
+        Position of the time-like coordinate, which is never below the radius.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def from_hyperboloid(X: Points, *, curvature: float = -1.0, time: str = "first")
 
 
 def from_klein(X: Points, *, curvature: float = -1.0) -> Array:
-    """Points of the unit ball for points of the Klein ball, whose radius is ``1/sqrt(-curvature)``.
+    """Convert points of the Klein ball of radius ``1/sqrt(-curvature)`` to points of the unit ball.
 
     Examples
     --------
@@ -70,9 +70,9 @@ def from_klein(X: Points, *, curvature: float = -1.0) -> Array:
 
 
 def from_half_space(X: Points) -> Array:
-    """Points of the unit ball for points of the half-space, whose last coordinate is positive.
+    """Convert points of the half-space, whose last coordinate is positive, to points of the unit ball.
 
-    The half-space is the same set in any curvature, so there is none to name.
+    The half-space is the same set for every curvature, so there is no parameter for it.
 
     Examples
     --------
@@ -84,12 +84,12 @@ def from_half_space(X: Points) -> Array:
 
 
 def from_gensim(source: Any) -> tuple[Array, list[str]]:
-    r"""Points of the unit ball, and their names, from gensim's Poincaré embeddings.
+    r"""Read points of the unit ball and their names from a Poincaré embedding of gensim.
 
     Parameters
     ----------
     source : PoincareModel, its key vectors, or a path
-        The model of ``gensim.models.poincare``, its ``kv``, or the text file that ``kv.save_word2vec_format`` wrote.
+        The model of ``gensim.models.poincare``, its ``kv``, or a text file from ``kv.save_word2vec_format``.
 
     Examples
     --------
@@ -109,14 +109,14 @@ def from_gensim(source: Any) -> tuple[Array, list[str]]:
         if not hasattr(vectors, "vectors") or not hasattr(vectors, "index_to_key"):
             raise TypeError(
                 f"Expected gensim's PoincareModel, its kv, or a path; got {type(source).__name__}.\n"
-                "Save the vectors by kv.save_word2vec_format and pass the path."
+                "Save the vectors with kv.save_word2vec_format and pass the path."
             )
         X, names = np.asarray(vectors.vectors), [str(name) for name in vectors.index_to_key]
     return from_ball(X), names
 
 
 def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
-    """The text format: a line with the numbers of rows and coordinates, then of each row its name and coordinates."""
+    """Rows and names of a text file whose first line holds the numbers of rows and coordinates."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
     with path.open(encoding="utf-8") as lines:
@@ -125,7 +125,7 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
         except ValueError:
             raise ValueError(
                 f"{path} does not begin with its numbers of rows and coordinates.\n"
-                "Save it by kv.save_word2vec_format(path, binary=False); other tables are read by "
+                "Save it with kv.save_word2vec_format(path, binary=False); read other tables with "
                 "hyplearn.datasets.load_points."
             ) from None
         rows = np.empty((n, d))
@@ -141,8 +141,8 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
             try:
                 rows[len(names)] = [float(field) for field in fields[1:]]
             except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}.\nMend that line.") from None
+                raise ValueError(f"{path}, line {number}: {error}.\nCorrect that line.") from None
             names.append(fields[0])
     if len(names) < n:
-        raise ValueError(f"{path} announces {n} rows and holds {len(names)}.\nWrite it again, or get a whole copy.")
+        raise ValueError(f"{path} announces {n} rows and holds {len(names)}.\nWrite it again, or get a complete copy.")
     return rows, names

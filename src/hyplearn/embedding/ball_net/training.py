@@ -1,0 +1,253 @@
+"""Training of a network: batches, epochs, early stopping, and checkpoints."""
+
+import copy
+import io
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hyplearn.data.checkpoint import digest
+from hyplearn.embedding.ball_net.network import Network, to_vector
+from hyplearn.files import sealed, unsealed, write_whole
+from hyplearn.progress import TaskReporter
+from hyplearn.types import Array
+
+# Part of all steps over which the learning rate rises; then it falls along a cosine to 0.
+WARM_UP = 0.05
+# Rows in a forward pass without gradients: it bounds the memory of activations.
+BLOCK = 1000
+# First bytes of a checkpoint. Its content is tensors and numbers only, so that reading it runs no code.
+MAGIC = b"hyplearn network checkpoint 1\n"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a training; ``patience`` counts epochs without a better score on held-out rows."""
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    validation_fraction: float
+    patience: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows and the codes of their classes."""
+
+    rows: Array
+    codes: Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def batch(self, which: Any) -> tuple[Tensor, Tensor]:
+        """Selected rows and codes as tensors."""
+        return torch.from_numpy(self.rows[which]), torch.from_numpy(self.codes[which])
+
+
+class EpochProgress(NamedTuple):
+    """Position in an epoch, with mean loss and accuracy over its steps so far, and the accuracy on held-out rows."""
+
+    epoch: int
+    step: int
+    n_steps: int
+    loss: float
+    accuracy: float
+    score: float | None = None
+
+    def __str__(self) -> str:
+        held_out = "" if self.score is None else f", {self.score:.1%} of held-out rows"
+        return f"loss {self.loss:.3f}, accuracy {self.accuracy:.1%}{held_out}"
+
+
+class Training:
+    """A network in training; :meth:`state` holds everything needed to resume after an epoch.
+
+    Parameters
+    ----------
+    network : torch.nn.Module
+        Network from rows to logits; changed in place.
+    settings : Settings
+        Settings of the training.
+    """
+
+    def __init__(self, network: nn.Module, settings: Settings) -> None:
+        self.network, self.settings = network, settings
+        self.optimiser = torch.optim.AdamW(
+            network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.losses: list[float] = []
+        self.scores: list[float] = []
+        self.best: dict[str, Tensor] | None = None
+
+    def run(
+        self, known: Labelled, held_out: Labelled, checkpoint: Path | None, identity: str, report: TaskReporter
+    ) -> None:
+        """Train for all epochs or until early stopping, and load the weights with the best score on held-out rows."""
+        if checkpoint is not None and (state := read_state(checkpoint, identity)) is not None:
+            self.resume(state)
+        while not self.finished:
+            last = self._epoch(known, report)
+            self.losses.append(last.loss)
+            if len(held_out):
+                self._score(held_out)
+                last = last._replace(score=self.scores[-1])
+            self._report(last, report)
+            if checkpoint is not None:
+                write_state(checkpoint, identity, self.state())
+        if self.best is not None:
+            self.network.load_state_dict(self.best)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done, or ``patience`` epochs brought no better score."""
+        since_best = len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
+        return len(self.losses) >= self.settings.epochs or since_best >= self.settings.patience
+
+    def state(self) -> dict[str, Any]:
+        """Numbers and tensors for :meth:`resume`."""
+        return {
+            "network": self.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "losses": self.losses,
+            "scores": self.scores,
+            "best": self.best,
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Continue from a state."""
+        self.network.load_state_dict(state["network"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.losses, self.scores, self.best = state["losses"], state["scores"], state["best"]
+
+    def _score(self, held_out: Labelled) -> None:
+        predicted = np.concatenate([block.argmax(dim=1).numpy() for block in outputs(self.network, held_out.rows)])
+        score = float(np.mean(predicted == held_out.codes))
+        if not self.scores or score > max(self.scores):
+            self.best = copy.deepcopy(self.network.state_dict())
+        self.scores.append(score)
+
+    def _epoch(self, known: Labelled, report: TaskReporter) -> EpochProgress:
+        """Train one epoch. The order of rows depends on seed and epoch only, so a checkpoint need not hold it."""
+        epoch, n = len(self.losses), len(known)
+        torch.manual_seed(_epoch_seed(self.settings.seed, epoch))
+        # Batches of equal size, up to one row: batch norm fails on a last batch of one row.
+        order = torch.randperm(n).numpy()
+        parts = np.array_split(order, math.ceil(n / self.settings.batch_size))
+        self.network.train()
+        loss, right, seen = 0.0, 0, 0
+        for step, part in enumerate(parts):
+            self._set_rate(epoch * len(parts) + step, self.settings.epochs * len(parts))
+            rows, codes = known.batch(part)
+            part_loss, part_right = self._step(rows, codes, f"step {step + 1} of epoch {epoch + 1}")
+            loss, right, seen = loss + part_loss * len(part), right + part_right, seen + len(part)
+            now = EpochProgress(epoch + 1, step + 1, len(parts), loss / seen, right / seen)
+            if step + 1 < len(parts):
+                self._report(now, report)
+        return now
+
+    def _report(self, now: EpochProgress, report: TaskReporter) -> None:
+        message = f"epoch {now.epoch} of {self.settings.epochs}, {now}"
+        share = (now.epoch - 1 + now.step / now.n_steps) / self.settings.epochs
+        # Lines are printed at the end of an epoch only.
+        report(message, share, line=message if now.step == now.n_steps else "")
+
+    def _step(self, rows: Tensor, codes: Tensor, when: str) -> tuple[float, int]:
+        """Take one step of the optimiser; return the loss and the number of correct predictions before it."""
+        logits = self.network(rows)
+        loss = nn.functional.cross_entropy(logits, codes)
+        if not math.isfinite(value := loss.item()):
+            raise ValueError(
+                f"The loss is {value} at {when}, with the learning rate {self.optimiser.param_groups[0]['lr']:.2g}: "
+                "the network has diverged.\nLower learning_rate, or check the features of the encoder."
+            )
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        return value, int((logits.argmax(dim=1) == codes).sum())
+
+    def _set_rate(self, step: int, n_steps: int) -> None:
+        done = (step + 1) / n_steps
+        rate = self.settings.learning_rate * min(1.0, done / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+
+
+def train(
+    build: Callable[[], Network], data: Labelled, settings: Settings, checkpoint: Path | None, report: TaskReporter
+) -> tuple[Array, Array, Array]:
+    """Build and train a network; return its weights, the loss of each epoch, and the scores on held-out rows.
+
+    Torch's global generator is not changed.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        network = build()
+        held_out, known = _split(data, settings)
+        if network.mean.ndim:
+            network.standardise(known.rows)
+        identity = digest((settings, data, to_vector(network), str(network))) if checkpoint else ""
+        training = Training(network, settings)
+        training.run(known, held_out, checkpoint, identity, report)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    return to_vector(network), np.array(training.losses), np.array(training.scores)
+
+
+def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
+    """Write the state of the training with the given identity, in one step."""
+    content = io.BytesIO()
+    torch.save({"identity": identity, "state": state}, content)
+    write_whole(path, sealed(MAGIC, content.getvalue()))
+
+
+def read_state(path: Path, identity: str) -> dict[str, Any] | None:
+    """State in a checkpoint, None if there is no file; raise an error if it belongs to another training."""
+    if not path.exists():
+        return None
+    known = torch.load(io.BytesIO(unsealed(path, MAGIC)), weights_only=True)
+    if known["identity"] != identity:
+        raise ValueError(
+            f"{path} belongs to a training with other data, parameters or initial weights.\n"
+            "Use those of that training, pass another path, or remove the file to start again."
+        )
+    return known["state"]
+
+
+def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
+    """Held-out rows, and rows to train on."""
+    n_held_out = round(settings.validation_fraction * len(data))
+    if settings.validation_fraction and not 0 < n_held_out < len(data):
+        raise ValueError(
+            f"validation_fraction={settings.validation_fraction:g} of {len(data)} rows holds out {n_held_out}.\n"
+            "Choose it so that there are rows to score and rows to train on."
+        )
+    if not n_held_out:
+        return Labelled(data.rows[:0], data.codes[:0]), data
+    order = torch.randperm(len(data)).numpy()
+    held_out, known = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    return Labelled(data.rows[held_out], data.codes[held_out]), Labelled(data.rows[known], data.codes[known])
+
+
+def _epoch_seed(seed: int, epoch: int) -> int:
+    """Seed of an epoch, unrelated to those of other epochs and seeds."""
+    return int(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0] >> 1)
+
+
+def outputs(function: Any, rows: Array) -> Iterator[Tensor]:
+    """Outputs of a network, or of one of its methods, block by block, without gradients."""
+    network = getattr(function, "__self__", function)
+    network.eval()
+    with torch.no_grad():
+        for start in range(0, len(rows), BLOCK):
+            # Copied, since torch shares memory, and the rows of a file may be read-only.
+            yield function(torch.from_numpy(rows[start : start + BLOCK].copy()))
