@@ -54,8 +54,9 @@ coverage: install browser ## the same tests, with the lines that none of them ru
 test-slow: install ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
-bench: install ## speed beside rivals, as ratios in one run
-	@for f in benchmarks/bench_*.py; do echo "==> $$f"; $(BIN)/python $$f || exit 1; done
+bench: install ## speed and accuracy, as ratios to baselines of the same run; into benchmarks/results
+	@failed=; for f in benchmarks/bench_*.py; do echo "==> $$f"; $(BIN)/python $$f || failed="$$failed $$f"; done; \
+	  test -z "$$failed" || { echo "Failed:$$failed"; exit 1; }
 
 reproduce: install ## the paper's tables and figures, small: ten minutes; into experiments/results/quick
 	@for name in $(EXPERIMENTS); do echo "==> $$name"; $(BIN)/python experiments $$name || exit 1; done

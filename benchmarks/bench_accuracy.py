@@ -1,6 +1,8 @@
-"""Accuracy up to the rim: largest relative error against mpmath, of ours and of the paper's formulas in float64.
+"""Accuracy near the boundary of the ball: largest relative error against mpmath.
 
-Each column is a place in the ball; each cell the worst over d in {2, 10, 1000} and c in {0.3, 1, 5}.
+Our functions and the paper's formulas, both in float64; errors are in units of its machine epsilon. Each column is a
+position in the ball, "x at 1e-8" a point with gap 1e-8. Each entry is the maximum over d in {2, 10, 1000} and c in
+{0.3, 1, 5}; nan means that a result is not finite.
 """
 
 import sys
@@ -8,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 from mpmath import mpf
+from timing import Ratio, results
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from hyplearn import geometry, tangent
 from support import exact, naive
 from support.balls import CURVATURES, at_gap
 
-# Gap of x, gap of p, distance between them where they are close.
-PLACES = {
+# Gap of x, gap of p, and the distance between x and p if they are close.
+POSITIONS = {
     "x at 1e-1": (1e-1, 0.5, None),
     "x at 1e-8": (1e-8, 0.5, None),
     "both at 1e-8": (1e-8, 1e-8, None),
@@ -23,6 +26,7 @@ PLACES = {
     "1e-8 apart": (0.5, 0.5, 1e-8),
     "1e-15 apart": (0.5, 0.5, 1e-15),
 }
+EPSILON = float(np.finfo(float).eps)
 
 
 def ours(x, p, c):
@@ -39,7 +43,7 @@ def ours(x, p, c):
     }
 
 
-def the_papers(x, p, c):
+def from_paper(x, p, c):
     with np.errstate(all="ignore"):
         return {
             "gap": naive.gap(x, c),
@@ -52,7 +56,7 @@ def the_papers(x, p, c):
         }
 
 
-def truth(x, p, c):
+def exact_values(x, p, c):
     x, p, c = exact.vector(x), exact.vector(p), mpf(c)
     return {
         "gap": exact.gap(x, c),
@@ -66,29 +70,31 @@ def truth(x, p, c):
     }
 
 
-def error(computed, due):
-    return exact.relative_error(computed, due) if np.all(np.isfinite(computed)) else np.nan
+def error(computed, expected):
+    """Relative error in units of the machine epsilon."""
+    return exact.relative_error(computed, expected) / EPSILON if np.all(np.isfinite(computed)) else np.nan
 
 
-def main():
+def main(record):
     rng = np.random.default_rng(0)
     tables = {"hyplearn": {}, "the paper's formulas": {}}
-    for place, (gap_x, gap_p, apart) in PLACES.items():
+    for position, (gap_x, gap_p, apart) in POSITIONS.items():
         for d in (2, 10, 1000):
             for c in CURVATURES:
                 for _ in range(2 if d > 100 else 6):
                     x, p = at_gap(rng, d, gap_x, c), at_gap(rng, d, gap_p, c)
                     x = x if apart is None else p + apart * at_gap(rng, d, 0, c)
-                    due = truth(x, p, c)
-                    for name, f in (("hyplearn", ours), ("the paper's formulas", the_papers)):
+                    expected = exact_values(x, p, c)
+                    for name, f in (("hyplearn", ours), ("the paper's formulas", from_paper)):
                         for operation, value in f(x, p, c).items():
-                            cell = tables[name].setdefault(operation, {}).setdefault(place, [])
-                            cell.append(error(value, due[operation]))
+                            errors = tables[name].setdefault(operation, {}).setdefault(position, [])
+                            errors.append(error(value, expected[operation]))
     for name, table in tables.items():
-        print(f"\n{name:22}" + "".join(f"{place:>15}" for place in PLACES))
         for operation, row in table.items():
-            print(f"  {operation:20}" + "".join(f"{np.max(row[place]):15.1e}" for place in PLACES))
+            worst = {position: float(np.max(errors)) for position, errors in row.items()}
+            record(name, operation, **{position: Ratio(value) for position, value in worst.items()})
 
 
 if __name__ == "__main__":
-    main()
+    with results("accuracy") as record:
+        main(record)

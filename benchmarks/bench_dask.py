@@ -1,7 +1,7 @@
-"""hyplearn.dask on two local workers beside the same fit in memory, in one run; and the bytes that travel.
+"""hyplearn.dask on two local workers, compared with the same fit in memory; and the bytes sent in each pass.
 
-Times of Dask begin with chunks that lie on the workers and hold everything else: the reference point, the fit, the
-support vectors, the margin. Both sides have two cores.
+The chunks are on the workers when the time of Dask starts. It includes the reference point, the fit, the support
+vectors and the margin. Both fits use two cores.
 
     python benchmarks/bench_dask.py            # 10 million rows
     python benchmarks/bench_dask.py 1000000    # fewer
@@ -9,59 +9,52 @@ support vectors, the margin. Both sides have two cores.
 
 import pickle
 import sys
-from time import perf_counter
 
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
+from timing import once, results
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
 from hyplearn.dask import DaskPoincareLogisticRegression, DaskPoincareSVC, DaskPoints
 from hyplearn.data.folding import needs_order
 
 CHUNKS = 20
-
-
 PASSES = []
 
 
-def counted(on_workers):
-    """Passes that leave a record of the bytes to each worker, and of the most that one sends."""
+def count_bytes(on_workers):
+    """Wrap ``on_workers`` to append the bytes sent to a worker, and the most that a worker returns, to ``PASSES``."""
 
-    def on_workers_counted(self, function, merge, arguments):
+    def counting(self, function, merge, arguments):
         sent = len(pickle.dumps((function, merge, arguments)))
         found = on_workers(self, function, merge, arguments)
         kind = arguments[1].__name__ if function.__name__ == "_on_rows" else function.__name__
         PASSES.append((kind, needs_order(merge), sent, max(len(pickle.dumps(parts)) for parts in found)))
         return found
 
-    return on_workers_counted
+    return counting
 
 
 def overlapping(n, d, seed=0):
-    """Two classes of the ball whose rows of float32 no geodesic separates."""
+    """Two classes in float32 that no geodesic separates."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d), dtype=np.float32)
     X *= (0.9 * rng.random(n, dtype=np.float32) / np.linalg.norm(X, axis=1))[:, None]
     return X, (X[:, 0] + 0.2 * rng.standard_normal(n, dtype=np.float32) > 0).astype(np.int8)
 
 
-def timed(fit):
-    start = perf_counter()
-    model = fit()
-    return perf_counter() - start, model
-
-
-def tell_passes():
-    print(f"    {'what a pass asks of a block':<28} {'passes':>6} {'bytes to a worker':>18} {'bytes from one':>15}")
-    for kind, once in dict.fromkeys((kind, once) for kind, once, _, _ in PASSES):
+def record_passes(record, case):
+    """Record the number of passes of each kind, and the largest messages in bytes."""
+    for kind, ordered in dict.fromkeys((kind, ordered) for kind, ordered, _, _ in PASSES):
         own = [(sent, received) for name, _, sent, received in PASSES if name == kind]
-        sent, received = np.max(own, axis=0)
-        print(f"    {kind:<28} {len(own):6d} {sent:18,d} {received:15,d}{'  (rows)' if once else ''}")
+        sent, received = (int(size) for size in np.max(own, axis=0))
+        columns = {"passes": len(own), "bytes to a worker": sent, "bytes from a worker": received}
+        record(f"passes of {case}", kind, **columns, **{"returns rows": "yes" if ordered else "no"})
     PASSES.clear()
 
 
-def beside_memory(n, d):
+def compare(record, n, d):
     X, y = overlapping(n, d)
     there = [da.from_array(array, chunks=(-(-n // CHUNKS), *array.shape[1:])).persist() for array in (X, y)]
     wait(there)
@@ -72,25 +65,24 @@ def beside_memory(n, d):
         local(**options).fit(X[:20_000], y[:20_000])
         remote(**options).fit(there[0][:20_000], there[1][:20_000])
         PASSES.clear()
-        memory, expected = timed(lambda local=local, options=options: local(**options).fit(X, y))
-        cluster, found = timed(lambda remote=remote, options=options: remote(**options).fit(*there))
-        apart = np.max(np.abs(expected.coef_ - found.coef_)) / np.max(np.abs(expected.coef_))
-        print(
-            f"{n:,} × {d} {local.__name__}: {memory:.2f} s in memory, {cluster:.2f} s on two workers, ratio "
-            f"{cluster / memory:.2f}; coefficients differ by {apart:.0e} of the largest"
-        )
-        tell_passes()
+        memory, expected = once(lambda local=local, options=options: local(**options).fit(X, y))
+        cluster, found = once(lambda remote=remote, options=options: remote(**options).fit(*there))
+        difference = np.max(np.abs(expected.coef_ - found.coef_)) / np.max(np.abs(expected.coef_))
+        columns = {"in memory": memory, "Dask": cluster, "difference of coef_": difference}
+        record(f"{local.__name__}", f"{n} × {d}", **columns, **{"Dask / in memory": cluster / memory})
+        record_passes(record, f"{local.__name__}, {n} × {d}")
 
 
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 10**7
-    DaskPoints.on_workers = counted(DaskPoints.on_workers)
+    DaskPoints.on_workers = count_bytes(DaskPoints.on_workers)
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster),
+        results("dask") as record,
     ):
         for d in (2, 10):
-            beside_memory(n, d)
+            compare(record, n, d)
 
 
 if __name__ == "__main__":

@@ -1,27 +1,31 @@
-"""Speed of the embedders: trees of 100,000 nodes, and distances of 5,000 points beside scikit-learn's MDS of 1,000.
+"""Speed of the embeddings: trees of 100,000 nodes, and distances of 5,000 points.
 
-CPU seconds stand beside those of the clock, which on a busy machine tell little.
+CPU times, because the wall clock depends on other processes. Baselines: a breadth-first search of the same tree by
+SciPy, scikit-learn's MDS of 1,000 points with the same number of steps, and one sum of the distance matrix.
 """
 
 import sys
 import warnings
-from time import perf_counter, process_time
+from time import process_time
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
 from sklearn.manifold import MDS
+from timing import Times, once, results
 
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding
 from hyplearn.geometry import pairwise_distance
 from hyplearn.tangent import from_frame
 
 
-def timed(function):
-    start, busy = perf_counter(), process_time()
-    result = function()
-    return result, perf_counter() - start, process_time() - busy
+def cpu_time(function, repeats=1):
+    """CPU time of a function, and the result of its last call."""
+    runs = [once(function, process_time) for _ in range(repeats)]
+    return Times.of([time.minimum for time, _ in runs]), runs[-1][1]
 
 
-def trees(n=100_000):
+def trees(record, n=100_000):
     rng = np.random.default_rng(0)
     kinds = {
         "random": np.r_[-1, (rng.random(n - 1) * np.arange(1, n)).astype(int)],
@@ -31,44 +35,48 @@ def trees(n=100_000):
     }
     TreeEmbedding().fit([-1, 0, 0])
     for kind, parents in kinds.items():
+        children = np.arange(1, n)
+        graph = csr_array((np.ones(n - 1), (parents[1:], children)), shape=(n, n))
+        search, _ = cpu_time(lambda graph=graph: breadth_first_order(graph, 0), repeats=5)
         for d in (2, 5):
-            model, seconds, busy = timed(lambda d=d, p=parents: TreeEmbedding(d).fit(p))
-            print(
-                f"{kind:7} {n:,} nodes, {d}-D: {seconds:5.1f} s, {busy:5.1f} s of CPU; scale {model.scale_:.3g}, "
-                f"distortion {model.average_distortion_:.3f} on average, {model.worst_distortion_:.3g} at worst",
-                flush=True,
-            )
+            ours, model = cpu_time(lambda d=d, p=parents: TreeEmbedding(d).fit(p))
+            columns = {"ours": ours, "scale": model.scale_, "average_distortion": model.average_distortion_}
+            columns |= {"worst_distortion": model.worst_distortion_, "search": search, "ours / search": ours / search}
+            record(f"trees of {n} nodes", f"{kind}, d = {d}", **columns)
 
 
 def noisy_distances(n, rng):
-    """Distances of points of five dimensions: two do not hold them."""
+    """Distances between points in five dimensions, which have no exact embedding in two."""
     return pairwise_distance(from_frame(2 * rng.standard_normal((n, 5)) / np.sqrt(5), np.zeros(5)))
 
 
-def distances(n=5000, n_theirs=1000):
+def distances(record, n=5000, n_baseline=1000):
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
     HyperbolicMDS().fit(noisy_distances(10, rng))
-    D = noisy_distances(n_theirs, rng)
-    ours, seconds, busy = timed(lambda: HyperbolicMDS().fit(D))
-    theirs, _, their_busy = timed(
-        lambda: MDS(dissimilarity="precomputed", n_init=1, normalized_stress=False, max_iter=ours.n_iter_).fit(D)
+    D = noisy_distances(n_baseline, rng)
+    ours, model = cpu_time(lambda: HyperbolicMDS().fit(D))
+    theirs, flat = cpu_time(
+        lambda: MDS(dissimilarity="precomputed", n_init=1, normalized_stress=False, max_iter=model.n_iter_).fit(D)
     )
-    above = np.triu_indices(n_theirs, 1)
-    flat = np.sqrt(theirs.stress_ / np.sum(D[above] ** 2))
-    print(
-        f"{n_theirs:,} points: {seconds:.1f} s, {busy:.1f} s of CPU, {ours.n_iter_} steps, stress {ours.stress_:.3f}; "
-        f"{busy / their_busy:.2f} × the CPU time of scikit-learn's MDS, which ends at {flat:.3f} in the plane",
-        flush=True,
-    )
+    flat_stress = np.sqrt(flat.stress_ / np.sum(D[np.triu_indices(n_baseline, 1)] ** 2))
+    columns = {
+        "ours": ours,
+        "steps": model.n_iter_,
+        "stress": model.stress_,
+        "MDS": theirs,
+        "stress of MDS": flat_stress,
+    }
+    record("distances, compared with MDS", f"{n_baseline} points", **columns, **{"ours / MDS": ours / theirs})
     D = noisy_distances(n, rng)
-    ours, seconds, busy = timed(lambda: HyperbolicMDS().fit(D))
-    print(
-        f"{n:,} points: {seconds:.1f} s, {busy:.1f} s of CPU, {ours.n_iter_} steps, stress {ours.spectral_stress_:.3f} "
-        f"before and {ours.stress_:.3f} after"
-    )
+    ours, model = cpu_time(lambda: HyperbolicMDS().fit(D))
+    total, _ = cpu_time(D.sum, repeats=5)
+    columns = {"ours": ours, "steps": model.n_iter_, "stress at start": model.spectral_stress_, "stress": model.stress_}
+    step = Times.of([ours.minimum / max(1, model.n_iter_)])
+    record("distances", f"{n} points", **columns, **{"sum of D": total, "step / sum of D": step / total})
 
 
 if __name__ == "__main__":
-    for part in sys.argv[1:] or ["trees", "distances"]:
-        globals()[part]()
+    with results("embedding") as record:
+        for part in sys.argv[1:] or ["trees", "distances"]:
+            globals()[part](record)

@@ -1,7 +1,8 @@
-"""How fluid the explorer is while a hand drags the disk: milliseconds of work per frame, and between two frames.
+"""Frame rate of the explorer while the disk is dragged: time of work per frame, and time between two frames.
 
-Run ``python benchmarks/bench_explorer.py [POINTS ...]``; it needs chromium and chromedriver. The browser draws without
-a graphics card, and shows a frame each 16.7 ms at most.
+Run ``python benchmarks/bench_explorer.py [POINTS ...]``; it needs chromium and chromedriver. The browser renders
+without a graphics card and shows at most one frame per 16.7 ms. The table has medians and 95th percentiles; the ratio
+is the median work over 16.7 ms.
 """
 
 import shutil
@@ -10,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from timing import Ratio, results
 
 from hyplearn import PoincareLogisticRegression, explore
 
@@ -18,6 +20,7 @@ from support.balls import cloud
 from support.explored import Browser
 
 MOVES = 150
+FRAME = 1000 / 60  # milliseconds between two frames of the display
 WATCH = """
 window.seen = [];
 const note = (now) => { window.seen.push(now); window.watching = requestAnimationFrame(note); };
@@ -25,45 +28,44 @@ window.watching = requestAnimationFrame(note);
 """
 
 
-def page_of(n):
-    """Three classes that overlap, all over the disk."""
+def make_page(n):
+    """Page of three overlapping classes that fill the disk."""
     rng = np.random.default_rng(0)
     X = cloud(rng, n, 2, 1.2)
     y = np.argmax(X @ [[1, -1, 0.2], [0.3, 0, -1]] + 0.15 * rng.standard_normal((n, 3)), axis=1)
     return explore(PoincareLogisticRegression().fit(X[:5000], y[:5000]), X, y)
 
 
-def dragged(browser):
-    """Work of each frame, and time between two frames, while the pointer goes around in a spiral, a step per frame."""
+def drag(browser):
+    """Work per frame and time between frames in milliseconds, while the pointer moves along a spiral."""
     before = len(browser.ask("frames()"))
     angles = np.linspace(0, 6 * np.pi, MOVES)
-    places = [400, 380] + (40 + 8 * angles)[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
+    positions = [400, 380] + (40 + 8 * angles)[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
     browser.run(WATCH)
-    browser.drag(*places, duration=16)
+    browser.drag(*positions, duration=16)
     seen = browser.run("cancelAnimationFrame(window.watching); return window.seen")
     return browser.ask("frames()")[before:], np.diff(seen)
 
 
-def main():
+def main(record):
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        print("no browser: apt-get install chromium chromium-driver")
+        print("Cannot find chromium and chromedriver. Run apt-get install chromium chromium-driver.")
         return
     browser = Browser()
     try:
         browser.resize(1000, 760)
-        for n in [int(text) for text in sys.argv[1:]] or [1_000, 10_000, 50_000]:
+        for n in [int(argument) for argument in sys.argv[1:]] or [1_000, 10_000, 50_000]:
             with tempfile.TemporaryDirectory() as folder:
-                browser.open(page_of(n), Path(folder))
-                work, between = dragged(browser)
-            print(f"{n:>7,} points, {len(work)} frames: {told('work', work)}; {told('from frame to frame', between)}")
+                browser.open(make_page(n), Path(folder))
+                work, between = drag(browser)
+            (work_median, work_high), (median, high) = (np.percentile(values, [50, 95]) for values in (work, between))
+            columns = {"frames": len(work), "work_ms": work_median, "95_%_of_work": work_high}
+            columns |= {"between_ms": median, "95_%_of_between": high, "work / 16.7 ms": Ratio(work_median / FRAME)}
+            record("frames while dragging", f"{n} points", **columns)
     finally:
         browser.quit()
 
 
-def told(what, milliseconds):
-    median, high = np.percentile(milliseconds, [50, 95])
-    return f"{what} {median:.1f} ms, 95 % below {high:.1f}"
-
-
 if __name__ == "__main__":
-    main()
+    with results("explorer") as record:
+        main(record)

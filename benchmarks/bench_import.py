@@ -1,14 +1,14 @@
-"""What `import hyplearn` and `hyplearn --help` cost beside the dependencies, each in processes of its own.
-
-Run ``python benchmarks/bench_import.py``.
-"""
+"""CPU time of `import hyplearn` and `hyplearn --help`, and of importing the dependencies, each in its own processes."""
 
 import subprocess
 import sys
 
-ROUNDS = 5
+from timing import Times, results
+
+REPEATS = 5
+DEPENDENCIES = "import sklearn.svm, numba"
 STATEMENTS = {
-    "import sklearn.svm, numba": "import sklearn.svm, numba",
+    DEPENDENCIES: DEPENDENCIES,
     "import hyplearn": "import hyplearn",
     "hyplearn --help": "import sys; sys.argv = ['hyplearn', '--help']; from hyplearn.cli import main; main()",
 }
@@ -17,21 +17,23 @@ import contextlib, io, time
 start = time.process_time()
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     exec({!r})
-print(time.process_time() - start)
+print(1e3 * (time.process_time() - start))
 """
 
 
-def seconds(statement):
-    found = subprocess.run([sys.executable, "-c", TIMED.format(statement)], check=True, stdout=subprocess.PIPE)
-    return float(found.stdout)
+def milliseconds(statement):
+    output = subprocess.run([sys.executable, "-c", TIMED.format(statement)], check=True, stdout=subprocess.PIPE).stdout
+    return float(output)
 
 
-def main():
-    least = {name: min(seconds(statement) for _ in range(ROUNDS)) for name, statement in STATEMENTS.items()}
-    known = least["import sklearn.svm, numba"]
-    for name, took in least.items():
-        print(f"{name:<28} {took:6.2f} CPU seconds, {took / known:5.2f} x the dependencies")
+def main(record):
+    times = {
+        name: Times.of([milliseconds(statement) for _ in range(REPEATS)]) for name, statement in STATEMENTS.items()
+    }
+    for name, cpu in times.items():
+        record("CPU time", name, ours=cpu, **{"ours / dependencies": cpu / times[DEPENDENCIES]})
 
 
 if __name__ == "__main__":
-    main()
+    with results("import") as record:
+        main(record)

@@ -1,18 +1,17 @@
-"""Perceptrons: one epoch from raw points beside scikit-learn's Perceptron on ready-made z rows, in one run.
+"""Perceptrons: one epoch from raw points, compared with scikit-learn's Perceptron on ready-made z rows.
 
-The times of ours hold validation and features. Shuffled is the default of both; scikit-learn moves single rows, we move
-runs of 32. Second order: 1,000 mistakes in 1,000 dimensions beside as many symmetric rank-one updates by BLAS.
+Our times include validation and features. Both shuffle by default; scikit-learn moves single rows, hyplearn moves runs
+of 32. Second order: the time per mistake in 1,000 dimensions, compared with a symmetric rank-one update of BLAS.
 """
 
 import warnings
-from time import perf_counter
 
 import numpy as np
 from scipy.linalg.blas import dsyr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Perceptron as SklearnPerceptron
 from threadpoolctl import threadpool_limits
-from timing import best
+from timing import Times, once, results, timed
 
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.datasets import make_ball_classification
@@ -22,57 +21,60 @@ from hyplearn.tangent import implicit_rows, z_features
 warnings.simplefilter("ignore", ConvergenceWarning)
 
 
-def epochs():
-    print(f"{'shape':>14} {'shuffled':>9} {'sklearn':>9} {'first':>9} {'second':>9}   first/sklearn")
+def epochs(record):
     for n, d in ((1_000_000, 2), (100_000, 100)):
         X, y, p, _ = make_ball_classification(n, d, random_state=0)
         Z = z_features(X, p)
         for shuffle in (True, False):
-            sklearn = best(lambda s=shuffle, Z=Z, y=y: SklearnPerceptron(max_iter=1, tol=None, shuffle=s).fit(Z, y))
+            baseline = timed(lambda s=shuffle, Z=Z, y=y: SklearnPerceptron(max_iter=1, tol=None, shuffle=s).fit(Z, y))
             first, second = (
-                best(lambda s=shuffle, c=classifier, X=X, y=y, p=p: c(p, max_epochs=1, shuffle=s).fit(X, y))
+                timed(lambda s=shuffle, c=classifier, X=X, y=y, p=p: c(p, max_epochs=1, shuffle=s).fit(X, y))
                 for classifier in (PoincarePerceptron, PoincareSecondOrderPerceptron)
             )
-            print(f"{n:>9} × {d:<4} {shuffle!s:>7} {sklearn:9.1f} {first:9.1f} {second:9.1f}   {first / sklearn:13.2f}")
+            columns = {"scikit-learn": baseline, "first order": first, "second order": second}
+            ratios = {"first / scikit-learn": first / baseline, "second / scikit-learn": second / baseline}
+            record("one epoch", f"{n} × {d}{', shuffled' * shuffle}", **columns, **ratios)
 
 
-def predictions():
-    print(f"\n{'shape':>14} {'predict':>9} {'features':>9} {'X @ w':>9}   predict / (features + X @ w)")
+def predictions(record):
     for n, d in ((1_000_000, 2), (100_000, 100)):
         X, y, p, w = make_ball_classification(n, d, random_state=0)
         model = PoincarePerceptron(p, max_epochs=1, calibration=None).fit(X, y)
         predict, features, product = (
-            best(f)
+            timed(f)
             for f in (
                 lambda X=X, model=model: model.predict(X),
                 lambda X=X, p=p: implicit_rows(X, p, features="z"),
                 lambda X=X, w=w: X @ w,
             )
         )
-        print(f"{n:>9} × {d:<4} {predict:9.1f} {features:9.1f} {product:9.1f}   {predict / (features + product):28.2f}")
+        columns = {"predict": predict, "features": features, "X @ w": product}
+        record("predict", f"{n} × {d}", **columns, **{"predict / (features + X @ w)": predict / (features + product)})
 
 
-def mistakes(d=1000, n=2200):
+def mistakes(record, d=1000, n=2200):
     X, _, p, _ = make_ball_classification(n, d, random_state=0)
     rows, y = implicit_rows(X, p, features="z"), np.random.default_rng(0).choice([-1.0, 1.0], n)
     Perceptron.second_order(d, 1.0).visit(rows, y)
     u = np.random.default_rng(0).standard_normal(d) / d
-    print(f"\n{'second order':>14} {'threads':>9} {'mistakes':>9} {'ms each':>9} {'dsyr':>9}   ratio")
     for threads in (1, 2):
         with threadpool_limits(threads):
             perceptron = Perceptron.second_order(d, 1.0)
-            start = perf_counter()
-            count = perceptron.visit(rows, y)
-            ours = 1e3 * (perf_counter() - start) / count
-            A = np.asfortranarray(np.eye(d))
-            start = perf_counter()
-            for _ in range(count):
-                A = dsyr(1e-3, u, a=A, overwrite_a=True)
-            blas = 1e3 * (perf_counter() - start) / count
-            print(f"{f'd = {d}':>14} {threads:>9} {count:>9} {ours:9.3f} {blas:9.3f}   {ours / blas:5.2f}")
+            total, count = once(lambda perceptron=perceptron: perceptron.visit(rows, y))
+            updates, _ = once(lambda count=count: rank_one_updates(u, count))
+            ours, blas = (Times.of([time.minimum / count]) for time in (total, updates))
+            case = f"d = {d}, {threads} threads"
+            record("second order, per mistake", case, mistakes=count, ours=ours, dsyr=blas, ratio=ours / blas)
+
+
+def rank_one_updates(u, count):
+    A = np.asfortranarray(np.eye(len(u)))
+    for _ in range(count):
+        A = dsyr(1e-3, u, a=A, overwrite_a=True)
 
 
 if __name__ == "__main__":
-    epochs()
-    predictions()
-    mistakes()
+    with results("perceptron") as record:
+        epochs(record)
+        predictions(record)
+        mistakes(record)

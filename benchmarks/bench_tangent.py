@@ -1,7 +1,4 @@
-"""Frame coordinates: our kernel beside the plain vectorised formula and beside a copy of the array, in one run.
-
-Prints, for each shape, times in milliseconds (best of several) and the two ratios that matter.
-"""
+"""Frame coordinates: our kernel, the vectorised NumPy formula and a copy of the array, in one run."""
 
 import sys
 from pathlib import Path
@@ -9,21 +6,20 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from timing import best
+from timing import results, timed
 
 from hyplearn.tangent import frame_coordinates, implicit_rows, z_features
 from support import naive
 
 
-def main():
+def main(record):
     rng = np.random.default_rng(0)
-    print(f"{'shape':>14} {'copy':>8} {'NumPy':>8} {'frame':>8} {'z':>8} {'implicit':>8}   NumPy/frame  frame/copy")
     for n, d in ((1_000_000, 2), (1_000_000, 10), (100_000, 100), (20_000, 1000)):
         X = rng.standard_normal((n, d))
         X *= 0.95 * rng.uniform(0, 1, (n, 1)) ** (1 / d) / np.linalg.norm(X, axis=1, keepdims=True)
         p = 0.4 * X[0] / np.linalg.norm(X[0])
         copy, plain, frame, z, implicit = (
-            best(f)
+            timed(f)
             for f in (
                 X.copy,
                 lambda X=X, p=p: naive.frame_coordinates(X, p, 1.0),
@@ -32,11 +28,11 @@ def main():
                 lambda X=X, p=p: implicit_rows(X, p),
             )
         )
-        print(
-            f"{n:>9} × {d:<4} {copy:8.1f} {plain:8.1f} {frame:8.1f} {z:8.1f} {implicit:8.1f}"
-            f"   {plain / frame:11.1f} {frame / copy:11.1f}"
-        )
+        columns = {"copy": copy, "NumPy": plain, "frame": frame, "z": z, "implicit": implicit}
+        ratios = {"frame / NumPy": frame / plain, "frame / copy": frame / copy, "implicit / copy": implicit / copy}
+        record("features of all rows", f"{n} × {d}", **columns, **ratios)
 
 
 if __name__ == "__main__":
-    main()
+    with results("tangent") as record:
+        main(record)
