@@ -13,10 +13,10 @@ import sys
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
+from hyplearn.dask import DaskPoincareLogisticRegression, DaskPoincareSVC, DaskPoints
 from timing import once, results
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
-from hyplearn.dask import DaskPoincareLogisticRegression, DaskPoincareSVC, DaskPoints
 from hyplearn.data.folding import needs_order
 
 CHUNKS = 20

@@ -16,9 +16,9 @@ from sklearn.linear_model import LogisticRegression
 from timing import Ratio, once, peak_memory, results, timed
 
 from hyplearn import PoincareLogisticRegression
+from hyplearn.cone import cone_coordinates
 from hyplearn.datasets import fetch_fashion_mnist
 from hyplearn.estimators.logistic import INTERCEPT
-from hyplearn.cone import cone_coordinates
 from hyplearn.tangent import from_frame
 
 warnings.simplefilter("ignore", ConvergenceWarning)

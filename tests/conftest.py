@@ -42,9 +42,7 @@ def inside_the_ball(monkeypatch):
             return X / (1 + np.linalg.norm(X, axis=1, keepdims=True))
 
     monkeypatch.setattr(validation, "validate_data", scaled)
-    monkeypatch.setattr(
-        validation, "_loaded", lambda points, block: loaded(points, block._replace(X=inside(block.X)))
-    )
+    monkeypatch.setattr(validation, "_loaded", lambda points, block: loaded(points, block._replace(X=inside(block.X))))
 
 
 @pytest.fixture

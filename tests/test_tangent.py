@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyplearn import geometry
-from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink, squared_distances
 from hyplearn.cone import cone_coordinates, cone_length
+from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink, squared_distances
 from hyplearn.tangent import eta, frame_coordinates, from_frame, implicit_rows, z_dot, z_features
 from support import naive
 from support.balls import CURVATURES, at_gap, cloud

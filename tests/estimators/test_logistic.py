@@ -19,11 +19,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from hyplearn import ExpMap, PoincareLogisticRegression, TangentSpace
+from hyplearn.cone import cone_coordinates, cone_length
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
 from hyplearn.estimators import logistic as logistic_module
 from hyplearn.geometry import distance, frechet_mean, rotate, signed_distance, translate
 from hyplearn.rows import memory as rows_module
-from hyplearn.cone import cone_coordinates, cone_length
 from hyplearn.tangent import from_frame
 from support.balls import at_gap, cloud
 

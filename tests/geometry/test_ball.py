@@ -22,7 +22,7 @@ from hyplearn.geometry import (
     translate,
     transport,
 )
-from hyplearn.geometry.kernels import row_gaps, norms
+from hyplearn.geometry.kernels import norms, row_gaps
 from support import naive
 from support.balls import CURVATURES, cloud, points, vectors
 

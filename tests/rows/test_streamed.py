@@ -4,16 +4,16 @@ import pickle
 
 import numpy as np
 import pytest
+from hyplearn.rows.streamed import ConeRows, SignedRows, StreamedRows, Weighing, standing_rows
 
+from hyplearn.cone import cone_rows
 from hyplearn.data.arrays import ArrayPoints
+from hyplearn.data.folding import columns_joined, summed
+from hyplearn.data.subsample import standing, standing_strides
 from hyplearn.rows import ClassRows, Costs, Rows, points, source, streamed
 from hyplearn.rows.memory import uniform
-from hyplearn.data.folding import columns_joined, summed
-from hyplearn.rows.streamed import ConeRows, SignedRows, StreamedRows, Weighing, standing_rows
-from hyplearn.data.subsample import standing, standing_strides
 from hyplearn.solvers.svm.margin_scan import scan_margins
 from hyplearn.solvers.svm.solve import _capped, hinge, solve_svm
-from hyplearn.cone import cone_rows
 from hyplearn.tangent import implicit_rows
 from support.balls import at_gap, cloud
 

@@ -273,6 +273,3 @@ def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
         for j in range(X.shape[1]):
             out[j] += q[i] * (X[i, j] - p[j])
     return out
-
-
-gaps = row_gaps
