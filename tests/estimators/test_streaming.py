@@ -8,20 +8,17 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from hyplearn import PoincareLogisticRegression, PoincareSVC, reference, reference_hulls
-from hyplearn.data import points
-from hyplearn.data.arrays import ArrayPoints
+from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points
+from hyplearn.data.training import TrainingData
 from hyplearn.datasets import make_ball_classification
-from hyplearn.estimators import one_vs_rest, streaming
+from hyplearn.decision.calibration import fit_calibration
+from hyplearn.estimators import one_vs_rest
 from hyplearn.geometry import exp_map, frechet_mean
+from hyplearn.reference.convex import boundary_point
+from hyplearn.reference.hulls import separation
+from support.sources import in_blocks
 
 SAME = 1e-10
-
-
-@pytest.fixture(autouse=True)
-def nothing_fits_into_memory(monkeypatch):
-    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
-    monkeypatch.setattr(reference, "HULL_NUMBERS", 0)
 
 
 def clouds(n=400, d=2, K=3, dtype=np.float64, seed=0):
@@ -56,12 +53,12 @@ ESTIMATORS = {
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_a_memory_map_gives_the_coefficients_of_the_array(tmp_path, monkeypatch, name, weighted):
+def test_a_memory_map_gives_the_coefficients_of_the_array(tmp_path, name, weighted):
     X, y, weights = clouds()
     weights = weights if weighted else None
     whole = clone(ESTIMATORS[name]).fit(X, y, weights)
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 100)
-    fitted = clone(ESTIMATORS[name]).fit(mapped(tmp_path, X), y, weights)
+    source = open_points(mapped(tmp_path, X), label=y, weight=weights, block_rows=50, memory=0)
+    fitted = clone(ESTIMATORS[name]).fit(source)
     # Costs of 1e6 magnify the rounding of means, whichever way they are summed.
     assert difference(whole, fitted) < (1e-7 if name == "costly" else SAME)
     assert np.array_equal(whole.classes_, fitted.classes_)
@@ -91,52 +88,51 @@ def test_what_was_made_of_a_memory_map_is_an_array_in_memory(tmp_path):
 @pytest.mark.parametrize("rows", [1, 33, 99, 10**6])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["hinge", "softmax"])
-def test_no_cut_into_blocks_changes_the_fit(monkeypatch, rows, dtype, name):
+def test_no_cut_into_blocks_changes_the_fit(rows, dtype, name):
     X, y, _ = clouds(100, 3, K=2, dtype=dtype)
     estimator = ESTIMATORS[name].set_params(n_jobs=2)
     whole = clone(estimator).fit(X, y)
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 3 * rows)
-    assert difference(whole, clone(estimator).fit(ArrayPoints(X, y))) < SAME
+    assert difference(whole, clone(estimator).fit(in_blocks(X, y, rows=rows))) < SAME
 
 
-def test_many_dimensions_and_fewer_rows_than_those(monkeypatch):
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 200)
+def test_many_dimensions_and_fewer_rows_than_those():
     for n, d in ((300, 20), (10, 20)):
         X, y, _ = clouds(n, d, K=2)
         for estimator in (PoincareSVC(calibration=None), PoincareLogisticRegression()):
-            assert difference(clone(estimator).fit(X, y), estimator.fit(ArrayPoints(X, y))) < SAME
+            assert difference(clone(estimator).fit(X, y), estimator.fit(in_blocks(X, y, rows=10))) < SAME
 
 
-def test_a_hard_margin_and_its_absence_are_found(monkeypatch):
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 200)
+def test_a_hard_margin_and_its_absence_are_found():
     X, y, p, _ = make_ball_classification(1000, 2, margin=0.1, random_state=0)
     hard = PoincareSVC(p, C=np.inf, calibration=None)
     whole = clone(hard).fit(X, y)
-    assert difference(whole, hard.fit(ArrayPoints(X, y))) < SAME
+    assert difference(whole, hard.fit(in_blocks(X, y, rows=100))) < SAME
     assert hard.margin_ == pytest.approx(whole.margin_)
     y[:3] = -y[:3]
     with pytest.raises(ValueError, match="the hard margin has no solution"):
-        hard.fit(ArrayPoints(X, y))
+        hard.fit(in_blocks(X, y, rows=100))
 
 
-def test_support_vectors_are_those_of_the_array_and_verify_the_certificate(monkeypatch):
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 200)
+def test_support_vectors_are_those_of_the_array_and_verify_the_certificate():
     X, y, weights = clouds()
-    whole, fitted = PoincareSVC().fit(X, y, weights), PoincareSVC().fit(ArrayPoints(X, y, weights))
+    source = in_blocks(X, y, weights, rows=100)
+    whole, fitted = PoincareSVC().fit(X, y, weights), PoincareSVC().fit(source)
     assert np.array_equal(whole.support_, fitted.support_)
     assert np.array_equal(whole.support_vectors_, fitted.support_vectors_)
     assert np.allclose(whole.dual_coef_, fitted.dual_coef_, atol=1e-9)
     assert np.array_equal(whole.n_support_, fitted.n_support_)
     assert whole.margin_ == pytest.approx(fitted.margin_)
-    assert np.all(fitted.verify(X, y, weights).gap < 1e-6)
+    for data in ((X, y, weights), (source,)):
+        assert np.all(fitted.verify(*data).gap < 1e-6)
+        assert not fitted.verify(*data).violation.any()
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_dual_variables_too_many_to_keep_are_summed_and_the_gap_is_proven(monkeypatch, loss):
-    monkeypatch.setattr("hyplearn.rows.streamed.StreamedRows.most_kept", 10)
+    monkeypatch.setattr("hyplearn.rows.built.StreamedRows.most_kept", 10)
     X, y, _ = clouds(K=2)
     svc = PoincareSVC(loss=loss, calibration=None)
-    whole, fitted = clone(svc).fit(X, y), svc.fit(ArrayPoints(X, y))
+    whole, fitted = clone(svc).fit(X, y), svc.fit(in_blocks(X, y))
     assert len(fitted.support_) == 0
     assert np.array_equal(fitted.n_support_, whole.n_support_)
     assert fitted.dual_ == pytest.approx(whole.dual_, rel=1e-9)
@@ -147,87 +143,133 @@ def test_dual_variables_too_many_to_keep_are_summed_and_the_gap_is_proven(monkey
 
 def test_passes_are_counted_as_they_are_made():
     X, y, _ = clouds(K=2)
-    source, blocks = ArrayPoints(X, y), []
+    source, blocks = in_blocks(X, y), []
     source.on_block = blocks.append
     svc = PoincareSVC([0.0, 0.0], calibration=None).fit(source)
     assert source.n_passes == len(blocks)  # one block each
-    # The census before, support vectors and the margin after.
+    # Class counts before, support vectors and the margin after.
     assert svc.n_passes_[0] == source.n_passes - 3
 
 
-def test_the_mean_of_blocks_is_the_frechet_mean(monkeypatch):
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 30)
+def test_the_mean_of_blocks_is_the_frechet_mean():
     for d in (2, 20):
         X, y, weights = clouds(d=d)
-        fitted = PoincareLogisticRegression().fit(ArrayPoints(X, y, weights))
+        fitted = PoincareLogisticRegression().fit(in_blocks(X, y, weights, rows=15))
         assert np.allclose(fitted.reference_[0], frechet_mean(X, weights), atol=1e-11)
 
 
-def test_few_numbers_are_read_into_memory_at_once(monkeypatch):
-    monkeypatch.setattr(streaming, "IN_MEMORY", 10**6)
+def test_sources_within_their_memory_budget_are_read_once():
     X, y, _ = clouds()
-    source = ArrayPoints(X, y)
+    source, blocks = in_blocks(X, y).limited(memory=X.nbytes), []
     source.feature_names = ["first", "second"]
+    source.on_block = blocks.append
     fitted, whole = PoincareSVC().fit(source), PoincareSVC().fit(X, y)
     assert np.array_equal(fitted.coef_, whole.coef_)
     assert source.n_passes == 0
+    assert not blocks
     assert fitted.feature_names_in_.tolist() == ["first", "second"]
+    beyond = in_blocks(X, y).limited(memory=X.nbytes - 1)
+    PoincareSVC(calibration=None).fit(beyond)
+    assert beyond.n_passes > 3
 
 
-def test_probabilities_of_many_rows_are_learned_from_some_that_stand_for_all(monkeypatch):
+def test_probabilities_of_many_rows_are_learned_from_a_subsample():
     X, y, _ = clouds(20_000)
-    whole = PoincareSVC().fit(X, y).predict_proba(X)
-    for module in (streaming, one_vs_rest):
-        monkeypatch.setattr(module, "CALIBRATED_NUMBERS", 6000)
-    fewer = PoincareSVC().fit(X, y)
-    assert np.abs(fewer.predict_proba(X) - whole).mean() < 0.02
-    streamed = PoincareSVC().fit(ArrayPoints(X, y))
-    assert np.allclose(streamed.predict_proba(X), fewer.predict_proba(X), atol=1e-8)
+    model = PoincareSVC(calibration=None).fit(X, y)
+    codes = np.searchsorted(model.classes_, y)
+    data = TrainingData.of_arrays(X, codes, None, 1.0, n_classes=3)
+    rows, is_sample = data.subsampled(3000)
+    assert is_sample
+    assert 2500 < len(rows.X) < 3500
+    few, all_rows = (fit_calibration(model.distances(x), own, w) for x, own, w in (
+        (rows.X, rows.codes, rows.row_weights), (X, codes, np.ones(len(X)))))  # fmt: skip
+    chances = [np.exp(one.log_probabilities(one.scores(model.distances(X)))) for one in (few, all_rows)]
+    assert np.abs(chances[0] - chances[1]).mean() < 0.02
+    assert one_vs_rest.CALIBRATED_NUMBERS == 2**21
+
+
+@pytest.mark.parametrize("rows", [None, 70])
+def test_probabilities_of_blocks_are_those_of_memory(rows):
+    X, y, weights = clouds()
+    streamed, whole = PoincareSVC().fit(in_blocks(X, y, weights, rows=rows)), PoincareSVC().fit(X, y, weights)
+    assert np.allclose(streamed.predict_proba(X), whole.predict_proba(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("name", ["boundary", "closest", "hull"])
-def test_points_between_hulls_are_those_of_memory(monkeypatch, name, d):
-    """Samples that are apart do not decide: further passes bring the rows beyond them."""
-    monkeypatch.setattr(reference, "HULL_NUMBERS", 2**24)
-    monkeypatch.setattr(reference_hulls, "SAMPLE", 20)
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 70 * d)
+def test_points_between_hulls_are_those_of_memory(name, d):
     X, y, _, _ = make_ball_classification(1000, d, margin=0.2, random_state=0)
     svc = PoincareSVC(name, calibration=None, C=np.inf)
     whole = svc.fit(X, y)
-    streamed = clone(svc).fit(ArrayPoints(X, y))
+    streamed = clone(svc).fit(in_blocks(X, y, rows=70))
     assert np.abs(whole.reference_ - streamed.reference_).max() < SAME
     assert streamed.margin_ == pytest.approx(whole.margin_, rel=1e-9)
 
 
+@pytest.mark.parametrize("d", [2, 3])
+def test_samples_that_are_apart_do_not_decide(d):
+    """Further passes bring the rows beyond the half-spaces of the sample."""
+    X, y, _, _ = make_ball_classification(1000, d, margin=0.2, random_state=0)
+    codes, sides = (y > 0).astype(int), np.array([0, 1])
+    data = TrainingData.of_arrays(X, codes, None, 1.0, n_classes=2)
+    whole, few = separation(data, sides), separation(data, sides, sample=20)
+    assert np.abs(whole.hyperplane[1] - few.hyperplane[1]).max() < SAME
+    assert few.margin == pytest.approx(whole.margin, rel=1e-9)
+    assert np.abs(boundary_point(data, sides) - whole.hyperplane[1]).max() < SAME
+
+
+def test_options_of_memory_hold_in_blocks():
+    """outside, warm_start, a function as reference, verify."""
+    X, y, _ = clouds()
+    X[7] *= 1.5 / np.linalg.norm(X[7])
+    for make in (lambda: (X, y), lambda: (in_blocks(X, y, rows=30),)):
+        with pytest.raises(ValueError, match="1 of 400 points lies outside the open ball"):
+            PoincareSVC().fit(*make())
+    fitted = []
+    for make in (lambda: (X, y), lambda: (in_blocks(X, y, rows=30),)):
+        with pytest.warns(UserWarning, match="1 of 400 points lies outside(.|\n)*moved onto the largest"):
+            fitted.append(PoincareSVC("mean", outside="project", calibration=None).fit(*make()))
+    assert difference(*fitted) < SAME
+    X, y, _ = clouds()
+    warm = PoincareSVC("mean", warm_start=True, calibration=None)
+    again = [clone(warm).fit(X, y).fit(X, y), warm.fit(X, y).fit(in_blocks(X, y, rows=30))]
+    assert difference(*again) < SAME
+    assert again[1].n_iter_.max() <= 1
+
+    def first(X, y, weights, c):
+        return 0.5 * X[0]
+
+    source = in_blocks(X, y, rows=30).limited(memory=2**20)
+    assert difference(PoincareSVC(first).fit(X, y), PoincareSVC(first).fit(source)) < SAME
+
+
 BAD = {
-    "project": (PoincareSVC(outside="project"), "taken as they are"),
-    "sgd": (PoincareSVC(solver="sgd"), "solved exactly"),
-    "warm": (PoincareSVC(warm_start=True), "warm_start=True"),
     "function": (PoincareSVC(frechet_mean), "needs all points in memory"),
     "unknown": (PoincareSVC("middle"), "'middle'"),
-    "two points": (PoincareSVC([[0.0, 0.0], [0.1, 0.0]]), "need as many reference points"),
+    "two points": (PoincareSVC([[0.0, 0.0], [0.1, 0.0]]), "reference has 2 points; expected 3"),
     "a point outside": (PoincareSVC([1.0, 1.0]), "reference point"),
     "boundary of three": (PoincareLogisticRegression("boundary"), "lies between 2 classes"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_done_in_blocks_is_said(name):
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name):
     estimator, message = BAD[name]
     X, y, _ = clouds()
+    before = dict(vars(estimator))
     with pytest.raises(ValueError, match=message):
-        estimator.fit(ArrayPoints(X, y))
+        estimator.fit(in_blocks(X, y))
+    assert vars(estimator) == before
 
 
 def test_labels_come_with_the_source():
     X, y, weights = clouds()
     with pytest.raises(ValueError, match="brings its own labels"):
-        PoincareSVC().fit(ArrayPoints(X, y), y)
+        PoincareSVC().fit(in_blocks(X, y), y)
     with pytest.raises(ValueError, match="at least 2 classes"):
-        PoincareSVC().fit(ArrayPoints(X, np.full(len(X), "one")))
+        PoincareSVC().fit(in_blocks(X, np.full(len(X), "one")))
     with pytest.raises(ValueError, match="All 400 weights are 0"):
-        PoincareSVC().fit(ArrayPoints(X, y, 0 * weights))
+        PoincareSVC().fit(in_blocks(X, y, 0 * weights))
 
 
 MEMORY = """
@@ -236,7 +278,6 @@ from pathlib import Path
 import numpy as np
 from hyplearn import PoincareLogisticRegression, PoincareSVC
 from hyplearn.datasets import make_ball_classification
-from hyplearn.estimators import streaming
 from hyplearn.data.points import Block, PointSource
 
 X, y, _, _ = make_ball_classification(50_000, 2, random_state=0)
@@ -244,14 +285,13 @@ X = X.astype(np.float32)
 y = np.where(np.random.default_rng(0).uniform(size=len(y)) < 0.05, -y, y)
 
 class Copies(PointSource):
-    name, n_features = "copies", 2
+    name, n_features, memory = "copies", 2, 0
     def __init__(self, times):
         self.times = times
     def blocks(self, first=0):
         for i in range(first, self.times):
             yield Block(X * np.float32(1 - 1e-6 * i), y, None, i * len(X))
 
-streaming.IN_MEMORY = 0
 models = PoincareSVC([0.0, 0.0], calibration=None, n_jobs=1), PoincareLogisticRegression("origin", n_jobs=1)
 for model in models:
     model.fit(Copies(2))
@@ -270,8 +310,6 @@ from pathlib import Path
 import numpy as np
 from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points, predict_to_file
 from hyplearn.datasets import make_ball_classification
-from hyplearn.estimators import streaming
-from hyplearn.data.arrays import ArrayPoints
 
 folder, ceiling, n, d, each = Path(sys.argv[1]), 512 * 2**20, int(sys.argv[2]), 20, 100_000
 X = np.lib.format.open_memmap(folder / "X.npy", mode="w+", dtype=np.float32, shape=(n, d))
@@ -284,9 +322,9 @@ for i, start in enumerate(range(0, n, each)):
 small = X[: 2 * each].copy(), y[: 2 * each].copy()
 del X, y
 models = PoincareSVC(calibration=None), PoincareLogisticRegression()
-streaming.IN_MEMORY = 0
+np.save(folder / "small.npy", small[0])
 for model in models:
-    model.fit(ArrayPoints(*small))
+    model.fit(open_points(folder / "small.npy", label=small[1], memory=0))
 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + ceiling, size + ceiling))
 print((folder / "X.npy").stat().st_size / ceiling)
@@ -327,17 +365,17 @@ import numpy as np
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
 from hyplearn.estimators import streaming
 from hyplearn.datasets import make_ball_classification
-from hyplearn.data import points
-from hyplearn.data.arrays import ArrayPoints
+from hyplearn.data.training import TrainingData
+from hyplearn.decision.calibration import fit_calibration
 
 X, y, _, _ = make_ball_classification(3000, 2, margin=0.1, random_state=0)
 streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 2000
 
 def fits(times):
     for _ in range(times):
-        PoincareSVC(calibration=None).fit(ArrayPoints(X, y))
-        PoincareLogisticRegression().fit(ArrayPoints(X, y))
-        PoincarePerceptron([0.0, 0.0], shuffle=False, max_epochs=1, calibration=None).fit(ArrayPoints(X, y)).predict(X)
+        PoincareSVC(calibration=None).fit(blocks())
+        PoincareLogisticRegression().fit(blocks())
+        PoincarePerceptron([0.0, 0.0], shuffle=False, max_epochs=1, calibration=None).fit(blocks()).predict(X)
         gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 

@@ -97,13 +97,13 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
     return separation(TrainingData.of_arrays(X, codes, None, c, n_classes=2), np.array([0, 1]))
 
 
-def separation(data: TrainingData, sides: Array) -> Separation:
+def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Separation:
     """Whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
 
     The hulls of a sample come first. Each pass then adds the rows that lie farthest beyond the half-spaces found so
     far, until there are none: the half-spaces hold all rows, so no points of the hulls are closer.
     """
-    most = max(SAMPLE, SAMPLE_PER_DIMENSION * data.n_features)
+    most = max(sample, SAMPLE_PER_DIMENSION * data.n_features)
     X_a, X_b, is_sample = _first_rows(data, sides, most)
     if is_sample:
         pair = closest_points(X_a, X_b, c=data.c, tol=APART)
