@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, opened, read_labelled
+from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, open_data, read_labelled
 from hyplearn.cli.measures import Score, cross_validated, folds_of
 from hyplearn.cli.models import NAMES, certificate, certificate_text, classifier
 from hyplearn.cli.output import Outcome, check_output, facts, size_of, steps
@@ -41,12 +41,16 @@ def run(
     folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation; 0 for none.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
     stream: STREAM = False,
+    memory: Annotated[
+        int | None, typer.Option("--memory", min=0, help="With --stream, MiB that points may take in memory; else 128.")
+    ] = None,
 ) -> Outcome:
     """Fit a classifier to labelled points and write it to a model file."""
     check_output(output, (SUFFIX,))
     chosen = classifier(model, reference, c, curvature, outside)
     if stream:
-        found = _fitted_to_blocks(chosen, data, opened(data, points, label))
+        source = open_data(data, points, label).limited(memory=None if memory is None else memory * 2**20)
+        found = _fitted_to_blocks(chosen, data, source)
     else:
         found = _fitted_in_memory(chosen, read_labelled(data, points, label), folds, seed)
     save(found.model, output)
@@ -78,8 +82,8 @@ def _fitted_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
     n, d = data.X.shape
     told = {"path": data.path, "n_points": n, "n_coordinates": d, "n_without_label": data.left_out}
     found = Fitted(*fit_and_measure(model, data, folds, seed), told, data.summary(), data.notes())
-    if data.columns is not None and data.columns.named:
-        found.model.feature_names_in_ = np.array(data.columns.coordinates, dtype=object)
+    if data.feature_names is not None:
+        found.model.feature_names_in_ = np.array(data.feature_names, dtype=object)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, STREAM, Data, check_width, opened, read_points
+from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, STREAM, Data, check_width, open_data, read_points
 from hyplearn.cli.measures import probabilities
 from hyplearn.cli.models import load_classifier
 from hyplearn.cli.output import Outcome, check_output, csv_text, facts, size_of
@@ -44,7 +44,7 @@ def run(
         check_output(output, STREAM_SUFFIXES if stream else OUTPUT_SUFFIXES)
     fitted = load_classifier(model)
     if stream:
-        return _streamed(fitted, opened(data, points, label, fitted), output)
+        return _streamed(fitted, open_data(data, points, label, fitted, labelled=False), output)
     found = read_points(data, points, label, fitted, labelled=False)
     check_width(fitted, found)
     predicted, chances = fitted.predict(found.X), probabilities(fitted, found.X)

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from hyplearn.cli.data import Data, read_points
+from hyplearn.data.text import is_number, text_table
 from hyplearn.datasets import load_points
-from hyplearn.datasets.text_files import is_number, text_table
 from hyplearn.types import Array
 
 NEWICK = (".nwk", ".newick", ".tree", ".tre")
