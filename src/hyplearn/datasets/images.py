@@ -22,9 +22,9 @@ THINGS = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship",
 IMAGENET = "mini-imagenet_images.npz"
 _IMAGENET_LAYOUT = (
     "x_train of shape (n, 3, h, w) and x_test of shape (m, 3, h, w), bytes (in the paper n = 5600, m = 2400, "
-    "h = w = 84), and y_train and y_test, their whole class numbers from 0"
+    "h = w = 84), and y_train and y_test, their integer class numbers from 0"
 )
-_INSTALL = "Install Debian's package dataset-fashion-mnist, or name a directory with the four files by HYPLEARN_DATA."
+_INSTALL = "Install Debian's package dataset-fashion-mnist, or set HYPLEARN_DATA to a directory with the four files."
 _CIFAR_SHAPE = (3, 32, 32)
 
 
@@ -49,7 +49,7 @@ def load_fashion_mnist_images(*, data_home: str | os.PathLike[str] | None = None
     FileNotFoundError
         If a file is in none of these places.
     ValueError
-        If a file is damaged, or is none of the format.
+        If a file is damaged, or has another format.
 
     Examples
     --------
@@ -58,7 +58,11 @@ def load_fashion_mnist_images(*, data_home: str | os.PathLike[str] | None = None
     >>> clothes.X_train.shape, clothes.target_names[clothes.y_train[0]]  # doctest: +SKIP
     ((60000, 28, 28), 'ankle boot')
     """
-    folders = _folders(data_home, "fashion-mnist", DEBIAN_FOLDER)
+    return read_fashion_mnist(search_folders(data_home, "fashion-mnist", DEBIAN_FOLDER))
+
+
+def read_fashion_mnist(folders: Sequence[Path]) -> Bunch:
+    """The four files of Fashion-MNIST, each from the first folder that has it."""
     parts = {}
     for part, prefix in (("train", "train"), ("test", "t10k")):
         parts[f"X_{part}"] = read_idx(_found(f"{prefix}-images-idx3-ubyte", folders, _INSTALL), 3)
@@ -89,9 +93,9 @@ def load_cifar10_images(*, data_home: str | os.PathLike[str] | None = None) -> B
     FileNotFoundError
         If a file is missing.
     ValueError
-        If a file is cut short, or has a label that is none.
+        If a file is cut short, or has a label that is no class number.
     """
-    folders = _folders(data_home, "cifar-10-batches-bin")
+    folders = search_folders(data_home, "cifar-10-batches-bin")
     advice = "Get cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it there."
     batches = [_read_cifar(_found(f"data_batch_{k}.bin", folders, advice)) for k in range(1, 6)]
     X_test, y_test = _read_cifar(_found("test_batch.bin", folders, advice))
@@ -123,7 +127,7 @@ def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None
     ValueError
         If it has not this layout.
     """
-    path = _found(IMAGENET, _folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
+    path = _found(IMAGENET, search_folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
     X_train, y_train, X_test, y_test = read_split(path, _IMAGENET_LAYOUT)
     for X, y in ((X_train, y_train), (X_test, y_test)):
         if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != X_train.shape[1:] or X.shape[1] != 3:
@@ -132,8 +136,8 @@ def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None
     return Bunch(X_train=X_train, y_train=y_train.astype(np.int64), X_test=X_test, y_test=y_test.astype(np.int64))
 
 
-def _folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """Where to look: in a directory, in its part, elsewhere if no directory is named as an argument."""
+def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
+    """Folders to search: data_home or HYPLEARN_DATA, a folder in it, and the others unless data_home is passed."""
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
     return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
@@ -145,7 +149,7 @@ def _found(name: str, folders: Sequence[Path], advice: str) -> Path:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return path
-    places = " or ".join(map(str, folders)) or "any place: HYPLEARN_DATA names no directory"
+    places = " or ".join(map(str, folders)) or "any place: HYPLEARN_DATA is not set"
     raise FileNotFoundError(f"{name} is not in {places}.\n{advice}")
 
 
@@ -188,10 +192,10 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
 
 
 def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
-    """Refuse images without labels, and labels that number no class."""
+    """Raise if images have no labels, or labels are not class numbers."""
     if y.shape != X.shape[:1]:
         raise ValueError(f"There are {len(X):,} images and labels of shape {y.shape} in {where}.\nGet them again.")
     wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():
         limit = "" if n_classes == math.inf else f" below {n_classes:g}"
-        raise ValueError(f"Labels must be whole numbers from 0{limit}; {y[wrong][0]} is one of {where}.\nMend it.")
+        raise ValueError(f"Labels must be integers from 0{limit}; {y[wrong][0]} is one of {where}.\nCorrect it.")
