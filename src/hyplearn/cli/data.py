@@ -8,11 +8,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.columns import HEAD_ROWS, LABEL_COLUMNS, Columns, TablePoints, listed, the_only
 from hyplearn.data.opening import opened
-from hyplearn.data.points import PointSource, check_finite
-from hyplearn.data.stores import ObservationColumn
+from hyplearn.data.points import PointSource
+from hyplearn.data.stores import gather_known
 from hyplearn.estimators.streaming import check_feature_names
 from hyplearn.types import Array
 
@@ -115,7 +114,7 @@ def _label_column(path: Path, source: TablePoints, model: Any) -> str | None:
 
 def read_points(path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True) -> Data:
     """All points of a file; with labels if all points have one."""
-    data, known = _read(open_data(path, points, label, model, labelled=labelled), path)
+    data, known = _read(path, open_data(path, points, label, model, labelled=labelled))
     return data if known.all() else data._replace(y=None)
 
 
@@ -126,7 +125,7 @@ def read_shown(path: Path, points: str | None, label: str | None, model: Any) ->
 
 def read_labelled(path: Path, points: str | None, label: str | None, model: Any = None) -> Data:
     """The points of a file that have labels; an error if there are none."""
-    data, known = _read(open_data(path, points, label, model), path)
+    data, known = _read(path, open_data(path, points, label, model))
     if data.y is None or not known.any():
         raise ValueError(f"{path} has no labels that could be found.\nPass --label.")
     if known.all():
@@ -135,17 +134,10 @@ def read_labelled(path: Path, points: str | None, label: str | None, model: Any 
     return data._replace(X=data.X[known], y=data.y[known], names=names, left_out=int(np.sum(~known)))
 
 
-def _read(source: PointSource, path: Path) -> tuple[Data, Array]:
-    """All points in memory, and which of them have a label: a column of AnnData may have gaps."""
-    y, known = None, None
-    if isinstance(source, ArrayPoints) and isinstance(source.y, ObservationColumn):
-        y, known = source.y.read_known(0, source.X.shape[0])
-        source.y = None  # read already
-    block = source.gathered(labelled=False)
-    check_finite(block, source.name)
+def _read(path: Path, source: PointSource) -> tuple[Data, Array]:
+    block, known = gather_known(source)
     columns = source.columns if isinstance(source, TablePoints) else None
-    data = Data(path, block.X, block.y if y is None else y, source.row_names(), 0, columns, source.feature_names)
-    return data, np.ones(len(block.X), dtype=bool) if known is None else known
+    return Data(path, block.X, block.y, source.row_names(), 0, columns, source.feature_names), known
 
 
 def check_width(model: Any, data: Data) -> None:

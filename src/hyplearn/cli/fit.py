@@ -68,7 +68,7 @@ def run(
 
 
 class Fitted(NamedTuple):
-    """A fitted model, its measures on held-out rows where these were made, its seconds, and what it was fitted to."""
+    """A fitted model, its scores on held-out rows where there are any, the seconds of the fit, and the data."""
 
     model: Any
     score: Score | None
@@ -88,7 +88,7 @@ def _fitted_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
 
 
 def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
-    """The model fitted in passes over a file; whoever watches sees them."""
+    """The model fitted in passes over a file; a terminal shows them."""
     model.set_params(verbose=int(sys.stderr.isatty()))
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
@@ -105,14 +105,11 @@ def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
 
 
 def fit_and_measure(model: Any, data: Data, folds: int, seed: int) -> tuple[Any, Score | None, float]:
-    """The model fitted to all rows, its measures on held-out rows, and the seconds of the fit.
-
-    The fit comes first: what is wrong with the data is told by the rows of the file, not by those of a fold.
-    """
+    """The model fitted to all rows, its scores on held-out rows, and the seconds of the fit."""
     assert data.y is not None
     split = folds_of(data.y, folds, seed) if folds else None
     with steps(folds + 1) as tell:
-        tell("fit to all rows")
+        tell("fit to all rows")  # before the folds, so that errors number the rows of the file
         start = perf_counter()
         with data.named():
             model.fit(data.X, data.y)

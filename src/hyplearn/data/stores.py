@@ -14,7 +14,7 @@ import numpy as np
 
 from hyplearn.data.arrays import ArrayPoints, StoredArray
 from hyplearn.data.columns import LABEL_COLUMNS, Wanted, choose_arrays, listed, the_only
-from hyplearn.data.points import checksum
+from hyplearn.data.points import Block, PointSource, check_finite, checksum
 from hyplearn.data.watched import WatchedFile, WatchedFolder, check_kind, damage_named
 from hyplearn.types import Array
 
@@ -320,3 +320,15 @@ class Store:
             where = f"{self.path}, {part}," if part else self.path
             raise ValueError(f"{where} has no {name!r}; it holds {listed(list(group))}.\nPass one of these.")
         return group[name]
+
+
+def gather_known(source: PointSource) -> tuple[Block, Array]:
+    """All points in memory, checked to be finite, and which of them have a label: a column of AnnData may have gaps."""
+    if not isinstance(source, ArrayPoints) or not isinstance(source.y, ObservationColumn):
+        block = source.gathered(labelled=False)
+        check_finite(block, source.name)
+        return block, np.full(len(block.X), block.y is not None)
+    block = ArrayPoints(source.X).gathered(labelled=False)
+    check_finite(block, source.name)
+    y, known = source.y.read_known(0, len(block.X))
+    return block._replace(y=y), known

@@ -1,4 +1,4 @@
-"""Raw images from files that you have: Fashion-MNIST, CIFAR10 and mini-ImageNet, as bytes."""
+"""Files that you have: images of Fashion-MNIST, CIFAR10 and mini-ImageNet, and the embedding of the latter."""
 
 import gzip
 import math
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from hyplearn.datasets.mini_imagenet import read_split
 from hyplearn.types import Array
 
 # Where Debian's package dataset-fashion-mnist puts its files.
@@ -20,6 +19,11 @@ DEBIAN_FOLDER = Path("/usr/share/datasets/fashion-mnist")
 CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 THINGS = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "lorry")
 IMAGENET = "mini-imagenet_images.npz"
+EMBEDDING, POINTS = "mini-imagenet_poincare_embedding.npz", "mini-imagenet_reference_points_gt.npy"
+_BALL_LAYOUT = (
+    "x_train of shape (n, d) and x_test of shape (m, d), points inside the open unit ball (in the paper n = 5600, "
+    "m = 2400, d = 512), and y_train and y_test, their integer class numbers from 0"
+)
 _IMAGENET_LAYOUT = (
     "x_train of shape (n, 3, h, w) and x_test of shape (m, 3, h, w), bytes (in the paper n = 5600, m = 2400, "
     "h = w = 84), and y_train and y_test, their integer class numbers from 0"
@@ -36,7 +40,7 @@ def load_fashion_mnist_images(*, data_home: str | os.PathLike[str] | None = None
     Parameters
     ----------
     data_home : path, optional
-        Directory of the files. By default the one named by the environment variable ``HYPLEARN_DATA``, or
+        Directory of the files. By default that of the environment variable ``HYPLEARN_DATA``, or
         ``fashion-mnist`` in it; else where Debian's package ``dataset-fashion-mnist`` puts them.
 
     Returns
@@ -80,8 +84,8 @@ def load_cifar10_images(*, data_home: str | os.PathLike[str] | None = None) -> B
     Parameters
     ----------
     data_home : path, optional
-        Directory of the files, or of ``cifar-10-batches-bin`` with them; by default the one named by the environment
-        variable ``HYPLEARN_DATA``.
+        Directory of the files, or of ``cifar-10-batches-bin`` with them; by default that of the environment variable
+        ``HYPLEARN_DATA``.
 
     Returns
     -------
@@ -106,14 +110,14 @@ def load_cifar10_images(*, data_home: str | os.PathLike[str] | None = None) -> B
 def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
     """mini-ImageNet from an archive that you have made of its images: in the paper 5,600 + 2,400, 20 classes.
 
-    Whoever has the images saves them as::
+    Save the images as::
 
         np.savez("mini-imagenet_images.npz", x_train=..., y_train=..., x_test=..., y_test=...)
 
     Parameters
     ----------
     data_home : path, optional
-        Directory of this file; by default the one named by the environment variable ``HYPLEARN_DATA``.
+        Directory of this file; by default that of the environment variable ``HYPLEARN_DATA``.
 
     Returns
     -------
@@ -125,15 +129,82 @@ def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None
     FileNotFoundError
         If the file is missing.
     ValueError
-        If it has not this layout.
+        If it has another layout.
     """
     path = _found(IMAGENET, search_folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
-    X_train, y_train, X_test, y_test = read_split(path, _IMAGENET_LAYOUT)
+    X_train, y_train, X_test, y_test = _read_split(path, _IMAGENET_LAYOUT)
     for X, y in ((X_train, y_train), (X_test, y_test)):
         if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != X_train.shape[1:] or X.shape[1] != 3:
             raise ValueError(f"{path} holds {X.dtype} of shape {X.shape}.\nSave it again, with {_IMAGENET_LAYOUT}.")
         _check_pairs(str(path), X, y, math.inf)
     return Bunch(X_train=X_train, y_train=y_train.astype(np.int64), X_test=X_test, y_test=y_test.astype(np.int64))
+
+
+def load_mini_imagenet(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
+    """mini-ImageNet in the Poincaré ball, 512-d, from a file that you have: 5,600 + 2,400 images, 20 classes.
+
+    The authors of the paper did not publish this embedding, made as by Khrulkov et al. (2020). Save yours with the
+    names of the published files::
+
+        np.savez("mini-imagenet_poincare_embedding.npz", x_train=..., y_train=..., x_test=..., y_test=...)
+        np.save("mini-imagenet_reference_points_gt.npy", points)  # if there are any, one row for each class
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of these files; by default that of the environment variable ``HYPLEARN_DATA``.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``reference_points`` (None without their file).
+
+    Raises
+    ------
+    FileNotFoundError
+        If the embedding is not there.
+    ValueError
+        If a file has another layout.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from hyplearn.datasets import load_mini_imagenet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "mini-imagenet_poincare_embedding.npz")
+    ...     X, y = np.array([[0.1, 0.2], [0.3, -0.4]]), np.array([0, 1])
+    ...     np.savez(path, x_train=X, y_train=y, x_test=-X, y_test=y)
+    ...     images = load_mini_imagenet(data_home=folder)
+    >>> images.X_train.shape, images.reference_points
+    ((2, 2), None)
+    """
+    advice = f"The authors did not publish it. Set HYPLEARN_DATA or pass data_home, with such a file of {_BALL_LAYOUT}."
+    path = _found(EMBEDDING, search_folders(data_home, ""), advice)
+    X_train, y_train, X_test, y_test = _read_split(path, _BALL_LAYOUT)
+    for X, y in ((X_train, y_train), (X_test, y_test)):
+        if X.ndim != 2 or X.shape[1] != X_train.shape[-1] or y.shape != X.shape[:1] or np.any(y != y.astype(np.int64)):
+            raise ValueError(
+                f"{path} holds points of shape {X.shape} with labels of shape {y.shape}.\n"
+                f"Save it again, with {_BALL_LAYOUT}."
+            )
+    points = path.with_name(POINTS)
+    return Bunch(
+        X_train=X_train,
+        y_train=y_train.astype(np.int64),
+        X_test=X_test,
+        y_test=y_test.astype(np.int64),
+        reference_points=np.load(points, allow_pickle=False) if points.is_file() else None,
+    )
+
+
+def _read_split(path: Path, layout: str) -> list[Array]:
+    """x_train, y_train, x_test and y_test of an archive; a missing one is an error that gives the layout."""
+    names = ("x_train", "y_train", "x_test", "y_test")
+    with np.load(path, allow_pickle=False) as archive:
+        if missing := [name for name in names if name not in archive.files]:
+            raise ValueError(f"{path} lacks {', '.join(missing)}.\nSave it again, with {layout}.")
+        return [archive[name] for name in names]
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
