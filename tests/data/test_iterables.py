@@ -74,7 +74,7 @@ class Passes:
 @pytest.mark.parametrize("later", [(X, Y[::-1]), (X[::-1], Y[::-1]), (X * 0.5, Y)], ids=["labels", "order", "points"])
 def test_other_rows_in_a_later_pass_are_an_error_and_no_model(later):
     model = PoincareSVC()
-    with pytest.raises(ValueError, match="gave 20 rows, of which some are not what or where they were"):
+    with pytest.raises(ValueError, match="gave 20 rows, of which some differ from those of an earlier pass"):
         model.fit(open_points(Passes((X, Y), (X, Y), (X, Y), (X, Y), later), memory=0))
     assert not hasattr(model, "coef_")
 
@@ -82,7 +82,7 @@ def test_other_rows_in_a_later_pass_are_an_error_and_no_model(later):
 def test_labels_that_are_objects_are_told_apart_by_what_they_say():
     points = open_points(Passes((X, Y.astype(object)), (X, Y.astype(object)), (X, Y.astype(object)[::-1])))
     points.gathered()
-    with pytest.raises(ValueError, match="of which some are not what or where they were"):
+    with pytest.raises(ValueError, match="of which some differ from those of an earlier pass"):
         points.gathered()
 
 

@@ -227,6 +227,15 @@ def test_rows_after_the_first_batch_are_read_too(tmp_path, n):
     assert_loaded(source.gathered()[:2], points, labels)
 
 
+def test_rows_of_a_table_without_labels_are_counted_by_its_first_pass(tmp_path):
+    source = open_points(written(tmp_path, "points.csv", "a,b\n0.1,0.2\n0.3,0.4\n0.5,0.6\n"), block_rows=2)
+    assert source.n_rows is None
+    assert list(source.blocks(2)) == []
+    assert source.n_rows is None
+    source.gathered(labelled=False)
+    assert source.n_rows == 3
+
+
 def test_labels_of_one_line_far_down_decide_the_type_of_all(tmp_path):
     text = "a,b,label\n" + "0.1,0.2,7\n" * 10_500 + "0.1,0.2,7b\n"
     blocks = list(open_points(written(tmp_path, "points.csv", text), block_rows=1000).blocks())

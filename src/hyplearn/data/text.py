@@ -64,13 +64,15 @@ class TextPoints(TablePoints):
 
     def _parts(self, start: int) -> Iterator[Block]:
         coordinates, label, weight, *_ = self.columns
+        is_whole = start == 0
         with self.file.reading():
             for batch in self._batches(start):
                 X = np.column_stack([self._numbers(batch, name) for name in coordinates])
                 y: Array | None = None if label is None else np.array(self._labels(batch, label), self.label_type)
                 yield Block(X, y, None if weight is None else self._numbers(batch, weight), start)
                 start += len(batch)
-        self.n_rows = start
+        if is_whole:
+            self.n_rows = start
 
     def strings(self, column: str, most: int | None = None) -> list[str]:
         """One column as it is written; at most the given number of rows."""
