@@ -68,7 +68,7 @@ def open_points(
     weight : str or array-like, optional
         Column or array of weights.
     basis : str, optional
-        AnnData only: the embedding in ``obsm``, by default X_poincare, else the only one. Its "X_" may be left out.
+        AnnData only: the embedding in ``obsm``, with or without its ``"X_"``; by default X_poincare, else the only one.
     block_rows : int, optional
         Rows that are read and processed at once, by default 2²⁰ divided by the number of coordinates. Blocks of an
         iterable keep their size.
