@@ -25,7 +25,7 @@ COMMANDS = ["fit", "predict", "evaluate", "plot", "explore", "inspect", "demo", 
 def test_the_real_command_works_without_a_terminal(tmp_path, points, model_file):
     command = [sys.executable, "-m", "hyplearn.cli", "predict", model_file, points]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "note: points.csv: coordinates are 'x', 'y'; left aside: 'kind'.\n")
+    assert (done.returncode, done.stderr) == (0, "note: points.csv: coordinates are 'x', 'y'; not used: 'kind'.\n")
     assert done.stdout.splitlines()[0] == "row,label,p_ash,p_birch,p_cedar"
 
 
@@ -167,19 +167,20 @@ def test_the_demo_prints_a_table_and_writes_picture_and_page(as_json, tmp_path):
 def test_a_file_in_the_place_of_the_demo_is_told_before_it_begins(run, tmp_path, monkeypatch):
     monkeypatch.setattr("hyplearn.cli.demo.load_mammals", lambda: pytest.fail("the demo began"))
     (tmp_path / "out").write_text("")
-    assert "out is no folder.\nName another by --output" in run("demo", code=1).stderr
+    assert "out is not a folder.\nPass another --output" in run("demo", code=1).stderr
 
 
-def test_the_demo_shows_what_was_measured(run, tmp_path, monkeypatch):
+def test_the_demo_shows_the_scores_and_writes_a_picture_and_a_page(tmp_path, capsys):
     """With one classifier in place of five."""
     from sklearn.dummy import DummyClassifier
 
-    from hyplearn.cli import demo
+    from hyplearn.cli.demo import demonstrate
+    from hyplearn.cli.output import show
 
-    monkeypatch.setattr(demo, "_OURS", {})
-    monkeypatch.setattr(demo, "rivals", lambda: {"largest class": DummyClassifier()})
-    text = run("demo", "--folds", 2, "-o", "here").stdout
+    show(demonstrate({"largest class": DummyClassifier()}, tmp_path / "here", 2), [], as_json=False)
+    text = capsys.readouterr().out
     assert "31.3" in text
+    assert "largest class" in text
     assert (tmp_path / "here" / "mammals.png").exists()
     assert (tmp_path / "here" / "mammals.html").exists()
 

@@ -7,7 +7,6 @@ import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import hyplearn
-from hyplearn.estimators import streaming
 from hyplearn.estimators.names import classifier_named
 from support.fitted_models import NAMES, ball
 
@@ -112,7 +111,34 @@ def test_messages_name_options_of_the_command_line(run, points):
 def test_files_that_are_not_there_or_no_models_are_named(run, tmp_path, points):
     assert "There is no file" in run("fit", tmp_path / "none.csv", "-o", "m.hyp", code=1).stderr
     assert "m.bin ends in none of .hyp" in run("fit", points, "-o", "m.bin", code=2).stderr
-    assert "name it by --label" in run("fit", tmp_path / "none.h5ad", "-o", "m.hyp", code=1).stderr.lower()
+    assert "There is no file" in run("fit", tmp_path / "none.h5ad", "-o", "m.hyp", code=1).stderr
+
+
+def test_cells_need_the_name_of_their_labels(run, cells):
+    told = run("fit", cells, "-o", "m.hyp", code=1).stderr
+    assert "cells.h5ad has no labels that could be found.\nPass --label." in told
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("suffix", ["csv", "npz", "zarr"])
+def test_a_fit_reads_what_open_points_reads(as_json, tmp_path, suffix, stream):
+    path = tmp_path / f"points.{suffix}"
+    if suffix == "csv":
+        lines = [f"{a!r},{b!r},{kind}" for (a, b), kind in zip(X.tolist(), codes, strict=True)]
+        path.write_text("\n".join(["u,v,label", *lines]))
+    elif suffix == "npz":
+        np.savez_compressed(path, X=X, y=codes)
+    else:
+        group = pytest.importorskip("zarr").open_group(str(path), mode="w")
+        group.create_array("X", data=X)
+        group.create_array("y", data=codes + 1)
+    told = as_json("fit", path, "-o", "m.hyp", "--folds", 0, *stream)
+    assert told["data"]["n_points"] == 60
+    expected = hyplearn.PoincareLogisticRegression().fit(hyplearn.open_points(path))
+    found = hyplearn.load("m.hyp")
+    assert np.array_equal(found.coef_, expected.coef_)
+    assert np.array_equal(found.classes_, expected.classes_)
+    assert getattr(found, "feature_names_in_", None) is None or found.feature_names_in_.tolist() == ["u", "v"]
 
 
 @pytest.mark.parametrize("stream", [(), ("--stream",)])
@@ -160,8 +186,7 @@ def test_inspect_refuses_other_files(run, points):
 @pytest.mark.parametrize("name", ["softmax", "svc", "perceptron"])
 @pytest.mark.parametrize("suffix", ["npz", "parquet", "h5ad"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_what_is_read_in_blocks_gives_the_model_of_memory(as_json, run, tmp_path, monkeypatch, cells, name, suffix):
-    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
+def test_what_is_read_in_blocks_gives_the_model_of_memory(as_json, run, tmp_path, cells, name, suffix):
     X, codes = ball(60)
     path = tmp_path / f"cells.{suffix}"
     if suffix == "npz":
@@ -174,7 +199,7 @@ def test_what_is_read_in_blocks_gives_the_model_of_memory(as_json, run, tmp_path
         obs = pd.DataFrame({"kind": pd.Categorical(NAMES[codes])}, index=[f"cell{k}" for k in range(60)])
         anndata.AnnData(np.ones((60, 1)), obs=obs, obsm={"X_poincare": X}).write_h5ad(path)
     label = () if suffix == "npz" else ("--label", "kind")
-    told = as_json("fit", path, *label, "--model", name, "--stream", "-o", "m.hyp")
+    told = as_json("fit", path, *label, "--model", name, "--stream", "--memory", 0, "-o", "m.hyp")
     assert told["cross_validation"] is None
     assert told["data"] | {"path": ""} == {"path": "", "n_points": 60, "n_coordinates": 2, "n_without_label": 0}
     options = {"shuffle": False} if name == "perceptron" else {}
@@ -188,7 +213,7 @@ def test_what_is_read_in_blocks_gives_the_model_of_memory(as_json, run, tmp_path
 
 def test_a_stream_of_predictions_needs_a_file(run, model_file, points, tmp_path):
     np.save(tmp_path / "x.npy", ball(60)[0])
-    assert "name it by --output" in run("predict", model_file, "x.npy", "--stream", code=2).stderr
+    assert "pass --output" in run("predict", model_file, "x.npy", "--stream", code=2).stderr
     assert "none of .npy, .parquet" in run("predict", model_file, "x.npy", "--stream", "-o", "p.csv", code=2).stderr
 
 

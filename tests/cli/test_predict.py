@@ -99,7 +99,7 @@ def test_evaluation_measures_the_model_as_it_is(as_json, points, model_file, mod
     assert told["report"]["ash"]["recall"] == np.mean(predicted[y == "ash"] == "ash")
 
 
-def test_rivals_stand_beside_it_on_the_same_folds(run, as_json, points, model_file, model):
+def test_baselines_stand_beside_it_on_the_same_folds(run, as_json, points, model_file, model):
     told = as_json("evaluate", model_file, points, "--folds", 2)
     accuracies = {score["name"]: score["accuracy"] for score in told["scores"]}
     folds = StratifiedKFold(2, shuffle=True, random_state=0)
@@ -121,10 +121,10 @@ def test_labels_that_the_model_does_not_know_count_as_errors(run, as_json, tmp_p
     told = as_json("evaluate", model_file, tmp_path / "more.npz", "--folds", 0)
     assert told["scores"][0]["accuracy"] == np.mean(model.predict(X) == labels)
     assert told["scores"][0]["log_loss"] == pytest.approx(log_loss(y[6:], model.predict_proba(X[6:])))
-    assert "does not know the labels 'yew': their 6 rows" in told["warnings"][0]
+    assert "The labels 'yew' are not classes of the model: their 6 rows" in told["warnings"][0]
     np.savez(tmp_path / "none.npz", X=X, y=codes)
     message = run("evaluate", model_file, tmp_path / "none.npz", code=1).stderr
-    assert "labels 0, 1, 2, none of which the model knows; it knows 'ash', 'birch', 'cedar'" in message
+    assert "labels 0, 1, 2, none of which is a class of the model: 'ash', 'birch', 'cedar'" in message
 
 
 def test_calibration_error_by_hand():

@@ -1,4 +1,4 @@
-"""Tables with more columns than a model needs: which it takes, which it leaves aside, and what it says of that."""
+"""Tables with more columns than a model needs: which it takes, which it does not use, and what it says of that."""
 
 import csv
 import subprocess
@@ -14,7 +14,7 @@ pd = pytest.importorskip("pandas")
 X, codes = ball(60)
 KINDS = NAMES[codes]
 CLASSES = "p_ash,p_birch,p_cedar"
-LEFT = "coordinates are 'u', 'v'; left aside: "
+UNUSED = "coordinates are 'u', 'v'; not used: "
 
 
 def table():
@@ -53,13 +53,13 @@ def test_a_fit_keeps_the_names_of_columns(known):
     assert hyplearn.load(known).feature_names_in_.tolist() == ["u", "v"]
 
 
-def test_a_model_finds_its_columns_and_the_rest_is_left_aside(run, known, wide, model):
+def test_a_model_finds_its_columns_and_the_rest_is_not_used(run, known, wide, model):
     told = run("predict", known, wide, "-o", "out.csv")
     rows = read("out.csv")
     assert [row["label"] for row in rows] == model.predict(X).tolist()
     assert [row["name"] for row in rows][:2] == ["plant 0", "plant 1"]
     assert np.array_equal([float(row["p_ash"]) for row in rows], model.predict_proba(X)[:, 0])
-    assert f"{LEFT}'site', 'kind', 'age'." in told.stderr
+    assert f"{UNUSED}'site', 'kind', 'age'." in told.stderr
 
 
 def test_the_same_in_a_pipe_and_as_json(as_json, known, tmp_path):
@@ -67,32 +67,31 @@ def test_the_same_in_a_pipe_and_as_json(as_json, known, tmp_path):
     command = [sys.executable, "-m", "hyplearn.cli", "predict", known, "wide.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"name,label,{CLASSES}")
-    assert done.stderr == f"note: wide.csv: {LEFT}'site', 'kind', 'age'.\n"
-    assert as_json("predict", known, "wide.csv")["notes"] == [f"wide.csv: {LEFT}'site', 'kind', 'age'."]
+    assert done.stderr == f"note: wide.csv: {UNUSED}'site', 'kind', 'age'.\n"
+    assert as_json("predict", known, "wide.csv")["notes"] == [f"wide.csv: {UNUSED}'site', 'kind', 'age'."]
 
 
 def test_labels_are_those_that_the_model_knows(run, as_json, known, wide):
     told = as_json("evaluate", known, wide, "--folds", 0)
     assert told["confusion"]["labels"] == NAMES.tolist()
-    assert told["notes"] == [f"{wide.name}: {LEFT}'site', 'age'."]
-    assert f"{LEFT}'site', 'age'." in run("plot", known, wide, "-o", "a.svg").stderr
-    assert f"{LEFT}'site', 'age'." in run("explore", known, wide, "-o", "a.html").stderr
+    assert told["notes"] == [f"{wide.name}: {UNUSED}'site', 'age'."]
+    assert f"{UNUSED}'site', 'age'." in run("plot", known, wide, "-o", "a.svg").stderr
+    assert f"{UNUSED}'site', 'age'." in run("explore", known, wide, "-o", "a.html").stderr
     with open("a.html", encoding="utf-8") as file:
         assert "plant 59" in file.read()
 
 
 def test_texts_that_are_no_classes_are_no_labels(run, known, tmp_path):
     table().drop(columns="kind").to_csv(tmp_path / "new.csv", index=False)
-    assert f"{LEFT}'site', 'age'." in run("explore", known, "new.csv", "-o", "a.html").stderr
+    assert f"{UNUSED}'site', 'age'." in run("explore", known, "new.csv", "-o", "a.html").stderr
     assert (
-        "new.csv has no labels that could be found.\nName them by --label."
-        in run("evaluate", known, "new.csv", code=1).stderr
+        "new.csv has no labels that could be found.\nPass --label." in run("evaluate", known, "new.csv", code=1).stderr
     )
 
 
 def test_two_columns_of_classes_are_asked_about_where_labels_count(run, known, tmp_path):
     table().assign(guess=KINDS[::-1]).to_csv(tmp_path / "two.csv", index=False)
-    problem = "two.csv must leave no doubt about its label; candidates: 'kind', 'guess', among"
+    problem = "Cannot tell which column of two.csv holds the labels; candidates: 'kind', 'guess', among"
     assert problem in run("evaluate", known, "two.csv", code=1).stderr
     run("evaluate", known, "two.csv", "--label", "kind", "--folds", 0)
     run("predict", known, "two.csv")
@@ -104,7 +103,7 @@ def test_columns_of_other_names_are_an_error_that_shows_both(run, known, tmp_pat
     assert problem in run("predict", known, "other.csv", code=1).stderr
     table().to_csv(tmp_path / "swapped.csv", index=False)
     swapped = run("predict", known, "swapped.csv", "--points", "v,u", code=1).stderr
-    assert "swapped.csv is to give the coordinates 'v', 'u'; the model was fitted on 'u', 'v'" in swapped
+    assert "swapped.csv has the coordinates 'v', 'u'; PoincareLogisticRegression was fitted on 'u', 'v'" in swapped
 
 
 def test_a_model_without_names_takes_all_numbers_or_asks(run, model_file, model, tmp_path):
@@ -114,9 +113,7 @@ def test_a_model_without_names_takes_all_numbers_or_asks(run, model_file, model,
     assert [row["label"] for row in read("out.csv")] == model.predict(X).tolist()
     table().to_csv(tmp_path / "three.csv", index=False)
     message = run("predict", model_file, "three.csv", code=1).stderr
-    assert (
-        "three.csv has points of 3 coordinates; the model was fitted on 2.\nName the coordinates by --points" in message
-    )
+    assert "three.csv has points of 3 coordinates; the model was fitted on 2.\nPass --points" in message
     run("predict", model_file, "three.csv", "--points", "u,v", "-o", "named.csv")
     assert [row["label"] for row in read("named.csv")] == model.predict(X).tolist()
 
@@ -137,6 +134,16 @@ def test_blocks_are_read_by_the_same_columns(run, known, model_file, model, tmp_
     table()[["site", "u", "kind", "v"]].to_parquet(tmp_path / "two.parquet")
     run("predict", model_file, "two.parquet", "--stream", "-o", "two.npy")
     assert np.load("two.npy").tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_label_that_is_named_is_no_coordinate_of_a_prediction(run, model_file, model, tmp_path, suffix):
+    numbers = table()[["u", "v", "age"]]
+    numbers.to_csv(tmp_path / "t.csv", index=False) if suffix == "csv" else numbers.to_parquet(tmp_path / "t.parquet")
+    for options in ((), ("--stream",)):
+        run("predict", model_file, f"t.{suffix}", "--label", "age", "-o", "out.npy", *options)
+        found = np.load("out.npy")
+        assert (found if options else found["label"]).tolist() == model.predict(X).tolist()
 
 
 def test_labels_of_arrays_are_not_needed_to_predict(run, model_file, tmp_path):

@@ -13,18 +13,14 @@ import numpy as np
 import pytest
 
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
-from hyplearn.data import points
 from hyplearn.data.arrays import ArrayFile, ArrayPoints
 from hyplearn.data.checkpoint import MAGIC, State, digest, read_state, write_state
 from hyplearn.datasets import make_ball_classification
-from hyplearn.estimators import streaming
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path):
     """A folder with points and labels, of which a fifth are wrong, that are read in ten blocks."""
-    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 600)
     X, y, _, _ = make_ball_classification(3000, 2, random_state=0)
     y = np.where(np.random.default_rng(0).uniform(size=3000) < 0.2, -y, y)
     np.save(tmp_path / "X.npy", X)
@@ -33,7 +29,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def source(folder):
-    return ArrayPoints(ArrayFile.npy(folder / "X.npy"), ArrayFile.npy(folder / "y.npy"))
+    points = ArrayPoints(ArrayFile.npy(folder / "X.npy"), ArrayFile.npy(folder / "y.npy"))
+    return points.limited(block_rows=300, memory=0)
 
 
 class KilledError(Exception):
@@ -213,12 +210,10 @@ SCRIPT = """
 import sys
 import numpy as np
 from hyplearn import PoincareSVC
-from hyplearn.estimators import streaming
-from hyplearn.data import points
 from hyplearn.data.arrays import ArrayFile, ArrayPoints
 
-streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 600
-data = ArrayPoints(ArrayFile.npy("X.npy"), ArrayFile.npy("y.npy")).checkpointed("fit.checkpoint", every=0)
+points = ArrayPoints(ArrayFile.npy("X.npy"), ArrayFile.npy("y.npy")).limited(block_rows=300, memory=0)
+data = points.checkpointed("fit.checkpoint", every=0)
 import time
 data.on_block = lambda rows: time.sleep(0.01)
 print("ready", flush=True)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from hyplearn.data import points
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import _coded, taken_census
 from support.balls import cloud
@@ -23,12 +22,11 @@ def test_whole_numbers_are_coded_as_unique_does_it(y):
 
 @pytest.mark.parametrize("labels", [["b", "a", "c"], [3, -1, 7], [True, False], [0.5, 1.5, 2.5]])
 @pytest.mark.parametrize("size", [1, 10, 1000])
-def test_classes_are_counted_and_weighed_whatever_the_blocks(monkeypatch, labels, size):
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 2 * size)
+def test_classes_are_counted_and_weighed_whatever_the_blocks(labels, size):
     rng = np.random.default_rng(0)
     X, y, weights = cloud(rng, 100, 2, 1.0), rng.choice(labels, 100), rng.uniform(size=100)
     weights[y == y[0]] *= rng.uniform(size=np.sum(y == y[0])) > 0.5
-    census = taken_census(ArrayPoints(X, y, weights), 1.0, 1)
+    census = taken_census(ArrayPoints(X, y, weights).limited(block_rows=size), 1.0, 1)
     assert np.array_equal(census.classes, np.unique(y))
     for k, label in enumerate(census.classes):
         own = weights[y == label]
@@ -38,29 +36,27 @@ def test_classes_are_counted_and_weighed_whatever_the_blocks(monkeypatch, labels
         assert census.highest[k] == own.max()
 
 
-def refused(X, y=None, weights=None):
+def refused(X, y=None, weights=None, block_rows=None):
     y = np.zeros(len(X), dtype=int) if y is None else y
     with pytest.raises(ValueError) as caught:
-        taken_census(ArrayPoints(X, y, weights, name="cells"), 1.0, 1)
+        taken_census(ArrayPoints(X, y, weights, name="cells").limited(block_rows=block_rows), 1.0, 1)
     return str(caught.value)
 
 
-def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source(monkeypatch):
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 20)
+def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source():
     X = np.full((50, 2), 0.1)
     X[33, 1] = np.nan
-    assert "cells: row 33 holds nan." in refused(X)
+    assert "cells: row 33 holds nan." in refused(X, block_rows=10)
     X[33] = [0.8, 0.8]
-    assert "rows 30 to 39: 1 of 10 points lies outside" in refused(X)
-    assert "row 33 with norm 1.13137" in refused(X)
+    assert "rows 30 to 39: 1 of 10 points lies outside" in refused(X, block_rows=10)
+    assert "row 33 with norm 1.13137" in refused(X, block_rows=10)
 
 
 @pytest.mark.parametrize("labels", [["a", None], [None, None, None, "a"]])
 @pytest.mark.parametrize("size", [1, 10])
-def test_labels_of_several_types_are_refused(monkeypatch, labels, size):
-    monkeypatch.setattr(points, "BLOCK_NUMBERS", 2 * size)
+def test_labels_of_several_types_are_refused(labels, size):
     y = np.array(labels, dtype=object)
-    assert "Labels must be of one type; got NoneType, str." in refused(np.full((len(y), 2), 0.1), y)
+    assert "Labels must be of one type; got NoneType, str." in refused(np.full((len(y), 2), 0.1), y, block_rows=size)
 
 
 def test_weights_must_be_finite_and_not_negative():

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC, open_points
-from hyplearn.estimators import streaming
-from hyplearn.rows import points as rows_of_points
 from support.stored import FORMATS, hdf5, npy, npz, parquet, separated, zarr
 
-ON_DISK = sorted(set(FORMATS) - {"blocks"})
-
-
-@pytest.fixture(autouse=True)
-def in_blocks(monkeypatch):
-    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
-    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 16)
+# Compressed arrays are in memory after they were opened.
+ON_DISK = sorted(set(FORMATS) - {"blocks", "packed"})
+NAMES = {
+    "npy": "X.npy", "npz": "points.npz", "packed": "packed.npz", "csv": "points.csv", "parquet": "*.parquet",
+    "hdf5": "points.h5", "zarr": "points.zarr",
+}  # fmt: skip
+IN_BLOCKS = {"block_rows": 8, "memory": 0}
 
 
 def largest(folder):
@@ -47,7 +45,7 @@ def replace(path):
 @pytest.mark.parametrize("harm", [cut, touch, replace, Path.unlink])
 @pytest.mark.parametrize("form", ON_DISK)
 def test_a_file_that_changes_during_a_fit_gives_an_error_that_names_it_and_no_model(tmp_path, form, harm):
-    points = FORMATS[form](tmp_path, *separated(40))
+    points = FORMATS[form](tmp_path, *separated(40), **IN_BLOCKS)
     path, calls = largest(tmp_path), []
 
     def on_block(rows):
@@ -65,18 +63,16 @@ def test_a_file_that_changes_during_a_fit_gives_an_error_that_names_it_and_no_mo
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
-@pytest.mark.parametrize("form", ["npy", "npz", "parquet", "hdf5", "zarr"])
+@pytest.mark.parametrize("form", ["npy", "npz", "packed", "parquet", "hdf5", "zarr"])
 def test_a_file_that_was_cut_is_named(tmp_path, form):
     FORMATS[form](tmp_path, *separated(40))
     cut(largest(tmp_path))
-    named = {"npy": "X.npy", "npz": "points.npz", "parquet": "part-", "hdf5": "points.h5", "zarr": "points.zarr"}[form]
-    with pytest.raises((OSError, ValueError), match=named):
+    with pytest.raises((OSError, ValueError), match=NAMES[form].replace("*", "part-.")):
         open_again(tmp_path, form).gathered()
 
 
 def open_again(folder, form):
-    names = {"npy": "X.npy", "npz": "points.npz", "parquet": "*.parquet", "hdf5": "points.h5", "zarr": "points.zarr"}
-    return open_points(Path(folder, names[form]), **({"label": "kind"} if form == "parquet" else {}))
+    return open_points(Path(folder, NAMES[form]), **({"label": "kind"} if form == "parquet" else {}), **IN_BLOCKS)
 
 
 @pytest.mark.parametrize("save", [parquet, npz, hdf5])
@@ -113,7 +109,7 @@ def in_shards(folder, missing="", **arrays):
         for start in range(0, len(array), 6):
             if name != missing or start not in (6, 12):
                 stored[start : start + 6] = array[start : start + 6]
-    return open_points(Path(folder, "points.zarr"))
+    return open_points(Path(folder, "points.zarr"), **IN_BLOCKS)
 
 
 @pytest.mark.parametrize("missing", ["X", "y"])
@@ -168,7 +164,7 @@ def test_an_earlier_model_survives_a_fit_that_fails(tmp_path):
     outside[20] = 2.0
     for bad in ([(outside, y)], [(X, np.zeros(40))]):
         with pytest.raises(ValueError, match=r"outside|2 classes"):
-            model.fit(bad)
+            model.fit(open_points(bad, memory=0))
         assert vars(model) == before
 
 
@@ -196,7 +192,7 @@ def test_the_proof_that_no_margin_exists_stays(tmp_path):
     X = np.array([[0.1, 0.0], [-0.1, 0.0], [0.3, 0.0]])
     model = PoincareSVC(np.zeros(2), C=np.inf)
     with pytest.raises(ValueError, match="dual_coef_ proves it"):
-        model.fit([(X, np.array([0, 0, 1]))])
+        model.fit(open_points([(X, np.array([0, 0, 1]))], memory=0))
     assert model.status_.tolist() == ["infeasible"]
     assert model.dual_coef_.any()
 
@@ -204,22 +200,21 @@ def test_the_proof_that_no_margin_exists_stays(tmp_path):
 MAPPED = """
 import os, sys
 import numpy as np
-from hyplearn import PoincareSVC
-from hyplearn.estimators import streaming
-from hyplearn.rows import files, points
-streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 2**12
+from hyplearn import PoincareSVC, open_points
+from hyplearn.data.arrays import ArrayFile
 n, path, order = 2**14, sys.argv[1], sys.argv[2]
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (n, 2)).astype(np.float32)
 np.save(path, np.asarray(X, order=order))
-read, calls = files.ArrayFile.read, []
+read, calls = ArrayFile.read, []
 def reading(self, start, stop):
     calls.append(start)
     if len(calls) == 12:
         os.truncate(path, 4096)
     return read(self, start, stop)
-files.ArrayFile.read = reading
+ArrayFile.read = reading
 try:
-    PoincareSVC("origin").fit(np.load(path, mmap_mode="r"), X[:, 0] > 0)
+    points = open_points(np.load(path, mmap_mode="r"), label=X[:, 0] > 0, block_rows=2**11, memory=0)
+    PoincareSVC("origin").fit(points)
 except OSError as error:
     print(error)
 """

@@ -5,7 +5,6 @@ import pytest
 
 from hyplearn import PoincareSVC, open_points
 from hyplearn.data.checkpoint import State, write_state
-from hyplearn.estimators import streaming
 from support.stored import separated
 
 X, Y = separated(20)
@@ -73,23 +72,22 @@ class Passes:
 
 
 @pytest.mark.parametrize("later", [(X, Y[::-1]), (X[::-1], Y[::-1]), (X * 0.5, Y)], ids=["labels", "order", "points"])
-def test_other_rows_in_a_later_pass_are_an_error_and_no_model(monkeypatch, later):
-    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
+def test_other_rows_in_a_later_pass_are_an_error_and_no_model(later):
     model = PoincareSVC()
-    with pytest.raises(ValueError, match="gave 20 rows, of which some are not what or where they were"):
-        model.fit(Passes((X, Y), (X, Y), (X, Y), (X, Y), later))
+    with pytest.raises(ValueError, match="gave 20 rows, of which some differ from those of an earlier pass"):
+        model.fit(open_points(Passes((X, Y), (X, Y), (X, Y), (X, Y), later), memory=0))
     assert not hasattr(model, "coef_")
 
 
 def test_labels_that_are_objects_are_told_apart_by_what_they_say():
     points = open_points(Passes((X, Y.astype(object)), (X, Y.astype(object)), (X, Y.astype(object)[::-1])))
     points.gathered()
-    with pytest.raises(ValueError, match="of which some are not what or where they were"):
+    with pytest.raises(ValueError, match="of which some differ from those of an earlier pass"):
         points.gathered()
 
 
 @pytest.mark.parametrize("most", [0, 2**24], ids=["in blocks", "in memory"])
-def test_blocks_may_come_in_the_same_memory(monkeypatch, most):
+def test_blocks_may_come_in_the_same_memory(most):
     class Reader:
         def __iter__(self):
             rows, labels = np.empty((5, 2)), np.empty(5, dtype=Y.dtype)
@@ -97,8 +95,8 @@ def test_blocks_may_come_in_the_same_memory(monkeypatch, most):
                 rows[:], labels[:] = X[start : start + 5], Y[start : start + 5]
                 yield rows, labels
 
-    monkeypatch.setattr(streaming, "IN_MEMORY", most)
-    np.testing.assert_allclose(PoincareSVC().fit(Reader()).coef_, PoincareSVC().fit(X, Y).coef_, rtol=1e-10)
+    points = open_points(Reader(), memory=most)
+    np.testing.assert_allclose(PoincareSVC().fit(points).coef_, PoincareSVC().fit(X, Y).coef_, rtol=1e-10)
 
 
 def test_empty_blocks_are_like_any_other():

@@ -13,20 +13,12 @@ from hyplearn import (
     PoincareSecondOrderPerceptron,
     PoincareSVC,
     open_points,
-    reference,
 )
-from hyplearn.data import arrays as files
-from hyplearn.estimators import streaming
-from hyplearn.rows import points as rows_of_points
+from hyplearn.data.arrays import ArrayFile, ArrayPoints
 from support.stored import FORMATS, npy, parquet, separated
 
-
-@pytest.fixture
-def in_blocks(monkeypatch):
-    """Nothing is read into memory at once, and blocks have 8 rows."""
-    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
-    monkeypatch.setattr(reference, "HULL_NUMBERS", 0)
-    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 16)
+# Nothing is read into memory at once, and blocks have 8 rows.
+IN_BLOCKS = {"block_rows": 8, "memory": 0}
 
 
 def labels(form, y):
@@ -35,25 +27,25 @@ def labels(form, y):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", sorted(FORMATS))
-def test_rows_are_those_stored_from_any_block_on(tmp_path, monkeypatch, form, dtype):
+def test_rows_are_those_stored_from_any_block_on(tmp_path, form, dtype):
     X, y = separated(23, dtype)
     points = FORMATS[form](tmp_path, X, y)
     for size in (1, 5, 23, 24):
-        monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 2 * size)
+        points.limited(block_rows=size)
         blocks = list(points.blocks())
         assert [block.start for block in blocks] == np.cumsum([0, *(len(block.X) for block in blocks)])[:-1].tolist()
         for first in {0, 1, 3, len(blocks)}:
             later = list(points.blocks(first))
             assert [block.start for block in later] == [block.start for block in blocks[first:]]
         whole = points.gathered()
-        assert whole.X.dtype == dtype
+        assert whole.X.dtype == (np.float64 if form == "csv" else dtype)
         np.testing.assert_array_equal(whole.X, X)
         np.testing.assert_array_equal(whole.y, labels(form, y))
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 7), st.integers(1, 5), st.integers(0, 6))
-def test_blocks_of_parquet_do_not_depend_on_how_rows_are_divided(tmp_path, monkeypatch, counts, size, group, first):
+def test_blocks_of_parquet_do_not_depend_on_how_rows_are_divided(tmp_path, counts, size, group, first):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -63,8 +55,7 @@ def test_blocks_of_parquet_do_not_depend_on_how_rows_are_divided(tmp_path, monke
     for number, rows in enumerate(np.split(np.arange(len(X)), np.cumsum(counts)[:-1])):
         table = pa.table({"a": X[rows, 0], "b": X[rows, 1], "label": y[rows]})
         pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=group)
-    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 2 * size)
-    blocks = list(open_points(tmp_path).blocks(first))
+    blocks = list(open_points(tmp_path, block_rows=size).blocks(first))
     starts = list(range(first * size, len(X), size))
     assert [block.start for block in blocks] == starts
     for block in blocks:
@@ -73,9 +64,9 @@ def test_blocks_of_parquet_do_not_depend_on_how_rows_are_divided(tmp_path, monke
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))
-def test_softmax_and_svm_of_files_are_those_of_memory(tmp_path, in_blocks, form):
+def test_softmax_and_svm_of_files_are_those_of_memory(tmp_path, form):
     X, y = separated(40, np.float32)
-    points = FORMATS[form](tmp_path, X, y)
+    points = FORMATS[form](tmp_path, X, y, **IN_BLOCKS)
     for model in (PoincareLogisticRegression(), PoincareSVC(calibration=None)):
         there = model.fit(points).coef_.copy()
         np.testing.assert_array_equal(model.classes_, np.unique(labels(form, y)))
@@ -85,7 +76,7 @@ def test_softmax_and_svm_of_files_are_those_of_memory(tmp_path, in_blocks, form)
 @pytest.mark.parametrize("keep", ["auto", "last", "average", "best"])
 @pytest.mark.parametrize("kind", [PoincarePerceptron, PoincareSecondOrderPerceptron])
 @pytest.mark.filterwarnings("ignore:.*still made mistakes")
-def test_perceptrons_of_files_are_those_of_memory_to_the_bit(tmp_path, in_blocks, kind, keep):
+def test_perceptrons_of_files_are_those_of_memory_to_the_bit(kind, keep):
     X, y = separated(40)
     y[::9] = "skin"
     for rows in (np.arange(40), np.flatnonzero((X[:, 0] > 0) == (y == "blood"))):  # not separable, and separable
@@ -95,15 +86,15 @@ def test_perceptrons_of_files_are_those_of_memory_to_the_bit(tmp_path, in_blocks
         blocks = [
             (X[part], y[part], np.ones(len(part)) + (np.isin(part, rows[::3]))) for part in np.split(rows, [3, 17])
         ]
-        model.fit(blocks)
+        model.fit(open_points(blocks, memory=0))
         for name in ("coef_", "n_updates_", "n_iter_", "converged_", "margin_", "mistake_bound_", "sigmoids_"):
             np.testing.assert_array_equal(getattr(model, name), memory[name], err_msg=name)
 
 
 @pytest.mark.parametrize("model", [PoincarePerceptron(), PoincareSecondOrderPerceptron(), PoincareSVC()])
-def test_a_stream_from_files_is_partial_fit_on_its_blocks(tmp_path, in_blocks, model):
+def test_a_stream_from_files_is_partial_fit_on_its_blocks(tmp_path, model):
     X, y = separated(40)
-    points = parquet(tmp_path, X, y)
+    points = parquet(tmp_path, X, y, **IN_BLOCKS)
     for _ in range(2):
         model.partial_fit(points, classes=["blood", "nerve"])
     there, names = model.coef_, model.feature_names_in_.tolist()
@@ -115,11 +106,11 @@ def test_a_stream_from_files_is_partial_fit_on_its_blocks(tmp_path, in_blocks, m
     assert names == ["u", "v"]
 
 
-def test_shuffled_rows_need_memory(in_blocks):
+def test_shuffled_rows_need_memory():
     X, y = separated(40)
     for options in ({"shuffle": True}, {"shuffle": False, "warm_start": True}):
         with pytest.raises(ValueError, match=r"visited in order, from the start; got (shuffle|warm_start)=True"):
-            PoincarePerceptron(**options).fit([(X, y)])
+            PoincarePerceptron(**options).fit(open_points([(X, y)], memory=0))
 
 
 def test_fit_takes_paths_with_the_name_of_the_label(tmp_path):
@@ -168,18 +159,17 @@ VIEWS = {
 
 @pytest.mark.parametrize("view", sorted(VIEWS))
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("numbers", [2**23, 50])
-def test_maps_are_read_by_their_files_in_any_order(tmp_path, monkeypatch, view, order, numbers):
-    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 14)
-    monkeypatch.setattr(files, "RANGE", numbers)
+@pytest.mark.parametrize("span", [2**23, 50])
+def test_maps_are_read_by_their_files_in_any_order(tmp_path, view, order, span):
     table = np.random.default_rng(0).uniform(-0.4, 0.4, (40, 5)).astype(np.float32)
     np.save(tmp_path / "table.npy", np.asarray(table, order=order))
     part = VIEWS[view](np.load(tmp_path / "table.npy", mmap_mode="r"))
-    source = open_points(part, label=part[:, 0])
-    assert source.paths == (tmp_path / "table.npy",) * 2
-    block = source.gathered()
-    np.testing.assert_array_equal(block.X, VIEWS[view](table))
-    np.testing.assert_array_equal(block.y, VIEWS[view](table)[:, 0])
+    in_spans = ArrayPoints(ArrayFile.of(part, span=span), ArrayFile.of(part[:, 0], span=span))
+    for source in (open_points(part, label=part[:, 0], block_rows=4), in_spans.limited(block_rows=4)):
+        assert source.paths == (tmp_path / "table.npy",) * 2
+        block = source.gathered()
+        np.testing.assert_array_equal(block.X, VIEWS[view](table))
+        np.testing.assert_array_equal(block.y, VIEWS[view](table)[:, 0])
 
 
 def test_parts_of_one_file_are_different_sources(tmp_path):
@@ -201,17 +191,18 @@ def test_fields_of_a_mapped_table_are_labels(tmp_path):
     np.testing.assert_array_equal(block.y, y == "nerve")
 
 
-def test_arrays_in_columns_are_read_from_files(tmp_path, in_blocks):
+def test_arrays_in_columns_are_read_from_files(tmp_path):
     X, y = separated(40)
     np.save(tmp_path / "columns.npy", np.asfortranarray(X))
     np.savez(tmp_path / "columns.npz", X=np.asfortranarray(X), y=y)
     for source in (open_points(tmp_path / "columns.npy", label=y), open_points(tmp_path / "columns.npz")):
+        source.limited(block_rows=8)
         np.testing.assert_array_equal(source.gathered().X, X)
 
 
 @pytest.mark.parametrize("form", ["map", "npy", "hdf5", "blocks"])
 @pytest.mark.parametrize("dtype", [">f8", ">f4", "f2", "i8", "u1"])
-def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, in_blocks, form, dtype):
+def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, form, dtype):
     X, y = separated(40)
     X = np.abs(X * (10 if np.dtype(dtype).kind in "iu" else 1)).astype(dtype)
     np.save(tmp_path / "X.npy", X)
@@ -221,8 +212,8 @@ def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, in_blocks, form,
         "hdf5": lambda: FORMATS["hdf5"](tmp_path, X, y),
         "blocks": lambda: FORMATS["blocks"](tmp_path, X, y),
     }[form]()
-    read = source.gathered().X
-    assert read.dtype == np.float64
+    read = source.limited(block_rows=8).gathered().X
+    assert read.dtype == (np.float32 if dtype == ">f4" else np.float64)
     np.testing.assert_array_equal(read, X.astype(np.float64))
 
 
@@ -231,16 +222,21 @@ def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, in_blocks, form,
     [
         ("missing.npy", {}, "There is no file missing.npy"),
         ("missing/*.parquet", {}, "There is no Parquet file"),
-        ("points.csv", {}, "points.csv cannot be read in blocks; known are .parquet"),
-        ("X.npy", {"points": "u"}, "X.npy knows no points; got points='u'"),
-        ("X.npy", {"label": "kind"}, "labels and weights are arrays or .npy files; got 'kind'"),
-        ("X.npy", {"label": np.zeros(3)}, "40 points need as many labels"),
-        ("X.npy", {"label": np.full(40, b"a")}, r"labels must be numbers or text; got \|S1"),
-        ("number.npy", {}, "holds one number"),
-        ("words.npy", {}, "must hold rows of real numbers; got shape"),
-        ("narrow.npy", {}, r"must hold rows of real numbers; got shape \(3, 0\)"),
-        (np.zeros((3, 2)), {"basis": "X_pca"}, "knows no basis"),
-        ([(np.zeros((3, 2)), [0, 1, 1])], {"label": "kind"}, "knows no label"),
+        ("points.xlsx", {}, "points.xlsx has the suffix '.xlsx'; known are .npz, .npy, .csv, .tsv, .parquet, .pq, .h5"),
+        ("*.xlsx", {}, "points.xlsx has the suffix '.xlsx'; known are .npz"),
+        ("points.csv", {"basis": "X_pca"}, "basis does not apply to points.csv"),
+        ("points.csv", {"weight": "kind"}, "column 'kind', holds no numbers.\nPass weight="),
+        ("X.npy", {"points": "u"}, "points does not apply to X.npy; got points='u'"),
+        ("X.npy", {"label": "kind"}, "arrays or .npy files; 'kind' is not a .npy file"),
+        ("X.npy", {"label": np.zeros(3)}, r"labels must hold 40 labels, numbers or strings; got shape \(3,\)"),
+        ("X.npy", {"label": np.full(40, b"a")}, r"labels must hold 40 labels, numbers or strings; .* of \|S1"),
+        ("X.npy", {"weight": np.full(40, "a")}, r"weights must hold 40 weights, numbers; got shape \(40,\) of <U1"),
+        ("number.npy", {}, r"must hold real numbers, one point per row; got shape \(\) of float64"),
+        ("words.npy", {}, r"must hold real numbers, one point per row; got shape \(3, 2\) of <U3"),
+        ("narrow.npy", {}, r"holds no points: its shape is \(3, 0\)"),
+        ("archive.npz", {"points": ["X", "y"]}, "holds arrays, not columns; got points="),
+        (np.zeros((3, 2)), {"basis": "X_pca"}, "basis does not apply to"),
+        ([(np.zeros((3, 2)), [0, 1, 1])], {"label": "kind"}, "label does not apply to"),
         (7, {}, "Points must be a path, an array on disk or an iterable of blocks"),
     ],
 )
@@ -251,7 +247,9 @@ def test_what_cannot_be_opened_is_an_error_that_says_so(tmp_path, monkeypatch, s
     np.save("number.npy", np.array(1.0))
     np.save("words.npy", np.full((3, 2), "0.1"))
     np.save("narrow.npy", np.zeros((3, 0)))
-    (tmp_path / "points.csv").write_text("a,b")
+    np.savez("archive.npz", X=X, y=y)
+    (tmp_path / "points.csv").write_text("a,b,kind\n0.1,0.2,x")
+    (tmp_path / "points.xlsx").write_text("a,b")
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         open_points(source, **options)
 
@@ -270,30 +268,33 @@ def test_arrays_in_memory_need_labels_as_ever():
 
 
 @pytest.mark.filterwarnings("ignore:.*were moved onto the largest")
-def test_points_outside_are_moved_where_they_fit_into_memory(tmp_path, monkeypatch):
+def test_points_outside_are_moved_where_they_fit_into_memory(tmp_path):
     X, y = separated(40)
     X[3] *= 9
     points, model = npy(tmp_path, X, y), PoincareSVC(outside="project")
     np.testing.assert_array_equal(model.fit(points).coef_, PoincareSVC(outside="project").fit(X, y).coef_)
-    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
     with pytest.raises(ValueError, match=r'taken as they are; got outside="project"'):
-        model.fit(points)
+        model.fit(points.limited(memory=0))
 
 
-@pytest.mark.parametrize("form", sorted(set(FORMATS) - {"blocks"}))
+NAMES = {
+    "npy": "X.npy", "npz": "points.npz", "csv": "points.csv", "parquet": "", "hdf5": "points.h5", "zarr": "points.zarr"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", sorted(NAMES))
 def test_sources_tell_changed_files_from_the_same(tmp_path, form):
     X, y = separated(20)
     before = FORMATS[form](tmp_path, X, y).identity
     for path in tmp_path.rglob("*"):
         os.utime(path, ns=(1, 1))
-    names = {"npy": "X.npy", "npz": "points.npz", "parquet": "", "hdf5": "points.h5", "zarr": "points.zarr"}
-    assert open_points(tmp_path / names[form]).identity != before
+    assert open_points(tmp_path / NAMES[form]).identity != before
 
 
 @pytest.mark.filterwarnings("ignore:.*still made mistakes")
-def test_a_perceptron_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, in_blocks):
+def test_a_perceptron_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
     X, y = separated(40)
-    points, stop = parquet(tmp_path, X, y), []
+    points, stop = parquet(tmp_path, X, y, **IN_BLOCKS), []
     options = {"shuffle": False, "max_epochs": 3, "keep": "best", "calibration": None}
     expected = PoincarePerceptron(**options).fit(points)
 

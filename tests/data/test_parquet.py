@@ -1,5 +1,6 @@
 """Columns of Parquet files: which are read, of which types, and what is wrong with others."""
 
+import os
 import re
 import sys
 from decimal import Decimal
@@ -81,9 +82,21 @@ def test_hidden_files_of_a_folder_are_not_read(tmp_path):
     np.testing.assert_array_equal(open_points(folder).gathered().X, X)
 
 
+def test_no_file_stays_open(tmp_path):
+    resource = pytest.importorskip("resource")
+    folder = written(tmp_path, *[FRAME] * 60)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = max(map(int, os.listdir("/proc/self/fd"))) if os.path.isdir("/proc/self/fd") else 100
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 30, hard))
+    try:
+        assert len(open_points(folder).gathered().X) == 360
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_a_folder_of_folders_tells_how_their_files_are_found(tmp_path):
     FRAME.to_parquet(tmp_path, partition_cols=["kind"])
-    with pytest.raises(FileNotFoundError, match=r"no Parquet file right in the folder .*\n.*\*\*/\*\.parquet"):
+    with pytest.raises(FileNotFoundError, match=r"no Parquet file directly in the folder .*\n.*\*\*/\*\.parquet"):
         open_points(tmp_path)
 
 
@@ -100,15 +113,15 @@ def test_decimals_are_numbers(tmp_path):
     ("frame", "options", "message"),
     [
         (FRAME, {"label": "cell"}, "has no column 'cell'; its columns are 'u', 'v', 'kind'"),
-        (FRAME, {"weight": "kind"}, "has no weights 'kind'"),
+        (FRAME, {"weight": "kind"}, "column 'kind', holds no numbers.\nPass weight="),
         (FRAME, {"points": ["u", "kind"]}, "holds no numbers in 'kind'"),
         (FRAME.assign(e=list(X)), {"points": "e"}, "column 'e', holds list<"),
         (FRAME.assign(e=list(X))[["e", "kind"]], {}, "column 'e', holds list<"),
-        (FRAME.assign(batch="x"), {}, "must leave no doubt about its label; candidates: 'kind', 'batch'"),
-        (FRAME.assign(kind=pd.Timestamp("2020")), {}, "must hold labels, numbers or text; got timestamp"),
-        (FRAME[:0], {}, "holds no rows"),
-        (FRAME, {"label": np.zeros(6)}, "has its labels and weights inside"),
-        (FRAME, {"basis": "X_pca"}, "knows no basis"),
+        (FRAME.assign(batch="x"), {}, "holds the labels; candidates: 'kind', 'batch'"),
+        (FRAME.assign(kind=pd.Timestamp("2020")), {}, "must hold labels, numbers or strings; got timestamp"),
+        (FRAME[:0], {}, "holds no points: it has no rows"),
+        (FRAME, {"label": np.zeros(6)}, "lie in the file; got array("),
+        (FRAME, {"basis": "X_pca"}, "basis does not apply to"),
     ],
 )
 def test_wrong_columns_are_errors(tmp_path, frame, options, message):

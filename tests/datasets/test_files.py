@@ -1,6 +1,7 @@
 import io
 import sys
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from hyplearn.datasets import load_points, text_files
+from hyplearn import open_points
+from hyplearn.datasets import load_points
+from support import stored
 
 X = np.array([[0.1, 0.2], [-0.5, 0.3], [0.25, -0.75]])
 Y = np.array(["cat", "dog", "cat"])
@@ -130,29 +133,29 @@ def test_named_arrays_are_taken_and_points_bring_their_own_labels(tmp_path):
         (
             {"X": X, "points": X},
             {},
-            "doubt about its points; candidates: 'X', 'points', among 'X', 'points'.\nPass points=",
+            "Cannot tell which array of .* holds the points; candidates: 'X', 'points', among .*\nPass points=",
         ),
-        ({"P": X, "Q": X, "r": Y}, {}, "doubt about its points; candidates: 'P', 'Q', among 'P', 'Q', 'r'"),
-        ({"r": Y}, {}, "doubt about its points; candidates: none, among 'r'"),
-        ({"P": X, "label": Y, "target": Y}, {}, "doubt about its label; candidates: 'label', 'target', among 'P',"),
+        ({"P": X, "Q": X, "r": Y}, {}, "holds the points; candidates: 'P', 'Q', among 'P', 'Q', 'r'"),
+        ({"r": Y}, {}, "holds the points; candidates: none, among 'r'"),
+        ({"P": X, "label": Y, "target": Y}, {}, "holds the labels; candidates: 'label', 'target', among 'P',"),
         ({"X": X}, {"points": "Z"}, "has no array 'Z'; it holds 'X'"),
         ({"X": X}, {"label": "Z"}, "has no array 'Z'; it holds 'X'"),
-        ({"X": X, "y": Y[:2]}, {}, r"array 'y', must hold 3 labels, numbers or text; got shape \(2,\)"),
-        ({"X": X, "y": X}, {}, r"array 'y', must hold 3 labels, numbers or text; got shape \(3, 2\)"),
-        ({"X": X, "y": Y.astype(bytes)}, {}, r"must hold 3 labels, numbers or text; got shape \(3,\) of \|S3"),
+        ({"X": X, "y": Y[:2]}, {}, r"array 'y' must hold 3 labels, numbers or strings; got shape \(2,\)"),
+        ({"X": X, "y": X}, {}, r"array 'y' must hold 3 labels, numbers or strings; got shape \(3, 2\)"),
+        ({"X": X, "y": Y.astype(bytes)}, {}, r"must hold 3 labels, numbers or strings; got shape \(3,\) of \|S3"),
         (
             {"X": X, "y": np.array([0, np.nan, np.nan])},
             {},
-            "array 'y', lacks 2 of 3 labels; the first is of row 1",
+            "array 'X' lacks 2 of 3 labels; the first is missing in row 1",
         ),
         ({"X": X.reshape(1, 3, 2), "y": Y}, {}, r"one point per row; got shape \(1, 3, 2\)"),
         ({"X": np.float64(1), "y": Y}, {}, r"one point per row; got shape \(\)"),
         ({"X": Y}, {}, r"one point per row; got shape \(3,\) of <U3"),
         ({"X": np.ones(3)}, {}, r"one point per row; got shape \(3,\) of float64"),
         ({"X": X.astype(complex)}, {}, r"real numbers, one point per row; got shape \(3, 2\) of complex128"),
-        ({"X": X[:0]}, {}, r"holds no points: the table has shape \(0, 2\)"),
-        ({"X": np.array([[1, None]])}, {}, "holds Python objects, and nothing is unpickled"),
-        ({"X": X, "y": np.array(["a", 1, None])}, {}, "holds Python objects, and nothing is unpickled"),
+        ({"X": X[:0]}, {}, r"holds no points: its shape is \(0, 2\)"),
+        ({"X": np.array([[1, None]])}, {}, "holds Python objects, which are not unpickled"),
+        ({"X": X, "y": np.array(["a", 1, None])}, {}, "holds Python objects, which are not unpickled"),
     ],
 )
 def test_arrays_that_do_not_fit_are_named(tmp_path, arrays, options, message):
@@ -162,7 +165,7 @@ def test_arrays_that_do_not_fit_are_named(tmp_path, arrays, options, message):
 
 def test_an_array_without_names_takes_no_names(tmp_path):
     np.save(tmp_path / "points.npy", X)
-    with pytest.raises(ValueError, match="holds one array without a name; got points='X'"):
+    with pytest.raises(ValueError, match=r"points does not apply to .*; got points='X'"):
         load_points(tmp_path / "points.npy", points="X")
 
 
@@ -178,14 +181,14 @@ def test_labels_of_an_array_are_an_array_in_a_file_of_its_own(tmp_path):
 def test_labels_of_an_array_that_are_no_file_are_named(tmp_path, label):
     np.save(tmp_path / "points.npy", X)
     (tmp_path / "points.csv").write_text("1\n")
-    with pytest.raises(ValueError, match=f"label='.*{label}' is no .npy file"):
+    with pytest.raises(ValueError, match=f"'.*{label}' is not a .npy file"):
         load_points(tmp_path / "points.npy", label=str(tmp_path / label))
 
 
 def test_labels_of_an_array_are_as_many_as_its_rows(tmp_path):
     np.save(tmp_path / "points.npy", X)
     np.save(tmp_path / "kinds.npy", np.array(Y)[:2])
-    with pytest.raises(ValueError, match=r"kinds\.npy"):
+    with pytest.raises(ValueError, match=r"kinds\.npy must hold 3 labels"):
         load_points(tmp_path / "points.npy", label=str(tmp_path / "kinds.npy"))
 
 
@@ -213,11 +216,46 @@ def test_tables_are_read_as_they_are_written(tmp_path, text, y):
         assert_loaded(load_points(written(tmp_path, "points.tsv", text.replace(",", "\t"))), X, y)
 
 
-def test_rows_after_the_first_batch_are_read_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "BATCH_ROWS", 7)
-    points, labels = np.random.default_rng(0).uniform(-1, 1, (50, 2)), np.arange(50) % 3
+@pytest.mark.parametrize("n", [50, 20_007])
+def test_rows_after_the_first_batch_are_read_too(tmp_path, n):
+    points, labels = np.random.default_rng(0).uniform(-1, 1, (n, 2)), np.arange(n) % 3
     pd.DataFrame(points).assign(label=labels).to_csv(tmp_path / "points.csv", index=False)
     assert_loaded(load_points(tmp_path / "points.csv"), points, labels)
+    source = open_points(tmp_path / "points.csv", block_rows=7)
+    assert source.n_rows == n
+    assert {len(block.X) for block in source.blocks()} == {7, n % 7}
+    assert_loaded(source.gathered()[:2], points, labels)
+
+
+def test_rows_of_a_table_without_labels_are_counted_by_its_first_pass(tmp_path):
+    source = open_points(written(tmp_path, "points.csv", "a,b\n0.1,0.2\n0.3,0.4\n0.5,0.6\n"), block_rows=2)
+    assert source.n_rows is None
+    assert list(source.blocks(2)) == []
+    assert source.n_rows is None
+    source.gathered(labelled=False)
+    assert source.n_rows == 3
+
+
+def test_labels_of_one_line_far_down_decide_the_type_of_all(tmp_path):
+    text = "a,b,label\n" + "0.1,0.2,7\n" * 10_500 + "0.1,0.2,7b\n"
+    blocks = list(open_points(written(tmp_path, "points.csv", text), block_rows=1000).blocks())
+    assert {block.y.dtype.kind for block in blocks} == {"U"}
+
+
+@pytest.mark.parametrize("form", sorted(set(stored.FORMATS) - {"blocks"}))
+def test_every_format_of_open_points_is_loaded(tmp_path, form):
+    points, labels = stored.separated(40)
+    source = stored.FORMATS[form](tmp_path, points, labels)
+    path = tmp_path / "part-*.parquet" if form == "parquet" else tmp_path / "points.zarr"
+    if form not in ("parquet", "zarr"):
+        path = {"npy": "X.npy", "npz": "points.npz", "packed": "packed.npz", "csv": "points.csv", "hdf5": "points.h5"}[
+            form
+        ]
+        path = tmp_path / path
+    label = str(tmp_path / "y.npy") if form == "npy" else None
+    expected = source.gathered()
+    assert_loaded(load_points(path, label=label), expected.X, expected.y)
+    assert load_points(path, labelled=False)[1] is None
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -227,14 +265,14 @@ def test_columns_can_be_named(tmp_path, form):
     assert_loaded(load_points(path, points=["b", "a"], label="kind"), X[:, ::-1], Y)
     assert_loaded(load_points(path, points="b", label="group"), X[:, 1:], [3, 1, 2])
     assert_loaded(load_points(path, label="kind"), np.c_[X, [3, 1, 2]], Y)
-    with pytest.raises(ValueError, match="doubt about its label; candidates: 'kind', 'note', among 'a', 'b', 'kind'"):
+    with pytest.raises(ValueError, match="holds the labels; candidates: 'kind', 'note', among 'a', 'b', 'kind'"):
         load_points(path)
     with pytest.raises(ValueError, match="has no column 'z'; its columns are 'a', 'b', 'kind', 'note', 'group'"):
         load_points(path, points=["a", "z"])
     with pytest.raises(ValueError, match="has no column 'z'; its columns are"):
         load_points(path, label="z")
     with pytest.raises(
-        ValueError, match=r"holds no numbers in 'kind', 'note'\.\nName the columns of coordinates by points="
+        ValueError, match=r"holds no numbers in 'kind', 'note'\.\nPass points=, the columns of the coordinates"
     ):
         load_points(path, points=["a", "note"], label="kind")
 
@@ -296,15 +334,15 @@ def test_names_that_python_reads_as_numbers_are_still_names(tmp_path):
         ("a,b\n", "holds no points: it has no line of numbers"),
         ("\n\n", "holds no points: it has no line of numbers"),
         ("", "is empty"),
-        ("a;b\n0.1;0.2\n", "line 1: 'a;b' is one field, as ',' divides those of .csv files, and not ';'"),
+        ("a;b\n0.1;0.2\n", "line 1: 'a;b' is one field; .csv files are separated by ',', not by ';'"),
         ("\na;b\n0,1;0,2\n", "line 2: 'a;b' is one field"),
         ("a\tb\n0.1\t0.2\n", r"'a\\tb' is one field.*\nSave it with commas as .csv, or with tabs as .tsv"),
         ("label\n1\n2\n", "holds no numbers in any column but the label"),
         (
             ",a,b\n0,0.1,0.2\n1,0.3,0.4\n",
-            "numbers with no name, or with the same: '', 'a', 'b'.\nName the coordinates by",
+            "numbers without a name, or with the same name: '', 'a', 'b'.\nPass points=",
         ),
-        ("a,a\n0.1,0.2\n", "numbers with no name, or with the same: 'a', 'a'"),
+        ("a,a\n0.1,0.2\n", "numbers without a name, or with the same name: 'a', 'a'"),
         ("a,b\n0.1,0.2\n".encode("utf-16"), "is not UTF-8 text"),
     ],
 )
@@ -341,8 +379,8 @@ def test_missing_values_of_parquet_are_named(tmp_path):
         load_points(parquet(tmp_path, FRAME.assign(b=[0.1, 0.2, None])))
 
 
-def test_labels_of_parquet_must_be_numbers_or_text(tmp_path):
-    with pytest.raises(ValueError, match=r"column 'kind', must hold labels, numbers or text; got date32\[day\]"):
+def test_labels_of_parquet_must_be_numbers_or_strings(tmp_path):
+    with pytest.raises(ValueError, match=r"column 'kind', must hold labels, numbers or strings; got date32\[day\]"):
         load_points(parquet(tmp_path, FRAME.assign(kind=pd.to_datetime(["2020", "2021", "2022"]).date)))
 
 
@@ -362,7 +400,9 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match=r"has the suffix '\.xlsx'; known are \.npz, \.npy, \.csv, \.tsv, \.parquet"):
+    with pytest.raises(
+        ValueError, match=r"has the suffix '\.xlsx'; known are \.npz, \.npy, \.csv, \.tsv, \.parquet, \.pq, \.h5"
+    ):
         load_points(written(tmp_path, "points.xlsx", "a,b"))
 
 
@@ -372,19 +412,22 @@ def saved(form):
         np.save(content, X)
     elif form == "npz":
         np.savez_compressed(content, X=X, y=Y)
+    elif form == "h5":
+        with h5py.File(content, "w") as file:
+            file["X"], file["y"] = X, Y.astype(object)
     else:
         FRAME.to_parquet(content)
     return content.getvalue()
 
 
-@pytest.mark.parametrize("form", ["npy", "npz", "parquet"])
+@pytest.mark.parametrize("form", ["npy", "npz", "parquet", "h5"])
 @pytest.mark.parametrize("size", [0, 8, 60, -5])
 def test_a_truncated_file_is_named(tmp_path, form, size):
     with pytest.raises(ValueError, match=rf"points\.{form} is (empty|damaged)"):
         load_points(written(tmp_path, f"points.{form}", saved(form)[:size]))
 
 
-@pytest.mark.parametrize("form", ["npy", "npz", "parquet"])
+@pytest.mark.parametrize("form", ["npy", "npz", "parquet", "h5"])
 @pytest.mark.parametrize("content", [b"<html>", b"\x80\x04N.", b"a,b\n0.1,0.2\n"])
 def test_a_file_of_another_kind_is_named(tmp_path, form, content):
     with pytest.raises(ValueError, match=rf"points\.{form} is not a \.{form} file: it begins with b'"):
@@ -423,7 +466,8 @@ def test_too_little_memory_is_not_called_damage(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise MemoryError
 
-    path = npz(tmp_path, X=X)
-    monkeypatch.setattr(np, "load", refuse)
+    path = tmp_path / "points.npz"
+    np.savez_compressed(path, X=X)
+    monkeypatch.setattr(np.lib.format, "read_array", refuse)
     with pytest.raises(MemoryError):
         load_points(path)

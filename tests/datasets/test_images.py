@@ -4,8 +4,8 @@ import struct
 import numpy as np
 import pytest
 
-from hyplearn.datasets import images, load_cifar10_images, load_fashion_mnist_images, load_mini_imagenet_images
-from hyplearn.datasets.images import IMAGENET, read_idx
+from hyplearn.datasets import load_cifar10_images, load_fashion_mnist_images, load_mini_imagenet_images
+from hyplearn.datasets.images import IMAGENET, read_fashion_mnist, read_idx, search_folders
 
 RNG = np.random.default_rng(0)
 
@@ -26,7 +26,6 @@ def draw(*shape, below=256):
 @pytest.fixture(autouse=True)
 def nothing_elsewhere(monkeypatch, tmp_path):
     monkeypatch.setenv("HYPLEARN_DATA", str(tmp_path))
-    monkeypatch.setattr(images, "DEBIAN_FOLDER", tmp_path / "debian")
 
 
 def write_clothes(folder, packed=True):
@@ -45,13 +44,18 @@ def write_clothes(folder, packed=True):
 @pytest.mark.parametrize("place", ["", "fashion-mnist", "debian"])
 def test_fashion_mnist_is_found_packed_or_not_in_each_of_its_places(tmp_path, place, packed):
     held = write_clothes(tmp_path / place, packed)
-    clothes = load_fashion_mnist_images()
+    clothes = read_fashion_mnist(search_folders(None, "fashion-mnist", tmp_path / "debian"))
     for part in ("train", "test"):
         np.testing.assert_array_equal(clothes[f"X_{part}"], held[part][0])
         np.testing.assert_array_equal(clothes[f"y_{part}"], held[part][1])
     assert clothes.X_train.dtype == np.uint8
     assert clothes.y_train.dtype == np.int64
     assert len(clothes.target_names) == 10
+
+
+def test_fashion_mnist_is_looked_for_in_hyplearn_data_first(tmp_path):
+    held = write_clothes(tmp_path)
+    np.testing.assert_array_equal(load_fashion_mnist_images().X_test, held["test"][0])
 
 
 def test_a_directory_that_is_named_is_the_only_one(tmp_path):
@@ -62,7 +66,7 @@ def test_a_directory_that_is_named_is_the_only_one(tmp_path):
 
 def test_without_any_directory_the_error_says_so(monkeypatch):
     monkeypatch.delenv("HYPLEARN_DATA")
-    with pytest.raises(FileNotFoundError, match="any place: HYPLEARN_DATA names no directory"):
+    with pytest.raises(FileNotFoundError, match="any place: HYPLEARN_DATA is not set"):
         load_cifar10_images()
 
 
@@ -121,8 +125,8 @@ def test_mini_imagenet_is_an_archive_of_images(tmp_path):
     for broken, problem in (
         ({"x_test": draw(2, 9, 9, 3)}, r"holds uint8 of shape \(2, 9, 9, 3\)"),
         ({"x_train": held["x_train"] / 255}, "holds float64"),
-        ({"y_test": np.array([0.5, 1])}, "whole numbers from 0; 0.5"),
-        ({"y_test": np.array([0, -1])}, "whole numbers from 0; -1"),
+        ({"y_test": np.array([0.5, 1])}, "integers from 0; 0.5"),
+        ({"y_test": np.array([0, -1])}, "integers from 0; -1"),
         ({"y_test": np.arange(3)}, "2 images and labels"),
     ):
         np.savez(tmp_path / IMAGENET, **held | broken)

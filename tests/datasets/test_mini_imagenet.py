@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hyplearn.datasets import load_mini_imagenet
-from hyplearn.datasets.mini_imagenet import EMBEDDING, POINTS
+from hyplearn.datasets.images import EMBEDDING, POINTS
 
 
 @pytest.fixture

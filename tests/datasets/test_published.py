@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ def saved(save, *arrays, **named):
 
 
 @pytest.fixture
-def files(monkeypatch):
-    """Two small files that the module takes for the published ones."""
-    contents = {
+def files():
+    """Two small files in place of the published ones."""
+    return {
         EMBEDDING: saved(
             np.savez,
             x_train=np.array([[0.1, 0.2], [0.3, 0.4], [-0.5, 0.6]]),
@@ -36,8 +37,18 @@ def files(monkeypatch):
         ),
         POINTS: saved(np.save, np.array([[0.1, 0.1], [0.2, 0.2]])),
     }
-    monkeypatch.setattr(published, "SHA256", {name: hashlib.sha256(c).hexdigest() for name, c in contents.items()})
-    return contents
+
+
+def publication(files, port, timeout=30.0):
+    """The files as published by a server on this machine."""
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    return published.Publication(f"http://127.0.0.1:{port}/", hashes, timeout)
+
+
+@pytest.fixture
+def olsson(files, free_port):
+    """fetch_olsson for the small files; nothing listens where they were published."""
+    return partial(published.fetch_embedding, "olsson", publication=publication(files, free_port))
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +57,13 @@ def nowhere(monkeypatch, tmp_path):
     monkeypatch.delenv("HYPLEARN_DATA", raising=False)
     monkeypatch.setenv("HYPLEARN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    monkeypatch.setattr(published, "BASE_URL", f"http://127.0.0.1:{port}/")
+        return free.getsockname()[1]
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -82,11 +96,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(files, monkeypatch):
+def server(files):
     with Server(files) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        monkeypatch.setattr(published, "BASE_URL", f"http://127.0.0.1:{server.server_port}/")
+        server.publication = publication(files, server.server_port)
+        server.fetch = partial(published.fetch_embedding, "olsson", publication=server.publication)
         yield server
         server.shutdown()
         thread.join()
@@ -103,41 +118,41 @@ def write(folder, contents):
 
 
 def test_a_missing_file_is_downloaded_once_and_kept(server, files, tmp_path):
-    cells = fetch_olsson(data_home=tmp_path / "new" / "home")
+    cells = server.fetch(data_home=tmp_path / "new" / "home")
     np.testing.assert_array_equal(cells.X_train, [[0.1, 0.2], [0.3, 0.4], [-0.5, 0.6]])
     np.testing.assert_array_equal(cells.X_test, [[0.7, 0.1]])
     np.testing.assert_array_equal(cells.reference_points, [[0.1, 0.1], [0.2, 0.2]])
     assert kept(tmp_path / "new" / "home") == [EMBEDDING, POINTS]
-    fetch_olsson(data_home=tmp_path / "new" / "home", download_if_missing=False)
+    server.fetch(data_home=tmp_path / "new" / "home", download_if_missing=False)
     assert server.asked == [EMBEDDING, POINTS]
 
 
-def test_whole_labels_become_integers(server, tmp_path):
-    cells = fetch_olsson(data_home=tmp_path)
+def test_labels_stored_as_floats_become_integers(server, tmp_path):
+    cells = server.fetch(data_home=tmp_path)
     for labels, expected in ((cells.y_train, [0, 1, 1]), (cells.y_test, [1])):
         assert labels.dtype == np.int64
         np.testing.assert_array_equal(labels, expected)
 
 
-def test_labels_that_are_not_whole_are_refused(files, monkeypatch, tmp_path):
+def test_labels_that_are_not_integers_are_refused(files, free_port, tmp_path):
     broken = saved(np.savez, x_train=np.zeros((1, 2)), x_test=np.zeros((1, 2)), y_train=[0.5], y_test=[0.0])
-    monkeypatch.setitem(published.SHA256, EMBEDDING, hashlib.sha256(broken).hexdigest())
-    write(tmp_path, {**files, EMBEDDING: broken})
-    with pytest.raises(ValueError, match=r"Class numbers must be whole; got 0\.5"):
-        fetch_olsson(data_home=tmp_path)
+    files = {**files, EMBEDDING: broken}
+    write(tmp_path, files)
+    with pytest.raises(ValueError, match=r"Class numbers must be integers; got 0\.5"):
+        published.fetch_embedding("olsson", tmp_path, publication=publication(files, free_port))
 
 
 def test_the_cache_is_used_when_no_home_is_given(server, tmp_path):
-    fetch_olsson()
+    server.fetch()
     assert kept(tmp_path / "cache") == [EMBEDDING, POINTS]
 
 
 @pytest.mark.parametrize("alter", [lambda c: b"p" + c[1:], lambda c: c[: len(c) // 2], lambda c: b""])
 def test_an_altered_download_is_named_and_not_kept(server, files, tmp_path, alter):
     server.contents[EMBEDDING] = alter(files[EMBEDDING])
-    with pytest.raises(OSError, match=f"{EMBEDDING}, as it came from http.*is not the published file.*") as caught:
-        fetch_olsson(data_home=tmp_path / "home")
-    assert published.SHA256[EMBEDDING] in str(caught.value)
+    with pytest.raises(OSError, match=f"{EMBEDDING}, as downloaded from http.*is not the published file.*") as caught:
+        server.fetch(data_home=tmp_path / "home")
+    assert server.publication.sha256[EMBEDDING] in str(caught.value)
     assert hashlib.sha256(server.contents[EMBEDDING]).hexdigest() in str(caught.value)
     assert kept(tmp_path / "home") == []
 
@@ -145,34 +160,34 @@ def test_an_altered_download_is_named_and_not_kept(server, files, tmp_path, alte
 def test_a_truncated_download_is_named_and_not_kept(server, tmp_path):
     server.promised = 10
     with pytest.raises(OSError, match=rf"{EMBEDDING} could not be downloaded from http://127.*10 more expected"):
-        fetch_olsson(data_home=tmp_path / "home")
+        server.fetch(data_home=tmp_path / "home")
     assert kept(tmp_path / "home") == []
 
 
 def test_a_file_gone_from_the_server_is_an_error_with_the_next_step(server, tmp_path):
     del server.contents[POINTS]
     with pytest.raises(OSError, match=rf"{POINTS} could not be downloaded.*404.*\n.*HYPLEARN_DATA or data_home"):
-        fetch_olsson(data_home=tmp_path)
+        server.fetch(data_home=tmp_path)
 
 
-def test_no_network_is_one_error_with_the_next_step(files, tmp_path):
+def test_no_network_is_one_error_with_the_next_step(olsson, tmp_path):
     with pytest.raises(
         OSError, match=r"could not be downloaded from http://127.*\n.*HYPLEARN_DATA or data_home"
     ) as caught:
-        fetch_olsson(data_home=tmp_path)
-    assert f"{published.BASE_URL}{EMBEDDING}" in str(caught.value)
+        olsson(data_home=tmp_path)
+    assert f"{olsson.keywords['publication'].url}{EMBEDDING}" in str(caught.value)
 
 
-def test_a_silent_server_is_given_up(server, monkeypatch, tmp_path):
-    monkeypatch.setattr(published, "TIMEOUT", 0.1)
+def test_a_silent_server_is_given_up(server, tmp_path):
+    impatient = server.publication._replace(timeout=0.1)
     server.delay = 0.5
     with pytest.raises(OSError, match=rf"{EMBEDDING} could not be downloaded.*timed out"):
-        fetch_olsson(data_home=tmp_path)
+        server.fetch(data_home=tmp_path, publication=impatient)
 
 
 def test_a_damaged_kept_file_is_downloaded_again(server, files, tmp_path):
     write(tmp_path, {**files, POINTS: b"damaged"})
-    fetch_olsson(data_home=tmp_path)
+    server.fetch(data_home=tmp_path)
     assert server.asked == [POINTS]
     assert (tmp_path / POINTS).read_bytes() == files[POINTS]
     assert kept(tmp_path) == [EMBEDDING, POINTS]
@@ -181,7 +196,7 @@ def test_a_damaged_kept_file_is_downloaded_again(server, files, tmp_path):
 def test_a_damaged_kept_file_is_an_error_if_nothing_may_be_downloaded(server, files, tmp_path):
     write(tmp_path, {**files, POINTS: b"damaged"})
     with pytest.raises(OSError, match=rf"{POINTS} is not the published file.*\nPass download_if_missing=True"):
-        fetch_olsson(data_home=tmp_path, download_if_missing=False)
+        server.fetch(data_home=tmp_path, download_if_missing=False)
     assert server.asked == []
 
 
@@ -189,7 +204,7 @@ def test_a_missing_file_is_an_error_if_nothing_may_be_downloaded(server, tmp_pat
     with pytest.raises(
         FileNotFoundError, match=rf"{EMBEDDING} is neither in .* nor in .*\nPass download_if_missing=True"
     ):
-        fetch_olsson(data_home=tmp_path, download_if_missing=False)
+        server.fetch(data_home=tmp_path, download_if_missing=False)
     assert server.asked == []
 
 
@@ -197,7 +212,7 @@ def test_hyplearn_data_is_looked_at_first(server, files, monkeypatch, tmp_path):
     write(tmp_path / "given", files)
     write(tmp_path / "home", {EMBEDDING: b"damaged", POINTS: b"damaged"})
     monkeypatch.setenv("HYPLEARN_DATA", str(tmp_path / "given"))
-    assert len(fetch_olsson(data_home=tmp_path / "home").X_train) == 3
+    assert len(server.fetch(data_home=tmp_path / "home").X_train) == 3
     assert server.asked == []
 
 
@@ -205,11 +220,11 @@ def test_a_wrong_file_in_hyplearn_data_is_an_error_with_both_hashes(server, file
     write(tmp_path / "given", {**files, EMBEDDING: b"other"})
     monkeypatch.setenv("HYPLEARN_DATA", str(tmp_path / "given"))
     with pytest.raises(OSError, match="found through HYPLEARN_DATA, is not the published file") as caught:
-        fetch_olsson(data_home=tmp_path / "home")
+        server.fetch(data_home=tmp_path / "home")
     for part in (
         str(tmp_path / "given" / EMBEDDING),
         hashlib.sha256(b"other").hexdigest(),
-        published.SHA256[EMBEDDING],
+        server.publication.sha256[EMBEDDING],
     ):
         assert part in str(caught.value)
     assert server.asked == []
@@ -218,17 +233,15 @@ def test_a_wrong_file_in_hyplearn_data_is_an_error_with_both_hashes(server, file
 def test_what_hyplearn_data_lacks_is_taken_from_the_next_place(server, files, monkeypatch, tmp_path):
     write(tmp_path / "given", {POINTS: files[POINTS]})
     monkeypatch.setenv("HYPLEARN_DATA", str(tmp_path / "given"))
-    fetch_olsson(data_home=tmp_path / "home")
+    server.fetch(data_home=tmp_path / "home")
     assert server.asked == [EMBEDDING]
     assert kept(tmp_path / "home") == [EMBEDDING]
 
 
 def test_a_home_that_cannot_be_written_is_named(server, tmp_path):
     (tmp_path / "file").write_text("not a directory")
-    with pytest.raises(
-        OSError, match=rf"{EMBEDDING} could not be written.*\nName a directory that can be, by data_home"
-    ):
-        fetch_olsson(data_home=tmp_path / "file" / "home")
+    with pytest.raises(OSError, match=rf"{EMBEDDING} could not be written.*\nPass another directory as data_home"):
+        server.fetch(data_home=tmp_path / "file" / "home")
 
 
 def test_a_failed_write_leaves_nothing_behind(server, monkeypatch, tmp_path):
@@ -237,8 +250,14 @@ def test_a_failed_write_leaves_nothing_behind(server, monkeypatch, tmp_path):
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(OSError, match="could not be written: no"):
-        fetch_olsson(data_home=tmp_path / "home")
+        server.fetch(data_home=tmp_path / "home")
     assert kept(tmp_path / "home") == []
+
+
+@pytest.mark.parametrize("fetch", [fetch_olsson, fetch_cifar10, fetch_fashion_mnist])
+def test_the_home_and_the_wish_not_to_download_are_passed_on(fetch, tmp_path):
+    with pytest.raises(FileNotFoundError, match=rf"nor in {tmp_path / 'home'}\.\n.*https://raw\.githubusercontent"):
+        fetch(data_home=tmp_path / "home", download_if_missing=False)
 
 
 @pytest.mark.parametrize(

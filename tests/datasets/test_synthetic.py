@@ -1,12 +1,15 @@
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from hyplearn.datasets import make_ball_classification, synthetic
+from hyplearn.datasets import make_ball_classification
+from hyplearn.datasets.synthetic import sample_classes
 from hyplearn.geometry import signed_distance
 
+rng = partial(np.random.default_rng, 0)
 SHAPES = [(2, 1), (50, 1), (1000, 2), (500, 10), (200, 300)]
 
 
@@ -48,9 +51,8 @@ def test_there_are_exactly_n_finite_rows_of_both_classes(n, d, seed):
     assert set(y.tolist()) == {-1, 1}
 
 
-def test_rows_after_the_first_block_are_filled_too(monkeypatch):
-    monkeypatch.setattr(synthetic, "BLOCK_NUMBERS", 64)
-    X, y, p, w = make_ball_classification(1000, 3, margin=0.2, random_state=0)
+def test_rows_after_the_first_block_are_filled_too():
+    X, y, p, w = sample_classes(1000, 3, rng(), margin=0.2, reference_norm=0.38, radius=0.95, block_numbers=64)
     assert len(np.unique(X, axis=0)) == 1000
     assert (y * signed_distance(X, w, p)).min() > 0.2
 
@@ -115,16 +117,14 @@ def test_a_margin_that_can_empty_a_class_is_refused_whatever_the_seed(seed):
     assert set(y.tolist()) == {-1, 1}
 
 
-def test_a_hopelessly_rare_margin_ends_in_an_error(monkeypatch):
-    monkeypatch.setattr(synthetic, "ROWS_OF_GRACE", 100)
+def test_a_hopelessly_rare_margin_ends_in_an_error():
     with pytest.raises(ValueError, match=r"Only 0 of 1\d{4} points drawn lie farther than margin=2.8"):
-        make_ball_classification(10, 200, margin=2.8, random_state=0)
+        sample_classes(10, 200, rng(), margin=2.8, reference_norm=0.38, radius=0.95, rows_of_grace=100)
 
 
-def test_a_hopelessly_rare_class_ends_in_an_error(monkeypatch):
-    monkeypatch.setattr(synthetic, "ROWS_OF_GRACE", 100)
+def test_a_hopelessly_rare_class_ends_in_an_error():
     with pytest.raises(ValueError, match=r"None of 1\d{4} points drawn fell into class (1|-1): .*\n.*reference_norm"):
-        make_ball_classification(10, 200, margin=0, reference_norm=0.9, random_state=0)
+        sample_classes(10, 200, rng(), margin=0, reference_norm=0.9, radius=0.95, rows_of_grace=100)
 
 
 def test_a_missing_class_takes_the_last_row_and_no_other():

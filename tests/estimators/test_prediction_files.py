@@ -10,8 +10,6 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points, predict_to_file
-from hyplearn.estimators import prediction_files
-from hyplearn.rows import points as rows_of_points
 from support.stored import FORMATS, npy, parquet, separated
 
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
@@ -28,9 +26,8 @@ MODELS = {
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_files_hold_what_memory_predicts(tmp_path, monkeypatch, name, method):
-    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 14)
-    model, points = MODELS[name], npy(tmp_path, X, Y)
+def test_files_hold_what_memory_predicts(tmp_path, name, method):
+    model, points = MODELS[name], npy(tmp_path, X, Y, block_rows=7)
     expected = getattr(model, method)(X)
     predict_to_file(model, points, tmp_path / "out.npy", method=method)
     found = np.load(tmp_path / "out.npy")
@@ -70,22 +67,19 @@ def test_columns_are_those_of_the_fit_in_any_order_beside_others(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["npy", "parquet"])
-def test_an_error_leaves_what_was_there(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(prediction_files, "SCORED_ROWS", 10)
+def test_an_error_leaves_what_was_there(tmp_path, suffix):
     path = tmp_path / f"out.{suffix}"
     path.write_text("earlier")
     outside = X.copy()
     outside[33] = 2.0
     with pytest.raises(ValueError, match="from row 30 on, counted as row 0: 1 of 10 points lies outside"):
-        predict_to_file(MODELS["two"], open_points([outside[:25], outside[25:]]), path)
+        predict_to_file(MODELS["two"], open_points([outside[:25], outside[25:]]), path, block_rows=10)
     assert path.read_text() == "earlier"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_source_that_is_cut_leaves_no_predictions(tmp_path, monkeypatch):
-    monkeypatch.setattr(prediction_files, "SCORED_ROWS", 10)
-    monkeypatch.setattr(rows_of_points, "BLOCK_NUMBERS", 20)
-    points = npy(tmp_path, X, Y)
+    points = npy(tmp_path, X, Y, block_rows=10)
     predict, calls = MODELS["two"].predict, []
 
     def cutting(self, rows):
@@ -96,14 +90,12 @@ def test_a_source_that_is_cut_leaves_no_predictions(tmp_path, monkeypatch):
 
     monkeypatch.setattr(PoincareLogisticRegression, "predict", cutting)
     with pytest.raises(OSError, match=r"X\.npy was changed while it was read"):
-        predict_to_file(MODELS["two"], points, tmp_path / "out.npy")
+        predict_to_file(MODELS["two"], points, tmp_path / "out.npy", block_rows=10)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["X.npy", "y.npy"]
 
 
-def test_progress_is_told(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(prediction_files, "SCORED_ROWS", 25)
-    monkeypatch.setattr(prediction_files, "LINE_INTERVAL", -1.0)
-    predict_to_file(MODELS["two"], X, tmp_path / "out.npy", verbose=True)
+def test_progress_is_printed(tmp_path, capsys):
+    predict_to_file(MODELS["two"], X, tmp_path / "out.npy", verbose=True, block_rows=25, every=0.0)
     first, _, last = capsys.readouterr().out.splitlines()
     assert first.startswith("predict: 25 rows, ")
     assert last.startswith("predict: 50 rows, ")
@@ -158,7 +150,9 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
 def test_files_are_predicted_by_another_function(tmp_path):
     points = npy(tmp_path, X, Y)
     for source in (points, tmp_path / "X.npy", str(tmp_path / "X.npy")):
-        with pytest.raises(TypeError, match=r"taken from memory here; got '.*X\.npy'.\nPredict files by hyplearn.pred"):
+        with pytest.raises(
+            TypeError, match=r"must be an array in memory here; got '.*X\.npy'.\nPredict files with hyplearn.pred"
+        ):
             MODELS["two"].predict(source)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import table2
 
-from hyplearn.datasets.mini_imagenet import EMBEDDING
+from hyplearn.datasets.images import EMBEDDING
 
 SMALL = (240, 6, 4, 3.0)
 

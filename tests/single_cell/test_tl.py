@@ -97,6 +97,20 @@ def test_everything_written_comes_back_from_files(cells, tmp_path, form, model):
     assert np.array_equal(chances, cells.obsm["kind_predicted_probabilities"])
 
 
+@pytest.mark.parametrize("form", ["h5ad", "zarr"])
+@pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
+def test_cells_are_read_from_files_as_from_memory(cells, tmp_path, form):
+    cells.obs["score"] = np.where(np.arange(90) % 7, np.arange(90) % 2, np.nan)
+    getattr(cells, f"write_{form}")(tmp_path / f"cells.{form}")
+    for key in ("kind", "score", None):
+        found = hs.read_cells(tmp_path / f"cells.{form}", key, "poincare")
+        expected = hs.labelled_cells(cells, key)
+        for name in ("X", "names", "known"):
+            assert np.array_equal(getattr(found, name), getattr(expected, name))
+        assert (found.labels is None) == (key is None)
+        assert key is None or found.labels.tolist() == expected.labels.tolist()
+
+
 @pytest.mark.parametrize(
     ("column", "expected"),
     [

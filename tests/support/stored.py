@@ -1,4 +1,4 @@
-"""The same labelled points in every format that is read in blocks."""
+"""The same labelled points in every format; ``limits`` are block_rows and memory of the source."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import numpy as np
 from hyplearn import open_points
 
 
-def parquet(folder, X, y):
+def parquet(folder, X, y, **limits):
     """Three files of several groups of rows, with checksums."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -16,43 +16,54 @@ def parquet(folder, X, y):
         columns = {"u": X[part, 0], "v": X[part, 1], "kind": y[part]}
         path = Path(folder, f"part-{number}.parquet")
         pq.write_table(pa.table(columns), path, row_group_size=5, write_page_checksum=True, compression="none")
-    return open_points(Path(folder, "part-*.parquet"), label="kind")
+    return open_points(Path(folder, "part-*.parquet"), label="kind", **limits)
 
 
-def npy(folder, X, y):
+def npy(folder, X, y, **limits):
     np.save(Path(folder, "X.npy"), X)
     np.save(Path(folder, "y.npy"), y)
-    return open_points(Path(folder, "X.npy"), label=Path(folder, "y.npy"))
+    return open_points(Path(folder, "X.npy"), label=Path(folder, "y.npy"), **limits)
 
 
-def npz(folder, X, y):
+def npz(folder, X, y, **limits):
     np.savez(Path(folder, "points.npz"), X=X, y=y)
-    return open_points(Path(folder, "points.npz"))
+    return open_points(Path(folder, "points.npz"), **limits)
 
 
-def hdf5(folder, X, y):
+def packed(folder, X, y, **limits):
+    np.savez_compressed(Path(folder, "packed.npz"), X=X, y=y)
+    return open_points(Path(folder, "packed.npz"), **limits)
+
+
+def csv(folder, X, y, **limits):
+    lines = [f"{a!r},{b!r},{kind}" for (a, b), kind in zip(X.tolist(), y, strict=True)]
+    Path(folder, "points.csv").write_text("\n".join(["u,v,kind", *lines]))
+    return open_points(Path(folder, "points.csv"), **limits)
+
+
+def hdf5(folder, X, y, **limits):
     import h5py
 
     with h5py.File(Path(folder, "points.h5"), "w") as file:
         file.create_dataset("X", data=X, chunks=(6, 2), fletcher32=True)
         file["y"] = y.astype(object)
-    return open_points(Path(folder, "points.h5"))
+    return open_points(Path(folder, "points.h5"), **limits)
 
 
-def zarr(folder, X, y):
+def zarr(folder, X, y, **limits):
     import zarr
 
     group = zarr.open_group(str(Path(folder, "points.zarr")), mode="w")
     group.create_array("X", data=X, chunks=(6, 2))
     group.create_array("y", data=np.searchsorted(np.unique(y), y) + 1, chunks=(6,))
-    return open_points(Path(folder, "points.zarr"))
+    return open_points(Path(folder, "points.zarr"), **limits)
 
 
-def blocks(folder, X, y):
-    return open_points([(X[i : i + 7], y[i : i + 7]) for i in range(0, len(X), 7)])
+def blocks(folder, X, y, **limits):
+    return open_points([(X[i : i + 7], y[i : i + 7]) for i in range(0, len(X), 7)], **limits)
 
 
-FORMATS = {one.__name__: one for one in (parquet, npy, npz, hdf5, zarr, blocks)}
+FORMATS = {one.__name__: one for one in (parquet, npy, npz, packed, csv, hdf5, zarr, blocks)}
 
 
 def separated(n=40, dtype=np.float64, seed=0):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hyplearn.cli.measures import COLUMNS, compared, folds_of, rivals
+from hyplearn.cli.measures import COLUMNS, baselines, compared, folds_of
 from hyplearn.cli.output import Outcome, table
 from hyplearn.cli.plot import draw
 from hyplearn.datasets import load_mammals
@@ -25,10 +25,15 @@ def run(
 ) -> Outcome:
     """Classify the mammals of WordNet beside Euclidean classifiers; draw them, and write a page to explore."""
     if output.exists() and not output.is_dir():
-        raise ValueError(f"{output} is no folder.\nName another by --output.")
+        raise ValueError(f"{output} is not a folder.\nPass another --output.")
+    ours = {"PoincareLogisticRegression": PoincareLogisticRegression(), "PoincareSVC": PoincareSVC()}
+    return demonstrate(ours | baselines(), output, folds)
+
+
+def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
+    """Compare classifiers of the mammals by cross-validation; write a picture and a page of the default model."""
     mammals = load_mammals()
     X, y = mammals.data, mammals.target
-    models = {name: model() for name, model in _OURS.items()} | rivals()
     with report_steps(folds * len(models)) as report:
         scores = list(compared(models, X, y, folds_of(y, folds, 0), report))
     output.mkdir(parents=True, exist_ok=True)
@@ -45,9 +50,6 @@ def run(
     return Outcome({"scores": [score.values() for score in scores], "picture": picture, "page": page}, shown)
 
 
-_OURS: dict[str, Any] = {"PoincareLogisticRegression": PoincareLogisticRegression, "PoincareSVC": PoincareSVC}
-
-
 def _tree(parents: Array) -> Array:
-    """Every mammal but the first with its parent."""
+    """Edges of the tree: each mammal but the first, with its parent."""
     return np.stack([np.arange(1, len(parents)), parents[1:]], axis=1)

@@ -1,4 +1,4 @@
-"""``hyplearn evaluate``: a model on labelled points, class by class, calibrated or not, beside Euclidean rivals."""
+"""``hyplearn evaluate``: scores of a model on labelled points, beside Euclidean baselines."""
 
 import warnings
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import classification_report, confusion_matrix
 
 from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_labelled
-from hyplearn.cli.measures import COLUMNS, Score, as_it_is, compared, folds_of, rivals
+from hyplearn.cli.measures import COLUMNS, Score, as_it_is, baselines, compared, folds_of
 from hyplearn.cli.models import load_ball_classifier, load_classifier
 from hyplearn.cli.output import Outcome, table
 from hyplearn.progress import report_steps
@@ -24,7 +24,7 @@ EXAMPLES = (
 # More classes than this make a matrix that no terminal shows.
 MOST_SHOWN = 20
 NOTE = (
-    "The first row is the model as it is: better than the truth if it was fitted to these points.\n"
+    "The first row is the model as it is: optimistic if it was fitted to these points.\n"
     "All others are fitted anew in each fold, the second with the model's parameters."
 )
 
@@ -34,7 +34,7 @@ def run(
     data: DATA,
     label: LABEL = None,
     points: POINTS = None,
-    folds: Annotated[int, typer.Option("--folds", help="Folds for the comparison with rivals; 0 for none.")] = 5,
+    folds: Annotated[int, typer.Option("--folds", help="Folds for the comparison with baselines; 0 for none.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
 ) -> Outcome:
     """Evaluate a model on labelled points, beside Euclidean classifiers trained on the same points."""
@@ -48,7 +48,7 @@ def run(
     matrix = confusion_matrix(found.y, predicted, labels=labels)
     scores = [as_it_is(f"{type(fitted).__name__}, as it is", fitted, found.X, found.y)]
     if folds:
-        scores += beside_rivals(fitted, found.X, found.y, folds, seed)
+        scores += compare_with_baselines(fitted, found.X, found.y, folds, seed)
     values = {
         "scores": [score.values() for score in scores],
         "report": report,
@@ -58,16 +58,16 @@ def run(
 
 
 def check_labels(model: Any, y: Array, path: Any) -> None:
-    """Refuse labels of which the model knows none; warn of those that it does not know."""
+    """Raise if no label is a class of the model; warn if some are not."""
     unknown = [label for label in np.unique(y).tolist() if label not in model.classes_.tolist()]
     if len(unknown) == len(np.unique(y)):
         raise ValueError(
-            f"{path} has the labels {', '.join(map(repr, unknown[:5]))}, none of which the model knows; it knows "
-            f"{', '.join(map(repr, model.classes_[:5].tolist()))}.\nName the right ones by --label."
+            f"{path} has the labels {', '.join(map(repr, unknown[:5]))}, none of which is a class of the model: "
+            f"{', '.join(map(repr, model.classes_[:5].tolist()))}.\nPass --label, the column of its classes."
         )
     if unknown:
         warnings.warn(
-            f"The model does not know the labels {', '.join(map(repr, unknown[:5]))}: their "
+            f"The labels {', '.join(map(repr, unknown[:5]))} are not classes of the model: their "
             f"{int(np.isin(y, unknown).sum()):,} rows count as errors, and not in its log-loss and calibration.",
             stacklevel=2,
         )
@@ -79,9 +79,9 @@ def per_class(y: Array, predicted: Array) -> dict[str, dict[str, float]]:
     return {name: values for name, values in report.items() if isinstance(values, dict) and " avg" not in name}
 
 
-def beside_rivals(model: Any, X: Array, y: Array, folds: int, seed: int) -> list[Score]:
-    """The model's own class and its rivals, on the same folds."""
-    models = {f"{type(model).__name__}, fitted anew": clone(model), **rivals()}
+def compare_with_baselines(model: Any, X: Array, y: Array, folds: int, seed: int) -> list[Score]:
+    """The model's own class and its baselines, on the same folds."""
+    models = {f"{type(model).__name__}, fitted anew": clone(model), **baselines()}
     with report_steps(folds * len(models)) as report:
         return list(compared(models, X, y, folds_of(y, folds, seed), report))
 
@@ -105,7 +105,7 @@ def _shown(
 
 
 def _matrix(labels: Array, matrix: Array) -> Any:
-    """Rows are what points are, columns, by number, what is predicted; no zeros, which hide the others."""
+    """True classes by row, predicted classes by number in columns; zeros are dots, so that the others stand out."""
     names = [f"{k + 1} {label}" for k, label in enumerate(labels)]
     rows = [[name, *(str(n) if n else "·" for n in row)] for name, row in zip(names, matrix.tolist(), strict=True)]
     return table("Confusion: rows are true, columns predicted", ("", *map(str, range(1, len(labels) + 1))), rows)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, opened, read_labelled
+from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, open_data, read_labelled
 from hyplearn.cli.measures import Score, cross_validated, folds_of
 from hyplearn.cli.models import NAMES, certificate, certificate_text, classifier
 from hyplearn.cli.output import Outcome, check_output, facts, size_of
@@ -42,12 +42,16 @@ def run(
     folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation; 0 for none.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
     stream: STREAM = False,
+    memory: Annotated[
+        int | None, typer.Option("--memory", min=0, help="With --stream, MiB that points may take in memory; else 128.")
+    ] = None,
 ) -> Outcome:
     """Fit a classifier to labelled points and write it to a model file."""
     check_output(output, (SUFFIX,))
     chosen = classifier(model, reference, c, curvature, outside)
     if stream:
-        found = _fitted_to_blocks(chosen, data, opened(data, points, label))
+        source = open_data(data, points, label).limited(memory=None if memory is None else memory * 2**20)
+        found = _fitted_to_blocks(chosen, data, source)
     else:
         found = _fitted_in_memory(chosen, read_labelled(data, points, label), folds, seed)
     save(found.model, output)
@@ -65,7 +69,7 @@ def run(
 
 
 class Fitted(NamedTuple):
-    """A fitted model, its measures on held-out rows where these were made, its seconds, and what it was fitted to."""
+    """A fitted model, its scores on held-out rows where there are any, the seconds of the fit, and the data."""
 
     model: Any
     score: Score | None
@@ -79,13 +83,13 @@ def _fitted_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
     n, d = data.X.shape
     told = {"path": data.path, "n_points": n, "n_coordinates": d, "n_without_label": data.left_out}
     found = Fitted(*fit_and_measure(model, data, folds, seed), told, data.summary(), data.notes())
-    if data.columns is not None and data.columns.named:
-        found.model.feature_names_in_ = np.array(data.columns.coordinates, dtype=object)
+    if data.feature_names is not None:
+        found.model.feature_names_in_ = np.array(data.feature_names, dtype=object)
     return found
 
 
 def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
-    """The model fitted in passes over a file; whoever watches sees them."""
+    """The model fitted in passes over a file; a terminal shows them."""
     model.set_params(verbose=int(sys.stderr.isatty()))
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
@@ -102,14 +106,11 @@ def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
 
 
 def fit_and_measure(model: Any, data: Data, folds: int, seed: int) -> tuple[Any, Score | None, float]:
-    """The model fitted to all rows, its measures on held-out rows, and the seconds of the fit.
-
-    The fit comes first: what is wrong with the data is told by the rows of the file, not by those of a fold.
-    """
+    """The model fitted to all rows, its scores on held-out rows, and the seconds of the fit."""
     assert data.y is not None
     split = folds_of(data.y, folds, seed) if folds else None
     with report_steps(folds + 1) as report:
-        report("fit to all rows")
+        report("fit to all rows")  # before the folds, so that errors number the rows of the file
         start = perf_counter()
         with data.named():
             model.fit(data.X, data.y)

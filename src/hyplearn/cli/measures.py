@@ -1,4 +1,4 @@
-"""How good classifiers are: on rows that they have not seen, and beside Euclidean rivals that tune their C."""
+"""Scores of classifiers on held-out rows, and the Euclidean baselines that they are compared with."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ class Score:
         return asdict(self)
 
 
-def rivals() -> dict[str, Any]:
+def baselines() -> dict[str, Any]:
     """Euclidean classifiers that are not handicapped: with intercept, and C chosen inside each training fold."""
     softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
     return {

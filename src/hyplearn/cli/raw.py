@@ -1,4 +1,4 @@
-"""Raw data of ``hyplearn embed``: trees, distances, features, from the files in which people hold them."""
+"""Raw data of ``hyplearn embed``: trees, distances and features from files."""
 
 from collections import Counter
 from pathlib import Path
@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from hyplearn.cli.data import Data, read_points
+from hyplearn.data.text import is_number, text_table
 from hyplearn.datasets import load_points
-from hyplearn.datasets.text_files import is_number, text_table
 from hyplearn.types import Array
 
 NEWICK = (".nwk", ".newick", ".tree", ".tre")
@@ -20,7 +20,7 @@ LENGTHS = ("length", "weight", "distance")
 
 
 class Tree(NamedTuple):
-    """What :class:`~hyplearn.embedding.TreeEmbedding` takes, and the label of each node where there are any."""
+    """Input of :class:`~hyplearn.embedding.TreeEmbedding`, and the label of each node where there are any."""
 
     source: Any
     lengths: dict[str, float] | None
@@ -33,7 +33,7 @@ def read_tree(path: Path, label: str | None) -> Tree:
     if suffix in NEWICK:
         return Tree(path.read_text(encoding="utf-8"), None, None)
     if suffix not in TEXT:
-        raise ValueError(f"{path} is no tree: known are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it.")
+        raise ValueError(f"{path} is not a tree: known are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it.")
     names, rows = text_table(path)
     parent = _column(path, names, "parent")
     node = 0 if parent else 1
@@ -41,8 +41,8 @@ def read_tree(path: Path, label: str | None) -> Tree:
     nodes = [row[node] for row in rows]
     if repeated := [name for name, times in Counter(nodes).items() if times > 1]:
         raise ValueError(
-            f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\nName each node once: a tree gives "
-            "it one parent."
+            f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\nList each node once, with its "
+            "parent."
         )
     parents = {row[node]: row[parent] or None for row in rows}
     lengths = None if length is None else {row[node]: _number(path, row[length] or "1") for row in rows}
@@ -61,7 +61,7 @@ def read_distances(path: Path) -> tuple[Array | None, Any]:
         if set(ends) <= set(names):
             return _edges(path, names, rows, ends)
     if all(map(is_number, names)) and len(rows) < len(names):
-        rows.insert(0, names)  # numbers throughout, and no line of names
+        rows.insert(0, names)  # the first line holds numbers, not names
     named = not is_number(rows[0][0])
     first = 1 if named else 0
     matrix = np.array([[_number(path, field) for field in row[first:]] for row in rows])
@@ -85,7 +85,7 @@ def _edges(path: Path, names: list[str], rows: list[list[str]], ends: tuple[str,
 
 
 def read_features(path: Path, points: str | None, label: str | None) -> Data:
-    """A table of features; of AnnData the principal components unless another array is named."""
+    """A table of features; for AnnData the principal components unless points is passed."""
     return read_points(path, points or ("X_pca" if path.suffix.lower() == ".h5ad" else None), label)
 
 
@@ -100,5 +100,5 @@ def _column(path: Path, names: list[str], name: str) -> int:
 
 def _number(path: Path, text: str) -> float:
     if not is_number(text):
-        raise ValueError(f"{path} holds {text!r} where a number is needed.\nMend it.")
+        raise ValueError(f"{path} holds {text!r} where a number is needed.\nCorrect it.")
     return float(text)

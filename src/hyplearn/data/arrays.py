@@ -1,79 +1,46 @@
-"""Arrays in files, read block by block: never mapped, as a file that shrinks would take the process with it."""
+"""Arrays in ``.npy`` and ``.npz`` files, and points in arrays of any kind.
+
+Files are read block by block and never mapped: a mapped file that shrinks ends the process.
+"""
 
 import math
 import os
+import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import FileIO
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
-from hyplearn.data.columns import damage_named
+from hyplearn.data.columns import NAMES_ARRAY, Wanted, choose_arrays, listed
 from hyplearn.data.points import Block, PointSource, checksum, point_type
+from hyplearn.data.watched import WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
 
-# Bytes that are read at once where an array is scattered over them.
-RANGE = 2**23
-
-
-class WatchedFile:
-    """A file that must stay as it was when it was opened."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self.state = self._state()
-
-    def _state(self) -> tuple[int, int, int]:
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            raise FileNotFoundError(f"There is no file {self.path}.\nCheck the path.") from None
-        return found.st_size, found.st_mtime_ns, found.st_ino
-
-    def opened(self) -> FileIO:
-        """The file, to read from."""
-        try:
-            return FileIO(self.path)
-        except FileNotFoundError:
-            self.check()
-            raise
-
-    def read_into(self, buffer: memoryview, place: int) -> None:
-        """Fill a buffer with the bytes from a place on."""
-        with self.opened() as stream:
-            stream.seek(place)
-            while len(buffer):
-                count = stream.readinto(buffer)
-                if not count:
-                    self.check()
-                    raise OSError(f"{self.path} ended {len(buffer)} bytes too early.\nWrite or copy it again.")
-                buffer = buffer[count:]
-
-    def check(self) -> None:
-        """Raise if the file is not what it was."""
-        if not self.path.exists():
-            raise FileNotFoundError(f"{self.path} was removed while it was read.\nPut it back and run this again.")
-        if self._state() != self.state:
-            raise OSError(
-                f"{self.path} was changed while it was read, so nothing was made of it.\n"
-                "Run this again when nothing writes to the file."
-            )
+NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
+# Bytes read at once where the rows of an array are scattered over a file: few calls, and little memory.
+SPAN = 2**23
+# The fixed part of the header before each member of an archive, and where the lengths of its other parts stand.
+LOCAL_HEADER, LENGTHS_AT = 30, 26
+# Bytes read at once where a checksum is compared.
+CHUNK = 2**20
 
 
 class StoredArray(ABC):
-    """An array outside of memory, of which some rows are read at a time.
+    """An array outside of memory that is read some rows at a time.
 
     Attributes
     ----------
     name : str
-        What messages call it.
+        Name in messages.
     shape : tuple of int
-        Its shape; the first entry is the number of rows.
+        The shape; the first entry is the number of rows.
     dtype : dtype
-        Type of what is read.
+        Type of the rows that are read.
     """
 
     name: str
@@ -86,16 +53,16 @@ class StoredArray(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise if what was read may not be what was stored."""
+        """Raise if the array was changed while it was read."""
 
     @property
     @abstractmethod
     def state(self) -> tuple[Any, ...]:
-        """What changes with the files, where there are any."""
+        """Value that changes with the files, where there are any."""
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While a library reads: its errors name the array, and those of a file that was changed say so."""
+        """Name the array in the errors of a library that reads it, and say so if its file was changed."""
         try:
             with damage_named(self.name):
                 yield
@@ -105,7 +72,7 @@ class StoredArray(ABC):
 
 
 class ArrayFile(StoredArray):
-    """An array that lies in a file row by row; or column by column, or scattered among others, as strides tell."""
+    """An array in a file: row by row, column by column, or scattered among other values, as strides tell."""
 
     def __init__(
         self,
@@ -114,45 +81,44 @@ class ArrayFile(StoredArray):
         shape: tuple[int, ...],
         offset: int,
         strides: tuple[int, ...] | None = None,
+        *,
+        name: str | None = None,
+        span: int = SPAN,
     ) -> None:
         self.file, self.dtype, self.shape, self.offset = WatchedFile(path), np.dtype(dtype), shape, offset
-        self.name = str(self.file.path)
+        self.name, self.span = name or str(path), span
         dense = _strides(shape, self.dtype)
         self.strides = dense if strides is None else strides
         self.is_dense = self.strides == dense
-        needed = offset + _bounds(shape, self.strides, self.dtype)[1]
-        if self.file.state[0] < needed:
-            raise OSError(
-                f"{self.file.path} is cut short: {shape[0]} rows need {needed} bytes, the file has "
-                f"{self.file.state[0]}.\nWrite or copy it again."
+        needed, found = offset + _bounds(shape, self.strides, self.dtype)[1], self.file.state[0]
+        if found < needed or min(shape, default=0) < 0:
+            raise ValueError(
+                f"{path} is damaged: an array of shape {shape} needs {needed} bytes, the file has {found}.\n"
+                "Write or copy it again."
             )
 
     @classmethod
-    def npy(cls, path: str | os.PathLike[str], *, at: int = 0) -> "ArrayFile":
-        """The array of a ``.npy`` file, or of one that is a part of another file and begins there."""
-        with WatchedFile(path).path.open("rb") as stream:
+    def npy(cls, path: str | os.PathLike[str], *, at: int = 0, name: str | None = None) -> "ArrayFile":
+        """The array of a ``.npy`` file, or of a member of an archive that begins at the given place."""
+        if not at:
+            check_kind(Path(path), NPY_MAGIC)
+        with Path(path).open("rb") as stream:
             stream.seek(at)
-            try:
-                version = np.lib.format.read_magic(stream)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, fortran, dtype = read(stream)
-            except ValueError as problem:
-                raise ValueError(f"{path} is no .npy file: {problem}\nWrite it with numpy.save.") from None
+            with damage_named(name or str(path)):
+                shape, fortran, dtype = _npy_header(stream)
             offset = stream.tell()
-        if dtype.hasobject or not shape:
-            kind = "Python objects" if dtype.hasobject else "one number"
-            raise ValueError(f"{path} holds {kind}, which cannot be read row by row.\nSave rows of numbers or text.")
-        return cls(path, dtype, shape, offset, _strides(shape[::-1], dtype)[::-1] if fortran else None)
+        _refuse_objects(dtype, name or str(path))
+        return cls(path, dtype, shape, offset, _strides(shape[::-1], dtype)[::-1] if fortran else None, name=name)
 
     @classmethod
-    def of(cls, X: np.memmap[Any, Any]) -> "ArrayFile":
-        """The file behind a memory map, from where the first number of the map lies."""
+    def of(cls, X: np.memmap[Any, Any], *, span: int = SPAN) -> "ArrayFile":
+        """The file behind a memory map, from the first element of the map on."""
         root = X
         while isinstance(root.base, np.memmap):
             root = root.base
         ahead = X.__array_interface__["data"][0] - root.__array_interface__["data"][0]
         strides = None if X.flags.c_contiguous else X.strides
-        return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead, strides)
+        return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead, strides, span=span)
 
     def read(self, start: int, stop: int) -> Array:
         """Some rows."""
@@ -165,12 +131,12 @@ class ArrayFile(StoredArray):
         return out
 
     def _collect(self, out: Array, place: int, strides: tuple[int, ...]) -> None:
-        """Fill an array with what is scattered from a place on: by columns where these lie apart, else by rows."""
+        """Fill an array with values that are scattered over a file: by columns if these lie apart, else by rows."""
         if out.ndim == 2 and abs(strides[0]) < abs(strides[1]):
             for j in range(out.shape[1]):
                 self._collect(out[:, j], place + j * strides[1], strides[:1])
             return
-        step = max(1, RANGE // max(1, abs(strides[0])))
+        step = max(1, self.span // max(1, abs(strides[0])))
         for first in range(0, len(out), step):
             part = out[first : first + step]
             low, high = _bounds(part.shape, strides, self.dtype)
@@ -179,13 +145,25 @@ class ArrayFile(StoredArray):
             part[...] = np.ndarray(part.shape, self.dtype, among.data, -low, strides)
 
     def check(self) -> None:
-        """Raise if the file is not what it was."""
+        """Raise if the file was changed."""
         self.file.check()
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """That of the file, and where in it the array lies."""
+        """State of the file, and the place of the array in it."""
         return *self.file.state, self.offset, self.strides
+
+
+def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, order and type of the array that begins here."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(stream)
+
+
+def _refuse_objects(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.hasobject:
+        raise ValueError(f"{name} holds Python objects, which are not unpickled.\nSave numbers, or astype(str).")
 
 
 def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
@@ -194,7 +172,7 @@ def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Where the bytes of an array begin and end, seen from its first number."""
+    """First and last byte of an array, relative to its first element."""
     if 0 in shape:
         return 0, 0
     reach = [max(0, n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
@@ -212,18 +190,26 @@ class ArrayPoints(PointSource):
         Their labels and weights.
     """
 
+    # Reads the array of names of the rows, where the source has one.
+    names: Callable[[], Any] | None = None
+
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
         self.name = X.name if isinstance(X, StoredArray) else name
-        if len(X.shape) != 2 or 0 in X.shape or X.dtype.kind not in "fiu":
+        shape = tuple(X.shape)
+        if len(shape) != 2 or X.dtype.kind not in "fiu":
             raise ValueError(
-                f"{self.name} must hold rows of real numbers; got shape {tuple(X.shape)}, {X.dtype}.\n"
-                "Pass points of shape (n, d), n ≥ 1 and d ≥ 1."
+                f"{self.name} must hold real numbers, one point per row; got shape {shape} of {X.dtype}.\n"
+                "Pass an array of shape (n, d)."
             )
-        for what, array in (("labels", y), ("weights", weights)):
-            if array is not None and tuple(array.shape) != X.shape[:1]:
-                raise ValueError(f"{X.shape[0]} points need as many {what}; got shape {tuple(array.shape)}.")
-            if array is not None and array.dtype.kind == "S":
-                raise ValueError(f"The {what} must be numbers or text; got {array.dtype}.\nSave them by astype(str).")
+        if 0 in shape:
+            raise ValueError(f"{self.name} holds no points: its shape is {shape}.\nPass at least one point.")
+        for role, array, kinds in (("labels", y, "biufUOM"), ("weights", weights, "biuf")):
+            if array is not None and (tuple(array.shape) != shape[:1] or array.dtype.kind not in kinds):
+                raise ValueError(
+                    f"{getattr(array, 'name', role)} must hold {shape[0]} {role}, numbers"
+                    f"{' or strings' if role == 'labels' else ''}; got shape {tuple(array.shape)} of {array.dtype}.\n"
+                    f"Pass one of the {role} per point; turn bytes into strings with astype(str)."
+                )
         self.X, self.y, self.weights = X, y, weights
         self.paths = tuple(array.file.path for array in (X, y, weights) if isinstance(array, ArrayFile))
         self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])
@@ -232,12 +218,12 @@ class ArrayPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Shapes and types, the states of the files, and checksums of what is in memory."""
+        """Shapes and types, states of the files, and checksums of arrays in memory."""
         arrays = [array for array in (self.X, self.y, self.weights) if array is not None]
         return tuple((tuple(array.shape), array.dtype.str, _state(array)) for array in arrays)
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Blocks of the usual size."""
+        """Blocks of ``block_rows`` rows."""
         n = int(self.X.shape[0])
         for start in range(first * self.block_rows, n, self.block_rows):
             cut = start, min(start + self.block_rows, n)
@@ -254,9 +240,16 @@ class ArrayPoints(PointSource):
         weights = None if self.weights is None else self.weights.astype(np.float64, copy=False)
         return Block(np.ascontiguousarray(self.X, dtype=self.dtype), self.y, weights, 0)
 
+    def row_names(self) -> Array | None:
+        """The array of names, if it holds one string per row."""
+        names = None if self.names is None else self.names()
+        if names is None or tuple(names.shape) != self.X.shape[:1] or names.dtype.kind not in "US":
+            return None
+        return _part(names, 0, self.X.shape[0]).astype(str)
+
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """What changes with the contents of an array; of one that is handed over by its store, nothing is known."""
+    """Value that changes with the contents of an array, where these can be compared."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
     return (checksum(array),) if isinstance(array, np.ndarray) else ()
@@ -266,3 +259,48 @@ def _part(array: Any, start: int, stop: int) -> Array:
     if isinstance(array, StoredArray):
         return array.read(start, stop)
     return np.ascontiguousarray(array[start:stop])
+
+
+def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
+    """Points, labels and weights of an archive.
+
+    An array that is not compressed is read from the file block by block; one that is compressed cannot be, and is read
+    into memory once.
+    """
+    check_kind(path, ZIP_MAGIC)
+    with damage_named(path), ZipFile(path) as archive:
+        members = {info.filename[:-4]: info for info in archive.infolist() if info.filename.endswith(".npy")}
+
+    def array(name: str) -> Any:
+        if name not in members:
+            raise ValueError(f"{path} has no array {name!r}; it holds {listed(list(members))}.\nPass one of these.")
+        return _member(path, members[name])
+
+    name, label = choose_arrays(path, list(members), array, wanted)
+    X, y, weights = (None if one is None else array(one) for one in (name, label, wanted.weight))
+    points = ArrayPoints(X, y, weights, name=f"{path}, array {name!r}")
+    points.paths = (path,)
+    points.names = partial(array, NAMES_ARRAY) if NAMES_ARRAY in members else None
+    return points
+
+
+def _member(path: Path, info: ZipInfo) -> Any:
+    name = f"{path}, array {info.filename[:-4]!r}"
+    with ZipFile(path) as archive:
+        if info.compress_type != ZIP_STORED:
+            return _unpacked(archive, info, name)
+        with damage_named(path), archive.open(info) as stream:
+            while stream.read(CHUNK):  # the archive compares its checksum at the end
+                pass
+    with damage_named(path), path.open("rb") as file:
+        file.seek(info.header_offset + LENGTHS_AT)
+        at = info.header_offset + LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4)))
+    return ArrayFile.npy(path, at=at, name=name)
+
+
+def _unpacked(archive: ZipFile, info: ZipInfo, name: str) -> Array:
+    with damage_named(name), archive.open(info) as stream:
+        dtype = _npy_header(stream)[2]
+    _refuse_objects(dtype, name)
+    with damage_named(name), archive.open(info) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)

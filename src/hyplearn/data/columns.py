@@ -1,38 +1,193 @@
-"""How columns and arrays of files are called, and what is said of files that are damaged."""
+"""Names of columns and arrays: the names a caller passes, and the conventions for those that are left out."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from hyplearn.data.points import PointSource
+from hyplearn.types import Array
+
 POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
 LABEL_NAMES = ("y", "label", "labels", "target")
-# Not "y", which beside "x" is a coordinate.
+# Without "y", which beside "x" is a coordinate.
 LABEL_COLUMNS = ("label", "labels", "target", "class")
-# What rows are called; taken for labels only by who says so.
+# Names of rows; labels only if label= says so.
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
+# Rows from which a table's columns of strings are told from columns of numbers, and the classes in them are read.
+HEAD_ROWS = 10_000
 
 Names: TypeAlias = str | Sequence[str] | None
 
 
-class Head(NamedTuple):
-    """What the beginning of a table tells: its columns, and of those of text the first values.
+class Wanted(NamedTuple):
+    """Names that a caller passes; None where the conventions decide.
 
-    ``named`` is false where the file has no line of names, and columns are called by their numbers.
+    Attributes
+    ----------
+    points : str, sequence of str or None
+        Columns of the coordinates, or the array of points.
+    label, weight : str, array or None
+        Column or array of the labels and of the weights.
+    basis : str or None
+        AnnData only: key of ``obsm``.
+    fitted : sequence of str or None
+        Tables only: columns that a model was fitted on, read if `points` is None and the table names its columns.
+    labelled : bool
+        Whether labels are looked for if `label` is None.
     """
 
-    names: list[str]
-    texts: dict[str, set[str]]
-    named: bool = True
+    points: Names = None
+    label: Any = None
+    weight: Any = None
+    basis: str | None = None
+    fitted: Sequence[str] | None = None
+    labelled: bool = True
 
 
-def the_only(names: Sequence[str], role: str, path: Path, present: Sequence[str]) -> str:
-    """The only candidate for a role, or an error that shows what there is."""
+class Columns(NamedTuple):
+    """Columns of a table by role: coordinates, labels, weights, names of rows, and those that are not read."""
+
+    coordinates: list[str]
+    label: str | None
+    weight: str | None
+    name: str | None
+    unused: list[str]
+
+    @property
+    def read(self) -> list[str]:
+        """Names of the columns that make up points."""
+        return [*self.coordinates, *(name for name in (self.label, self.weight) if name is not None)]
+
+
+class TablePoints(PointSource):
+    """Points in a table with columns.
+
+    Attributes
+    ----------
+    columns : Columns
+        The columns by role.
+    """
+
+    columns: Columns
+
+    @abstractmethod
+    def strings(self, column: str, most: int | None = None) -> list[str]:
+        """One column as strings; at most the given number of rows."""
+
+    def row_names(self) -> Array | None:
+        """The column called name, if it holds strings and has no other role."""
+        return None if self.columns.name is None else np.array(self.strings(self.columns.name), dtype=str)
+
+
+def choose_columns(
+    path: Path, names: Sequence[str], texts: Collection[str], wanted: Wanted, *, named: bool = True
+) -> Columns:
+    """The role of each column of a table.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    names : sequence of str
+        All columns, in order.
+    texts : collection of str
+        Columns without numbers.
+    wanted : Wanted
+        Names that the caller passes.
+    named : bool
+        Whether the file itself names its columns.
+    """
+    points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or ())
+    if not points and wanted.fitted is not None and named:
+        points = _fitted_columns(path, names, wanted.fitted)
+    label, weight = wanted.label, wanted.weight
+    for name in [*points, *(one for one in (label, weight) if one is not None)]:
+        if names.count(name) != 1:
+            there = "no column" if name not in names else "more than one column"
+            raise ValueError(f"{path} has {there} {name!r}; its columns are {listed(names)}.\nPass other names.")
+    if weight in texts:
+        raise ValueError(f"{path}, column {weight!r}, holds no numbers.\nPass weight=, a column of numbers.")
+    free = [name for name in names if name not in points and name != weight]
+    if label is None and wanted.labelled:
+        words = [name for name in free if name in texts and name != NAME_COLUMN]
+        candidates = [name for name in free if name in LABEL_COLUMNS] or words
+        label = the_only(candidates, "column", "label", path, names) if candidates else None
+    aside = {label, *texts, *(() if wanted.labelled else LABEL_COLUMNS)}
+    coordinates = points or [name for name in free if name not in aside]
+    _check_coordinates(path, names, texts, coordinates)
+    used = {*coordinates, label, weight}
+    name = NAME_COLUMN if NAME_COLUMN in texts and NAME_COLUMN not in used else None
+    return Columns(coordinates, label, weight, name, [one for one in names if one not in {*used, name}])
+
+
+def _fitted_columns(path: Path, names: Sequence[str], fitted: Sequence[str]) -> list[str]:
+    missing = [name for name in fitted if name not in names]
+    if missing:
+        raise ValueError(
+            f"{path} has no column {listed(missing)}; the model was fitted on {listed(fitted)}, and the columns here "
+            f"are {listed(names)}.\nName the coordinates as in the fit."
+        )
+    return list(fitted)
+
+
+def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str], coordinates: Sequence[str]) -> None:
+    if not coordinates or any(name in texts for name in coordinates):
+        which = listed([name for name in names if name in texts]) or "any column but the label"
+        raise ValueError(f"{path} holds no numbers in {which}.\nPass points=, the columns of the coordinates.")
+    if "" in coordinates or len(set(coordinates)) < len(coordinates):
+        raise ValueError(
+            f"{path} has columns of numbers without a name, or with the same name: {listed(coordinates)}.\n"
+            "Pass points=, or write the table without its index."
+        )
+
+
+def choose_arrays(
+    path: Path, names: Sequence[str], array: Callable[[str], Any], wanted: Wanted
+) -> tuple[str, str | None]:
+    """Names of the array of points and of the array of labels, or None for the latter.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    names : sequence of str
+        All arrays.
+    array : callable
+        Returns an array, which has a shape and a dtype, by its name.
+    wanted : Wanted
+        Names that the caller passes.
+    """
+    if wanted.points is None:
+        found = [name for name in POINTS_NAMES if name in names] or [
+            name for name in names if len((one := array(name)).shape) == 2 and one.dtype.kind == "f"
+        ]
+        points = the_only(found, "array", "points", path, names)
+    elif isinstance(wanted.points, str):
+        points = wanted.points
+    else:
+        raise ValueError(
+            f"{path} holds arrays, not columns; got points={wanted.points!r}.\nPass the name of one array."
+        )
+    if wanted.label is not None or not wanted.labelled:
+        return points, wanted.label
+    if points[:1] in ("x", "X") and (pair := "y" + points[1:]) in names:
+        return points, pair
+    found = [name for name in LABEL_NAMES if name in names]
+    return points, the_only(found, "array", "label", path, names) if found else None
+
+
+def the_only(names: Sequence[str], kind: str, role: str, path: Path, present: Sequence[str]) -> str:
+    """The only candidate for a role, or an error that lists all candidates."""
     if len(names) == 1:
         return names[0]
-    found = "none" if not names else listed(names)
+    content = {"label": "labels", "points": "points", "basis": "embedding"}[role]
+    candidates = "none" if not names else listed(names)
     raise ValueError(
-        f"{path} must leave no doubt about its {role}; candidates: {found}, among {listed(present)}.\nPass {role}=."
+        f"Cannot tell which {kind} of {path} holds the {content}; candidates: {candidates}, among {listed(present)}.\n"
+        f"Pass {role}=."
     )
 
 
@@ -40,72 +195,3 @@ def listed(names: Sequence[str], most: int = 20) -> str:
     """Some names, for a message."""
     more = "" if len(names) <= most else f" and {len(names) - most} more"
     return ", ".join(repr(name) for name in names[:most]) + more
-
-
-@contextmanager
-def damage_named(path: Path | str) -> Iterator[None]:
-    """Name the file in whatever its reader finds wrong with it; readers raise a dozen kinds of errors."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        if "Object arrays" in str(error):
-            raise ValueError(
-                f"{path} holds Python objects, and nothing is unpickled.\nSave numbers, or labels as text: astype(str)."
-            ) from None
-        raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a whole copy.") from error
-
-
-def choose_columns(
-    path: Path,
-    names: Sequence[str],
-    texts: Collection[str],
-    points: Names,
-    label: str | None,
-    *,
-    labelled: bool = True,
-) -> tuple[list[str], str | None]:
-    """Columns of coordinates, in order, and the column of labels, which is looked for if ``labelled``."""
-    wanted = [points] if isinstance(points, str) else list(points or [])
-    for name in [*wanted, *([] if label is None else [label])]:
-        if names.count(name) != 1:
-            there = "no column" if name not in names else "more than one column"
-            raise ValueError(f"{path} has {there} {name!r}; its columns are {listed(names)}.\nName others.")
-    if label is None and labelled:
-        free = [name for name in names if name not in wanted]
-        words = [name for name in free if name in texts and name != NAME_COLUMN]
-        candidates = [name for name in free if name in LABEL_COLUMNS] or words
-        label = the_only(candidates, "label", path, names) if candidates else None
-    aside = {label, *texts, *(() if labelled else LABEL_COLUMNS)}
-    coordinates = wanted or [name for name in names if name not in aside]
-    _check_coordinates(path, names, texts, coordinates)
-    return coordinates, label
-
-
-def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str], coordinates: Sequence[str]) -> None:
-    if not coordinates or any(name in texts for name in coordinates):
-        which = listed([name for name in names if name in texts]) or "any column but the label"
-        raise ValueError(f"{path} holds no numbers in {which}.\nName the columns of coordinates by points=.")
-    if "" in coordinates or len(set(coordinates)) < len(coordinates):
-        raise ValueError(
-            f"{path} has columns of numbers with no name, or with the same: {listed(coordinates)}.\n"
-            "Name the coordinates by points=, or write the table without its index."
-        )
-
-
-def points_name(path: Path, names: Sequence[str], array: Callable[[str], Any]) -> str:
-    """The name of the array of points, among named arrays: by convention, or the only table of floats."""
-    found = [name for name in POINTS_NAMES if name in names]
-    if not found:
-        arrays = {name: array(name) for name in names}
-        found = [name for name, one in arrays.items() if len(one.shape) == 2 and one.dtype.kind == "f"]
-    return the_only(found, "points", path, names)
-
-
-def label_name(path: Path, names: Sequence[str], points: str) -> str | None:
-    """The name of the array of labels: the one that is to y what the points are to x, or by convention; or none."""
-    if points[:1] in ("x", "X") and (pair := "y" + points[1:]) in names:
-        return pair
-    found = [name for name in LABEL_NAMES if name in names]
-    return the_only(found, "label", path, names) if found else None

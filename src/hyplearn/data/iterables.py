@@ -1,4 +1,4 @@
-"""Points in blocks that a user's own object gives, as often as it is asked."""
+"""Points in blocks from an iterable of the user."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,14 +9,14 @@ from hyplearn.data.points import Block, PointSource, checksum, point_type
 
 
 class BlockPoints(PointSource):
-    """Points of an iterable of blocks, taken as they come: ``X``, ``(X, y)`` or ``(X, y, weights)``.
+    """Points of an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``, which keep their size.
 
-    Blocks are copied: the next one, which is asked for while one is worked on, may come in the same memory.
+    Blocks are copied: the next one is read while one is processed, and may overwrite its memory.
 
     Parameters
     ----------
     source : iterable
-        It is iterated anew in every pass, and gives the same rows each time.
+        Iterated in every pass; it must give the same rows each time.
     """
 
     def __init__(self, source: Any, name: str = "the source of blocks") -> None:
@@ -37,11 +37,11 @@ class BlockPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The number of coordinates, and the checksums of the first block."""
+        """Number of coordinates, and checksums of the first block."""
         return self.name, self.n_features, *self.first_sums
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """The user's blocks, without those that are empty."""
+        """The blocks of the iterable, without empty ones."""
         start, number, sums = 0, 0, [0] * self.parts
         for parts in map(self._block, self.source):
             if not len(parts[0]):
@@ -55,7 +55,7 @@ class BlockPoints(PointSource):
         self._check_same(start, sums)
 
     def _check_same(self, n_rows: int, sums: list[int]) -> None:
-        """Refuse a pass that was unlike the first: a solver would mix what both found."""
+        """Raise if a pass differs from the first: a solver would mix the results of both."""
         if self.n_rows is None or self.sums is None:
             self.n_rows, self.sums = n_rows, sums
         if n_rows != self.n_rows:
@@ -64,7 +64,7 @@ class BlockPoints(PointSource):
             )
         if sums != self.sums:
             raise ValueError(
-                f"{self.name} gave {n_rows} rows, of which some are not what or where they were in an earlier pass.\n"
+                f"{self.name} gave {n_rows} rows, of which some differ from those of an earlier pass.\n"
                 "Give the same rows in the same order each time; do not shuffle them."
             )
 
@@ -90,12 +90,12 @@ class BlockPoints(PointSource):
 
 
 def _is_listed(given: Any) -> bool:
-    """Whether a list is points with labels, as loaders of batches give them, and no table of numbers."""
+    """Whether a list is a batch of points with labels, as data loaders give it, and not a table of numbers."""
     return isinstance(given, list) and len(given) in (2, 3) and np.ndim(given[0]) == 2
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """What labels are: numbers and text would become one type in silence."""
+    """Kind of the labels: NumPy would silently turn numbers and strings into one type."""
     if len(parts) < 2:
         return "none"
     return {"u": "i", "S": "U"}.get(parts[1].dtype.kind, parts[1].dtype.kind)

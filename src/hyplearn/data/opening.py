@@ -1,4 +1,4 @@
-"""Which source stands behind what a user passes."""
+"""The source of points that belongs to a path, an array or an iterable."""
 
 import glob
 import os
@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.data.arrays import ArrayFile, ArrayPoints, StoredArray
-from hyplearn.data.columns import Names
-from hyplearn.data.groups import Group
-from hyplearn.data.hdf5 import Hdf5Array, opened_hdf5
+from hyplearn.data.arrays import ArrayFile, ArrayPoints, StoredArray, npz_points
+from hyplearn.data.columns import Names, Wanted
 from hyplearn.data.iterables import BlockPoints
-from hyplearn.data.npz import npz_points
 from hyplearn.data.parquet import ParquetPoints
 from hyplearn.data.points import PointSource
-from hyplearn.data.zarr import ZarrArray, opened_zarr
+from hyplearn.data.stores import Hdf5Array, Store, ZarrArray, open_hdf5, open_zarr
+from hyplearn.data.text import TextPoints
 
-HDF5_SUFFIXES = (".h5", ".hdf5", ".h5ad")
+TEXT_SUFFIXES, PARQUET_SUFFIXES, HDF5_SUFFIXES = (".csv", ".tsv"), (".parquet", ".pq"), (".h5", ".hdf5", ".h5ad")
+SUFFIXES = (".npz", ".npy", *TEXT_SUFFIXES, *PARQUET_SUFFIXES, *HDF5_SUFFIXES, ".zarr")
+# Files that make a folder a zarr store.
 ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -33,44 +33,49 @@ def open_points(
     block_rows: int | None = None,
     memory: int | None = None,
 ) -> PointSource:
-    """Labelled points that need not fit into memory, for ``fit``, ``partial_fit`` and ``predict_to_file``.
+    """Open labelled points that need not fit into memory, for ``fit``, ``partial_fit`` and ``predict_to_file``.
 
-    Files are never mapped: a file that is cut short, changed or damaged while it is read is an error that names it.
+    Files are never mapped and never unpickled. A file that is damaged, or that changes while it is read, is an error
+    that names it.
 
     Parameters
     ----------
     source : path, array on disk, or iterable
         ``.parquet``, a folder of such files, or a pattern such as ``"cells/*.parquet"``
-            Columns by name; all files must have the same. Checksums of pages are compared where there are any. Needs
+            Columns by name; all files must have the same. Page checksums are compared where there are any. Needs
             pyarrow.
+        ``.csv``, ``.tsv``
+            Columns by name; UTF-8 text with or without a line of names. Without one, columns are called "0", "1", ...
+            Labels become integers, or else floats, if all of them are written so. The file is parsed in every pass.
         ``.npy``
             The points; `label` and `weight` are arrays, or paths of ``.npy`` files.
         ``.npz``
-            Arrays by name, if they are not compressed.
+            Arrays by name. Those that are compressed are read into memory once, the others block by block.
         ``.h5``, ``.hdf5``, ``.h5ad``, ``.zarr``
-            Arrays by name. Of AnnData, `basis` names the embedding, `label` and `weight` columns of the observations.
+            Arrays by name. AnnData: `basis` is the embedding, `label` and `weight` are columns of the observations.
             Needs h5py or zarr.
         ``numpy.memmap``, ``h5py.Dataset``, ``zarr.Array``
-            The points; `label` and `weight` are arrays of any kind. A map is read by its file.
+            The points; `label` and `weight` are arrays of any kind. A map is read through its file.
         Dask array or data frame
             The points, which stay on the workers of the current cluster; `label` and `weight` are Dask collections.
             Needs dask.
         iterable of ``(X, y)`` or ``(X, y, weights)``
             A list, or an object whose ``__iter__`` begins anew each time. Each block must fit into memory.
     points : str or sequence of str, optional
-        Columns of the coordinates, by default all that hold numbers and are not the label's; or the array of points,
-        by default the one called X, x, points, embedding, embeddings, data, X_train or x_train, or the only table of
-        floats.
+        Columns of the coordinates, by default all columns of numbers except the label; or the array of points, by
+        default the one called X, x, points, embedding, embeddings, data, X_train or x_train, else the only
+        two-dimensional array of floats. AnnData: as `basis`.
     label : str or array-like, optional
-        Column or array of labels, by default the one called label, labels, target or class (of arrays: y, label,
-        labels, target); of Parquet else the only column that holds no numbers.
+        Column of the labels, by default the one called label, labels, target or class, else the only one without
+        numbers that is not called name (AnnData: no other). Array of the labels, by default y for X, y_train for
+        X_train, and so on, else label, labels or target.
     weight : str or array-like, optional
         Column or array of weights.
     basis : str, optional
-        Of AnnData, the embedding in ``obsm``; not needed where there is only one.
-
+        AnnData only: the embedding in ``obsm``, with or without its ``"X_"``; by default X_poincare, else the only one.
     block_rows : int, optional
-        Rows that are read and worked on at once; by default those of 2²⁰ numbers. Blocks of an iterable stay as given.
+        Rows that are read and processed at once, by default 2²⁰ divided by the number of coordinates. Blocks of an
+        iterable keep their size.
     memory : int, optional
         Bytes up to which the points are read into memory once, 2²⁷ by default; larger sources are read again in every
         pass.
@@ -78,7 +83,7 @@ def open_points(
     Returns
     -------
     PointSource
-        It can be read again and again; only a few blocks of it are in memory at a time.
+        A source that can be read repeatedly; only a few blocks of it are in memory at a time.
 
     Examples
     --------
@@ -136,13 +141,21 @@ def opened(
     columns: Names = None,
     labelled: bool = True,
 ) -> PointSource:
-    """As :func:`open_points`; of files with columns, ``columns`` are the coordinates.
+    """Open a source as :func:`open_points` does.
 
-    Of these files, labels that are not named are looked for only if ``labelled``.
+    Parameters
+    ----------
+    source, points, label, weight, basis
+        As in :func:`open_points`.
+    columns : sequence of str, optional
+        Tables only: columns that a model was fitted on, read if `points` is None and the table names its columns.
+    labelled : bool
+        Whether labels are looked for if `label` is None.
     """
     if isinstance(source, (str, os.PathLike)):
-        path = Path(source).expanduser()
-        return _opened_path(path, points, label, weight, basis, columns=columns, labelled=labelled)
+        return _opened_path(
+            Path(source).expanduser(), Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)
+        )
     if is_dask(source):
         _refuse(source, points=points, basis=basis)
         return _dask_points(source, label, weight)
@@ -156,80 +169,78 @@ def opened(
         return BlockPoints(source)
     raise ValueError(
         f"Points must be a path, an array on disk or an iterable of blocks (X, y); got {source!r:.80}.\n"
-        "Pass one of these, or arrays in memory to fit itself."
+        "Pass one of these, or pass arrays in memory to fit."
     )
 
 
-def _opened_path(
-    path: Path, points: Names, label: Any, weight: Any, basis: str | None, *, columns: Names, labelled: bool
-) -> PointSource:
+def _opened_path(path: Path, wanted: Wanted) -> PointSource:
     suffix = path.suffix.lower()
     is_zarr = suffix == ".zarr" or any((path / name).exists() for name in ZARR_FILES)
-    if suffix == ".npy":
-        _refuse(path, points=points, basis=basis)
-        return ArrayPoints(ArrayFile.npy(path), _array(label), _array(weight))
+    if suffix == ".npy" and not is_zarr:
+        return _opened_array(path, ArrayFile.npy(path), wanted)
     if is_zarr or suffix in HDF5_SUFFIXES:
-        return _opened_store(path, is_zarr, points, label, weight, basis)
-    _refuse(path, basis=basis)
-    _check_names(path, label, weight)
+        content, stored = (open_zarr(path), ZarrArray) if is_zarr else (open_hdf5(path), Hdf5Array)
+        if hasattr(content, "dtype"):
+            return _opened_array(path, stored(content), wanted)
+        _check_names(path, wanted)
+        return Store(path, content, stored).points(wanted)
+    _refuse(path, basis=wanted.basis)
+    _check_names(path, wanted)
     if suffix == ".npz":
-        return npz_points(path, points, label, weight)
-    wanted = points if columns is None else columns
-    return ParquetPoints(_parquet_paths(path), wanted, label, weight, labelled=labelled)
+        return npz_points(path, wanted)
+    if suffix in TEXT_SUFFIXES:
+        return TextPoints(path, wanted)
+    return ParquetPoints(_parquet_paths(path), wanted)
 
 
-def _opened_store(path: Path, is_zarr: bool, points: Names, label: Any, weight: Any, basis: str | None) -> ArrayPoints:
-    content, stored = (opened_zarr(path), ZarrArray) if is_zarr else (opened_hdf5(path), Hdf5Array)
-    if hasattr(content, "dtype"):
-        _refuse(path, points=points, basis=basis)
-        return ArrayPoints(stored(content), _array(label), _array(weight))
-    _check_names(path, label, weight)
-    return Group(path, content, stored).points(points, label, weight, basis)
+def _opened_array(path: Path, array: StoredArray, wanted: Wanted) -> ArrayPoints:
+    """One array without a name, with labels and weights from elsewhere."""
+    _refuse(path, points=wanted.points, basis=wanted.basis)
+    return ArrayPoints(array, _array(wanted.label), _array(wanted.weight))
 
 
 def _parquet_paths(path: Path) -> list[Path]:
-    """The file, those of a folder, or those of a pattern, in order; hidden files, which others leave, are neither's."""
+    """The file, the files of a folder, or those of a pattern, in order; hidden files of a folder are left out."""
     if path.is_dir():
         found = sorted(file for file in path.glob("*.parquet") if not file.name.startswith("."))
-    elif path.exists():
+    elif path.exists() or not glob.has_magic(str(path)):
         found = [path]
     else:
         found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
     if not found and path.is_dir():
         raise FileNotFoundError(
-            f"There is no Parquet file right in the folder {path}.\n"
-            f"Check the path; files in folders below it are found by {str(path / '**' / '*.parquet')!r}."
+            f"There is no Parquet file directly in the folder {path}.\n"
+            f"Check the path; pass {str(path / '**' / '*.parquet')!r} for files in its subfolders."
         )
     if not found:
         raise FileNotFoundError(
-            f"There is no Parquet file {path}.\nCheck the path; it was looked for from {Path.cwd()}."
+            f"There is no Parquet file {path}.\nCheck the path; the working directory is {Path.cwd()}."
         )
     for file in found:
-        if file.suffix.lower() not in (".parquet", ".pq"):
+        if file.suffix.lower() not in PARQUET_SUFFIXES:
             raise ValueError(
-                f"{file} cannot be read in blocks; known are .parquet, .npy, .npz, .zarr, {', '.join(HDF5_SUFFIXES)}.\n"
-                "Convert it, or read it whole with hyplearn.datasets.load_points."
+                f"{file} has the suffix {file.suffix!r}; known are {', '.join(SUFFIXES)}.\nConvert it, or rename it."
             )
     return found
 
 
 def _is_on_disk(array: Any) -> bool:
-    """Whether rows of an array are read from a file when they are asked for."""
+    """Whether rows of an array are read from a file on access."""
     return _is_mapped(array) or isinstance(array, StoredArray) or _library(array) in ("h5py", "zarr")
 
 
 def _is_mapped(array: Any) -> bool:
-    """Whether an array is the contents of a file: no copy, which may call itself a map too, and no private version."""
+    """Whether an array is the contents of a file: copies and copy-on-write maps are memmaps too."""
     return isinstance(array, np.memmap) and array.filename is not None and array.mode != "c" and array.ndim > 0
 
 
 def _library(array: Any) -> str:
-    # Of the type: a dataset whose file was closed has none to tell.
+    # The type is asked: a dataset whose file was closed has no dtype.
     return type(array).__module__.split(".")[0] if hasattr(type(array), "dtype") else ""
 
 
 def _array(array: Any) -> Any:
-    """Something that gives rows: by its file if it is mapped, a path of a ``.npy`` file, or an array in memory."""
+    """An array that can be sliced, from a map, a path of a ``.npy`` file, a dataset, or an array-like."""
     if array is None or isinstance(array, StoredArray):
         return array
     if isinstance(array, (str, os.PathLike)):
@@ -241,29 +252,29 @@ def _array(array: Any) -> Any:
 
 
 def _npy(path: Path) -> ArrayFile:
-    if path.suffix.lower() != ".npy":
+    if path.suffix.lower() != ".npy" or not path.is_file():
         raise ValueError(
-            f"Beside points without names, labels and weights are arrays or .npy files; got {str(path)!r}.\n"
-            "Pass such an array or path."
+            f"Labels and weights of an array are arrays or .npy files; {str(path)!r} is not a .npy file.\n"
+            "Pass an array or such a path, or save points and labels together as .npz."
         )
     return ArrayFile.npy(path)
 
 
 def _gives_blocks(X: Any) -> bool:
-    """Whether X is to be iterated for blocks, and is no table of numbers."""
+    """Whether X is an iterable of blocks rather than a table of numbers."""
     if isinstance(X, (list, tuple)):
         return len(X) > 0 and isinstance(X[0], tuple) and len(X[0]) in (2, 3) and np.ndim(X[0][0]) == 2
     return isinstance(X, Iterable) and not isinstance(X, (bytes, dict)) and not hasattr(X, "shape")
 
 
 def _refuse(source: Any, **given: Any) -> None:
-    """An error for what says nothing about this kind of source."""
+    """Raise if an argument is passed that does not apply to this kind of source."""
     for name, value in given.items():
         if value is not None:
-            raise ValueError(f"{source!s:.80} knows no {name}; got {name}={value!r:.80}.\nLeave it out.")
+            raise ValueError(f"{name} does not apply to {source!s:.80}; got {name}={value!r:.80}.\nLeave it out.")
 
 
-def _check_names(path: Path, *names: Any) -> None:
-    for name in names:
+def _check_names(path: Path, wanted: Wanted) -> None:
+    for name in (wanted.label, wanted.weight):
         if name is not None and not isinstance(name, str):
-            raise ValueError(f"{path} has its labels and weights inside; got {name!r:.80}.\nPass their names.")
+            raise ValueError(f"Labels and weights of {path} lie in the file; got {name!r:.80}.\nPass their names.")

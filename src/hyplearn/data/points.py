@@ -187,6 +187,10 @@ class PointSource(ABC):
     def finished(self) -> None:  # noqa: B027, most sources remember nothing
         """Called at the end of a fit: nothing needs to be remembered any more."""
 
+    def row_names(self) -> Array | None:
+        """Names of all points as strings, where the source has any."""
+        return None
+
     def gathered(self, *, labelled: bool = True) -> Block:
         """All points in memory; labels need not be there if ``labelled`` is false."""
         blocks: list[Block] = []
@@ -230,8 +234,8 @@ def on_pieces(
 
 
 def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What numbers of a type are read as: single and double precision as they are, all others in double precision."""
-    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    """Type in which numbers are read: float32 of any byte order as float32, all others as float64."""
+    return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64)
 
 
 def checksum(array: Array, so_far: int = 0) -> int:
@@ -269,6 +273,49 @@ def rows_named(block: Block, name: str) -> Iterator[None]:
         yield
     except ValueError as problem:
         raise ValueError(f"{name}, from row {block.start} on, counted as row 0: {problem}") from problem
+
+
+def check_finite(block: Block, name: str) -> None:
+    """Raise if coordinates are NaN or infinite, or labels NaN, and name the first such row."""
+    finite = np.isfinite(block.X)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(
+            f"{name} holds {np.count_nonzero(~finite.all(axis=1))} rows with NaN or infinite coordinates; the first is "
+            f"row {row}, counted from 0, with {block.X[row, column]}.\nRemove those rows or impute them."
+        )
+    if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
+        raise ValueError(
+            f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first is missing in row {missing.argmax()}, "
+            "counted from 0.\nRemove those rows, or fill the labels in."
+        )
+
+
+def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
+    """The same rows in blocks of one size, except the last; the first row has the position ``start``."""
+    waiting: list[Block] = []
+    count = 0
+    for part in parts:
+        waiting.append(part)
+        count += len(part.X)
+        while count >= size:
+            joined = _joined(waiting, start)
+            yield joined.taken(slice(size))
+            start, count = start + size, count - size
+            waiting = [joined.taken(slice(size, None))]
+    if count:
+        yield _joined(waiting, start)
+
+
+def _joined(blocks: Sequence[Block], start: int) -> Block:
+    """Several blocks as one."""
+    if len(blocks) == 1:
+        return blocks[0]._replace(start=start)
+    X, y, weights = (
+        None if column[0] is None else np.concatenate(column) for column in list(zip(*blocks, strict=True))[:3]
+    )
+    assert X is not None
+    return Block(X, y, weights, start)
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:

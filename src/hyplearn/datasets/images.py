@@ -1,4 +1,4 @@
-"""Raw images from files that you have: Fashion-MNIST, CIFAR10 and mini-ImageNet, as bytes."""
+"""Files that you have: images of Fashion-MNIST, CIFAR10 and mini-ImageNet, and the embedding of the latter."""
 
 import gzip
 import math
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from hyplearn.datasets.mini_imagenet import read_split
 from hyplearn.types import Array
 
 # Where Debian's package dataset-fashion-mnist puts its files.
@@ -20,11 +19,16 @@ DEBIAN_FOLDER = Path("/usr/share/datasets/fashion-mnist")
 CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 THINGS = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "lorry")
 IMAGENET = "mini-imagenet_images.npz"
+EMBEDDING, POINTS = "mini-imagenet_poincare_embedding.npz", "mini-imagenet_reference_points_gt.npy"
+_BALL_LAYOUT = (
+    "x_train of shape (n, d) and x_test of shape (m, d), points inside the open unit ball (in the paper n = 5600, "
+    "m = 2400, d = 512), and y_train and y_test, their integer class numbers from 0"
+)
 _IMAGENET_LAYOUT = (
     "x_train of shape (n, 3, h, w) and x_test of shape (m, 3, h, w), bytes (in the paper n = 5600, m = 2400, "
-    "h = w = 84), and y_train and y_test, their whole class numbers from 0"
+    "h = w = 84), and y_train and y_test, their integer class numbers from 0"
 )
-_INSTALL = "Install Debian's package dataset-fashion-mnist, or name a directory with the four files by HYPLEARN_DATA."
+_INSTALL = "Install Debian's package dataset-fashion-mnist, or set HYPLEARN_DATA to a directory with the four files."
 _CIFAR_SHAPE = (3, 32, 32)
 
 
@@ -36,7 +40,7 @@ def load_fashion_mnist_images(*, data_home: str | os.PathLike[str] | None = None
     Parameters
     ----------
     data_home : path, optional
-        Directory of the files. By default the one named by the environment variable ``HYPLEARN_DATA``, or
+        Directory of the files. By default that of the environment variable ``HYPLEARN_DATA``, or
         ``fashion-mnist`` in it; else where Debian's package ``dataset-fashion-mnist`` puts them.
 
     Returns
@@ -49,7 +53,7 @@ def load_fashion_mnist_images(*, data_home: str | os.PathLike[str] | None = None
     FileNotFoundError
         If a file is in none of these places.
     ValueError
-        If a file is damaged, or is none of the format.
+        If a file is damaged, or has another format.
 
     Examples
     --------
@@ -58,7 +62,11 @@ def load_fashion_mnist_images(*, data_home: str | os.PathLike[str] | None = None
     >>> clothes.X_train.shape, clothes.target_names[clothes.y_train[0]]  # doctest: +SKIP
     ((60000, 28, 28), 'ankle boot')
     """
-    folders = _folders(data_home, "fashion-mnist", DEBIAN_FOLDER)
+    return read_fashion_mnist(search_folders(data_home, "fashion-mnist", DEBIAN_FOLDER))
+
+
+def read_fashion_mnist(folders: Sequence[Path]) -> Bunch:
+    """The four files of Fashion-MNIST, each from the first folder that has it."""
     parts = {}
     for part, prefix in (("train", "train"), ("test", "t10k")):
         parts[f"X_{part}"] = read_idx(_found(f"{prefix}-images-idx3-ubyte", folders, _INSTALL), 3)
@@ -76,8 +84,8 @@ def load_cifar10_images(*, data_home: str | os.PathLike[str] | None = None) -> B
     Parameters
     ----------
     data_home : path, optional
-        Directory of the files, or of ``cifar-10-batches-bin`` with them; by default the one named by the environment
-        variable ``HYPLEARN_DATA``.
+        Directory of the files, or of ``cifar-10-batches-bin`` with them; by default that of the environment variable
+        ``HYPLEARN_DATA``.
 
     Returns
     -------
@@ -89,9 +97,9 @@ def load_cifar10_images(*, data_home: str | os.PathLike[str] | None = None) -> B
     FileNotFoundError
         If a file is missing.
     ValueError
-        If a file is cut short, or has a label that is none.
+        If a file is cut short, or has a label that is no class number.
     """
-    folders = _folders(data_home, "cifar-10-batches-bin")
+    folders = search_folders(data_home, "cifar-10-batches-bin")
     advice = "Get cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it there."
     batches = [_read_cifar(_found(f"data_batch_{k}.bin", folders, advice)) for k in range(1, 6)]
     X_test, y_test = _read_cifar(_found("test_batch.bin", folders, advice))
@@ -102,14 +110,14 @@ def load_cifar10_images(*, data_home: str | os.PathLike[str] | None = None) -> B
 def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
     """mini-ImageNet from an archive that you have made of its images: in the paper 5,600 + 2,400, 20 classes.
 
-    Whoever has the images saves them as::
+    Save the images as::
 
         np.savez("mini-imagenet_images.npz", x_train=..., y_train=..., x_test=..., y_test=...)
 
     Parameters
     ----------
     data_home : path, optional
-        Directory of this file; by default the one named by the environment variable ``HYPLEARN_DATA``.
+        Directory of this file; by default that of the environment variable ``HYPLEARN_DATA``.
 
     Returns
     -------
@@ -121,10 +129,10 @@ def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None
     FileNotFoundError
         If the file is missing.
     ValueError
-        If it has not this layout.
+        If it has another layout.
     """
-    path = _found(IMAGENET, _folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
-    X_train, y_train, X_test, y_test = read_split(path, _IMAGENET_LAYOUT)
+    path = _found(IMAGENET, search_folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
+    X_train, y_train, X_test, y_test = _read_split(path, _IMAGENET_LAYOUT)
     for X, y in ((X_train, y_train), (X_test, y_test)):
         if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != X_train.shape[1:] or X.shape[1] != 3:
             raise ValueError(f"{path} holds {X.dtype} of shape {X.shape}.\nSave it again, with {_IMAGENET_LAYOUT}.")
@@ -132,8 +140,75 @@ def load_mini_imagenet_images(*, data_home: str | os.PathLike[str] | None = None
     return Bunch(X_train=X_train, y_train=y_train.astype(np.int64), X_test=X_test, y_test=y_test.astype(np.int64))
 
 
-def _folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """Where to look: in a directory, in its part, elsewhere if no directory is named as an argument."""
+def load_mini_imagenet(*, data_home: str | os.PathLike[str] | None = None) -> Bunch:
+    """mini-ImageNet in the Poincaré ball, 512-d, from a file that you have: 5,600 + 2,400 images, 20 classes.
+
+    The authors of the paper did not publish this embedding, made as by Khrulkov et al. (2020). Save yours with the
+    names of the published files::
+
+        np.savez("mini-imagenet_poincare_embedding.npz", x_train=..., y_train=..., x_test=..., y_test=...)
+        np.save("mini-imagenet_reference_points_gt.npy", points)  # if there are any, one row for each class
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of these files; by default that of the environment variable ``HYPLEARN_DATA``.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``reference_points`` (None without their file).
+
+    Raises
+    ------
+    FileNotFoundError
+        If the embedding is not there.
+    ValueError
+        If a file has another layout.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from hyplearn.datasets import load_mini_imagenet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "mini-imagenet_poincare_embedding.npz")
+    ...     X, y = np.array([[0.1, 0.2], [0.3, -0.4]]), np.array([0, 1])
+    ...     np.savez(path, x_train=X, y_train=y, x_test=-X, y_test=y)
+    ...     images = load_mini_imagenet(data_home=folder)
+    >>> images.X_train.shape, images.reference_points
+    ((2, 2), None)
+    """
+    advice = f"The authors did not publish it. Set HYPLEARN_DATA or pass data_home, with such a file of {_BALL_LAYOUT}."
+    path = _found(EMBEDDING, search_folders(data_home, ""), advice)
+    X_train, y_train, X_test, y_test = _read_split(path, _BALL_LAYOUT)
+    for X, y in ((X_train, y_train), (X_test, y_test)):
+        if X.ndim != 2 or X.shape[1] != X_train.shape[-1] or y.shape != X.shape[:1] or np.any(y != y.astype(np.int64)):
+            raise ValueError(
+                f"{path} holds points of shape {X.shape} with labels of shape {y.shape}.\n"
+                f"Save it again, with {_BALL_LAYOUT}."
+            )
+    points = path.with_name(POINTS)
+    return Bunch(
+        X_train=X_train,
+        y_train=y_train.astype(np.int64),
+        X_test=X_test,
+        y_test=y_test.astype(np.int64),
+        reference_points=np.load(points, allow_pickle=False) if points.is_file() else None,
+    )
+
+
+def _read_split(path: Path, layout: str) -> list[Array]:
+    """x_train, y_train, x_test and y_test of an archive; a missing one is an error that gives the layout."""
+    names = ("x_train", "y_train", "x_test", "y_test")
+    with np.load(path, allow_pickle=False) as archive:
+        if missing := [name for name in names if name not in archive.files]:
+            raise ValueError(f"{path} lacks {', '.join(missing)}.\nSave it again, with {layout}.")
+        return [archive[name] for name in names]
+
+
+def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
+    """Folders to search: data_home or HYPLEARN_DATA, a folder in it, and the others unless data_home is passed."""
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
     return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
@@ -145,7 +220,7 @@ def _found(name: str, folders: Sequence[Path], advice: str) -> Path:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return path
-    places = " or ".join(map(str, folders)) or "any place: HYPLEARN_DATA names no directory"
+    places = " or ".join(map(str, folders)) or "any place: HYPLEARN_DATA is not set"
     raise FileNotFoundError(f"{name} is not in {places}.\n{advice}")
 
 
@@ -188,10 +263,10 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
 
 
 def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
-    """Refuse images without labels, and labels that number no class."""
+    """Raise if images have no labels, or labels are not class numbers."""
     if y.shape != X.shape[:1]:
         raise ValueError(f"There are {len(X):,} images and labels of shape {y.shape} in {where}.\nGet them again.")
     wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():
         limit = "" if n_classes == math.inf else f" below {n_classes:g}"
-        raise ValueError(f"Labels must be whole numbers from 0{limit}; {y[wrong][0]} is one of {where}.\nMend it.")
+        raise ValueError(f"Labels must be integers from 0{limit}; {y[wrong][0]} is one of {where}.\nCorrect it.")

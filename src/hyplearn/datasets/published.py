@@ -8,27 +8,55 @@ import sys
 import urllib.request
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from hyplearn.types import Array
 
-BASE_URL = (
-    "https://raw.githubusercontent.com/thupchnsky/PoincareLinearClassification/"
-    "789be7c6f8505af4e91a94715f225bcd9f095edd/embedding/"
+
+class Publication(NamedTuple):
+    """Files that were published: the URL before their names, their SHA-256, and how long to wait for a byte."""
+
+    url: str
+    sha256: dict[str, str]
+    timeout: float
+
+    def verify(self, content: bytes, name: str, where: str, next_step: str) -> None:
+        """Raise if the content is not that of the published file."""
+        if (found := _sha256(content)) != self.sha256[name]:
+            raise OSError(
+                f"{where} is not the published file: it has {len(content)} bytes with SHA-256 {found}, expected "
+                f"is {self.sha256[name]}.\n{next_step}"
+            )
+
+    def download(self, name: str) -> bytes:
+        """The content of a file, verified."""
+        url = self.url + name
+        by_hand = "Try again, or save the file in a directory and pass it as HYPLEARN_DATA or data_home."
+        try:
+            with urllib.request.urlopen(url, timeout=self.timeout) as response:
+                content: bytes = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise OSError(f"{name} could not be downloaded from {url}: {error}.\n{by_hand}") from error
+        self.verify(content, name, f"{name}, as downloaded from {url},", f"It was not kept. {by_hand}")
+        return content
+
+
+PUBLICATION = Publication(
+    url="https://raw.githubusercontent.com/thupchnsky/PoincareLinearClassification/"
+    "789be7c6f8505af4e91a94715f225bcd9f095edd/embedding/",
+    sha256={
+        "olsson_poincare_embedding.npz": "f7d65e26eca92c7a3316794b4bcd64f8812182fc1e778c9a4aa1c47a3e3f9ab4",
+        "olsson_reference_points_gt.npy": "5c1296916aab4fe413f2a292316ae8ccfa3fa4f4e60627294db72c1e1d9ab883",
+        "cifar_poincare_embedding.npz": "25973eff7e7ab3100e37a4318594f5e47bbdcd43b33bbb4d24c999f7aa0577e7",
+        "cifar_reference_points_gt.npy": "c933454f331dbe2d743eae39bd94306bf9ce7e21c7e61f77566b8e5301b5be62",
+        "fashion-mnist_poincare_embedding.npz": "ef3a648461a172db2b271bb9bcc5bc7d9bc5de7858e8728cabbd9cebf2a0cc12",
+        "fashion-mnist_reference_points_gt.npy": "4e7246d593960638703c238ff896f5a555ff95d04dc4dc683abf42803b10e3bb",
+    },
+    timeout=30,  # seconds without a single byte; the largest file has 1.7 MB
 )
-SHA256 = {
-    "olsson_poincare_embedding.npz": "f7d65e26eca92c7a3316794b4bcd64f8812182fc1e778c9a4aa1c47a3e3f9ab4",
-    "olsson_reference_points_gt.npy": "5c1296916aab4fe413f2a292316ae8ccfa3fa4f4e60627294db72c1e1d9ab883",
-    "cifar_poincare_embedding.npz": "25973eff7e7ab3100e37a4318594f5e47bbdcd43b33bbb4d24c999f7aa0577e7",
-    "cifar_reference_points_gt.npy": "c933454f331dbe2d743eae39bd94306bf9ce7e21c7e61f77566b8e5301b5be62",
-    "fashion-mnist_poincare_embedding.npz": "ef3a648461a172db2b271bb9bcc5bc7d9bc5de7858e8728cabbd9cebf2a0cc12",
-    "fashion-mnist_reference_points_gt.npy": "4e7246d593960638703c238ff896f5a555ff95d04dc4dc683abf42803b10e3bb",
-}
-# Seconds without a single byte; the largest file has 1.7 MB.
-TIMEOUT = 30
 
 _DESCR = """\
 {title} in the Poincaré disk
@@ -46,6 +74,23 @@ Source: E. Chien, C. Pan, P. Tabaghi, O. Milenkovic, "Highly Scalable and Provab
 Balls", ICDM 2021; https://github.com/thupchnsky/PoincareLinearClassification, MIT licence, © 2021 Chao Pan.
 """
 _ON_A_LATTICE = "They sit on a pixel lattice and come from no algorithm in the paper."
+_SETS = {
+    "olsson": {
+        "title": "Olsson's single cells",
+        "origin": "RNA of single cells (Olsson et al., Nature, 2016), embedded as by Klimovskaia et al. (2020).",
+        "points_note": "They are midpoints of vertices of Euclidean hulls.",
+    },
+    "cifar": {
+        "title": "CIFAR10",
+        "origin": "Pictures of ten kinds of things (Krizhevsky, 2009), embedded as by Khrulkov et al. (2020).",
+        "points_note": _ON_A_LATTICE,
+    },
+    "fashion-mnist": {
+        "title": "Fashion-MNIST",
+        "origin": "Pictures of ten kinds of clothing (Xiao et al., 2017), embedded as by Khrulkov et al. (2020).",
+        "points_note": _ON_A_LATTICE,
+    },
+}
 
 
 def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
@@ -54,11 +99,11 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
     Parameters
     ----------
     data_home : path, optional
-        Directory that keeps the downloaded files. By default the one named by the environment variable
-        ``HYPLEARN_CACHE``, else ``hyplearn`` in the platform's cache directory. A directory named by
-        ``HYPLEARN_DATA`` is looked at before it.
+        Directory that keeps the downloaded files. By default that of the environment variable
+        ``HYPLEARN_CACHE``, else ``hyplearn`` in the platform's cache directory. The directory of
+        ``HYPLEARN_DATA`` is searched before it.
     download_if_missing : bool
-        Whether to download what is in neither place (7 kB). If False, that is an error.
+        Whether to download files that are in neither place (7 kB). If False, that is an error.
 
     Returns
     -------
@@ -77,14 +122,7 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
     >>> cells.X_train.shape, cells.reference_points.shape  # doctest: +SKIP
     ((231, 2), (8, 2))
     """
-    return _fetch(
-        "olsson",
-        data_home,
-        download_if_missing,
-        title="Olsson's single cells",
-        origin="RNA of single cells (Olsson et al., Nature, 2016), embedded as by Klimovskaia et al. (2020).",
-        points_note="They are midpoints of vertices of Euclidean hulls.",
-    )
+    return fetch_embedding("olsson", data_home, download_if_missing)
 
 
 def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
@@ -95,7 +133,7 @@ def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_i
     data_home : path, optional
         Directory that keeps the downloaded files; see :func:`fetch_olsson`.
     download_if_missing : bool
-        Whether to download what is missing (1.4 MB). If False, that is an error.
+        Whether to download missing files (1.4 MB). If False, that is an error.
 
     Returns
     -------
@@ -107,14 +145,7 @@ def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_i
     OSError
         If a file is missing and cannot be downloaded, or is not the published one to the last bit (SHA-256).
     """
-    return _fetch(
-        "cifar",
-        data_home,
-        download_if_missing,
-        title="CIFAR10",
-        origin="Pictures of ten kinds of things (Krizhevsky, 2009), embedded as by Khrulkov et al. (2020).",
-        points_note=_ON_A_LATTICE,
-    )
+    return fetch_embedding("cifar", data_home, download_if_missing)
 
 
 def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
@@ -125,7 +156,7 @@ def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, down
     data_home : path, optional
         Directory that keeps the downloaded files; see :func:`fetch_olsson`.
     download_if_missing : bool
-        Whether to download what is missing (1.7 MB). If False, that is an error.
+        Whether to download missing files (1.7 MB). If False, that is an error.
 
     Returns
     -------
@@ -137,30 +168,26 @@ def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, down
     OSError
         If a file is missing and cannot be downloaded, or is not the published one to the last bit (SHA-256).
     """
-    return _fetch(
-        "fashion-mnist",
-        data_home,
-        download_if_missing,
-        title="Fashion-MNIST",
-        origin="Pictures of ten kinds of clothing (Xiao et al., 2017), embedded as by Khrulkov et al. (2020).",
-        points_note=_ON_A_LATTICE,
-    )
+    return fetch_embedding("fashion-mnist", data_home, download_if_missing)
 
 
-def _fetch(prefix: str, data_home: Any, download_if_missing: bool, **texts: str) -> Bunch:
+def fetch_embedding(
+    prefix: str, data_home: Any = None, download_if_missing: bool = True, publication: Publication = PUBLICATION
+) -> Bunch:
+    """One of the published sets, whose files begin with the prefix."""
     home = _cache_directory() if data_home is None else Path(data_home).expanduser()
     embedding, points = (
-        np.load(io.BytesIO(_content(prefix + ending, home, download_if_missing)), allow_pickle=False)
+        np.load(io.BytesIO(_content(prefix + ending, home, download_if_missing, publication)), allow_pickle=False)
         for ending in ("_poincare_embedding.npz", "_reference_points_gt.npy")
     )
     bunch = Bunch(
         X_train=embedding["x_train"],
-        y_train=_whole(embedding["y_train"]),
+        y_train=_integers(embedding["y_train"]),
         X_test=embedding["x_test"],
-        y_test=_whole(embedding["y_test"]),
+        y_test=_integers(embedding["y_test"]),
         reference_points=points,
     )
-    bunch.DESCR = _describe(bunch, **texts)
+    bunch.DESCR = _describe(bunch, **_SETS[prefix])
     return bunch
 
 
@@ -176,34 +203,34 @@ def _describe(bunch: Bunch, *, title: str, **texts: str) -> str:
     )
 
 
-def _whole(labels: Array) -> Array:
+def _integers(labels: Array) -> Array:
     """Class numbers as integers; two of the three sets store them as floats."""
-    whole = labels.astype(np.int64)
-    if not np.array_equal(whole, labels):
-        raise ValueError(f"Class numbers must be whole; got {labels[whole != labels][0]}.")
-    return whole
+    integers = labels.astype(np.int64)
+    if not np.array_equal(integers, labels):
+        raise ValueError(f"Class numbers must be integers; got {labels[integers != labels][0]}.")
+    return integers
 
 
-def _content(name: str, home: Path, download_if_missing: bool) -> bytes:
+def _content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
     """Bytes of a published file: from HYPLEARN_DATA, else from `home`, else downloaded and kept in `home`."""
     first = os.environ.get("HYPLEARN_DATA")
     if first and (given := Path(first).expanduser() / name).is_file():
         content = given.read_bytes()
-        _verify(content, name, f"{given}, found through HYPLEARN_DATA,", "Replace it, or remove it.")
+        publication.verify(content, name, f"{given}, found through HYPLEARN_DATA,", "Replace it, or remove it.")
         return content
     kept = home / name
     if kept.is_file():
         content = kept.read_bytes()
         if not download_if_missing:
-            _verify(content, name, str(kept), "Pass download_if_missing=True to replace it.")
-        if _sha256(content) == SHA256[name]:
+            publication.verify(content, name, str(kept), "Pass download_if_missing=True to replace it.")
+        if _sha256(content) == publication.sha256[name]:
             return content
     elif not download_if_missing:
         raise FileNotFoundError(
             f"{name} is neither in HYPLEARN_DATA={first or ''!r} nor in {home}.\n"
-            f"Pass download_if_missing=True, or get it from {BASE_URL}{name}."
+            f"Pass download_if_missing=True, or get it from {publication.url}{name}."
         )
-    content = _download(name)
+    content = publication.download(name)
     _keep(content, kept)
     return content
 
@@ -212,28 +239,8 @@ def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _verify(content: bytes, name: str, where: str, next_step: str) -> None:
-    if _sha256(content) != SHA256[name]:
-        raise OSError(
-            f"{where} is not the published file: it has {len(content)} bytes with SHA-256 {_sha256(content)}, expected "
-            f"is {SHA256[name]}.\n{next_step}"
-        )
-
-
-def _download(name: str) -> bytes:
-    url = BASE_URL + name
-    by_hand = "Try again, or get the file by hand into a directory that you name by HYPLEARN_DATA or data_home."
-    try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
-            content: bytes = response.read()
-    except (OSError, http.client.HTTPException) as error:
-        raise OSError(f"{name} could not be downloaded from {url}: {error}.\n{by_hand}") from error
-    _verify(content, name, f"{name}, as it came from {url},", f"It was not kept. {by_hand}")
-    return content
-
-
 def _keep(content: bytes, path: Path) -> None:
-    """Write the file in one step: whoever looks sees the old file, or none, or the whole new one."""
+    """Write the file in one step, so that no other process sees a part of it."""
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -245,12 +252,12 @@ def _keep(content: bytes, path: Path) -> None:
     except OSError as error:
         raise OSError(
             f"{path} could not be written: {error}.\n"
-            "Name a directory that can be, by data_home or by the environment variable HYPLEARN_CACHE."
+            "Pass another directory as data_home or in the environment variable HYPLEARN_CACHE."
         ) from error
 
 
 def _cache_directory() -> Path:
-    """Directory of HYPLEARN_CACHE, else ``hyplearn`` where the platform keeps what can be fetched again."""
+    """Directory of HYPLEARN_CACHE, else ``hyplearn`` in the cache directory of the platform."""
     if named := os.environ.get("HYPLEARN_CACHE"):
         return Path(named).expanduser()
     home = Path.home()

@@ -10,13 +10,13 @@ import numpy as np
 from hyplearn.geometry import signed_distance
 from hyplearn.types import Array
 
-# A block of 1 MiB stays in the processor's cache while it is drawn, measured and sorted out; past X itself nothing
-# larger is ever held. No fewer rows than this are drawn at once, or a rare class would cost one call per point.
+# A block of 1 MiB stays in the processor's cache while it is drawn and filtered, and nothing larger is held besides X.
+# No fewer rows than this are drawn at once, or a rare class would cost one call per point.
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 
-# A request that keeps less than one point in a hundred is given up, after a first million points of grace for small
-# ones. The paper's widest margin, 1, keeps one point in two at d = 2 and still 5 % at d = 1000.
+# A request that keeps less than one point in a hundred is given up, but not before a million points are drawn. The
+# paper's widest margin, 1, keeps one point in two at d = 2 and still 5 % at d = 1000.
 MOST_DRAWN_PER_ROW = 100
 ROWS_OF_GRACE = 10_000
 
@@ -64,15 +64,15 @@ def make_ball_classification(
     Raises
     ------
     ValueError
-        If the parameters allow a hyperplane that leaves one class without room, or if points that keep the margin,
-        or points of one class, are so rare that drawing them is hopeless.
+        If the parameters allow a hyperplane that leaves one class empty, or if points that keep the margin, or points
+        of one class, are too rare to be drawn.
 
     Notes
     -----
     Signed distances to H within the ball run from :math:`\delta_0 - \rho` to :math:`\delta_0 + \rho`, with
     :math:`\delta_0` that of the origin and :math:`\rho = 2 \operatorname{artanh} R`; and
-    :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality for w along p. Both classes therefore have
-    room whatever the direction of w if, and for `n_features` = 1 only if,
+    :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality for w along p. Neither class is empty,
+    whatever the direction of w, if, and for `n_features` = 1 only if,
 
     .. math:: \text{margin} < 2 \operatorname{artanh} R - 2 \operatorname{artanh} \|p\|.
 
@@ -91,17 +91,43 @@ def make_ball_classification(
     >>> print((y * signed_distance(X, w, p)).min() > 0.1)
     True
     """
-    _check_whole("n_samples", n_samples, at_least=2)
-    _check_whole("n_features", n_features, at_least=1)
-    _check_room(margin, reference_norm, radius)
-    rng = _generator(random_state)
-    p = reference_norm * _direction(rng, n_features)
-    w = _direction(rng, n_features)
-    X, y = np.empty((n_samples, n_features)), np.empty(n_samples, dtype=np.int64)
-    rows = max(1, min(BLOCK_NUMBERS // n_features, max(n_samples, LEAST_BLOCK_ROWS)))
+    _check_integer("n_samples", n_samples, at_least=2)
+    _check_integer("n_features", n_features, at_least=1)
+    _check_extent(margin, reference_norm, radius)
+    return sample_classes(
+        n_samples, n_features, _generator(random_state), margin=margin, reference_norm=reference_norm, radius=radius
+    )
+
+
+def sample_classes(
+    n: int,
+    d: int,
+    rng: np.random.Generator,
+    *,
+    margin: float,
+    reference_norm: float,
+    radius: float,
+    block_numbers: int = BLOCK_NUMBERS,
+    rows_of_grace: int = ROWS_OF_GRACE,
+) -> tuple[Array, Array, Array, Array]:
+    """Draw points, labels, p and w of :func:`make_ball_classification`.
+
+    Parameters
+    ----------
+    n, d, rng, margin, reference_norm, radius
+        As there, checked.
+    block_numbers : int
+        Coordinates drawn at once.
+    rows_of_grace : int
+        Rows beyond n for which ``MOST_DRAWN_PER_ROW`` points each may be drawn in vain.
+    """
+    p = reference_norm * _direction(rng, d)
+    w = _direction(rng, d)
+    X, y = np.empty((n, d)), np.empty(n, dtype=np.int64)
+    rows = max(1, min(block_numbers // d, max(n, LEAST_BLOCK_ROWS)))
     blocks = _blocks(rng, w, p, margin, radius, rows)
-    _fill(X, y, blocks, margin)
-    _ensure_both_classes(X, y, blocks)
+    _fill(X, y, blocks, margin, rows_of_grace)
+    _ensure_both_classes(X, y, blocks, rows_of_grace)
     return X, y, p, w
 
 
@@ -109,15 +135,15 @@ Blocks: TypeAlias = Iterator[tuple[Array, Array, int]]
 
 
 def _blocks(rng: np.random.Generator, w: Array, p: Array, margin: float, radius: float, rows: int) -> Blocks:
-    """Without end: the points of a block that keep the margin, their sides, and how many were drawn so far."""
+    """Endless blocks: the points that keep the margin, their sides, and the number of points drawn so far."""
     for drawn in itertools.count(rows, rows):
         points = _uniform_in_ball(rng, rows, len(p), radius)
-        height = signed_distance(points, w, p)
-        keep = np.abs(height) > margin
-        yield points[keep], np.sign(height[keep]).astype(np.int64), drawn
+        distances = signed_distance(points, w, p)
+        keep = np.abs(distances) > margin
+        yield points[keep], np.sign(distances[keep]).astype(np.int64), drawn
 
 
-def _fill(X: Array, y: Array, blocks: Blocks, margin: float) -> None:
+def _fill(X: Array, y: Array, blocks: Blocks, margin: float, rows_of_grace: int) -> None:
     """Write points and sides into X and y, row by row, until they are full."""
     filled = 0
     for points, sides, drawn in blocks:
@@ -126,14 +152,14 @@ def _fill(X: Array, y: Array, blocks: Blocks, margin: float) -> None:
         filled += taken
         if filled == len(X):
             return
-        if drawn > MOST_DRAWN_PER_ROW * (filled + ROWS_OF_GRACE):
+        if drawn > MOST_DRAWN_PER_ROW * (filled + rows_of_grace):
             raise ValueError(
                 f"Only {filled} of {drawn} points drawn lie farther than margin={margin:g} from the boundary.\n"
                 "Lower margin, or raise radius."
             )
 
 
-def _ensure_both_classes(X: Array, y: Array, blocks: Blocks) -> None:
+def _ensure_both_classes(X: Array, y: Array, blocks: Blocks, rows_of_grace: int) -> None:
     """Put the next point of the missing class, if one is missing, into the last row."""
     if np.any(y != y[0]):
         return
@@ -142,7 +168,7 @@ def _ensure_both_classes(X: Array, y: Array, blocks: Blocks) -> None:
         if others.size:
             X[-1], y[-1] = points[others[0]], sides[others[0]]
             return
-        if drawn > MOST_DRAWN_PER_ROW * (len(X) + ROWS_OF_GRACE):
+        if drawn > MOST_DRAWN_PER_ROW * (len(X) + rows_of_grace):
             raise ValueError(
                 f"None of {drawn} points drawn fell into class {-y[0]}: the boundary cuts off too small a part of the "
                 "ball.\nLower margin or reference_norm, or try another random_state."
@@ -169,7 +195,7 @@ def _direction(rng: np.random.Generator, d: int) -> Array:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    """Return a Generator for what scikit-learn's users pass; only None is not repeatable."""
+    """A Generator for any random_state of scikit-learn; None gives a fresh one."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
@@ -178,7 +204,7 @@ def _generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     raise ValueError(
         "random_state must be None, a non-negative integer, a numpy.random.RandomState or a numpy.random.Generator; "
-        f"got {random_state!r}.\nPass an integer for data that can be made again."
+        f"got {random_state!r}.\nPass an integer for reproducible data."
     )
 
 
@@ -186,7 +212,7 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def _check_whole(name: str, value: Any, *, at_least: int) -> None:
+def _check_integer(name: str, value: Any, *, at_least: int) -> None:
     if not (_is_integer(value) and value >= at_least):
         raise ValueError(f"{name} must be an integer, at least {at_least}; got {value!r}.")
 
@@ -196,15 +222,15 @@ def _check_real(name: str, value: Any, wanted: str, holds: Callable[[float], boo
         raise ValueError(f"{name} must be a number {wanted}; got {value!r}.")
 
 
-def _check_room(margin: float, reference_norm: float, radius: float) -> None:
-    """Both classes must have room beyond the margin, whatever the direction of w."""
+def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
+    """Raise if w has a direction in which a class is empty."""
     _check_real("radius", radius, "above 0 and below 1, the rim of the ball", lambda r: 0 < r < 1)
     _check_real("reference_norm", reference_norm, f"from 0 to below radius={radius:g}", lambda r: 0 <= r < radius)
     _check_real("margin", margin, "from 0 up, a hyperbolic distance", lambda m: 0 <= m < np.inf)
-    room = 2 * np.arctanh(radius) - 2 * np.arctanh(reference_norm)
-    if margin >= room:
+    extent = 2 * np.arctanh(radius) - 2 * np.arctanh(reference_norm)
+    if margin >= extent:
         raise ValueError(
             f"margin={margin:g} can leave a class empty: in the ball of radius {radius:g} a boundary through a point "
-            f"of norm {reference_norm:g} may have only {room:.6g} of hyperbolic distance on one side.\n"
-            f"Pass a margin below {room:.6g}, a smaller reference_norm, or a larger radius."
+            f"of norm {reference_norm:g} may have only {extent:.6g} of hyperbolic distance on one side.\n"
+            f"Pass a margin below {extent:.6g}, a smaller reference_norm, or a larger radius."
         )

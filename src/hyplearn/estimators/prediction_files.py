@@ -11,8 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.data.points import Block, PointSource, read_ahead, rows_named
-from hyplearn.data.regrouping import regrouped
+from hyplearn.data.points import Block, PointSource, read_ahead, regrouped, rows_named
 from hyplearn.decision.decision import SCORED_ROWS
 from hyplearn.estimators.validation import prediction_points
 from hyplearn.files import replacing
@@ -23,7 +22,14 @@ METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
 def predict_to_file(
-    estimator: Any, source: Any, path: str | os.PathLike[str], *, method: str = "predict", verbose: bool = False
+    estimator: Any,
+    source: Any,
+    path: str | os.PathLike[str],
+    *,
+    method: str = "predict",
+    verbose: bool = False,
+    every: float = LINE_INTERVAL,
+    block_rows: int = SCORED_ROWS,
 ) -> None:
     """Predict points block by block, and write what is predicted to a file.
 
@@ -45,7 +51,11 @@ def predict_to_file(
     method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, default="predict"
         What to write.
     verbose : bool, default=False
-        Whether to print a line every few seconds.
+        Whether to print the number of rows from time to time.
+    every : float
+        Seconds between two such lines, at least.
+    block_rows : int
+        Rows that are predicted at once. With other than the default, the last bits may differ from those of the method.
 
     Examples
     --------
@@ -74,7 +84,7 @@ def predict_to_file(
         check_is_fitted(estimator)
     points = prediction_points(estimator, source)
     _check_no_source(path, points)
-    results = _results(getattr(estimator, method), points, method, verbose)
+    results = _results(getattr(estimator, method), points, method, block_rows, every if verbose else None)
     first = _plain(next(results), estimator)
     make, names = writers[path.suffix.lower()], _column_names(estimator, method, first)
     with replacing(path) as stream, closing(make(stream, first, names)) as writer:
@@ -88,17 +98,19 @@ def _check_no_source(path: Path, points: PointSource) -> None:
         raise ValueError(f"{path} holds what is to be predicted, and is not replaced.\nWrite to another file.")
 
 
-def _results(predict: Callable[[Array], Array], points: PointSource, method: str, verbose: bool) -> Iterator[Array]:
-    """What is predicted of blocks whose size changes no bit: a softmax multiplies as many rows at a time."""
+def _results(
+    predict: Callable[[Array], Array], points: PointSource, method: str, block_rows: int, every: float | None
+) -> Iterator[Array]:
+    """The predictions block by block; progress is printed every so many seconds unless that is None."""
     done, began = 0, time.monotonic()
     told = began
-    for block in regrouped(read_ahead(points.blocks()), SCORED_ROWS, 0):
+    for block in regrouped(read_ahead(points.blocks()), block_rows, 0):
         yield _predicted(predict, block, points)
         done += len(block.X)
-        if verbose and time.monotonic() - told > LINE_INTERVAL:
+        if every is not None and time.monotonic() - told >= every:
             told = time.monotonic()
             _tell(method, done, told - began)
-    if verbose:
+    if every is not None:
         _tell(method, done, time.monotonic() - began)
 
 

@@ -1,11 +1,12 @@
 """The border to AnnData: points from ``obsm``, labels from ``obs``, checked once."""
 
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hyplearn.data.opening import opened
+from hyplearn.data.stores import gather_known
 from hyplearn.types import Array
 
 NEEDS = "Single cells need anndata: pip install 'hyplearn[single-cell]'."
@@ -112,26 +113,22 @@ def class_labels(labels: Array) -> Array:
 
 
 def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str = "X_poincare") -> Cells:
-    """Points, names and labels of an ``.h5ad`` file, without its matrix of counts.
+    """Points, names and labels of an ``.h5ad`` file or a ``.zarr`` store, without its matrix of counts.
 
     Parameters
     ----------
     path : path
-        The file.
+        The file or folder.
     label_key, basis
         As in :func:`labelled_cells`.
     """
-    library, path = anndata(), Path(path).expanduser()
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
-    try:
-        adata = library.read_h5ad(path, backed="r")
-    except Exception as error:  # h5py and anndata raise a dozen kinds
-        raise ValueError(f"{path} is no AnnData file that can be read: {error}.\nWrite it again.") from error
-    try:
-        return labelled_cells(adata, label_key, basis)
-    finally:
-        adata.file.close()
+    source = opened(path, None, label_key, None, basis, labelled=False)
+    block, known = gather_known(source)
+    labels = None if block.y is None else block.y.astype(object)
+    if labels is not None:
+        labels[~known] = None
+    names = source.row_names()
+    return Cells(block.X, np.arange(len(block.X)).astype(str) if names is None else names, labels, known)
 
 
 def _listed(mapping: Any) -> str:

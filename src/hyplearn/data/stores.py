@@ -1,0 +1,334 @@
+"""Named arrays of HDF5 files and zarr stores, and AnnData in either: an embedding with columns of its observations.
+
+Rows that were never written are an error: both libraries would read them as zeros.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyplearn.data.arrays import ArrayPoints, StoredArray
+from hyplearn.data.columns import LABEL_COLUMNS, Wanted, choose_arrays, listed, the_only
+from hyplearn.data.points import Block, PointSource, check_finite, checksum
+from hyplearn.data.watched import WatchedFile, WatchedFolder, check_kind, damage_named
+from hyplearn.types import Array
+
+HDF5_MAGIC = b"\x89HDF"
+# The embedding that is read where AnnData holds several: the name that hyplearn and Poincaré maps give it.
+DEFAULT_BASIS = "X_poincare"
+
+
+class Hdf5Array(StoredArray):
+    """A dataset of an open HDF5 file; strings are read as such.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        The dataset.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        import h5py
+
+        if not dataset:
+            raise ValueError("The file of an HDF5 dataset was closed.\nOpen it again, and keep it open for the fit.")
+        path = Path(dataset.file.filename)
+        self.name = f"{path}, {dataset.name}"
+        # A file may exist only in memory.
+        self.file = WatchedFile(path) if path.is_file() else None
+        is_string = h5py.check_string_dtype(dataset.dtype) is not None
+        self.dataset = dataset.asstr() if is_string else dataset
+        self.dtype, self.shape = np.dtype(str) if is_string else dataset.dtype, dataset.shape
+        _check_written(dataset, self.name)
+
+    def read(self, start: int, stop: int) -> Array:
+        """Some rows."""
+        with self.reading():
+            rows = np.ascontiguousarray(self.dataset[start:stop])
+        self.check()  # HDF5 reads zeros beyond the end of a file that was cut
+        return rows.astype(str) if self.dtype.kind == "U" else rows
+
+    def check(self) -> None:
+        """Raise if the file was changed."""
+        if self.file is not None:
+            self.file.check()
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """State of the file."""
+        return () if self.file is None else self.file.state
+
+
+def _check_written(dataset: Any, name: str) -> None:
+    """Raise if parts of a dataset were never written."""
+    if dataset.is_virtual or dataset.external:
+        raise ValueError(
+            f"{name} lies in other files, which HDF5 replaces by zeros where they are missing.\n"
+            "Copy it into one dataset, or pass the files one by one as blocks."
+        )
+    if dataset.chunks is None:
+        expected, found = int(dataset.size > 0), int(dataset.id.get_storage_size() > 0)
+    else:
+        expected = int(np.prod([-(-n // m) for n, m in zip(dataset.shape, dataset.chunks, strict=True)]))
+        found = dataset.id.get_num_chunks()
+    if found < expected:
+        raise ValueError(
+            f"{name}: {expected - found} of {expected} chunks were never written, and would be read as zeros.\n"
+            "Write the missing rows, or shorten the dataset to the rows that were written."
+        )
+
+
+class ZarrArray(StoredArray):
+    """An array of a zarr store.
+
+    A missing chunk is read as zeros, and by default zarr does not store a chunk of zeros; the two cannot be told apart,
+    so that both are errors. Chunks within shards are not listed: their rows are read twice at first, with two values in
+    place of missing ones.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        The array.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array, place = array, _place(array.store)
+        self.name = f"{place or 'zarr array'}, /{array.path}"
+        self.shape = array.shape
+        self.dtype = np.dtype(str) if array.dtype.kind in "OT" else array.dtype
+        self.watched: WatchedFolder | WatchedFile | None = None
+        if place is not None:
+            self.watched = WatchedFolder(place / array.path) if place.is_dir() else WatchedFile(place)
+        self.twin, self.compared = None if array.shards is None else _filled_otherwise(array), 0
+        self._check_chunks()
+
+    def read(self, start: int, stop: int) -> Array:
+        """Some rows."""
+        rows = self._read(self.array, start, stop)
+        if self.twin is not None and stop > self.compared:
+            if checksum(rows) != checksum(self._read(self.twin, start, stop)):
+                self._refuse(f"chunks of the rows {start} to {stop - 1}")
+            if start <= self.compared:
+                self.compared = stop
+        return rows
+
+    def _read(self, array: Any, start: int, stop: int) -> Array:
+        with self.reading():
+            rows = np.ascontiguousarray(array[start:stop])
+        return np.array(rows.tolist(), dtype=str) if rows.dtype.kind in "OT" else rows
+
+    def check(self) -> None:
+        """Raise if a chunk was changed or removed."""
+        if self.watched is not None:
+            self.watched.check()
+        else:
+            self._check_chunks()
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """State of the folder or the file."""
+        return () if self.watched is None else (self.watched.state,)
+
+    def _check_chunks(self) -> None:
+        missing = 0 if self.twin is not None else self.array.nchunks - self.array.nchunks_initialized
+        if missing:
+            self._refuse(f"{missing} of {self.array.nchunks} chunks")
+
+    def _refuse(self, chunks: str) -> None:
+        raise ValueError(
+            f"{self.name}: {chunks} are missing, and would be read as zeros.\n"
+            'Write the array again, with config={"write_empty_chunks": True} if it does hold such zeros.'
+        )
+
+
+def _filled_otherwise(array: Any) -> Any:
+    """The same array with another value in place of missing chunks."""
+    import zarr
+
+    is_number, fill = array.dtype.kind in "biuf", array.fill_value
+    other: Any = array.dtype.type(fill == 0) if is_number else "" if fill else "?"
+    metadata = replace(array.metadata, fill_value=other)
+    return zarr.Array(zarr.AsyncArray(metadata=metadata, store_path=array.store_path))
+
+
+def _place(store: Any) -> Path | None:
+    """The folder or the file of a store on this machine."""
+    place = getattr(store, "root", None) or getattr(store, "path", None)
+    return Path(place) if isinstance(place, (str, os.PathLike)) and Path(place).exists() else None
+
+
+def open_hdf5(path: Path) -> Any:
+    """The root group of a file."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("Reading HDF5 needs h5py: pip install 'hyplearn[hdf5]'.") from error
+    if not h5py.is_hdf5(path):
+        check_kind(path, HDF5_MAGIC)
+    with damage_named(path):
+        return h5py.File(path, "r")
+
+
+def open_zarr(path: Path) -> Any:
+    """The array or the group of a path."""
+    try:
+        import zarr
+    except ImportError as error:
+        raise ImportError("Reading zarr needs zarr: pip install 'hyplearn[zarr]'.") from error
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.\nCheck the path.")
+    with damage_named(path):
+        return zarr.open(str(path), mode="r")
+
+
+class ObservationColumn(StoredArray):
+    """A column of AnnData's observations, in which values may be missing.
+
+    Parameters
+    ----------
+    values : StoredArray
+        The values, or numbers of categories, which are negative where there is none.
+    categories : ndarray, optional
+        The categories by number.
+    mask : StoredArray, optional
+        True where a value is missing.
+    """
+
+    def __init__(self, values: StoredArray, categories: Array | None = None, mask: StoredArray | None = None) -> None:
+        self.values, self.categories, self.mask = values, categories, mask
+        self.name, self.shape = values.name, values.shape
+        self.dtype = values.dtype if categories is None else categories.dtype
+
+    def read(self, start: int, stop: int) -> Array:
+        """Some rows; a missing value is an error."""
+        rows, known = self.read_known(start, stop)
+        if not known.all():
+            raise ValueError(
+                f"{self.name}: row {start + known.argmin()}, counted from 0, has no value.\n"
+                "Fill it in, or remove the row."
+            )
+        return rows
+
+    def read_known(self, start: int, stop: int) -> tuple[Array, Array]:
+        """The values of some rows, and which of these rows have one."""
+        rows = self.values.read(start, stop)
+        if self.categories is not None:
+            known = (rows >= 0) & (rows < len(self.categories))
+            labels = np.zeros(len(rows), dtype=self.dtype)
+            labels[known] = self.categories[rows[known]]
+            return labels, known
+        if self.mask is not None:
+            return rows, ~self.mask.read(start, stop).astype(bool)
+        return rows, ~np.isnan(rows) if rows.dtype.kind == "f" else np.ones(len(rows), dtype=bool)
+
+    def check(self) -> None:
+        """Raise if the column was changed while it was read."""
+        self.values.check()
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """State of the values."""
+        return self.values.state
+
+
+class Store:
+    """Named arrays of an HDF5 file or a zarr store.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder, for messages.
+    content : h5py.Group or zarr.Group
+        The root group.
+    stored : callable
+        Makes a :class:`StoredArray` of an array of the group.
+    """
+
+    def __init__(self, path: Path, content: Any, stored: Callable[[Any], StoredArray]) -> None:
+        self.path, self.content, self.stored = path, content, stored
+
+    def points(self, wanted: Wanted) -> ArrayPoints:
+        """Points with labels and weights, by the names that the caller passes or by convention."""
+        is_array = isinstance(wanted.points, str) and wanted.points in self.content
+        if wanted.basis is not None or ("obsm" in self.content and not is_array):
+            return self._annotated(wanted)
+        names = [name for name in self.content if hasattr(self.content[name], "dtype")]
+        name, label = choose_arrays(self.path, names, self.content.__getitem__, wanted)
+        columns = [None if one is None else self._array(self.content, one) for one in (label, wanted.weight)]
+        return ArrayPoints(self._array(self.content, name), *columns)
+
+    def _annotated(self, wanted: Wanted) -> ArrayPoints:
+        """An embedding of AnnData with columns of its observations."""
+        for part in ("obsm", "obs"):
+            if part not in self.content:
+                raise ValueError(
+                    f"{self.path} is not AnnData: it has no {part!r}.\nPass points=, the name of an array."
+                )
+            if hasattr(self.content[part], "dtype"):
+                raise ValueError(f"{self.path} was written by AnnData before 0.7.\nRead and write it with a newer one.")
+        obs, obsm = self.content["obs"], self.content["obsm"]
+        X = self._array(obsm, self._basis(list(obsm), wanted), "obsm")
+        label = wanted.label
+        if label is None and wanted.labelled:
+            found = [name for name in LABEL_COLUMNS if name in obs]
+            label = the_only(found, "column", "label", self.path, list(obs)) if found else None
+        points = ArrayPoints(X, *(None if one is None else self._column(obs, one) for one in (label, wanted.weight)))
+        index = obs.attrs.get("_index")
+        points.names = partial(self._array, obs, index) if index in obs else None
+        return points
+
+    def _basis(self, keys: list[str], wanted: Wanted) -> str:
+        """Key of the embedding: as passed, with or without its "X_"; else the default or the only one."""
+        basis = wanted.points if wanted.basis is None else wanted.basis
+        if basis is not None:
+            return f"X_{basis}" if basis not in keys and f"X_{basis}" in keys else str(basis)
+        return DEFAULT_BASIS if DEFAULT_BASIS in keys else the_only(keys, "key of obsm", "basis", self.path, keys)
+
+    def _column(self, obs: Any, name: str) -> ObservationColumn:
+        """A column of the observations: an array, numbers of categories, or values with a mask."""
+        found = self._found(obs, name, "obs")
+        if hasattr(found, "dtype"):
+            if "categories" in found.attrs:
+                raise ValueError(f"{self.path} was written by AnnData before 0.8.\nRead and write it with a newer one.")
+            return ObservationColumn(self.stored(found))
+        if "codes" in found and "categories" in found:
+            categories = self.stored(found["categories"])
+            return ObservationColumn(self.stored(found["codes"]), categories.read(0, categories.shape[0]))
+        if "values" in found and "mask" in found:
+            return ObservationColumn(self.stored(found["values"]), mask=self.stored(found["mask"]))
+        raise ValueError(
+            f"{self.path}, obs, {name} is neither an array nor a categorical column; it holds {listed(list(found))}.\n"
+            "Save it as one of these."
+        )
+
+    def _array(self, group: Any, name: str, part: str = "") -> StoredArray:
+        found = self._found(group, name, part)
+        if hasattr(found, "dtype"):
+            return self.stored(found)
+        raise ValueError(
+            f"{self.path}, {part and part + ', '}{name} is not an array; it holds {listed(list(found))}.\n"
+            "Pass the name of an array."
+        )
+
+    def _found(self, group: Any, name: str, part: str) -> Any:
+        if name not in group:
+            where = f"{self.path}, {part}," if part else self.path
+            raise ValueError(f"{where} has no {name!r}; it holds {listed(list(group))}.\nPass one of these.")
+        return group[name]
+
+
+def gather_known(source: PointSource) -> tuple[Block, Array]:
+    """All points in memory, checked to be finite, and which of them have a label: a column of AnnData may have gaps."""
+    if not isinstance(source, ArrayPoints) or not isinstance(source.y, ObservationColumn):
+        block = source.gathered(labelled=False)
+        check_finite(block, source.name)
+        return block, np.full(len(block.X), block.y is not None)
+    block = ArrayPoints(source.X).gathered(labelled=False)
+    check_finite(block, source.name)
+    y, known = source.y.read_known(0, len(block.X))
+    return block._replace(y=y), known

@@ -1,0 +1,183 @@
+"""Tables as text: csv and tsv, with or without a line of names."""
+
+import csv
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hyplearn.data.columns import HEAD_ROWS, TablePoints, Wanted, choose_columns
+from hyplearn.data.points import Block, regrouped
+from hyplearn.data.watched import WatchedFile, check_kind
+from hyplearn.types import Array
+
+# Lines parsed at once: as strings they need many times the memory of the numbers.
+BATCH_ROWS = 10_000
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_FLOAT = re.compile(r"[+-]?[0-9]+\.[0-9]*([eE][+-]?[0-9]+)?")
+
+Row: TypeAlias = tuple[int, list[str]]
+
+
+class TextPoints(TablePoints):
+    """Points in a ``.csv`` or ``.tsv`` file, parsed again in every pass.
+
+    The first line holds the names of the columns if no field of it is a number, or if its numbers are 0, 1, 2, ...;
+    otherwise columns are called "0", "1", ... Labels are integers if all of them are written like 7 (not like 007),
+    floats if all are written like 7.0, else strings; a pass over the labels at the start decides.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    wanted : Wanted
+        Names that the caller passes.
+    """
+
+    def __init__(self, path: Path, wanted: Wanted) -> None:
+        check_kind(path)
+        self.file, self.path, self.paths, self.name = WatchedFile(path), path, (path,), str(path)
+        head = list(itertools.islice(_rows(path), HEAD_ROWS))
+        self.names, self.named = _names(head)
+        head = head[self.named :]
+        if not head:
+            raise ValueError(f"{path} holds no points: it has no line of numbers.\nWrite it again.")
+        texts = {name for j, name in enumerate(self.names) if not any(is_number(fields[j]) for _, fields in head)}
+        self.columns = choose_columns(path, self.names, texts, wanted, named=self.named)
+        self.n_features = len(self.columns.coordinates)
+        self.feature_names = self.columns.coordinates if self.named else None
+        if self.columns.label is not None:
+            self.label_type, self.n_rows = self._label_type(self.columns.label)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Columns, and the state of the file."""
+        return ", ".join(self.columns.read), str(self.path), *self.file.state
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """Blocks of ``block_rows`` rows."""
+        return regrouped(self._parts(first * self.block_rows), self.block_rows, first * self.block_rows)
+
+    def _parts(self, start: int) -> Iterator[Block]:
+        coordinates, label, weight, *_ = self.columns
+        is_whole = start == 0
+        with self.file.reading():
+            for batch in self._batches(start):
+                X = np.column_stack([self._numbers(batch, name) for name in coordinates])
+                y: Array | None = None if label is None else np.array(self._labels(batch, label), self.label_type)
+                yield Block(X, y, None if weight is None else self._numbers(batch, weight), start)
+                start += len(batch)
+        if is_whole:
+            self.n_rows = start
+
+    def strings(self, column: str, most: int | None = None) -> list[str]:
+        """One column as it is written; at most the given number of rows."""
+        j = self.names.index(column)
+        with self.file.reading():
+            return [fields[j].strip() for _, fields in itertools.islice(self._below(), most)]
+
+    def _below(self) -> Iterator[Row]:
+        """Lines below the names."""
+        return itertools.islice(_rows(self.path), int(self.named), None)
+
+    def _batches(self, start: int = 0) -> Iterator[list[Row]]:
+        rows = itertools.islice(self._below(), start, None)
+        return iter(lambda: list(itertools.islice(rows, BATCH_ROWS)), [])
+
+    def _label_type(self, name: str) -> tuple[type, int]:
+        """Type of the labels, and the number of rows."""
+        patterns: dict[type, re.Pattern[str]] = {np.int64: _INTEGER, np.float64: _FLOAT}
+        count = 0
+        with self.file.reading():
+            for batch in self._batches():
+                labels = set(self._labels(batch, name))
+                patterns = {one: like for one, like in patterns.items() if all(map(like.fullmatch, labels))}
+                count += len(batch)
+        return next(iter(patterns), str), count
+
+    def _labels(self, batch: Sequence[Row], name: str) -> list[str]:
+        j = self.names.index(name)
+        labels = [fields[j].strip() for _, fields in batch]
+        if "" in labels:
+            line, _ = batch[labels.index("")]
+            raise ValueError(f"{self.path}, line {line}, column {name!r}: the label is missing.\nFill it in.")
+        return labels
+
+    def _numbers(self, batch: Sequence[Row], name: str) -> Array:
+        j = self.names.index(name)
+        try:
+            return np.array([fields[j] for _, fields in batch], dtype=np.float64)
+        except ValueError:
+            line, value = next((line, fields[j]) for line, fields in batch if not is_number(fields[j]))
+            raise ValueError(
+                f"{self.path}, line {line}, column {name!r}: {value!r} is not a number.\n"
+                "Correct it, or pass points= and label=, the columns of the coordinates and of the labels."
+            ) from None
+
+
+def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The first line of a file, which names its columns, and the lines below, as they are written."""
+    check_kind(path)
+    lines = [[field.strip() for field in fields] for _, fields in _rows(path)]
+    if len(lines) < 2:
+        raise ValueError(f"{path} holds no line below that of the names.\nWrite it again.")
+    return lines[0], lines[1:]
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    """Lines that are not blank, with their numbers; all must have as many fields as the first."""
+    width, delimiter = 0, "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
+        try:
+            for fields in reader:
+                if not "".join(fields).strip():
+                    continue
+                if not width:
+                    _check_delimiter(path, reader.line_num, fields, delimiter)
+                    width = len(fields)
+                if len(fields) != width:
+                    raise ValueError(
+                        f"{path}, line {reader.line_num}: found {len(fields)} fields, the first line has {width}.\n"
+                        "Correct that line; a field that holds the delimiter needs quotes."
+                    )
+                yield reader.line_num, fields
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {error}.\nCorrect that line.") from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8 text: {error}.\nSave it as UTF-8.") from error
+
+
+def _check_delimiter(path: Path, line: int, fields: list[str], delimiter: str) -> None:
+    """Raise if the fields of the first line are separated by another delimiter."""
+    others = [mark for mark in ",;\t" if mark != delimiter and mark in fields[0]]
+    if len(fields) == 1 and others:
+        raise ValueError(
+            f"{path}, line {line}: {fields[0]!r} is one field; {path.suffix} files are separated by {delimiter!r}, not "
+            f"by {others[0]!r}.\nSave it with commas as .csv, or with tabs as .tsv."
+        )
+
+
+def _names(rows: Sequence[Row]) -> tuple[list[str], bool]:
+    """Names of the columns, and whether they stand in the first line."""
+    if not rows:
+        return [], False
+    fields = [field.strip() for field in rows[0][1]]
+    numbers = [field for field in fields if is_number(field)]
+    # Pandas writes 0, 1, 2, ... above columns without names; a point with these coordinates lies outside any ball.
+    if not numbers or (len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]):
+        return fields, True
+    return [str(j) for j in range(len(fields))], False
+
+
+def is_number(field: str) -> bool:
+    """Whether a field of a table is a number."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return "_" not in field  # Python reads "1_2" as 12; in a file it is a name

@@ -1,0 +1,122 @@
+"""Arrays of HDF5 files and zarr stores by name, AnnData, and archives of NumPy."""
+
+import os
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+
+from hyplearn import PoincareLogisticRegression, open_points
+from hyplearn.datasets import load_points
+from support.stored import separated
+
+pytestmark = pytest.mark.filterwarnings("ignore:Writing zarr v2 data")  # AnnData's default, to be changed
+X, Y = separated(12)
+COLUMNS = {
+    "kind": pd.Categorical(Y),
+    "text": Y,
+    "late": np.arange(12) > 4,
+    "weight": np.arange(1.0, 13.0),
+    "gaps": pd.Categorical([None, *Y[1:]]),
+}
+
+
+@pytest.fixture(params=["h5ad", "zarr"])
+def cells(request, tmp_path):
+    path = tmp_path / f"cells.{request.param}"
+    obs = pd.DataFrame(COLUMNS, index=[f"cell {i}" for i in range(12)])
+    data = anndata.AnnData(np.ones((12, 1), dtype=np.float32), obs=obs, obsm={"X_poincare": X, "X_pca": 9 * X})
+    data.write_h5ad(path) if request.param == "h5ad" else data.write_zarr(path)
+    return path
+
+
+@pytest.mark.parametrize("label", ["kind", "text", "late"])
+def test_an_embedding_of_anndata_with_a_column_of_its_observations(cells, label):
+    block = open_points(cells, basis="X_poincare", label=label, weight="weight").gathered()
+    np.testing.assert_array_equal(block.X, X)
+    np.testing.assert_array_equal(block.y, np.asarray(COLUMNS[label]))
+    np.testing.assert_array_equal(block.weights, COLUMNS["weight"])
+    model = PoincareLogisticRegression().fit(open_points(cells, basis="X_poincare", label=label))
+    np.testing.assert_array_equal(model.coef_, PoincareLogisticRegression().fit(X, np.asarray(COLUMNS[label])).coef_)
+
+
+def test_the_default_embedding_of_anndata_is_x_poincare_and_points_names_another(cells):
+    for options in ({}, {"basis": "poincare"}, {"points": "X_poincare"}, {"points": "poincare"}):
+        np.testing.assert_array_equal(open_points(cells, label="kind", **options).gathered().X, X)
+    np.testing.assert_array_equal(open_points(cells, points="X_pca", label="kind").gathered().X, 9 * X)
+    np.testing.assert_array_equal(load_points(cells, points="pca", label="kind")[0], 9 * X)
+
+
+def test_names_of_cells_are_names_of_rows(cells):
+    assert open_points(cells).row_names().tolist() == [f"cell {i}" for i in range(12)]
+
+
+def test_several_embeddings_of_anndata_of_which_none_is_the_default_are_an_error(tmp_path):
+    cells = anndata.AnnData(np.ones((12, 1), dtype=np.float32), obsm={"X_umap": X, "X_pca": 9 * X})
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    with pytest.raises(
+        ValueError, match=r"Cannot tell which key of obsm of .* holds the embedding; candidates: 'X_pca'"
+    ):
+        open_points(tmp_path / "cells.h5ad")
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean"])
+def test_columns_with_a_mask_are_read_and_their_gaps_named(tmp_path, dtype):
+    whole = pd.array([1, 0] * 6, dtype=dtype)
+    gaps = whole.copy()
+    gaps[7] = pd.NA
+    obs = pd.DataFrame({"whole": whole, "gaps": gaps}, index=[str(i) for i in range(12)])
+    anndata.AnnData(obs=obs, obsm={"X_poincare": X}).write_h5ad(tmp_path / "cells.h5ad")
+    np.testing.assert_array_equal(load_points(tmp_path / "cells.h5ad", label="whole")[1], [1, 0] * 6)
+    with pytest.raises(ValueError, match="row 7, counted from 0, has no value"):
+        load_points(tmp_path / "cells.h5ad", label="gaps")
+
+
+def test_observations_of_old_anndata_are_not_taken_for_labels(tmp_path):
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["obsm/X_poincare"], file["obs/kind"] = X, np.zeros(12, dtype=np.int8)
+        file["obs/kind"].attrs["categories"] = "a reference to names"
+    with pytest.raises(ValueError, match=r"was written by AnnData before 0\.8"):
+        open_points(tmp_path / "cells.h5ad", label="kind")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"basis": "X_umap"}, "has no 'X_umap'; it holds"),
+        ({"basis": "X_poincare", "label": "cell"}, "has no 'cell'; it holds"),
+        ({"basis": "X_poincare", "label": "gaps"}, "row 0, counted from 0, has no value"),
+        ({"points": "obsm"}, "obsm is not an array"),
+        ({"basis": "X_poincare", "label": "__categories"}, "has no '__categories'"),
+    ],
+)
+def test_wrong_names_and_missing_labels_of_anndata_are_errors(cells, options, message):
+    with pytest.raises(ValueError, match=message):
+        open_points(cells, **options).gathered()
+
+
+def test_files_that_are_not_of_anndata_have_no_basis(tmp_path):
+    with h5py.File(tmp_path / "points.h5", "w") as file:
+        file["first"], file["second"], file["y"] = X, X, np.arange(12)
+    with pytest.raises(ValueError, match="is not AnnData: it has no 'obsm'"):
+        open_points(tmp_path / "points.h5", basis="X_poincare")
+    with pytest.raises(
+        ValueError, match=r"Cannot tell which array of .* holds the points; candidates: 'first', 'second'"
+    ):
+        open_points(tmp_path / "points.h5")
+    block = open_points(tmp_path / "points.h5", points="second", label="y").gathered()
+    np.testing.assert_array_equal(block.y, np.arange(12))
+
+
+def test_archives_that_are_compressed_are_read_into_memory(tmp_path):
+    np.savez_compressed(tmp_path / "points.npz", X=X, y=Y)
+    points = open_points(tmp_path / "points.npz")
+    os.truncate(tmp_path / "points.npz", 0)
+    block = points.gathered()
+    np.testing.assert_array_equal(block.X, X)
+    np.testing.assert_array_equal(block.y, Y)
+    np.savez(tmp_path / "points.npz", X=X, y=Y)
+    with pytest.raises(ValueError, match="has no array 'kind'; it holds 'X', 'y'"):
+        open_points(tmp_path / "points.npz", label="kind")
