@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from hyplearn.data.folding import Merge, fold_parts
+from hyplearn.data.folding import Folding, Merge
 from hyplearn.types import Array
 
 T = TypeVar("T")
@@ -165,9 +165,12 @@ class PointSource(ABC):
         With ``build`` the function sees ``build(piece)`` of every piece of a block instead.
         """
         self.n_passes += 1
-        if build is None:
-            return fold_parts(self.map(function, *arguments, threads=threads), merge)
-        return fold_parts(self.map(on_pieces, build, function, merge, arguments, threads=threads), merge)
+        if build is not None:
+            function, arguments = on_pieces, (build, function, merge, arguments)
+        folding = Folding(merge)
+        for part in self.map(function, *arguments, threads=threads):
+            folding.add(part)
+        return folding.result()
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -1,6 +1,8 @@
 """The scikit-learn face of all classifiers of the ball: one ``fit`` for every source, one value for all predictions."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
 from hyplearn.estimators.threads import one_blas_thread
-from hyplearn.estimators.validation import evaluate, is_collection, lazily, restored_on_failure, training_data
+from hyplearn.estimators.validation import (
+    evaluate,
+    is_collection,
+    lazily,
+    restored_on_failure,
+    training_data,
+    training_points,
+)
 from hyplearn.progress import FitReporter, report_fit
 from hyplearn.types import Array
 
@@ -29,7 +38,7 @@ def _calibrates(classifier: "BallClassifier") -> bool:
 class BallClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of points of the ball.
 
-    Subclasses learn in :meth:`_fit` and end it by setting ``decision_``, which all predictions read.
+    Subclasses end :meth:`fit` by setting ``decision_``, which all predictions read.
     """
 
     curvature: float
@@ -46,17 +55,6 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         """Raise for every parameter that makes no sense."""
 
     @abstractmethod
-    def _fit(self, data: TrainingData, previous: Any, report: FitReporter) -> None:
-        """Learn from training data and set the fitted attributes; ``previous`` is the result of :meth:`_previous`."""
-
-    def _previous(self) -> Any:
-        """State of an earlier fit from which ``warm_start`` goes on, or None."""
-        return None
-
-    @abstractmethod
-    def _decide(self) -> Decision:
-        """The decision, from the fitted attributes."""
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from labelled points.
 
@@ -70,14 +68,20 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Weight k counts as k copies of a row, weight 0 as absence.
         """
+
+    @contextmanager
+    def _training(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[TrainingData, FitReporter]]:
+        """Training data of any source and a reporter; a fit that fails leaves the estimator as it was."""
         self._check_parameters()
-        previous = self._previous()
         with restored_on_failure(self), one_blas_thread():
-            data = training_data(self, X, y, sample_weight)
-            with report_fit(type(self).__name__, self.tol, self.verbose, data.points) as report:
-                self._fit(data, previous, report)
-        data.points.finished()
-        return self
+            points = training_points(self, X, y, sample_weight, reset=True)
+            with report_fit(type(self).__name__, self.tol, self.verbose, points) as report:
+                yield training_data(self, points), report
+        points.finished()
+
+    @abstractmethod
+    def _decide(self) -> Decision:
+        """The decision, from the fitted attributes."""
 
     def predict(self, X: Any) -> Any:
         """Predicted class of each point: the sign (two classes) or the argmax (more) of the decision scores.

@@ -4,7 +4,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -186,7 +186,7 @@ class SoftmaxClassifier(BallClassifier):
                 f"{type(self).__name__} reached a relative duality gap of {self.dual_gap_[0]:.1e}, not tol="
                 f'{self.tol:.1e} (status "{self.status_[0]}").\n{ADVICE[self.status_[0]]}',
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
 
@@ -320,12 +320,23 @@ class PoincareLogisticRegression(SoftmaxClassifier):
             raise ValueError(f"C must be a positive finite number; got {self.C!r}.")
         check_stopping(self.tol, self.max_iter)
 
-    def _previous(self) -> Array | None:
-        return self._W if self.warm_start and hasattr(self, "coef_") else None
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Minimise the penalised log-loss to the tolerance.
 
-    def _fit(self, data: TrainingData, previous: Array | None, report: FitReporter) -> None:
-        self._minimise(data, previous, report)
-        self._report_status()
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source
+            Points of the ball, as in :meth:`PoincareSVC.fit`; those that are read in blocks in some ten passes.
+        y : array-like of shape (n_samples,), or name of the labels in a file
+            Labels; omitted for sources that bring their own.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C by row: weight k counts as k copies, weight 0 as absence.
+        """
+        previous = self._W if self.warm_start and hasattr(self, "coef_") else None
+        with self._training(X, y, sample_weight) as (data, report):
+            self._minimise(data, previous, report)
+            self._report_status()
+        return self
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Logistic regression that chooses its C by cross-validation along a path of warm starts."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
@@ -8,7 +8,6 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.estimators.logistic import SoftmaxClassifier
 from hyplearn.estimators.validation import check_stopping
-from hyplearn.progress import FitReporter
 from hyplearn.types import Array
 
 
@@ -88,23 +87,36 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
         self._checked_costs()
         check_stopping(self.tol, self.max_iter)
 
-    def _fit(self, data: TrainingData, previous: None, report: FitReporter) -> None:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose C by cross-validation, then minimise the penalised log-loss of all rows.
+
+        Parameters
+        ----------
+        X, y : as in :meth:`PoincareLogisticRegression.fit`
+            Points of the ball within the memory budget of their source, and their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of rows, in the fits and in the log-loss: weight k counts as k copies, weight 0 as absence.
+        """
+        with self._training(X, y, sample_weight) as (data, report):
+            self._check_memory(data)
+            self.Cs_, rows = self._checked_costs(), data.gathered()
+            # Shuffled, as embeddings often come sorted, and a part of a hierarchy does not represent all of it.
+            shuffled = StratifiedKFold(self.cv, shuffle=True, random_state=0) if isinstance(self.cv, int) else self.cv
+            folds = [held_out for _, held_out in check_cv(shuffled).split(rows.X, self.classes_[rows.codes])]
+            self.log_losses_ = np.array([self._path(data, rows, held_out) for held_out in folds])
+            shares = np.array([rows.row_weights[held_out].sum() for held_out in folds])
+            self.C_ = float(self.Cs_[np.argmin(shares @ self.log_losses_)])
+            self._minimise(data, None, report)
+            self._report_status()
+        return self
+
+    def _check_memory(self, data: TrainingData) -> None:
         if not data.in_memory:
             raise ValueError(
                 f"{type(self).__name__} cuts the rows into folds in memory; {data.points.name} holds "
                 f"{data.n_rows:,} rows beyond its memory budget.\n"
                 "Raise memory= in open_points, or fit PoincareLogisticRegression with a C of your choice."
             )
-        self.Cs_ = self._checked_costs()
-        rows = data.gathered()
-        # Shuffled, as embeddings often come sorted, and a part of a hierarchy does not represent all of it.
-        cut = StratifiedKFold(self.cv, shuffle=True, random_state=0) if isinstance(self.cv, int) else check_cv(self.cv)
-        folds = [held_out for _, held_out in cut.split(rows.X, self.classes_[rows.codes])]
-        self.log_losses_ = np.array([self._path(data, rows, held_out) for held_out in folds])
-        shares = np.array([rows.row_weights[held_out].sum() for held_out in folds])
-        self.C_ = float(self.Cs_[np.argmin(shares @ self.log_losses_)])
-        self._minimise(data, None, report)
-        self._report_status()
 
     def _path(self, data: TrainingData, rows: LabelledBlock, held_out: Array) -> list[float]:
         """Mean log-loss of the rows held out, for every C."""

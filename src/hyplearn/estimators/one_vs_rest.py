@@ -2,10 +2,11 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +24,6 @@ from hyplearn.estimators.validation import absolute_curvature, evaluate
 from hyplearn.reference import reference_points
 from hyplearn.types import Array
 
-T = TypeVar("T")
 # Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
 # that an interrupt is answered at once.
 SMALL_PROBLEM = 10**7
@@ -65,13 +65,15 @@ class OneVsRest(BallClassifier):
         sides = [(np.arange(data.n_classes) == k).astype(np.int64) for k in self._positives]
         return reference_points(self.reference, data, sides)
 
-    def _per_problem(self, data: TrainingData, solve: Callable[[int, int], T]) -> list[T]:
-        """``solve(k, threads)`` of every problem k: side by side, or of large data one after the other."""
-        problems = range(self._n_problems)
-        if len(problems) == 1 or not data.in_memory or data.n_rows * data.n_features > SMALL_PROBLEM:
-            return [solve(k, data.threads) for k in problems]
-        with ThreadPoolExecutor(min(data.threads, len(problems))) as pool:
-            return list(pool.map(lambda k: solve(k, 1), problems))
+    @contextmanager
+    def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
+        """A map over problems, and the threads of each: side by side, or of large data one after the other."""
+        is_large = data.n_rows * data.n_features > SMALL_PROBLEM
+        if self._n_problems == 1 or not data.in_memory or is_large:
+            yield map, data.threads
+            return
+        with ThreadPoolExecutor(min(data.threads, self._n_problems)) as pool:
+            yield pool.map, 1
 
     def _names(self, problems: Array) -> str:
         """The positive classes of some problems, for a message."""

@@ -5,7 +5,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -26,13 +26,15 @@ from hyplearn.estimators.epochs import (
 )
 from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.progress import FitReporter
 from hyplearn.solvers.perceptron import NO_BOUNDS, MistakeBounds, Perceptron, paper_bound, second_order_bound
 from hyplearn.types import Array
 
 
 class PerceptronClassifier(StreamClassifier):
-    """What the perceptrons share: passes over the data, streams, and the choice of the weights to keep."""
+    """Base of the perceptrons: passes over the data, streams, and the choice of the weights to keep."""
+
+    converged_: Array
+    _perceptrons: list[Perceptron]
 
     def __init__(
         self,
@@ -76,32 +78,48 @@ class PerceptronClassifier(StreamClassifier):
     def _second_order_bound(self, perceptron: Perceptron, normal: Array, sinh_margin: float) -> float:
         return np.nan
 
-    def _previous(self) -> tuple[Array, Array, list[Perceptron]] | None:
-        if not self.warm_start or not hasattr(self, "_perceptrons"):
-            return None
-        return self.classes_, self.reference_, copy.deepcopy(self._perceptrons)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Pass over the data until a pass has no mistake.
 
-    def _fit(self, data: TrainingData, previous: Any, report: FitReporter) -> None:
-        if not data.in_memory and self.shuffle:
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source
+            Points of the ball, as in :meth:`PoincareSVC.fit`; those that are read in blocks are visited in order, which
+            needs ``shuffle=False``.
+        y : array-like of shape (n_samples,), or name of the labels in a file
+            Labels; omitted for sources that bring their own.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight k counts as k copies, visited one after the other; weight 0 is absence. The fraction of a
+            weight is a last visit with a shortened step.
+        """
+        previous = None
+        if self.warm_start and hasattr(self, "_perceptrons"):
+            previous = self.classes_, self.reference_, copy.deepcopy(self._perceptrons)
+        with self._training(X, y, sample_weight) as (data, _):
+            self._check_order(data)
+            continued = previous is not None and np.array_equal(previous[0], self.classes_)
+            if previous is not None and continued:
+                _, self.reference_, self._perceptrons = previous
+            else:
+                self.reference_ = self._references(data)
+                self._perceptrons = [self._start(data.n_features) for _ in range(self._n_problems)]
+            problems = Problems(self._positives, self.reference_, data.c)
+            learned = self._pass(data, problems, self._perceptrons, self._print_mistakes)
+            normals = {k: _unit(found.w) for k, found in enumerate(learned) if not found.mistakes}
+            seen = find_extremes(data, problems, normals)
+            ends = [self._end(seen.get(k), normals.get(k), k, continued) for k in range(self._n_problems)]
+            bounds, margins = zip(*ends, strict=True)
+            self._keep_learned(learned, bounds, margins)
+            self._calibrate(data, warned=not self.converged_.all())
+            self.decision_ = self._decide()
+        return self
+
+    def _check_order(self, data: TrainingData) -> None:
+        if self.shuffle and not data.in_memory:
             raise ValueError(
                 f"{data.points.name} is read in blocks, whose rows are visited in order; got shuffle=True.\n"
                 "Pass shuffle=False, with rows of all classes mixed; raise memory= in open_points; or pass an array."
             )
-        continued = previous is not None and np.array_equal(previous[0], self.classes_)
-        if continued:
-            _, self.reference_, self._perceptrons = previous
-        else:
-            self.reference_ = self._references(data)
-            self._perceptrons = [self._start(data.n_features) for _ in range(self._n_problems)]
-        problems = Problems(self._positives, self.reference_, data.c)
-        learned = self._pass(data, problems, self._perceptrons, self._print_mistakes)
-        normals = {k: _unit(found.w) for k, found in enumerate(learned) if not found.mistakes}
-        seen = find_extremes(data, problems, normals)
-        ends = [self._end(seen.get(k), normals.get(k), k, continued) for k in range(self._n_problems)]
-        bounds, margins = zip(*ends, strict=True)
-        self._keep_learned(learned, bounds, margins)
-        self._calibrate(data, warned=not self.converged_.all())
-        self.decision_ = self._decide()
 
     def _pass(
         self, data: TrainingData, problems: Problems, perceptrons: list[Perceptron], report: Callable[..., Any]
@@ -112,12 +130,13 @@ class PerceptronClassifier(StreamClassifier):
             return learn(StreamedEpochs(data, problems), perceptrons, **options, report=report)
         block = data.gathered()
 
-        def learn_one(k: int, threads: int) -> Learned:
+        def learn_one(k: int) -> Learned:
             epochs, own = KeptEpochs(problems.rows(block, k), self._rng()), [perceptrons[k]]
             (learned,) = learn(epochs, own, **options, report=lambda _, epoch, count: report(k, epoch, count))
             return learned
 
-        return self._per_problem(data, learn_one)
+        with self._problem_map(data) as (each, _):
+            return list(each(learn_one, range(self._n_problems)))
 
     def _refit(self, data: TrainingData) -> Decision:
         perceptrons = [self._start(data.n_features) for _ in range(self._n_problems)]

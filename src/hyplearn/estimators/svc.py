@@ -1,10 +1,11 @@
 """The Poincaré support vector machine."""
 
+import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +21,7 @@ from hyplearn.estimators.validation import InfeasibleError, check_stopping, know
 from hyplearn.progress import FitReporter
 from hyplearn.rows.built import SignedRowBuilder, build_rows, row_costs
 from hyplearn.solvers.sgd import Descent
-from hyplearn.solvers.svm import Report, Solution, solve_svm
+from hyplearn.solvers.svm import Solution, solve_svm
 from hyplearn.solvers.svm.certificate import (
     Certificate,
     CertificateSums,
@@ -183,56 +184,63 @@ class PoincareSVC(StreamClassifier):
         self.outside = outside
         self.verbose = verbose
 
-    def _previous(self) -> Array | None:
-        return self.coef_ if self.warm_start and hasattr(self, "coef_") else None
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Solve every binary problem to the tolerance.
 
-    def _fit(self, data: TrainingData, previous: Array | None, report: FitReporter) -> None:
-        self._check_number_of_costs()
-        self.reference_ = self._references(data)
-        if previous is not None and previous.shape != self.reference_.shape:
-            previous = None
-        solutions = self._per_problem(data, partial(self._solve, data, self.reference_, previous, report))
-        self._keep_solutions(data, solutions)
-        self._descents: list[Descent] = []
-        self._forget_calibration()
-        self.decision_ = self._decide()
-        self._report_status()
-        self._calibrate(data, warned=bool((self.status_ != "optimal").any()))
-        self.decision_ = self._decide()
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source
+            Points of the ball: an array, a data frame, a path, :func:`hyplearn.open_points`, an array on disk, an
+            iterable of blocks, a Dask array or data frame. Points beyond the memory budget of their source are read in
+            blocks, in a handful of passes per problem.
+        y : array-like of shape (n_samples,), or name of the labels in a file
+            Labels; omitted for sources that bring their own.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C by row: weight k counts as k copies, weight 0 as absence.
+        """
+        previous = vars(self).get("coef_") if self.warm_start else None
+        with self._training(X, y, sample_weight) as (data, report):
+            self._check_number_of_costs()
+            self.reference_ = self._references(data)
+            starts = previous if previous is not None and previous.shape == self.reference_.shape else None
+            with self._problem_map(data) as (each, threads):
+                problems = self._problems(data, starts, report, threads)
+                solutions = list(each(operator.call, problems))
+            self._keep_solutions(data, solutions)
+            self._descents: list[Descent] = []
+            self._forget_calibration()
+            self.decision_ = self._decide()
+            self._report_status()
+            self._calibrate(data, warned=bool((self.status_ != "optimal").any()))
+            self.decision_ = self._decide()
+        return self
+
+    def _problems(
+        self, data: TrainingData, starts: Array | None, report: FitReporter | None, threads: int
+    ) -> Iterator[Callable[[], Solution]]:
+        """Solvers of the binary problems, whose rows are built when they are called."""
+        for k, positive in enumerate(self._positives):
+            build = SignedRowBuilder(positive, self.reference_[k], self._features, data.c, self._cost(k))
+            yield partial(
+                solve_svm,
+                build_rows(data, build, self._cost(k), data.n_features, threads=threads),
+                loss=self.loss,  # type: ignore[arg-type]
+                tol=self.tol,
+                max_iter=self.max_iter,
+                start=None if starts is None else starts[k],
+                seed=int(check_random_state(self.random_state).randint(2**31)),
+                report=None if report is None else partial(report, f"class {self._positive(k)}"),
+                threads=threads,
+            )
 
     def _refit(self, data: TrainingData) -> Decision:
-        solutions = self._per_problem(data, partial(self._solve, data, self.reference_, self.coef_, None))
+        with self._problem_map(data) as (each, threads):
+            solutions = list(each(operator.call, self._problems(data, self.coef_, None, threads)))
         unsolved = [solution.gap for solution in solutions if solution.status != "optimal"]
         if unsolved:
             warnings.warn(f"The relative duality gap is {max(unsolved):.1e}.", ConvergenceWarning, stacklevel=2)
         coef = np.stack([solution.w for solution in solutions])
         return self._boundaries({"coef_": coef, "reference_": self.reference_})
-
-    def _solve(
-        self,
-        data: TrainingData,
-        reference: Array,
-        starts: Array | None,
-        report: FitReporter | None,
-        k: int,
-        threads: int,
-    ) -> Solution:
-        """Solve problem k."""
-        build = SignedRowBuilder(self._positives[k], reference[k], self._features, data.c, self._cost(k))
-        rows = build_rows(data, build, self._cost(k), data.n_features, threads=threads)
-        before = data.points.n_passes
-        own: Report | None = None if report is None else partial(report, f"class {self._positive(k)}")
-        solution = solve_svm(
-            rows,
-            loss=self.loss,  # type: ignore[arg-type]
-            tol=self.tol,
-            max_iter=self.max_iter,
-            start=None if starts is None else starts[k],
-            seed=int(check_random_state(self.random_state).randint(2**31)),
-            report=own,
-            threads=threads,
-        )
-        return solution if data.in_memory else replace(solution, n_passes=data.points.n_passes - before)
 
     partial_fit = available_if(_streams)(StreamClassifier.partial_fit)
 
@@ -366,7 +374,7 @@ class PoincareSVC(StreamClassifier):
                 f'{self.tol:.1e} ({self._names(unsolved)}; status "{self.status_[worst]}").\n'
                 f"{ADVICE[self.status_[worst]]}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
 

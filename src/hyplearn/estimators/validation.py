@@ -25,11 +25,10 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
 
-def training_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-    """Validate what was passed to ``fit``: one counting pass over any source; learns ``classes_`` and features."""
+def training_data(estimator: Any, points: PointSource) -> TrainingData:
+    """Validate labelled points in one counting pass; sets ``classes_``."""
     c, threads = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs)
     project = projects(estimator)
-    points = training_points(estimator, X, y, sample_weight, reset=True)
     found = count_classes(points, c, threads)
     if found.classes.dtype.kind not in "iubUS":  # integers, booleans and strings are classes whatever their values
         check_classification_targets(found.classes)
@@ -97,6 +96,7 @@ def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset
 def _loaded(points: PointSource, block: Block) -> ArrayPoints:
     """The contents of a source in memory."""
     loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
+    loaded.finished = points.finished  # type: ignore[method-assign]  # a checkpoint ends with the fit, read or not
     return loaded.limited(block_rows=vars(points).get("block_rows"))
 
 

@@ -3,7 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,7 +12,6 @@ from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
 from hyplearn.decision.calibration import fit_sigmoids
 from hyplearn.estimators.one_vs_rest import OneVsRest
-from hyplearn.progress import FitReporter
 from hyplearn.reference.strategies import FEW_ROWS, merge_copies
 from hyplearn.types import Array
 
@@ -44,15 +43,26 @@ class BaselineClassifier(OneVsRest):
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
         """The decision without calibration, by the baseline's own scores."""
 
-    def _fit(self, data: TrainingData, previous: None, report: FitReporter) -> None:
-        self._check_memory(data)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            self.__dict__.update(self._train(self._present(data)))
-        for warning in caught:
-            warnings.warn(str(warning.message), warning.category, stacklevel=4)
-        self._calibrate(data, warned=bool(caught))
-        self.decision_ = self._decide()
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn every binary problem from points within the memory budget of their source.
+
+        Parameters
+        ----------
+        X, y : as in :meth:`hyplearn.PoincareSVC.fit`
+            Points of the ball and their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight k counts as k copies, weight 0 as absence.
+        """
+        with self._training(X, y, sample_weight) as (data, _):
+            self._check_memory(data)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                self.__dict__.update(self._train(self._present(data)))
+            for warning in caught:
+                warnings.warn(str(warning.message), warning.category, stacklevel=2)
+            self._calibrate(data, warned=bool(caught))
+            self.decision_ = self._decide()
+        return self
 
     def _check_memory(self, data: TrainingData) -> None:
         if not data.in_memory:

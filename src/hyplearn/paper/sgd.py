@@ -5,7 +5,7 @@ import numpy as np
 from hyplearn.rows import Rows
 from hyplearn.solvers.sgd import Descent
 from hyplearn.solvers.svm.hinge import collect
-from hyplearn.solvers.svm.margin_scan import NOTHING, MarginScan, scan_margins
+from hyplearn.solvers.svm.margin_scan import NOTHING, MarginScan, merge_scans, scan_block
 from hyplearn.solvers.svm.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.types import Array
 
@@ -16,11 +16,11 @@ def solve_sgd(
     """Descend until the objective changes by at most ``tol``, relative, from one epoch of N steps to the next."""
     n, d = source.shape
     rng, descent = np.random.default_rng(seed), Descent(np.zeros(d) if start is None else start.copy())
-    here, epoch = scan_margins(source, descent.w, NOTHING, 0), 0
+    here, epoch = source.fold(scan_block, merge_scans, descent.w, NOTHING, 0), 0
     status: Status = "max_iter"
     for epoch in range(1, max_iter + 1):
         descent.visit(source, rng.integers(n, size=n), n)
-        there = scan_margins(source, descent.w.copy(), NOTHING, 0)
+        there = source.fold(scan_block, merge_scans, descent.w.copy(), NOTHING, 0)
         change, here = abs(there.primal - here.primal), there
         if report is not None:
             bound = _dual_bound(here)[1]

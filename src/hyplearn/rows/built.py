@@ -9,7 +9,6 @@ import numpy as np
 from numba import njit
 
 from hyplearn.cone import cone_rows
-from hyplearn.data.folding import map_in_threads
 from hyplearn.data.points import Block, PointSource
 from hyplearn.data.training import Costs, Encoder, LabelledBlock, TrainingData
 from hyplearn.rows.memory import ClassRows, KeptRows, Rows, drawn, join_rows, scale_costs, seed_of
@@ -84,8 +83,7 @@ def build_rows(
     """Rows of the training data, at C times their weights."""
     threads = data.threads if threads is None else threads
     if data.in_memory:
-        built = map_in_threads(build, data.blocks, threads)
-        return KeptRows([part for rows in built for part in rows.blocks()], threads)
+        return KeptRows(build, data.blocks, (data.n_rows, n_columns), n_classes, threads)
     lowest, highest, total = data.weights
     costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
     encoded = EncodedBuilder(data.encoder, build)

@@ -7,11 +7,12 @@ is itself a :class:`Rows`, so whatever holds rows in memory is a source.
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from hyplearn.data.folding import Merge, fold_parts, map_in_threads
+from hyplearn.data.folding import Folding, Merge, map_in_threads
 from hyplearn.data.points import BLOCK_NUMBERS
 from hyplearn.data.training import Costs
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
@@ -44,7 +45,10 @@ class MemoryRows(RowSource):
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
         """One pass: ``function(block, *arguments)`` of every block, merged in order."""
-        return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
+        folding = Folding(merge)
+        for part in map_in_threads(function, self.blocks(), self.threads, arguments):
+            folding.add(part)
+        return folding.result()
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
         """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
@@ -65,30 +69,44 @@ class MemoryRows(RowSource):
         return join_rows([block.taken(index - block.start) for block, index in own])
 
 
-@dataclass(frozen=True)
 class KeptRows(MemoryRows):
-    """Rows of points in memory, built once and kept between passes.
+    """Rows of points in memory, built when they are first asked for and kept between passes.
 
-    Attributes
+    Parameters
     ----------
-    kept : list of Rows
-        The blocks, in order.
+    build : callable
+        Builds the rows of a block.
+    labelled : list of blocks
+        Labelled blocks of the points, in order.
+    shape : tuple of int
+        Number of rows and of columns.
+    n_classes : int
+        Number of classes, of rows that carry the code of their class.
     threads : int
         Blocks that are worked on at once.
     """
 
-    kept: list["Rows"]
-    threads: int = 1
+    def __init__(
+        self,
+        build: Callable[[Any], "Rows"],
+        labelled: Sequence[Any],
+        shape: tuple[int, int],
+        n_classes: int,
+        threads: int,
+    ) -> None:
+        self.build, self.labelled, self.n_classes, self.threads = build, labelled, n_classes, threads
+        self._shape = shape
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        return sum(len(block.X) for block in self.kept), self.kept[0].shape[1]
+        return self._shape
 
-    @property
-    def n_classes(self) -> int:  # type: ignore[override]
-        """Number of classes, of rows that carry the code of their class."""
-        return self.kept[0].n_classes
+    @cached_property
+    def kept(self) -> list["Rows"]:
+        """The blocks."""
+        built = map_in_threads(self.build, self.labelled, self.threads)
+        return [part for rows in built for part in rows.blocks()]
 
     def blocks(self) -> Iterator["Rows"]:
         """The rows block by block."""
@@ -96,7 +114,9 @@ class KeptRows(MemoryRows):
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "KeptRows":
         """Rows made by ``function(block, *arguments)`` of every block."""
-        return replace(self, kept=[function(block, *arguments) for block in self.kept])
+        other = KeptRows(self.build, self.labelled, self.shape, self.n_classes, self.threads)
+        other.__dict__["kept"] = [function(block, *arguments) for block in self.kept]
+        return other
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ On the way to many rows stand a few samples of them: each tells the next where t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +20,16 @@ from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.source import SAMPLE_NUMBERS
 from hyplearn.solvers.svm.interior_point import BoxSolution, solve_box
-from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, MarginScan, losses_along, scan_margins, sides
-from hyplearn.solvers.svm.scan_kernels import CLAMPED
+from hyplearn.solvers.svm.margin_scan import (
+    EVERYTHING,
+    NOTHING,
+    Band,
+    MarginScan,
+    clamped_rows,
+    losses_along,
+    merge_scans,
+    scan_block,
+)
 from hyplearn.solvers.svm.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.types import Array
 
@@ -42,7 +51,7 @@ LENGTHS = 0.5 ** np.arange(1, 8)
 
 
 class Model(NamedTuple):
-    """A working set and its solution: all that is needed to tell every row's α."""
+    """A working set and its solution: they determine the α of every row."""
 
     seen: MarginScan
     box: BoxSolution
@@ -50,7 +59,7 @@ class Model(NamedTuple):
 
 @dataclass
 class State:
-    """Best bounds so far: the survey at the best w, the model with the best dual value."""
+    """Best bounds so far: the scan at the best w, the model with the best dual value."""
 
     here: MarginScan
     model: Model | None = None
@@ -67,26 +76,27 @@ class State:
         return relative_gap(self.here.primal, self.dual)
 
 
-def solve_hinge(
-    source: RowSource,
-    *,
-    tol: float,
-    max_iter: int,
-    rng: np.random.Generator,
-    start: Array | None = None,
-    report: Report | None = None,
-    threads: int = 1,
-) -> Solution:
-    """Minimise the hinge loss until the relative duality gap is at most ``tol``."""
+class Start(NamedTuple):
+    """Where working sets start: w, how many rows to gather, between which distances, and whether w is near."""
+
+    w: Array
+    size: int
+    band: Band
+    near: bool = False
+
+
+def starting_point(
+    source: RowSource, start: Array | None, max_iter: int, rng: np.random.Generator, threads: int
+) -> Start:
+    """All rows where they are few; a given w; or the solution of samples of growing size."""
     n, d = source.shape
     first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
-    w, size, band = (np.zeros(d), n, EVERYTHING) if n <= 2 * first else (start, first, NOTHING)
-    if w is None:
-        w, size, band = _from_samples(source, first, max_iter, rng, threads)
-    state = _working_sets(
-        source, w, size, band, tol=tol, max_iter=max_iter, report=report, threads=threads, near=size > first
-    )
-    return _certified(source, state, tol)
+    if n <= 2 * first:
+        return Start(np.zeros(d), n, EVERYTHING)
+    if start is not None:
+        return Start(start, first, NOTHING)
+    w, size, band = _from_samples(source, first, max_iter, rng, threads)
+    return Start(w, size, band, near=size > first)
 
 
 def _from_samples(
@@ -120,7 +130,7 @@ def _refined(
     part: RowSource, w: Array, size: int, band: Band, tol: float, max_iter: int, threads: int
 ) -> tuple[Array, int, Band]:
     """What to begin with in 16 times as many rows, after a part of them."""
-    state = _working_sets(part, w, size, band, tol=tol, max_iter=max_iter, report=None, threads=threads)
+    state = working_sets(part, Start(w, size, band), tol=tol, max_iter=max_iter, report=None, threads=threads)
     return state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band))
 
 
@@ -132,22 +142,15 @@ def _thinner(n: int, sampled: int) -> list[int]:
     return sizes[::-1]
 
 
-def _working_sets(
-    source: RowSource,
-    w: Array,
-    size: int,
-    band: Band,
-    *,
-    tol: float,
-    max_iter: int,
-    report: Report | None,
-    threads: int,
-    near: bool = False,
+def working_sets(
+    source: RowSource, start: Start, *, tol: float, max_iter: int, report: Report | None, threads: int
 ) -> State:
-    """Gather, solve, scan_margins, until the gap is closed; ``near``: w is believed to be near the solution."""
+    """Gather, solve, scan, until the gap is closed."""
     n, limit = source.shape[0], _limit(source)
+    w, size, band, near = start
     size = min(size, limit)
-    state = State(scan_margins(source, w, band, _most(size, limit)), n_passes=1, size=size, limit=limit)
+    scan = partial(source.fold, scan_block, merge_scans)
+    state = State(scan(w, band, _most(size, limit)), n_passes=1, size=size, limit=limit)
     while state.n_iter < max_iter:
         _gather(source, state)
         before = state.here.primal - state.dual
@@ -156,7 +159,7 @@ def _working_sets(
         box = _solve(state.here, ROUGHLY if roughly else tol / 10, not roughly, threads)
         if box.dual > state.dual:
             state.dual, state.model = box.dual, Model(state.here, box)
-        there = scan_margins(source, box.w, state.here.band, _most(state.size, state.limit))
+        there = scan(box.w, state.here.band, _most(state.size, state.limit))
         state.n_iter += 1
         state.n_passes += 1
         better = there.primal < state.here.primal
@@ -186,7 +189,7 @@ def _limit(source: RowSource) -> int:
 
 
 def _most(size: int, limit: int) -> int:
-    """How many rows a survey may bring: bands are cut at half octaves, so they hold what was asked for only roughly."""
+    """Most rows that a scan may gather: bands are cut at half octaves, so they hold about as many as asked for."""
     return min(4 * size, limit)
 
 
@@ -199,7 +202,8 @@ def _gather(source: RowSource, state: State) -> None:
         if here.complete and 0 < LEAST_SHARE * expected <= len(here.found) <= 2 * expected:
             return
         if expected > 0:
-            state.here = here = scan_margins(source, here.w, band, max(_most(state.size, state.limit), expected))
+            most = max(_most(state.size, state.limit), expected)
+            state.here = here = source.fold(scan_block, merge_scans, here.w, band, most)
             state.n_passes += 1
             return
         state.size = min(GROWTH * state.size, n)  # more copies of one row than the limit are still one working set
@@ -221,11 +225,12 @@ def _search(source: RowSource, state: State, dw: Array) -> None:
     state.n_passes += 1
     k = int(np.argmin(values))
     if values[k] < state.here.primal:
-        state.here = scan_margins(source, w + LENGTHS[k] * dw, state.here.band, _most(state.size, state.limit))
+        most = _most(state.size, state.limit)
+        state.here = source.fold(scan_block, merge_scans, w + LENGTHS[k] * dw, state.here.band, most)
         state.n_passes += 1
 
 
-def _certified(source: RowSource, state: State, tol: float) -> Solution:
+def certified(source: RowSource, state: State, tol: float) -> Solution:
     """The solution with the α of every row that has one, and the dual value computed from them."""
     assert state.model is not None
     seen, box = state.model
@@ -279,6 +284,6 @@ def _merged(parts: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, 
 
 
 def _collect_block(block: Rows, w: Array, band: Band, share: float) -> tuple[Array, Array, Array]:
-    clamped = np.flatnonzero(sides(block, w, band) == CLAMPED)
+    clamped = clamped_rows(block, w, band)
     alpha = share * block.costs[clamped]
     return clamped + block.start, alpha, block.weighted_sum(clamped, alpha)

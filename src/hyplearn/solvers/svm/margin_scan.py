@@ -1,4 +1,4 @@
-"""One pass over all rows at a given w: the loss, where rows stand, and those near the margin made explicit."""
+"""One pass over all rows at a given w: the loss, counts by distance to the margin, and the rows near it, explicit."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from numba import njit
 
 from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
-from hyplearn.solvers.svm.scan_kernels import BINS, EDGES, GATHERED, scan_kernel
+from hyplearn.solvers.svm.scan_kernels import BINS, CLAMPED, EDGES, GATHERED, scan_kernel
 from hyplearn.tangent import element
 from hyplearn.types import Array
 
@@ -25,7 +25,7 @@ EVERYTHING = Band(np.inf, np.inf)
 
 
 class MarginScan(NamedTuple):
-    """What a pass at w finds. Clamped are the rows with margin below 1 that were not gathered.
+    """Result of a pass at w. Clamped are the rows with margin below 1 that were not gathered.
 
     Attributes
     ----------
@@ -87,33 +87,22 @@ class MarginScan(NamedTuple):
         return int(sum(self.counts[side, edge > EDGES].sum() for side, edge in enumerate(band)))
 
 
-def scan_margins(source: RowSource, w: Array, band: Band, most: int) -> MarginScan:
-    """Pass over all rows; gather those within the band, unless they are more than ``most``."""
-    return _in_order(source.fold(scan_block, _merged, w, band, most))
-
-
-def _in_order(seen: MarginScan) -> MarginScan:
-    """The survey with its rows as they stand in the source, whatever the order of its parts was."""
-    if np.all(seen.found[1:] > seen.found[:-1]):
-        return seen
-    order = np.argsort(seen.found)
-    return seen._replace(found=seen.found[order], rows=seen.rows[order], costs=seen.costs[order])
-
-
 @in_any_order
-def _merged(parts: Sequence[MarginScan]) -> MarginScan:
-    """One survey of several."""
+def merge_scans(parts: Sequence[MarginScan]) -> MarginScan:
+    """One scan of several; its rows stand in the order of the source, whatever the order of the parts."""
     most = parts[0].most
     complete = all(part.complete for part in parts) and sum(len(part.found) for part in parts) <= most
     kept = parts if complete else [_without_rows(parts[0])]
+    found = np.concatenate([part.found for part in kept])
+    order = slice(None) if np.all(found[1:] > found[:-1]) else np.argsort(found)
     return parts[0]._replace(
         loss=sum(part.loss for part in parts),
         least=min(part.least for part in parts),
         longest=max(part.longest for part in parts),
         counts=summed([part.counts for part in parts]),
-        found=np.concatenate([part.found for part in kept]),
-        rows=np.concatenate([part.rows for part in kept]),
-        costs=np.concatenate([part.costs for part in kept]),
+        found=found[order],
+        rows=np.concatenate([part.rows for part in kept])[order],
+        costs=np.concatenate([part.costs for part in kept])[order],
         clamped=summed([part.clamped for part in parts]),
         clamped_cost=sum(part.clamped_cost for part in parts),
         complete=complete,
@@ -126,7 +115,14 @@ def _without_rows(part: MarginScan) -> MarginScan:
 
 def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
     """Scan the rows of a block at w; more than ``most`` rows within the band are not gathered."""
-    sides, counts, clamped, (loss, least, longest, base, cost) = _scan(block, w, band)
+    sides, counts, clamped = (
+        np.empty(len(block.X), dtype=np.int8),
+        np.zeros((2, BINS), dtype=np.int64),
+        np.zeros(w.size),
+    )
+    loss, least, longest, base, cost = scan_kernel(
+        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides, counts, clamped
+    )
     index = np.flatnonzero(sides == GATHERED)
     complete = len(index) <= most
     index = index if complete else index[:0]
@@ -136,19 +132,14 @@ def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
     )  # fmt: skip
 
 
-def sides(block: Rows, w: Array, band: Band) -> Array:
-    """Where each row of a block went in the survey at w: ignored, gathered or clamped."""
-    return _scan(block, w, band)[0]
-
-
-def _scan(block: Rows, w: Array, band: Band) -> tuple[Array, Array, Array, tuple[float, ...]]:
-    """Sides, counts and clamped sum of a block, and the five numbers that the kernel returns."""
-    sides, counts = np.empty(len(block.X), dtype=np.int8), np.zeros((2, BINS), dtype=np.int64)
-    clamped = np.zeros(w.size)
-    numbers = scan_kernel(
-        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides, counts, clamped
-    )
-    return sides, counts, clamped, numbers
+def clamped_rows(block: Rows, w: Array, band: Band) -> Array:
+    """Indices of the rows of a block that the scan at w clamped."""
+    sides = np.empty(len(block.X), dtype=np.int8)
+    scan_kernel(
+        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides,
+        np.zeros((2, BINS), dtype=np.int64), np.zeros(w.size),
+    )  # fmt: skip
+    return np.flatnonzero(sides == CLAMPED)
 
 
 def losses_along(source: RowSource, w: Array, dw: Array, lengths: Array) -> Array:

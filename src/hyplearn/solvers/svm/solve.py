@@ -11,15 +11,14 @@ All rows are seen in passes only (:meth:`~hyplearn.rows.RowSource.fold`), and no
 what the previous w tells again.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from hyplearn.rows import Rows, RowSource
-from hyplearn.solvers.svm.hinge import solve_hinge
-from hyplearn.solvers.svm.margin_scan import NOTHING, scan_margins
+from hyplearn.solvers.svm.hinge import certified, starting_point, working_sets
+from hyplearn.solvers.svm.margin_scan import NOTHING, merge_scans, scan_block
 from hyplearn.solvers.svm.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
 from hyplearn.types import Array
@@ -42,6 +41,7 @@ def solve_svm(
     seed: int = 0,
     report: Report | None = None,
     threads: int = 1,
+    rising: bool = True,
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
@@ -50,19 +50,21 @@ def solve_svm(
     source : RowSource
         Signed rows with their costs; infinite costs ask for the hard margin (of all rows or of none).
     loss : {"hinge", "squared_hinge"}
-        Loss below the margin; the hard margin knows none.
+        Loss below the margin; the hard margin has none.
     tol : float
         Relative duality gap at which to stop.
     max_iter : int
         Largest number of working sets, or of Newton steps.
     start : ndarray of shape (d,), optional
-        A normal vector to begin from.
+        Normal vector to start from.
     seed : int
-        Seed of the samples from which the first normal vector is learned otherwise.
+        Seed of the samples that give the first normal vector otherwise.
     report : callable, optional
         Called with a :class:`~hyplearn.solvers.svm.solution.Progress` after each step.
     threads : int
         Threads of the dense algebra; the result does not depend on them.
+    rising : bool
+        Whether a hinge problem that rounding stops is solved again by rising costs.
 
     Examples
     --------
@@ -75,51 +77,34 @@ def solve_svm(
     optimal [ 1.1429 -0.1429] [1 2]
     """
     n, d = source.shape
-    if source.cost_range.highest == 0:
+    highest = source.cost_range.highest
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "report": report}
+    if highest == 0:
         nothing = np.zeros(d)
         return Solution(nothing, np.empty(0, dtype=np.int64), np.empty(0), nothing, 0.0, 0.0, 0.0, "optimal", 1, 1, 0)
     if n < d:
-        # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
-        rows = source.gathered()
-        Q, R = np.linalg.qr(rows.X.T)
-        start = None if start is None else Q.T @ start
-        inner = _solve(Rows.explicit(R.T, rows.costs), loss, tol, max_iter, start, seed, report, threads)
-        return replace(inner, w=Q @ inner.w, v=Q @ inner.v)
-    return _solve(source, loss, tol, max_iter, start, seed, report, threads)
-
-
-def _solve(
-    source: RowSource,
-    loss: Loss,
-    tol: float,
-    max_iter: int,
-    start: Array | None,
-    seed: int,
-    report: Report | None,
-    threads: int,
-) -> Solution:
-    finite = source.cost_range.highest < np.inf
-    if loss == "squared_hinge" and finite:
-        rng = np.random.default_rng(seed)
-        return solve_squared_hinge(source, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report)
-
-    def hinge(rows: RowSource, tol: float, start: Array | None, max_iter: int) -> Solution:
-        rng = np.random.default_rng(seed)
-        return solve_hinge(rows, tol=tol, max_iter=max_iter, rng=rng, start=start, report=report, threads=threads)
-
-    if finite:
-        solution = hinge(source, tol, start, max_iter)
-        if solution.status != "stalled":
+        return _solve_in_span(source, start, loss=loss, seed=seed, threads=threads, **options)
+    rng = np.random.default_rng(seed)
+    if loss == "squared_hinge" and highest < np.inf:
+        return solve_squared_hinge(source, rng=rng, start=start, **options)
+    if highest < np.inf:
+        begin = starting_point(source, start, max_iter, rng, threads)
+        solution = certified(source, working_sets(source, begin, threads=threads, **options), tol)
+        if solution.status != "stalled" or not rising:
             return solution
-    return _solve_by_rising_costs(source, tol, start, max_iter, hinge)
+    return _solve_by_rising_costs(source, start, seed=seed, threads=threads, **options)
+
+
+def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> Solution:
+    """Fewer rows than columns: the solution is a combination of the rows, found in as many coordinates."""
+    rows = source.gathered()
+    Q, R = np.linalg.qr(rows.X.T)
+    inner = solve_svm(Rows.explicit(R.T, rows.costs), start=None if start is None else Q.T @ start, **options)
+    return replace(inner, w=Q @ inner.w, v=Q @ inner.v)
 
 
 def _solve_by_rising_costs(
-    source: RowSource,
-    tol: float,
-    start: Array | None,
-    max_iter: int,
-    hinge: Callable[[RowSource, float, Array | None, int], Solution],
+    source: RowSource, start: Array | None, *, tol: float, max_iter: int, **options: Any
 ) -> Solution:
     r"""The hard margin, or one so costly that it is as good as hard, by softer ones until no row pays.
 
@@ -134,7 +119,8 @@ def _solve_by_rising_costs(
     hard, n_iter, n_passes = source.cost_range.highest == np.inf, 0, 1
     start = None if start is None else start * longest
     for cap in RISING_COSTS:
-        soft = hinge(unit.altered(_capped, cap), tol / 2, start, max_iter - n_iter)
+        capped = unit.altered(_capped, cap)
+        soft = solve_svm(capped, tol=tol / 2, max_iter=max_iter - n_iter, start=start, rising=False, **options)
         n_iter, n_passes = n_iter + soft.n_iter, n_passes + soft.n_passes + 1
         start, solution = soft.w, _judged(unit, soft, hard)
         # What α leaves to the rows in units of their own lengths; after the last cap, of the longest.
@@ -166,9 +152,9 @@ def _solve_by_rising_costs(
 def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
     """The solution of softer costs by the given ones."""
     if not hard:
-        primal = scan_margins(source, soft.w, NOTHING, 0).primal
+        primal = source.fold(scan_block, merge_scans, soft.w, NOTHING, 0).primal
         return replace(soft, primal=primal, gap=relative_gap(primal, soft.dual))
-    least = scan_margins(source.altered(_at_equal_costs), soft.w, NOTHING, 0).least
+    least = source.altered(_at_equal_costs).fold(scan_block, merge_scans, soft.w, NOTHING, 0).least
     if least <= 0:
         return replace(soft, primal=np.inf, gap=np.inf)
     w = soft.w / least
