@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
@@ -126,18 +127,17 @@ class PointSource(ABC):
         """``function(block, *arguments)`` of every block, in order; the next blocks are read meanwhile."""
         with ThreadPoolExecutor(threads) as pool:
             pending: deque[tuple[int, Future[T]]] = deque()
-            for block in read_ahead(self.blocks(first)):
-                pending.append((len(block.X), pool.submit(function, block, *arguments)))
-                if len(pending) > threads:
-                    yield self._told(*pending.popleft())
-            while pending:
-                yield self._told(*pending.popleft())
-
-    def _told(self, rows: int, future: Future[T]) -> T:
-        result = future.result()
-        if self.on_block is not None:
-            self.on_block(rows)
-        return result
+            for block in chain(read_ahead(self.blocks(first)), repeat(None)):
+                if block is not None:
+                    pending.append((len(block.X), pool.submit(function, block, *arguments)))
+                if block is None or len(pending) > threads:
+                    if not pending:
+                        return
+                    rows, future = pending.popleft()
+                    result = future.result()
+                    if self.on_block is not None:
+                        self.on_block(rows)
+                    yield result
 
     def visits(self, function: Visitor[T], state: T, *, threads: int = 1, first: int = 0) -> Iterator[T]:
         """``state = function(block, state, threads)`` after each block, in order; the next one is read meanwhile."""

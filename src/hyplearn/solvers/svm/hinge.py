@@ -152,7 +152,8 @@ def working_sets(
     scan = partial(source.fold, scan_block, merge_scans)
     state = State(scan(w, band, _most(size, limit)), n_passes=1, size=size, limit=limit)
     while state.n_iter < max_iter:
-        _gather(source, state)
+        if (wanted := _rows_to_gather(state, n)) is not None:
+            state.here, state.n_passes = scan(state.here.w, *wanted), state.n_passes + 1
         before = state.here.primal - state.dual
         everything = state.size >= n
         roughly = state.gap > FAR_APART and not everything and (state.n_iter > 0 or not near)
@@ -173,8 +174,8 @@ def working_sets(
         if slow and everything:
             state.stalled = True
             break
-        if not better:
-            _search(source, state, box.w - state.here.w)
+        if not better and (part := _search(source, state, box.w - state.here.w)) is not None:
+            state.here, state.n_passes = scan(part, state.here.band, _most(state.size, state.limit)), state.n_passes + 1
         if not better or slow:
             if state.size == state.limit and state.here.primal - state.dual > SLOW * before:
                 state.limit = min(2 * state.limit, n)  # too few rows to get on with: memory gives way
@@ -193,19 +194,16 @@ def _most(size: int, limit: int) -> int:
     return min(4 * size, limit)
 
 
-def _gather(source: RowSource, state: State) -> None:
-    """MarginScan again where the rows at hand are far fewer or far more than they should be."""
-    here, n = state.here, source.shape[0]
+def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
+    """Band and most rows of another scan, where the rows at hand are far fewer or far more than they should be."""
+    here = state.here
     while True:
         band = EVERYTHING if state.size >= n else here.band_of(state.size)
         expected = here.count_within(band)
         if here.complete and 0 < LEAST_SHARE * expected <= len(here.found) <= 2 * expected:
-            return
+            return None
         if expected > 0:
-            most = max(_most(state.size, state.limit), expected)
-            state.here = here = source.fold(scan_block, merge_scans, here.w, band, most)
-            state.n_passes += 1
-            return
+            return band, max(_most(state.size, state.limit), expected)
         state.size = min(GROWTH * state.size, n)  # more copies of one row than the limit are still one working set
 
 
@@ -217,17 +215,14 @@ def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSoluti
     return solve_box(U, C, tol=tol, exact=exact, threads=threads)
 
 
-def _search(source: RowSource, state: State, dw: Array) -> None:
-    """Go part of the way where the whole of it went too far."""
+def _search(source: RowSource, state: State, dw: Array) -> Array | None:
+    """The best w part of the way, where the whole of it went too far; None if no part is better."""
     w = state.here.w
     losses = losses_along(source, w, dw, LENGTHS)
     values = [0.5 * np.sum((w + t * dw) ** 2) + loss for t, loss in zip(LENGTHS, losses, strict=True)]
     state.n_passes += 1
     k = int(np.argmin(values))
-    if values[k] < state.here.primal:
-        most = _most(state.size, state.limit)
-        state.here = source.fold(scan_block, merge_scans, w + LENGTHS[k] * dw, state.here.band, most)
-        state.n_passes += 1
+    return w + LENGTHS[k] * dw if values[k] < state.here.primal else None
 
 
 def certified(source: RowSource, state: State, tol: float) -> Solution:
