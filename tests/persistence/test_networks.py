@@ -108,7 +108,7 @@ BATCHES = VARIANCES + 16
         ("input_shape_", lambda shape: (1, 8, 7), "takes images of 8 by 8 or more; it has"),
         ("input_shape_", lambda shape: (72,), "is not that of rows with a second axis of length 8"),
         ("input_shape_", lambda shape: (2, 8, 9), "is not that of rows with a second axis of length 8"),
-        ("input_shape_", lambda shape: [1, 8, 9], "input_shape_ must be a tuple of one or three whole numbers"),
+        ("input_shape_", lambda shape: [1, 8, 9], "input_shape_ must be a tuple of one or three integers"),
         ("embedding_", lambda X: X + 2, "embedding_ must hold points inside the ball"),
         ("embedding_", lambda X: X[:, :1], "embedding_ must hold points of n_components=2 coordinates"),
         ("embedding_", lambda X: X[:3], r"radius_ must be finite float64 numbers of shape \(n\)"),
@@ -118,7 +118,7 @@ BATCHES = VARIANCES + 16
         ("n_iter_", lambda n: n + 1, "loss_curve_ must be finite"),
         ("validation_scores_", lambda scores: np.array([0.5]), "must hold none or 2 scores; there are 1"),
         ("validation_scores_", lambda scores: np.array([0.5, 1.5]), "validation_scores_ must be float64 numbers"),
-        ("patience", lambda patience: 0, "patience must be a whole number from 1"),
+        ("patience", lambda patience: 0, "patience must be an integer from 1"),
         ("validation_fraction", lambda share: 1.0, r"validation_fraction must be a number in \[0, 1\)"),
     ],
 )  # fmt: skip

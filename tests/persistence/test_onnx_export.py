@@ -8,13 +8,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from hyplearn import (
-    HyperboloidSVC,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
     PoincareSecondOrderPerceptron,
     PoincareSVC,
+    TangentSpace,
 )
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidSVC, PaperSVC
 from hyplearn.persistence import export_onnx
 from support.balls import at_gap, cloud
 from support.fitted_models import NAMES, ball
@@ -46,7 +47,7 @@ def assert_agrees(model, X, path):
     clear = ordered[:, -1] - ordered[:, -2] > 1e-9
     assert clear.mean() > 0.95  # near the rim two of three classes may be equally certain
     assert found["label"][clear].tolist() == model.predict(X)[clear].tolist()
-    has_chances = isinstance(model, PoincareLogisticRegression) or hasattr(model, "sigmoids_")
+    has_chances = model.decision_.has_probabilities
     assert ("probabilities" in found) == has_chances
     if has_chances:
         np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), rtol=1e-6, atol=1e-300)
@@ -54,14 +55,17 @@ def assert_agrees(model, X, path):
 
 MODELS = [
     PoincareSVC(folds=2),
-    PoincareSVC(calibration="training"),
-    PoincareSVC(calibration="training", margin="exact"),
+    PaperSVC("boundary"),
+    PoincareSVC(margin="exact", folds=2),
     PoincareSVC(calibration=None),
     PoincareLogisticRegression(),
     PoincareLogisticRegression(fit_intercept=False),
     PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
     PoincarePerceptron(max_epochs=5, folds=2),
-    PoincareSecondOrderPerceptron(max_epochs=5, calibration="training"),
+    PoincareSecondOrderPerceptron(max_epochs=5, folds=2),
+    AuthorsSVC("boundary"),
+    EuclideanSVC(),
+    HyperboloidSVC(max_iter=20),
 ]
 
 
@@ -72,7 +76,9 @@ def test_the_runtime_agrees(model, classes, path):
     fitted = clone(model).fit(X, NAMES[y])
     rng = np.random.default_rng(1)
     near_the_rim = [at_gap(rng, 2, gap, 1.0) for gap in 10 ** rng.uniform(-9, -1, 100)]
-    assert_agrees(fitted, np.vstack([cloud(rng, 400, 2, 1.0), near_the_rim, fitted.reference_, [[0.0, 0.0]]]), path)
+    assert_agrees(
+        fitted, np.vstack([cloud(rng, 400, 2, 1.0), near_the_rim, fitted.decision_.points, [[0.0, 0.0]]]), path
+    )
 
 
 def test_scores_next_to_a_boundary_keep_their_digits(path):
@@ -115,8 +121,8 @@ def test_nothing_is_told_of_points_outside(path):
 
 def test_what_cannot_be_exported_is_told(path):
     X, y = ball()
-    with pytest.raises(TypeError, match=r"HyperboloidSVC cannot become an ONNX graph; known are PoincareSVC"):
-        export_onnx(HyperboloidSVC(), path)
+    with pytest.raises(TypeError, match=r"Only classifiers of hyplearn can be exported to ONNX; got TangentSpace"):
+        export_onnx(TangentSpace(), path)
     with pytest.raises(NotFittedError):
         export_onnx(PoincareSVC(), path)
     model = PoincareLogisticRegression(outside="project").fit(X, y)

@@ -70,7 +70,7 @@ def test_damage_is_told_from_another_kind_of_file_and_from_a_newer_one(svc_bytes
     refused(path, svc_bytes[:-1], "checksum does not fit")
     refused(path, svc_bytes + b"\n", "checksum does not fit")
     refused(path, svc_bytes[:500] + b"\x00" + svc_bytes[501:], "checksum does not fit")
-    refused(path, with_prefix(svc_bytes, VERSION, 2), r"schema version is 2, and (.|\n)*Upgrade hyplearn")
+    refused(path, with_prefix(svc_bytes, VERSION, 3), r"schema version is 3, and (.|\n)*Upgrade hyplearn")
     refused(path, with_prefix(svc_bytes, VERSION, 0), "versions begin with 1")
     refused(path, edited(svc_bytes, "class", value="PoincareForest"), r"unknown class(.|\n)*Upgrade hyplearn")
     refused(path, edited(svc_bytes, "note", value=1), "its header has the entries")
@@ -125,11 +125,11 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("parameters", "C"), "cheap", "C must be a positive number"),
         (("parameters", "tol"), {"float": "nan"}, "tol must be"),
         (("parameters", "margin"), "wide", 'margin must be one of "bound", "exact"'),
-        (("parameters", "solver"), "stages", 'solver must be one of "exact", "sgd"'),
+        (("parameters", "calibration"), "training", 'calibration must be one of "cross-fitted", None'),
         (("parameters", "reference"), "__import__('os')", "reference must be a strategy's name"),
         (("parameters", "reference"), [[0.1, 0.2], [0.3]], "reference must be a strategy's name"),
         (("parameters", "curvature"), 1.0, "curvature must be"),
-        (("parameters", "curvature"), -100.0, "reference_ must be points inside the ball"),
+        (("parameters", "curvature"), -100.0, "decision_.points must be points inside the ball"),
         (("parameters", "class_weight"), {"dict": [[[1], 2]]}, "a key of a dict is neither number nor text"),
         (("parameters", "class_weight"), {"dict": [[1, 2], [1.0, 2]]}, "a key of a dict occurs twice"),
         (("parameters", "n_estimators"), 1, "are unknown"),
@@ -139,9 +139,10 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("attributes", "classes_"), {"text": [5, ["birch", "ash", "cedar"]]}, "classes_ must be two or more labels"),
         (("attributes", "classes_"), {"text": [5, ["ash", "birch"]]}, "coef_ must be finite float64 numbers of shape"),
         (("attributes", "n_features_in_"), 3, "coef_ must be finite"),
-        (("attributes", "n_features_in_"), True, "n_features_in_ must be the whole number d"),
-        (("attributes", "sharpness_"), 0.0, "sharpness_ must be a finite float above 0"),
-        (("attributes", "shift_"), 0.0, "shift_ is there exactly"),
+        (("attributes", "n_features_in_"), True, "n_features_in_ must be the integer d"),
+        (("attributes", "decision_.sharpness"), 0.0, "decision_.sharpness must be a finite float above 0"),
+        (("attributes", "decision_.link"), "exec", "decision_.link must be one of arsinh"),
+        (("attributes", "decision_.through_points"), 1, "decision_.through_points must be True or False"),
         (("attributes", "_n_rows"), 5, "support_ must be rows in order, below 5"),
         (("attributes", "status_"), {"text": [9, ["brilliant"] * 3]}, "status_ must be words out of optimal"),
         (("attributes", "feature_names_in_"), {"objects": ["x"]}, "feature_names_in_ must be names"),
@@ -163,11 +164,11 @@ def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, val
         ("reference_", 0.9999, "reference_ must be points inside the ball"),
         ("reference_", np.inf, "reference_ must be points inside the ball"),
         ("support_vectors_", 1.5, "support_vectors_ must be points inside the ball"),
-        ("support_", -1, "support_ must be whole numbers from 0"),
+        ("support_", -1, "support_ must be integers from 0"),
         ("support_", 59, "support_ must be rows in order"),
-        ("sigmoids_", np.inf, "sigmoids_ must be finite"),
+        ("decision_.slopes", np.inf, "decision_.slopes must be finite"),
         ("dual_coef_", np.nan, "dual_coef_ must be finite"),
-        ("n_iter_", -1, "n_iter_ must be whole numbers"),
+        ("n_iter_", -1, "n_iter_ must be integers"),
     ],
 )
 def test_a_wrong_number_with_a_right_checksum_is_refused(svc_bytes, name, value, message, path):

@@ -18,7 +18,7 @@ from hyplearn import (
 )
 from hyplearn.embedding import BallNet, HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.geometry import pairwise_distance
-from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 
 HAS_TORCH = find_spec("torch") is not None
 NAMES = np.array(["ash", "birch", "cedar"])
@@ -43,6 +43,7 @@ def estimators():
         HyperboloidSVC(max_iter=20, calibration="training"),
         EuclideanSVC(),
         AuthorsSVC("means"),
+        PaperSVC("means"),
         HyperboloidPerceptron(max_epochs=3),
         TangentSpace(),
         ExpMap(),

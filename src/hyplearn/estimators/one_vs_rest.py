@@ -1,5 +1,6 @@
 """One class against the rest: K binary problems whose boundaries pass through reference points."""
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -110,7 +111,7 @@ class OneVsRest(BallClassifier):
         units = coef / np.where(lengths > 0, lengths, 1.0)
         nothing = np.zeros(len(coef))
         return Decision(
-            self.classes_, c, "arsinh", units, fitted["reference_"], nothing, 1 / np.sqrt(c), through_points=True
+            self.classes_, c, "arsinh", units, fitted["reference_"], nothing, 1 / math.sqrt(c), through_points=True
         )
 
     def _check_calibration(self) -> None:

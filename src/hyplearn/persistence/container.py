@@ -122,7 +122,7 @@ def _arrays(table: Any, data: bytes, start: int, array_bytes: int) -> list[Array
         size = math.prod(shape)
         array = np.frombuffer(data, dtype=dtype, count=size, offset=start).reshape(shape).copy()
         if dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
-            raise FlawError("an array of truth values holds bytes other than 0 and 1")
+            raise FlawError("an array of booleans holds bytes other than 0 and 1")
         arrays.append(array)
         start += dtype.itemsize * size
     return arrays

@@ -94,8 +94,8 @@ def positive(*shape: str | int) -> Kind:
 
 
 def count(*shape: str | int) -> Kind:
-    """Whole numbers from 0."""
-    return _array("whole numbers from 0", "i4 i8", shape, lambda a, sizes: np.all((a >= 0) & (a < LARGEST_WHOLE)))
+    """Integers from 0."""
+    return _array("integers from 0", "i4 i8", shape, lambda a, sizes: np.all((a >= 0) & (a < LARGEST_WHOLE)))
 
 
 def features(*shape: str | int) -> Kind:
@@ -109,7 +109,7 @@ def features(*shape: str | int) -> Kind:
 
 def parents(*shape: str | int) -> Kind:
     """Rows of parents; -1 for a root."""
-    return _array("whole numbers from -1", "i8", shape, lambda a, sizes: np.all((a >= -1) & (a < len(a))))
+    return _array("integers from -1", "i8", shape, lambda a, sizes: np.all((a >= -1) & (a < len(a))))
 
 
 def weights(*shape: str | int) -> Kind:
@@ -118,8 +118,8 @@ def weights(*shape: str | int) -> Kind:
 
 
 def truth(*shape: str | int) -> Kind:
-    """Truth values."""
-    return _array("truth values", "b1", shape)
+    """Booleans."""
+    return _array("booleans", "b1", shape)
 
 
 def points(*shape: str | int) -> Kind:
@@ -187,13 +187,13 @@ def labels(symbol: str) -> Kind:
 
 
 def node_labels(symbol: str) -> Kind:
-    """A list of texts and whole numbers: names of nodes."""
+    """A list of texts and integers: names of nodes."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         plain = type(value) is list and all(type(item) in (str, int) for item in value)
         return plain and sizes.fit((len(value),), (symbol,))
 
-    return Kind(f"a list of texts or whole numbers of length {symbol}", holds)
+    return Kind(f"a list of texts or integers of length {symbol}", holds)
 
 
 def none_or(kind: Kind) -> Kind:
@@ -202,17 +202,17 @@ def none_or(kind: Kind) -> Kind:
 
 
 def whole() -> Kind:
-    """A whole number from 0."""
-    return Kind("a whole number from 0", lambda value, sizes: type(value) is int and 0 <= value < LARGEST_WHOLE)
+    """An integer from 0."""
+    return Kind("an integer from 0", lambda value, sizes: type(value) is int and 0 <= value < LARGEST_WHOLE)
 
 
 def size(symbol: str) -> Kind:
-    """A whole number from 1 that a symbol stands for."""
+    """An integer from 1 that a symbol stands for."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         return type(value) is int and value >= 1 and sizes.fit((value,), (symbol,))
 
-    return Kind(f"the whole number {symbol} from 1", holds)
+    return Kind(f"the integer {symbol} from 1", holds)
 
 
 def truth_value() -> Kind:
@@ -233,7 +233,7 @@ def row_shape() -> Kind:
             return False
         return all(type(n) is int and 1 <= n < LARGEST_WHOLE for n in value)
 
-    return Kind("a tuple of one or three whole numbers from 1", holds)
+    return Kind("a tuple of one or three integers from 1", holds)
 
 
 def number(*, above: float = -np.inf, below: float = np.inf) -> Kind:

@@ -119,6 +119,6 @@ def _label_values(classes: Array) -> Array:
     if classes.dtype.kind == "b":
         return classes
     raise ValueError(
-        f"ONNX knows labels of whole numbers, floats, booleans and text; got {classes.dtype}.\n"
+        f"ONNX knows labels of integers, floats, booleans and text; got {classes.dtype}.\n"
         "Fit with labels of one of these types."
     )

@@ -37,8 +37,8 @@ def number(*, above: float = -np.inf, below: float = np.inf, closed: bool = Fals
 
 
 def whole(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
-    """A whole number between bounds."""
-    described = f"a whole number from {least}" + (" or None" if none else "")
+    """An integer between bounds."""
+    described = f"an integer from {least}" + (" or None" if none else "")
     return Parameter(described, lambda value: (none and value is None) or (_is_whole(value) and least <= value <= most))
 
 
@@ -51,9 +51,9 @@ def choice(*allowed: str | None) -> Parameter:
 
 
 def truth() -> Parameter:
-    """A truth value."""
+    """A boolean."""
     return Parameter(
-        "True, False or a whole number", lambda value: isinstance(value, (bool, np.bool_)) or _is_whole(value)
+        "True, False or an integer", lambda value: isinstance(value, (bool, np.bool_)) or _is_whole(value)
     )
 
 
@@ -68,9 +68,9 @@ def or_word(parameter: Parameter, *words: str | None) -> Parameter:
 def label() -> Parameter:
     """The name of a node or a cell, or its row."""
     return Parameter(
-        "None, a text or a whole number",
+        "None, a text or an integer",
         lambda value: value is None or isinstance(value, str) or _is_whole(value),
-        "A file holds names of nodes that are texts or whole numbers: relabel them, and save again.",
+        "A file holds names of nodes that are texts or integers: relabel them, and save again.",
     )
 
 
@@ -142,7 +142,7 @@ PARAMETERS = {
     "folds": whole(2),
     "n_jobs": whole(-(2**20), none=True, most=2**20),
     "random_state": whole(0, none=True, most=2**32 - 1)._replace(
-        advice="A file holds no state of a generator: set_params(random_state=0), or another whole number, and save "
+        advice="A file holds no state of a generator: set_params(random_state=0), or another integer, and save "
         "again."
     ),
     "class_weight": Parameter('None, "balanced", or a dict of label to non-negative weight', _is_class_weight),

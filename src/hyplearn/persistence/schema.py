@@ -153,6 +153,7 @@ def _with_inverse(attributes: Attributes) -> None:
 _FEATURES = {"n_features_in_": size("d"), "feature_names_in_": names("d").perhaps}
 _LABELS = {**_FEATURES, "classes_": labels("K")}
 _ONE_VS_REST = {**_LABELS, "coef_": real("P", "d"), **DECISION}
+_OWN_CALIBRATION = {"calibration": choice("cross-fitted", None)}
 _OUTPUT = {"_sklearn_output_config.transform": word("default", "pandas", "polars").perhaps}
 
 _SVC = {
@@ -222,9 +223,12 @@ _SCHEMAS = (
         PoincareSVC,
         _SVC,
         (check_decision, _support_in_order, _all_or_none("_descents.w", "_descents.n_steps", "_descents.n_seen")),
+        _OWN_CALIBRATION,
     ),
-    Schema(PoincarePerceptron, _PERCEPTRON, (check_decision, _none_of_second_order)),
-    Schema(PoincareSecondOrderPerceptron, _PERCEPTRON, (check_decision, _one_inverse, _with_inverse)),
+    Schema(PoincarePerceptron, _PERCEPTRON, (check_decision, _none_of_second_order), _OWN_CALIBRATION),
+    Schema(
+        PoincareSecondOrderPerceptron, _PERCEPTRON, (check_decision, _one_inverse, _with_inverse), _OWN_CALIBRATION
+    ),
     Schema(PoincareLogisticRegression, _LOGISTIC, (check_decision, _cone, _one_centre)),
     Schema(
         PoincareLogisticRegressionCV,

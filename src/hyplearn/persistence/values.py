@@ -67,7 +67,7 @@ class Encoder:
         if array.ndim > LARGEST_DIMENSIONS or not (dtype in DTYPES or BYTES_DTYPE.fullmatch(dtype)):
             raise FlawError(
                 f"a model file holds no array of dtype {array.dtype} and shape {array.shape}",
-                "Pass labels as text, whole numbers or booleans, and numbers as float64.",
+                "Pass labels as text, integers or booleans, and numbers as float64.",
             )
         self.arrays.append(array)
         return len(self.arrays) - 1
@@ -161,7 +161,7 @@ def _words(content: Any) -> list[str]:
 
 def _checked_number(value: float) -> float:
     if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
-        raise FlawError("a whole number needs more than 64 bits")
+        raise FlawError("an integer needs more than 64 bits")
     if isinstance(value, float) and not math.isfinite(value):
         raise FlawError("a number is too large for a float")
     return value
