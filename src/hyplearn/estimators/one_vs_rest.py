@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Decision
@@ -27,6 +28,16 @@ T = TypeVar("T")
 # Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
 # that an interrupt is answered at once.
 SMALL_PROBLEM = 10**7
+
+
+def _has_distances(classifier: "OneVsRest") -> bool:
+    """Whether boundaries are equidistants of hyperplanes; otherwise an error that says so."""
+    if hasattr(classifier, "decision_") and not classifier.decision_.has_distances:
+        raise AttributeError(
+            f"{type(classifier).__name__} has no distances: its predictions change at no fixed distance from a "
+            "hyperplane.\nUse decision_function."
+        )
+    return True
 
 
 class OneVsRest(BallClassifier):
@@ -86,11 +97,12 @@ class OneVsRest(BallClassifier):
             return "after partial_fit: a stream has no held-out scores.\nUse fit, or decision_function."
         return ""
 
+    @available_if(_has_distances)
     def distances(self, X: Any) -> Array:
         """Signed hyperbolic distance of each point to the boundary of each problem.
 
         The boundary of two classes is where predictions change: the hyperplane, or where the calibration has an
-        offset, an equidistant of it. Of more classes, each problem has its hyperplane.
+        offset, an equidistant of it. With more classes, each problem has its own.
 
         Parameters
         ----------
