@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, explore
-from hyplearn.explorer.decision import decision_of
+from hyplearn.decision import Decision, decision_of
 from hyplearn.explorer.encoding import script_json, typed_array
 from hyplearn.plotting.canvas import COLOURS
 from support.balls import cloud
@@ -92,20 +92,20 @@ def test_a_stream_without_probabilities_says_so(labelled):
     stream = PoincareSVC("origin").partial_fit(X, y, classes=["left", "right"])
     found = scene_of(explore(stream, X, y))
     assert found["confidence"] is None
-    assert found["decision"]["sigmoids"] is None
+    assert found["decision"]["slopes"] is None
 
 
 def test_searches_pipelines_and_named_columns_are_welcome(labelled):
     X, y = labelled
     search = GridSearchCV(PoincareLogisticRegression(), {"C": [1, 10]}, cv=2).fit(X, y)
-    assert scene_of(explore(search, X, y))["decision"]["is_softmax"]
+    assert scene_of(explore(search, X, y))["decision"]["link"] == "cone"
     frame = pd.DataFrame(X, columns=["u", "v"])
     pipeline = make_pipeline(TangentSpace(), LogisticRegression()).fit(frame, y)
     found = scene_of(explore(pipeline, frame, y))
     assert found["decision"] is None
     assert found["table"]["size"] == 512
-    chances = decoded(found["top"]["chances"]).reshape(-1, found["top"]["per_point"])
-    assert np.allclose(chances, np.sort(pipeline.predict_proba(frame), axis=1)[:, ::-1], atol=1e-6)
+    probabilities = decoded(found["top"]["probabilities"]).reshape(-1, found["top"]["per_point"])
+    assert np.allclose(probabilities, np.sort(pipeline.predict_proba(frame), axis=1)[:, ::-1], atol=1e-6)
 
 
 def test_a_subclass_may_decide_otherwise_and_is_shown_by_its_predictions(labelled):
@@ -114,7 +114,7 @@ def test_a_subclass_may_decide_otherwise_and_is_shown_by_its_predictions(labelle
             return np.array(["left"] * len(X))
 
     model = Contrary().fit(*labelled)
-    assert decision_of(model) is None
+    assert not isinstance(decision_of(model), Decision)
     codes = decoded(scene_of(explore(model, *labelled))["table"]["codes"])
     assert set(codes) == {0, 65535}
 
