@@ -1,4 +1,4 @@
-"""hyplearn.dask on two local workers beside the same fit in memory, in one run; and the bytes that travel.
+"""Fits on two local Dask workers beside the same fits in memory, in one run; and the bytes that travel.
 
 Times of Dask begin with chunks that lie on the workers and hold everything else: the reference point, the fit, the
 support vectors, the margin. Both sides have two cores.
@@ -14,10 +14,10 @@ from time import perf_counter
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
+from sklearn.base import clone
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
-from hyplearn.dask import DaskPoincareLogisticRegression, DaskPoincareSVC, DaskPoints
-from hyplearn.data.folding import needs_order
+from hyplearn.data.dask import DaskPoints
 
 CHUNKS = 20
 
@@ -28,11 +28,10 @@ PASSES = []
 def counted(on_workers):
     """Passes that leave a record of the bytes to each worker, and of the most that one sends."""
 
-    def on_workers_counted(self, function, merge, arguments):
-        sent = len(pickle.dumps((function, merge, arguments)))
-        found = on_workers(self, function, merge, arguments)
-        kind = arguments[1].__name__ if function.__name__ == "_on_rows" else function.__name__
-        PASSES.append((kind, needs_order(merge), sent, max(len(pickle.dumps(parts)) for parts in found)))
+    def on_workers_counted(self, load):
+        function, _, in_order, *_ = pickle.loads(load)
+        found = on_workers(self, load)
+        PASSES.append((function.__name__, in_order, len(load), max(len(pickle.dumps(parts)) for parts in found)))
         return found
 
     return on_workers_counted
@@ -65,18 +64,15 @@ def beside_memory(n, d):
     X, y = overlapping(n, d)
     there = [da.from_array(array, chunks=(-(-n // CHUNKS), *array.shape[1:])).persist() for array in (X, y)]
     wait(there)
-    for local, remote, options in (
-        (PoincareSVC, DaskPoincareSVC, {"calibration": None}),
-        (PoincareLogisticRegression, DaskPoincareLogisticRegression, {}),
-    ):
-        local(**options).fit(X[:20_000], y[:20_000])
-        remote(**options).fit(there[0][:20_000], there[1][:20_000])
+    for model in (PoincareSVC(calibration=None), PoincareLogisticRegression()):
+        clone(model).fit(X[:20_000], y[:20_000])
+        clone(model).fit(there[0][:20_000], there[1][:20_000])
         PASSES.clear()
-        memory, expected = timed(lambda local=local, options=options: local(**options).fit(X, y))
-        cluster, found = timed(lambda remote=remote, options=options: remote(**options).fit(*there))
+        memory, expected = timed(lambda model=model: clone(model).fit(X, y))
+        cluster, found = timed(lambda model=model: clone(model).fit(*there))
         apart = np.max(np.abs(expected.coef_ - found.coef_)) / np.max(np.abs(expected.coef_))
         print(
-            f"{n:,} × {d} {local.__name__}: {memory:.2f} s in memory, {cluster:.2f} s on two workers, ratio "
+            f"{n:,} × {d} {type(model).__name__}: {memory:.2f} s in memory, {cluster:.2f} s on two workers, ratio "
             f"{cluster / memory:.2f}; coefficients differ by {apart:.0e} of the largest"
         )
         tell_passes()

@@ -23,7 +23,7 @@ from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import hyperplane_points
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.rows import Rows
-from hyplearn.solvers.sgd import solve_sgd
+from hyplearn.paper.sgd import solve_sgd
 from hyplearn.solvers.svm.solve import solve_svm
 from hyplearn.tangent import frame_coordinates
 

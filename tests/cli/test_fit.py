@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import hyplearn
-from hyplearn.estimators import streaming
+from hyplearn.data.points import PointSource
 from hyplearn.estimators.names import classifier_named
 from support.fitted_models import NAMES, ball
 
@@ -161,7 +161,7 @@ def test_inspect_refuses_other_files(run, points):
 @pytest.mark.parametrize("suffix", ["npz", "parquet", "h5ad"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_what_is_read_in_blocks_gives_the_model_of_memory(as_json, run, tmp_path, monkeypatch, cells, name, suffix):
-    monkeypatch.setattr(streaming, "IN_MEMORY", 0)
+    monkeypatch.setattr(PointSource, "memory", 0)
     X, codes = ball(60)
     path = tmp_path / f"cells.{suffix}"
     if suffix == "npz":

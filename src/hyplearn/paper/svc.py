@@ -30,8 +30,8 @@ class PaperSVC(BaselineClassifier):
     ----------
     reference : str, callable or array-like, default="hull"
         The point through which each boundary passes, as in :class:`~hyplearn.PoincareSVC`.
-    C : float, default=1.0
-        Cost of a violated margin. The paper's C on logarithms is this one times ``conformal_factor(p)**2``.
+    C : float or array-like of shape (n_problems,), default=1.0
+        Cost of a violated margin, for all problems or for each. The paper's C on logarithms is this one times ``conformal_factor(p)**2``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of the paper's theorem, or that of the authors' code.
     solver : {"exact", "sgd"}, default="exact"
@@ -71,7 +71,7 @@ class PaperSVC(BaselineClassifier):
         self,
         reference: Any = "hull",
         *,
-        C: float = 1.0,
+        C: Any = 1.0,
         loss: str = "hinge",
         solver: str = "exact",
         tol: float = 1e-6,
@@ -98,7 +98,8 @@ class PaperSVC(BaselineClassifier):
 
     def _check_parameters(self) -> None:
         self._check_calibration()
-        check_positive("C", self.C)
+        for C in np.ravel(self.C):
+            check_positive("C", C)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_choice("loss", self.loss, ("hinge", "squared_hinge"))
@@ -108,6 +109,8 @@ class PaperSVC(BaselineClassifier):
 
     def _train(self, rows: BaselineRows) -> dict[str, Array]:
         reference = self._references(rows.data)
+        if np.ndim(self.C) and len(self.C) != len(reference):
+            raise ValueError(f"C has {len(self.C)} entries; expected {len(reference)} (one per binary problem).")
         solutions = [self._solve(rows, p, k) for k, p in enumerate(reference)]
         names = ("status", "primal", "dual", "n_iter", "n_passes")
         found = {f"{name}_": np.array([getattr(one, name) for one in solutions]) for name in names}
@@ -124,12 +127,13 @@ class PaperSVC(BaselineClassifier):
         return {"coef_": coef, "reference_": reference, "dual_gap_": gaps, **found}
 
     def _solve(self, rows: BaselineRows, p: Array, k: int) -> Solution:
-        build = SignedRowBuilder(self._positives[k], p, "frame", rows.data.c, self.C)
+        C = float(self.C[k] if np.ndim(self.C) else self.C)
+        build = SignedRowBuilder(self._positives[k], p, "frame", rows.data.c, C)
         seed = int(check_random_state(self.random_state).randint(2**31))
         if self.solver == "sgd":
             signed = build(rows.data.gathered())
             return solve_sgd(signed, tol=self.tol, max_iter=self.max_iter, seed=seed)
-        signed_rows = build_rows(rows.data, build, self.C, rows.X.shape[1])
+        signed_rows = build_rows(rows.data, build, C, rows.X.shape[1])
         return solve_svm(
             signed_rows,
             loss=self.loss,  # type: ignore[arg-type]
