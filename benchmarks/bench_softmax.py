@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from timing import best, peak_beside
 
 from hyplearn import PoincareLogisticRegression
+from hyplearn.cone import cone_coordinates
 from hyplearn.datasets import fetch_fashion_mnist
 from hyplearn.estimators.logistic import INTERCEPT
-from hyplearn.cone import cone_coordinates
 from hyplearn.tangent import from_frame
 
 warnings.simplefilter("ignore", ConvergenceWarning)

@@ -119,6 +119,16 @@ def test_a_subclass_may_decide_otherwise_and_is_shown_by_its_predictions(labelle
     assert set(codes) == {0, 65535}
 
 
+def test_a_subclass_with_probabilities_of_its_own_is_shown_with_these(labelled):
+    class Cautious(PoincareSVC):
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.5)
+
+    found = scene_of(explore(Cautious().fit(*labelled), *labelled))
+    assert found["decision"] is None
+    assert np.all(decoded(found["top"]["probabilities"]) == 0.5)
+
+
 def test_saving_replaces_a_page_whole_or_not_at_all(softmax, labelled, tmp_path, monkeypatch):
     page = explore(softmax, *labelled, path=tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == str(page)
@@ -150,8 +160,8 @@ def test_representations_are_short_in_a_terminal_and_framed_in_a_notebook(softma
         ({"X": [[0.5, 0.0, 0.1]], "y": ["left"]}, "X must have 2 coordinates"),
         ({"X": [[0.5, np.nan]], "y": ["left"]}, "finite"),
         ({"y": ["left"]}, "y must hold one label for each of the 60 rows"),
-        ({"names": ["one"]}, r"names must hold one text for each of the 60 rows of X; got shape \(1,\)"),
-        ({"names": "sixty"}, "names must hold one text"),
+        ({"names": ["one"]}, r"names must hold one string for each of the 60 rows of X; got shape \(1,\)"),
+        ({"names": "sixty"}, "names must hold one string"),
         ({"edges": [[0, 60]]}, "edges must name rows of X, 0 to 59"),
         ({"curvature": -2.0}, "was fitted with curvature=-1.0"),
     ],

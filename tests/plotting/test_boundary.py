@@ -352,12 +352,12 @@ def test_what_does_not_fit_the_estimator_is_named(labelled, change, message):
 
 def test_points_are_needed_to_choose_a_plane():
     X = cloud(np.random.default_rng(1), 40, 3, 1.0)
-    with pytest.raises(ValueError, match="3 dimensions is one of a plane that the points choose; got X=None"):
+    with pytest.raises(ValueError, match="3 dimensions shows a plane that is chosen from the points; got X=None"):
         BoundaryDisplay.from_estimator(PoincareSVC().fit(X, X[:, 0] > 0))
 
 
 def test_a_margin_is_that_of_two_classes(three):
-    with pytest.raises(ValueError, match=r"of 3 classes has none to be read; got margin=0\.1"):
+    with pytest.raises(ValueError, match=r"of 3 classes has none; got margin=0\.1"):
         BoundaryDisplay.from_estimator(PoincareSVC().fit(*three), margin=0.1)
 
 

@@ -66,7 +66,7 @@ class ForeignDecision:
         return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
 
     def _has(self, name: str) -> bool:
-        # Attributes of a decision of this package tell nothing of a subclass that predicts otherwise.
+        # The attributes of a subclass that predicts otherwise than its decision_ say nothing about its boundaries.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:
@@ -121,10 +121,15 @@ def decision_of(estimator: Any, curvature: float | None = None) -> Decision | Fo
     estimator = fitted_classifier(estimator)
     own = curvature_of(estimator, curvature)
     decision = getattr(estimator, "decision_", None)
-    # A subclass may predict otherwise, and then only its predictions count.
-    if isinstance(decision, Decision) and estimator.predict.__module__.startswith("hyplearn."):
+    if isinstance(decision, Decision) and _evaluates_it(estimator):
         return decision
     return ForeignDecision(estimator, np.asarray(estimator.classes_), absolute_curvature(own))
+
+
+def _evaluates_it(estimator: Any) -> bool:
+    """Whether predictions are those of ``decision_``: a subclass may define its own."""
+    methods = (getattr(estimator, name, None) for name in ("predict", "predict_proba", "decision_function"))
+    return all(method.__module__.startswith("hyplearn.") for method in methods if method is not None)
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:

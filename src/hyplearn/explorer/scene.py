@@ -175,7 +175,7 @@ def _names(names: Any, n: int) -> list[str]:
     texts = [str(name) for name in names] if np.ndim(names) == 1 else []
     if len(texts) != n:
         raise ValueError(
-            f"names must hold one text for each of the {n} rows of X; got shape {np.shape(names)}.\n"
+            f"names must hold one string for each of the {n} rows of X; got shape {np.shape(names)}.\n"
             "Pass a list of names in the order of the rows."
         )
     return texts

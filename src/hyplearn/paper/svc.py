@@ -31,7 +31,8 @@ class PaperSVC(BaselineClassifier):
     reference : str, callable or array-like, default="hull"
         The point through which each boundary passes, as in :class:`~hyplearn.PoincareSVC`.
     C : float or array-like of shape (n_problems,), default=1.0
-        Cost of a violated margin, for all problems or for each. The paper's C on logarithms is this one times ``conformal_factor(p)**2``.
+        Cost of a violated margin, for all problems or for each. The paper's C on logarithms is this one times
+        ``conformal_factor(p)**2``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of the paper's theorem, or that of the authors' code.
     solver : {"exact", "sgd"}, default="exact"

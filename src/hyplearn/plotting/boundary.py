@@ -1,4 +1,4 @@
-"""What a classifier makes of the disk: regions, boundaries, margins."""
+"""Regions, boundaries and margins of a classifier in the disk."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -115,9 +115,9 @@ class BoundaryDisplay(Display):
             Sectional curvature, -1 by default. An estimator that has a curvature, or wraps one that has, is drawn with
             that.
         margin : float, optional
-            Hyperbolic distance from the boundary of two classes at which to draw hypercycles. By default that of the
-            SVM's margin, ⟨z, w⟩ = ±1, for ``margin="exact"``; for other classifiers ``margin_`` where it is positive:
-            the rows of ``margin="bound"`` are equal along no hypercycle, :class:`TangentDisplay` shows where.
+            Hyperbolic distance from the hyperplane of two classes at which to draw hypercycles. The default is that of
+            the SVM's margin, ⟨z, w⟩ = ±1, for ``margin="exact"``, and ``margin_`` for other classifiers, if it is
+            positive. The lines ⟨f, w⟩ = ±1 of ``margin="bound"`` are no hypercycles: :class:`TangentDisplay` has them.
         edges : array-like of shape (m, 2), optional
             Pairs of rows of X to join by geodesics.
         resolution : int
@@ -127,12 +127,12 @@ class BoundaryDisplay(Display):
 
         Notes
         -----
-        Reference point, margins and support vectors are those of two classes. A classifier of d > 2 dimensions is shown
-        on a geodesic plane, as the title says. Of two classes whose hyperplane H(w, p) can be read, it is the plane
-        through p along w and the direction in which the points spread most, with every point moved along H: the
-        boundary is a diameter, and sides and distances to the boundary are true for every point. Of others it is the
-        plane of the points' two main directions about their mean, with orthogonal projections: regions and boundaries
-        are those on the plane, and a point that is not on it may stand in a region of another class than it is given.
+        Reference point, margins and support vectors are drawn for two classes. A classifier of d > 2 dimensions is
+        shown on a geodesic plane, as the title says. If the boundary of two classes is an equidistant of a hyperplane
+        H(w, p), it is the plane through p along w and the direction in which the points spread most, with every point
+        moved along H: sides and distances to the boundary are true for every point. Otherwise it is the plane of the
+        points' two main directions about their mean, with orthogonal projections: regions and boundaries are those on
+        the plane, and a point outside it may be drawn in the region of another class than the predicted one.
         """
         if not isinstance(resolution, (int, np.integer)) or resolution < 2:
             raise ValueError(f"resolution must be an integer of at least 2; got {resolution!r}.\nPass 600.")
@@ -140,8 +140,9 @@ class BoundaryDisplay(Display):
         found, curvature = decision.boundary(), -decision.c
         if margin is not None and found is None:
             raise ValueError(
-                f"A margin belongs to the geodesic boundary of two classes, and {type(estimator).__name__} of "
-                f"{len(estimator.classes_)} classes has none to be read; got margin={margin!r}.\nLeave margin out."
+                f"A margin needs a boundary of two classes at one distance from a geodesic, and "
+                f"{type(estimator).__name__} of {len(decision.classes)} classes has none; got margin={margin!r}.\n"
+                "Leave margin out."
             )
         X, y = (None, None) if X is None else check_labelled(X, y)
         plane = chosen_plane(estimator, found, X, decision.c)
@@ -254,8 +255,8 @@ def chosen_plane(estimator: Any, found: Equidistant | None, X: Array | None, c: 
         return None
     if X is None:
         raise ValueError(
-            f"A picture of {d} dimensions is one of a plane that the points choose; got X=None.\n"
-            "Pass X, the points that matter."
+            f"A picture of {d} dimensions shows a plane that is chosen from the points; got X=None.\n"
+            "Pass X, such as the training points."
         )
     return Plane.principal(X, c) if found is None else Plane.across(found.w, found.p, X, c)
 

@@ -1,4 +1,4 @@
-"""What a classifier sees: points in the tangent space at p, where its boundary is straight."""
+"""Points in the tangent space at the reference point of a classifier, where its hyperplane is straight."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -42,16 +42,14 @@ class TangentDisplay(Display):
         The dimension of the ball; above 2 the coordinates are those along w and along the direction, orthogonal to w,
         in which the points spread most.
     boundary : array of shape (n, 2), optional
-        Points along the boundary in the picture, the two ends where it is straight. Where predictions of two classes
-        change at a distance from the geodesic through p, it is bent, as that equidistant.
+        Points along the boundary in the picture; the two ends of a straight one. An equidistant is bent.
     boundary_name : str
-        What it is, for the legend: of several classes, whose boundary; of more dimensions, where equidistants cannot be
-        drawn, the geodesic hyperplane.
+        Its entry in the legend.
     margins : list of arrays of shape (n, 2)
         Points along the margins. The lines ⟨f, w⟩ = ±1 of an SVM with ``margin="bound"``, whose rows f are these
         coordinates; of others the images of the hypercycles that :class:`BoundaryDisplay` draws, which bend.
     margin_name : str
-        What the margins are, for the legend.
+        Their entry in the legend.
     support : array of shape (k, 2), optional
         The support vectors of two classes.
 
@@ -118,7 +116,7 @@ class TangentDisplay(Display):
         margin: float | None = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Points as a fitted classifier sees them from its reference point, with its boundary.
+        """Points seen from the reference point of a fitted classifier, with its boundary.
 
         Parameters
         ----------
@@ -147,7 +145,7 @@ class TangentDisplay(Display):
             )
         if margin is not None and len(p) > 2:
             raise ValueError(
-                f"At a hyperbolic distance margins bend, and of {len(p)} dimensions only straight ones can be drawn; "
+                f"Margins at a hyperbolic distance bend, and in {len(p)} dimensions only straight ones can be drawn; "
                 f"got margin={margin!r}.\nLeave margin out, or use BoundaryDisplay."
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
