@@ -1,19 +1,20 @@
 r"""A fitted model as a frozen value.
 
-Problem k has a value at a point x, by the link of the model. With z the scaled tangent vector of x at the point
-:math:`p_k`, f the frame coordinates there and ρ the distance to it in units of the curvature's radius:
+Problem k has a value at a point x, by the link of the model. With z the scaled tangent vector of x at the point p of
+the problem, f the frame coordinates there and ρ the distance to it in units of the curvature's radius:
 
-========  ======================================================  ==========================================
-link      value                                                   zero set
-========  ======================================================  ==========================================
-arsinh    :math:`g \operatorname{arsinh}(\sqrt c \langle z, w_k    the geodesic hyperplane through
-          \rangle)`; for unit w and gain 1/√c, the distance        :math:`p_k` with normal :math:`w_k`
-frame     :math:`\langle f, w_k \rangle`                            the same
-z         :math:`\langle z, w_k \rangle` (files of version 0.1)     the same
-cone      :math:`w_{k0} s \coth \rho + \langle s e, w_k \rangle     a geodesic hyperplane if :math:`b_k = 0`;
-          + b_k`, s the length of :func:`hyplearn.cone.cone_length`  else a sphere, horosphere or equidistant
-ball      :math:`\langle x, w_k \rangle + b_k`                      a Euclidean hyperplane
-========  ======================================================  ==========================================
+========  ===============================================  =================================================
+link      value of problem k                               zero set
+========  ===============================================  =================================================
+arsinh    g arsinh(√c ⟨z, w⟩); the distance for unit w     the geodesic hyperplane through p with normal w
+          and gain g = 1/√c
+frame     ⟨f, w⟩                                           the same
+z         ⟨z, w⟩ (files of version 0.1)                    the same
+cone      w₀ s coth ρ + ⟨s e, w⟩ + b, with the length s    a geodesic hyperplane if b = 0; otherwise a sphere,
+          of :func:`~hyplearn.cone.cone_length` and the    horosphere or equidistant up to the distance 4 of
+          direction e of x                                 the centre
+ball      ⟨x, w⟩ + b                                       a Euclidean hyperplane, which is an equidistant
+========  ===============================================  =================================================
 
 Scores are the values, or with a calibration ``slope_k · value_k + offset_k``. The sign of the score (two classes, one
 problem) or the class of the largest one is the prediction; with a calibration, probabilities are functions of the
