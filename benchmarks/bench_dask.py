@@ -1,4 +1,4 @@
-"""hyplearn.dask on two local workers, compared with the same fit in memory; and the bytes sent in each pass.
+"""Fits on two local Dask workers, compared with the same fits in memory; and the bytes sent in each pass.
 
 The chunks are on the workers when the time of Dask starts. It includes the reference point, the fit, the support
 vectors and the margin. Both fits use two cores.
@@ -13,11 +13,11 @@ import sys
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
-from hyplearn.dask import DaskPoincareLogisticRegression, DaskPoincareSVC, DaskPoints
+from sklearn.base import clone
 from timing import once, results
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
-from hyplearn.data.folding import needs_order
+from hyplearn.data.dask import DaskPoints
 
 CHUNKS = 20
 PASSES = []
@@ -26,11 +26,10 @@ PASSES = []
 def count_bytes(on_workers):
     """Wrap ``on_workers`` to append the bytes sent to a worker, and the most that a worker returns, to ``PASSES``."""
 
-    def counting(self, function, merge, arguments):
-        sent = len(pickle.dumps((function, merge, arguments)))
-        found = on_workers(self, function, merge, arguments)
-        kind = arguments[1].__name__ if function.__name__ == "_on_rows" else function.__name__
-        PASSES.append((kind, needs_order(merge), sent, max(len(pickle.dumps(parts)) for parts in found)))
+    def counting(self, load):
+        function, _, in_order, *_ = pickle.loads(load)
+        found = on_workers(self, load)
+        PASSES.append((function.__name__, in_order, len(load), max(len(pickle.dumps(parts)) for parts in found)))
         return found
 
     return counting
@@ -58,19 +57,17 @@ def compare(record, n, d):
     X, y = overlapping(n, d)
     there = [da.from_array(array, chunks=(-(-n // CHUNKS), *array.shape[1:])).persist() for array in (X, y)]
     wait(there)
-    for local, remote, options in (
-        (PoincareSVC, DaskPoincareSVC, {"calibration": None}),
-        (PoincareLogisticRegression, DaskPoincareLogisticRegression, {}),
-    ):
-        local(**options).fit(X[:20_000], y[:20_000])
-        remote(**options).fit(there[0][:20_000], there[1][:20_000])
+    for model in (PoincareSVC(calibration=None), PoincareLogisticRegression()):
+        clone(model).fit(X[:20_000], y[:20_000])
+        clone(model).fit(there[0][:20_000], there[1][:20_000])
         PASSES.clear()
-        memory, expected = once(lambda local=local, options=options: local(**options).fit(X, y))
-        cluster, found = once(lambda remote=remote, options=options: remote(**options).fit(*there))
+        memory, expected = once(lambda model=model: clone(model).fit(X, y))
+        cluster, found = once(lambda model=model: clone(model).fit(*there))
         difference = np.max(np.abs(expected.coef_ - found.coef_)) / np.max(np.abs(expected.coef_))
         columns = {"in memory": memory, "Dask": cluster, "difference of coef_": difference}
-        record(f"{local.__name__}", f"{n} × {d}", **columns, **{"Dask / in memory": cluster / memory})
-        record_passes(record, f"{local.__name__}, {n} × {d}")
+        name = type(model).__name__
+        record(name, f"{n} × {d}", **columns, **{"Dask / in memory": cluster / memory})
+        record_passes(record, f"{name}, {n} × {d}")
 
 
 def main():

@@ -21,9 +21,9 @@ from sklearn.svm import LinearSVC
 from hyplearn import PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import hyperplane_points
+from hyplearn.paper.sgd import solve_sgd
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.rows import Rows
-from hyplearn.solvers.sgd import solve_sgd
 from hyplearn.solvers.svm.solve import solve_svm
 from hyplearn.tangent import frame_coordinates
 

@@ -77,7 +77,7 @@ def regions(config):
     models = {
         "PoincareSVC": PoincareSVC(),
         "Euclidean SVM": EuclideanSVC(5),
-        "Euclidean SVM, no intercept": EuclideanSVC(5, fit_intercept=False),
+        "Euclidean SVM, no intercept": EuclideanSVC(5, fit_intercept=False, calibration="training"),
     }
     for ax, (title, model) in zip(axes, models.items(), strict=True):
         model.fit(clothes.X_train, CLOTHES[clothes.y_train])

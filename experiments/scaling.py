@@ -1,4 +1,4 @@
-"""How a fit grows past one machine: measured passes of hyplearn.dask, and what they let expect of larger clusters.
+"""How a fit grows past one machine: measured passes over a Dask cluster, and expectations for larger ones.
 
 A fit is a number of passes. A pass costs every worker its own rows, and the cluster a message to each worker and one
 back; between passes the client solves a working set, which grows like the root of the number of rows. Each of the
@@ -21,9 +21,10 @@ import numpy as np
 from distributed import Client, LocalCluster, wait
 from ledger import fill, two_digits
 
-from hyplearn.dask import DaskPoincareLogisticRegression, DaskPoincareSVC, DaskPoints
+from hyplearn import PoincareLogisticRegression, PoincareSVC
+from hyplearn.data.dask import DaskPoints
 
-MODELS = {"PoincareSVC": DaskPoincareSVC, "PoincareLogisticRegression": DaskPoincareLogisticRegression}
+MODELS = {"PoincareSVC": PoincareSVC, "PoincareLogisticRegression": PoincareLogisticRegression}
 ROWS, MESSAGES, CHUNKS = "rows on one worker", "messages", "small chunks on two workers"
 EXPECTED = ((10**9, 10), (10**9, 100), (10**10, 10), (10**10, 100))
 
@@ -57,18 +58,18 @@ class WatchedPoints(DaskPoints):
 
     seconds, sent, received = 0.0, 0, 0
 
-    def fold(self, function, merge, *arguments, threads=1):
-        """One pass, and its seconds."""
+    def fold(self, *arguments, **options):
+        """One pass, timed."""
         start = perf_counter()
-        found = super().fold(function, merge, *arguments, threads=threads)
+        found = super().fold(*arguments, **options)
         self.seconds += perf_counter() - start
         return found
 
-    def on_workers(self, function, merge, arguments):
-        """What every worker sends, and the bytes of it."""
-        found = super().on_workers(function, merge, arguments)
-        self.sent = max(self.sent, len(pickle.dumps((function, merge, arguments))))
-        self.received = max(self.received, *(len(pickle.dumps(part)) for part in found))
+    def on_workers(self, load):
+        """The parts of every worker; records their bytes."""
+        found = super().on_workers(load)
+        self.sent = max(self.sent, len(load))
+        self.received = max(self.received, *(len(pickle.dumps(parts)) for parts in found))
         return found
 
 
@@ -115,7 +116,7 @@ def _fitted(model, data, chunks, client):
     points = WatchedPoints(*there, client=client)
     options = {"calibration": None} if model == "PoincareSVC" else {}
     start = perf_counter()
-    MODELS[model].local(**options).fit(points)
+    MODELS[model](**options).fit(points)
     return points, perf_counter() - start
 
 

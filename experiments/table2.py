@@ -39,7 +39,7 @@ from threadpoolctl import threadpool_limits
 from hyplearn import HyperboloidSVC, PoincareLogisticRegression, PoincareSVC
 from hyplearn.datasets import load_mini_imagenet
 from hyplearn.geometry import conformal_factor
-from hyplearn.paper import AuthorsSVC, EuclideanSVC
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, PaperSVC
 from hyplearn.reference import reference_point
 from hyplearn.tangent import from_frame
 
@@ -171,7 +171,7 @@ def classifier(method, p, C, trial):
     """The classifier of that name; p holds one reference point for each class."""
     return {
         AUTHORS: AuthorsSVC(p, C=C, random_state=trial),
-        OPTIMUM: PoincareSVC(p, C=C / conformal_factor(p) ** 2, loss="squared_hinge", calibration="training"),
+        OPTIMUM: PaperSVC(p, C=C / conformal_factor(p) ** 2, loss="squared_hinge"),
         DROPPED: AuthorsSVC(p, C=C, drop_intercept=True, random_state=trial),
         OURS: PoincareSVC(random_state=trial),
         SOFTMAX: PoincareLogisticRegression(),

@@ -4,6 +4,7 @@ One module, so that one browser serves all tests.
 """
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,13 +21,14 @@ from hyplearn import (
     PoincareSVC,
     explore,
 )
+from hyplearn.decision import Calibration
 from hyplearn.geometry import distance, gap, signed_distance, translate, transport
-from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.boundary import chosen_plane
-from hyplearn.plotting.fitted import hyperplane
 from hyplearn.plotting.plane import Plane
+from hyplearn.tangent import from_frame
 from support.balls import cloud
 from support.explored import rgb, scene_of, waited
 
@@ -35,8 +37,7 @@ HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>\'&amp;{{scene}}\u20
 
 MODELS = {
     "svc": PoincareSVC(C=10, folds=2),
-    "svc, paper's calibration": PoincareSVC(C=10, calibration="training"),
-    "svc, exact, paper's calibration": PoincareSVC(margin="exact", calibration="training"),
+    "svc, exact": PoincareSVC(margin="exact", folds=2),
     "svc without probabilities": PoincareSVC(calibration=None),
     "perceptron": PoincarePerceptron("means", max_epochs=5, folds=2),
     "second order": PoincareSecondOrderPerceptron("means", max_epochs=5, folds=2),
@@ -44,10 +45,14 @@ MODELS = {
     "softmax without intercept": PoincareLogisticRegression(fit_intercept=False),
     "softmax cv": PoincareLogisticRegressionCV(Cs=[1, 100], cv=2),
     "hyperboloid svc": HyperboloidSVC(folds=2),
+    "hyperboloid svc, paper's calibration": HyperboloidSVC(calibration="training"),
     "hyperboloid perceptron": HyperboloidPerceptron(),
     "authors": AuthorsSVC("means"),
+    "paper": PaperSVC("means", C=10),
+    "paper without probabilities": PaperSVC("means", calibration=None),
     "euclidean": EuclideanSVC(C=10, folds=2),
 }
+LINKS = ("arsinh", "frame", "z", "cone", "ball")
 
 
 def many(seed=3, n=150):
@@ -112,25 +117,79 @@ def test_arithmetic_of_the_disk_is_that_of_python(browser, tmp_path):
     assert np.allclose(translate(0.9 * A, -centres), 0.9 * B[::-1], atol=1e-12)
 
 
+def assert_page_agrees(browser, model, Q, name):
+    """Scores, classes, probabilities and distances of the page against Python, at points Q of the unit disk."""
+    decision = model.decision_
+    X = Q / np.sqrt(decision.c)
+    scores = np.array(browser.map("scores", Q))
+    expected = model.decision_function(X)
+    if decision.is_binary:
+        assert np.all(scores[:, 0] == 0), name
+        scores = scores[:, 1]
+    assert np.allclose(scores, expected, rtol=1e-9, atol=1e-11), name
+    codes = np.array(browser.map("classOf", Q))
+    assert np.array_equal(model.classes_[codes], model.predict(X)), name
+    probabilities = browser.map("probabilities", Q)
+    if decision.has_probabilities:
+        assert np.allclose(probabilities, model.predict_proba(X), rtol=1e-9, atol=1e-12), name
+    else:
+        assert set(probabilities) == {None}
+        assert not hasattr(model, "predict_proba")
+    found = browser.map("distances", Q)
+    if decision.has_distances:
+        distances = decision.distances(X, gap(X, c=decision.c))
+        assert np.allclose(np.array(found), distances, rtol=1e-9, atol=1e-11), name
+        if decision.is_binary:
+            assert np.array_equal(np.ravel(found) > 0, codes == 1), name
+    else:
+        assert set(found) == {None}
+
+
 @pytest.mark.parametrize("data", [many, two])
 def test_the_page_decides_as_python_does(browser, tmp_path, data):
-    """Classes, probabilities and distances at points all over the disk; and for another curvature."""
+    """At points all over the disk; and for another curvature."""
     X, y = data()
     Q = cloud(np.random.default_rng(8), 300, 2, 1.6)
     for name, model in MODELS.items():
-        c = 0.25 if name in ("svc", "softmax", "authors", "euclidean", "hyperboloid svc") else 1.0
+        c = 0.25 if name in ("svc", "softmax", "authors", "paper", "euclidean", "hyperboloid svc") else 1.0
         model = fitted(type(model)(**model.get_params() | {"curvature": -c}), X / np.sqrt(c), y)
         browser.open(explore(model, X / np.sqrt(c), y), tmp_path)
-        codes = np.array(browser.map("classOf", Q))
-        assert np.array_equal(model.classes_[codes], model.predict(Q / np.sqrt(c))), name
-        chances = browser.map("chances", Q)
-        if not hasattr(model, "predict_proba"):
-            assert set(chances) == {None}
-        else:
-            assert np.allclose(chances, model.predict_proba(Q / np.sqrt(c)), rtol=1e-9, atol=1e-12), name
-        if hasattr(model, "distances"):
-            found = np.array(browser.map("distances", Q))
-            assert np.allclose(found, model.distances(Q / np.sqrt(c)), rtol=1e-9, atol=1e-12), name
+        assert_page_agrees(browser, model, Q, name)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_page_evaluates_every_link_and_calibration(browser, tmp_path, n_classes):
+    """Random decisions, also those that only files of version 0.1 have."""
+    rng = np.random.default_rng(5)
+    # Up to the distance 12: cone coordinates are shortened from 4 on.
+    Q = from_frame(rng.uniform(0, 12, (300, 1)) * unit_rows(rng.standard_normal((300, 2))), np.zeros(2))
+    n_problems = 1 if n_classes == 2 else n_classes
+    model = fitted(PoincareSVC("origin", curvature=-0.25, calibration="cross-fitted"), *labelled(n_classes))
+    for link in LINKS:
+        points = cloud(rng, n_problems, 2, 0.25)
+        decision = replace(
+            model.decision_,
+            link=link,
+            weights=rng.standard_normal((n_problems, 3 if link == "cone" else 2)),
+            points=np.tile(points[0], (n_problems, 1)) if link == "cone" else points,
+            intercepts=0.2 * rng.standard_normal(n_problems) if link in ("cone", "ball") else np.zeros(n_problems),
+            gain=1.7,
+        )
+        slopes, offsets = rng.uniform(-1, 2, n_problems), 0.3 * rng.standard_normal(n_problems)
+        for calibration in (None, Calibration(slopes, offsets), Calibration(slopes, offsets, 1.4)):
+            model.calibration = None if calibration is None else "cross-fitted"
+            model.decision_ = replace(decision, calibration=calibration)
+            browser.open(explore(model, Q[:9] / 0.5), tmp_path)
+            assert_page_agrees(browser, model, Q, (link, calibration))
+
+
+def unit_rows(V):
+    return V / np.linalg.norm(V, axis=1, keepdims=True)
+
+
+def labelled(n_classes):
+    X, y = (two if n_classes == 2 else many)(n=40)
+    return 2 * X, y
 
 
 def test_a_drag_moves_points_by_a_translation(browser, tmp_path):
@@ -192,7 +251,7 @@ def check_regions(browser, page, predicted_at, *, drag=True):
 
 @pytest.mark.parametrize(
     ("name", "data"),
-    [("svc", many), ("svc, paper's calibration", many), ("softmax", many), ("softmax", two), ("euclidean", two)],
+    [("svc", many), ("paper", many), ("paper", two), ("softmax", many), ("softmax", two), ("euclidean", two)],
 )
 def test_regions_are_what_predict_says_of_every_pixel(browser, tmp_path, name, data):
     X, y = data()
@@ -202,11 +261,17 @@ def test_regions_are_what_predict_says_of_every_pixel(browser, tmp_path, name, d
     check_regions(browser, page, lambda V, p: np.searchsorted(model.classes_, model.predict(translate(V, p))))
 
 
-def test_a_shifted_boundary_is_where_predict_changes(browser, tmp_path):
+def at_a_distance(model, shift):
+    """The fitted classifier with both classes equally likely where its value is the shift."""
+    calibration = Calibration(np.array([1.5]), np.array([-1.5 * shift]))
+    model.decision_ = replace(model.decision_, calibration=calibration)
+    return model
+
+
+def test_a_boundary_at_a_distance_is_where_predict_changes(browser, tmp_path):
     """An equidistant of the geodesic, inked; with the margins of the exact SVM beside it."""
     X, y = two()
-    model = fitted(PoincareSVC(margin="exact", C=10), X, y)
-    model.sigmoids_[0, 1], model.shift_ = -0.4 * model.sigmoids_[0, 0], 0.4
+    model = at_a_distance(fitted(PoincareSVC(margin="exact", C=10), X, y), 0.4)
     page = explore(model, X[:2], y[:2])
     browser.open(page, tmp_path)
     check_regions(browser, page, lambda V, p: np.searchsorted(model.classes_, model.predict(translate(V, p))))
@@ -221,15 +286,34 @@ def test_a_shifted_boundary_is_where_predict_changes(browser, tmp_path):
         assert (alpha > 60).mean() > share, height
 
 
-def test_a_shifted_boundary_of_the_hyperboloid_svm_is_inked_where_its_scores_are_the_shift(browser, tmp_path):
+@pytest.mark.parametrize("kind", [HyperboloidSVC, EuclideanSVC])
+def test_a_boundary_of_a_baseline_is_inked_where_its_scores_are_0(browser, tmp_path, kind):
     X, y = two()
-    model = fitted(HyperboloidSVC(), X, y)
-    model.sigmoids_[0, 1], model.shift_ = -0.4 * model.sigmoids_[0, 0], 0.4
+    model = at_a_distance(fitted(kind(), X, y), 0.4)
     browser.open(explore(model, X[:2], y[:2]), tmp_path)
     (arc,) = BoundaryDisplay.from_estimator(model, resolution=20).boundaries
     inner = arc[20:-20]
     assert np.abs(model.decision_function(inner)).max() < 1e-9
     assert (browser.pixels(browser.screen(inner), layer="pen")[:, 3] > 60).mean() > 0.97
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_cards_of_two_classes_say_what_predict_says(browser, tmp_path, name):
+    X, y = two(n=60)
+    model = fitted(MODELS[name], X, y)
+    browser.open(explore(model, X, y), tmp_path)
+    distances = model.distances(X)[:, 0] if hasattr(model, "distances") else None
+    for i, label in enumerate(model.predict(X)[:12]):
+        facts = browser.ask(f"facts({i})")
+        assert model.classes_[facts["predicted"]] == label
+        assert facts["rows"][0]["name"] == label
+        if hasattr(model, "predict_proba"):
+            assert facts["rows"][0]["probability"] == pytest.approx(model.predict_proba(X[i : i + 1]).max())
+        if distances is not None:
+            browser.run(f"document.getElementById('stage').focus(); hyplearnExplorer.mark({i})")
+            said = f"{abs(distances[i]):.3f} from the boundary, on the side of {label}"
+            assert said in browser.text("card")
+            assert (facts["rows"][0]["distance"] > 0) == (label == model.classes_[1])
 
 
 def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, tmp_path):
@@ -240,7 +324,7 @@ def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, t
         model = fitted(PoincareSVC(C=10, folds=2), X, y)
         page = explore(model, X, y)
         browser.open(page, tmp_path)
-        plane = chosen_plane(model, hyperplane(model), X, 1.0)
+        plane = chosen_plane(model, model.decision_.boundary(), X, 1.0)
         assert isinstance(plane, Plane)
         assert "A projection. 4 dimensions on the geodesic plane" in browser.text("notes")
         assert not browser.is_shown("movable")
@@ -248,7 +332,7 @@ def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, t
         assert browser.ask("state().counts.wrong") == np.sum(found != np.searchsorted(model.classes_, y))
         assert np.allclose(browser.screen(plane.project(X)), on_stage(browser, plane.project(X))[0])
         few = explore(model, X[:4], y[:4])
-        few_plane = chosen_plane(model, hyperplane(model), X[:4], 1.0)
+        few_plane = chosen_plane(model, model.decision_.boundary(), X[:4], 1.0)
         browser.open(few, tmp_path)
         check_regions(
             browser, few, lambda V, p, plane=few_plane, model=model: np.searchsorted(
@@ -268,9 +352,9 @@ def test_any_classifier_is_shown_by_a_table_of_its_predictions(browser, tmp_path
     inside = np.linalg.norm(cells, axis=1) < 0.99
     codes = np.array(browser.map("classOf", V[inside]))
     assert np.array_equal(model.classes_[codes], model.predict(cells[inside]))
-    chances = browser.ask("facts(3).rows")
+    rows = browser.ask("facts(3).rows")
     expected = np.sort(model.predict_proba(X[3:4])[0])[::-1]
-    assert np.allclose([row["chance"] for row in chances], expected, atol=1e-6)
+    assert np.allclose([row["probability"] for row in rows], expected, atol=1e-6)
 
 
 def test_wheel_zooms_about_the_pointer_and_pinching_buttons_and_keys_zoom_too(browser, tmp_path):
@@ -305,12 +389,12 @@ def test_wheel_zooms_about_the_pointer_and_pinching_buttons_and_keys_zoom_too(br
 
 
 def test_pointing_at_a_point_tells_all_about_it(browser, tmp_path):
-    X, y = many(n=50)
-    names = [f"animal {i}" for i in range(50)]
+    X, y = many(n=120)
+    names = [f"animal {i}" for i in range(120)]
     model = fitted(MODELS["svc"], X, y)
     browser.open(explore(model, X, y, names=names, title="Animals"), tmp_path)
     places = browser.screen(X)
-    apart = np.linalg.norm(places[:, None] - places, axis=-1) + 1e9 * np.eye(50)
+    apart = np.linalg.norm(places[:, None] - places, axis=-1) + 1e9 * np.eye(120)
     wrong = model.predict(X) != y
     assert wrong.any()
     i = np.flatnonzero((apart.min(axis=1) > 3) & wrong)[0]
@@ -323,9 +407,11 @@ def test_pointing_at_a_point_tells_all_about_it(browser, tmp_path):
     facts = browser.ask(f"facts({i}).rows")
     for row in facts:
         k = model.classes_.tolist().index(row["name"])
-        assert row["chance"] == pytest.approx(model.predict_proba(X[i : i + 1])[0, k])
+        assert row["probability"] == pytest.approx(model.predict_proba(X[i : i + 1])[0, k])
         assert row["distance"] == pytest.approx(model.distances(X[i : i + 1])[0, k])
-        assert (f"{100 * row['chance']:.1f} %" if row["chance"] > 1e-3 else "< 0.01 %") in card
+        share = row["probability"]
+        digits = 2 if share < 1e-3 or share > 0.999 else 1
+        assert ("< 0.01 %" if share < 5e-5 else f"{100 * share:.{digits}f} %") in card
         assert f"{row['distance']:+.3f}" in card
     browser.hover((3, 3))
     assert not browser.is_shown("card")
@@ -389,15 +475,18 @@ def test_dragging_p_shows_what_if_and_says_so(browser, tmp_path):
     assert state["isWhatIf"]
     # The boundary through q with the normal carried along.
     moved = fitted(PoincareSVC(C=10, folds=2), X, y)
-    w = transport(model.coef_[0] * gap(model.reference_[0]) / 2, model.reference_[0], q)
-    moved.coef_, moved.reference_ = w[None], q[None]
+    w = transport(model.decision_.weights[0] * gap(model.reference_[0]) / 2, model.reference_[0], q)
+    moved.decision_ = replace(model.decision_, weights=(w / np.linalg.norm(w))[None], points=q[None])
     right = np.mean(moved.predict(X) == y)
     assert state["counts"]["wrong"] == round((1 - right) * len(X))
     text = browser.text("what-if-text")
     assert "What if p were here?" in text
     assert "nothing is fitted again" in text
     assert f"{100 * right:.1f} % of the points are right, {100 * model.score(X, y):.1f} % at the fitted p" in text
-    arc = hypercycle(w, q, model.shift_)[10:-10]
+    height = moved.decision_.boundary().height
+    assert height == pytest.approx(model.decision_.boundary().height)
+    assert height != 0
+    arc = hypercycle(w, q, height)[10:-10]
     assert (browser.pixels(browser.screen(arc), layer="pen")[:, 3] > 60).mean() > 0.97
     browser.click("#put-back")
     assert browser.ask("state().counts.wrong") == np.sum(model.predict(X) != y)

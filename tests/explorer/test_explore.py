@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, explore
-from hyplearn.explorer.decision import decision_of
+from hyplearn.decision import Decision, decision_of
 from hyplearn.explorer.encoding import script_json, typed_array
 from hyplearn.plotting.canvas import COLOURS
 from support.balls import cloud
@@ -92,20 +92,20 @@ def test_a_stream_without_probabilities_says_so(labelled):
     stream = PoincareSVC("origin").partial_fit(X, y, classes=["left", "right"])
     found = scene_of(explore(stream, X, y))
     assert found["confidence"] is None
-    assert found["decision"]["sigmoids"] is None
+    assert found["decision"]["slopes"] is None
 
 
 def test_searches_pipelines_and_named_columns_are_welcome(labelled):
     X, y = labelled
     search = GridSearchCV(PoincareLogisticRegression(), {"C": [1, 10]}, cv=2).fit(X, y)
-    assert scene_of(explore(search, X, y))["decision"]["is_softmax"]
+    assert scene_of(explore(search, X, y))["decision"]["link"] == "cone"
     frame = pd.DataFrame(X, columns=["u", "v"])
     pipeline = make_pipeline(TangentSpace(), LogisticRegression()).fit(frame, y)
     found = scene_of(explore(pipeline, frame, y))
     assert found["decision"] is None
     assert found["table"]["size"] == 512
-    chances = decoded(found["top"]["chances"]).reshape(-1, found["top"]["per_point"])
-    assert np.allclose(chances, np.sort(pipeline.predict_proba(frame), axis=1)[:, ::-1], atol=1e-6)
+    probabilities = decoded(found["top"]["probabilities"]).reshape(-1, found["top"]["per_point"])
+    assert np.allclose(probabilities, np.sort(pipeline.predict_proba(frame), axis=1)[:, ::-1], atol=1e-6)
 
 
 def test_a_subclass_may_decide_otherwise_and_is_shown_by_its_predictions(labelled):
@@ -114,9 +114,19 @@ def test_a_subclass_may_decide_otherwise_and_is_shown_by_its_predictions(labelle
             return np.array(["left"] * len(X))
 
     model = Contrary().fit(*labelled)
-    assert decision_of(model) is None
+    assert not isinstance(decision_of(model), Decision)
     codes = decoded(scene_of(explore(model, *labelled))["table"]["codes"])
     assert set(codes) == {0, 65535}
+
+
+def test_a_subclass_with_probabilities_of_its_own_is_shown_with_these(labelled):
+    class Cautious(PoincareSVC):
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.5)
+
+    found = scene_of(explore(Cautious().fit(*labelled), *labelled))
+    assert found["decision"] is None
+    assert np.all(decoded(found["top"]["probabilities"]) == 0.5)
 
 
 def test_saving_replaces_a_page_whole_or_not_at_all(softmax, labelled, tmp_path, monkeypatch):
@@ -150,8 +160,8 @@ def test_representations_are_short_in_a_terminal_and_framed_in_a_notebook(softma
         ({"X": [[0.5, 0.0, 0.1]], "y": ["left"]}, "X must have 2 coordinates"),
         ({"X": [[0.5, np.nan]], "y": ["left"]}, "finite"),
         ({"y": ["left"]}, "y must hold one label for each of the 60 rows"),
-        ({"names": ["one"]}, r"names must hold one text for each of the 60 rows of X; got shape \(1,\)"),
-        ({"names": "sixty"}, "names must hold one text"),
+        ({"names": ["one"]}, r"names must hold one string for each of the 60 rows of X; got shape \(1,\)"),
+        ({"names": "sixty"}, "names must hold one string"),
         ({"edges": [[0, 60]]}, "edges must name rows of X, 0 to 59"),
         ({"curvature": -2.0}, "was fitted with curvature=-1.0"),
     ],

@@ -1,5 +1,7 @@
 """Boundaries by content: regions, arcs, margins, support vectors, and what is said of a projection."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -15,10 +17,18 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
-from hyplearn import HyperboloidSVC, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC, TangentSpace
+from hyplearn import (
+    HyperboloidSVC,
+    PoincareLogisticRegression,
+    PoincarePerceptron,
+    PoincareSecondOrderPerceptron,
+    PoincareSVC,
+    TangentSpace,
+)
 from hyplearn.datasets import make_ball_classification
+from hyplearn.decision import Calibration
 from hyplearn.geometry import signed_distance
-from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron
+from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import COLOURS
 from hyplearn.tangent import from_frame, z_features
@@ -60,7 +70,10 @@ def test_boundary_and_margins_lie_at_their_distances(ax, curved, name):
     assert display.curvature == k
     (arc,) = lines(ax, "decision boundary")
     heights = signed_distance(arc[1:-1], model.coef_[0], p, c=-k)
-    assert np.abs(heights).max() < 1e-9
+    (slope,), (offset,) = model.calibration_.slopes, model.calibration_.offsets
+    assert np.abs(heights + offset / slope).max() < 1e-9
+    assert np.abs(model.distances(arc[1:-1])).max() < 1e-9
+    assert np.array_equal(model.distances(X)[:, 0] > 0, model.predict(X) == 1)
     assert np.allclose(np.linalg.norm(arc[[0, -1]], axis=1), 1 / np.sqrt(-k), rtol=1e-15)
     named = f"margin {display.margin:.3g}"
     margins = lines(ax, named) + unnamed_lines(ax)[1:]
@@ -241,15 +254,16 @@ def test_more_dimensions_are_drawn_on_a_plane_and_the_title_says_so(ax):
     assert "6 dimensions on the geodesic plane through p" in ax.get_title()
     assert "distances to the boundary are true" in ax.get_title()
     (arc,) = lines(ax, "decision boundary")
-    assert np.abs(arc[:, 0]).max() < 1e-15
+    height = svc.decision_.boundary().height
+    away = lambda x: signed_distance(x, [1.0, 0.0], [0.0, 0.0]) - height  # noqa: E731
+    assert np.abs(away(arc[1:-1])).max() < 1e-9
     for label, sign in (("-1", -1), ("1", 1)):
-        shown = signed_distance(markers(ax, label), [1.0, 0.0], [0.0, 0.0])
-        assert np.allclose(shown, svc.decision_function(X[y == sign]), rtol=0, atol=1e-9)
-    rings = signed_distance(markers(ax, "support vectors"), [1.0, 0.0], [0.0, 0.0])
-    assert np.allclose(rings, svc.decision_function(svc.support_vectors_), rtol=0, atol=1e-9)
-    assert np.array_equal(display.regions >= 0, display.regions != -1)
-    assert np.all(display.regions[:, :30] <= 0)
-    assert np.all(display.regions[:, 30:] != 0)
+        assert np.allclose(away(markers(ax, label)), svc.distances(X[y == sign])[:, 0], rtol=0, atol=1e-9)
+    rings = away(markers(ax, "support vectors"))
+    assert np.allclose(rings, svc.distances(svc.support_vectors_)[:, 0], rtol=0, atol=1e-9)
+    pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
+    inside = np.linalg.norm(pixels, axis=-1) < 1
+    assert np.array_equal(display.regions[inside], (away(pixels[inside]) > 0).astype(int))
     assert np.array_equal(markers(ax, "reference point p"), [[0.0, 0.0]])
 
 
@@ -325,7 +339,7 @@ def test_many_points_are_a_density_over_the_regions(ax, labelled):
     [
         ({"curvature": -2.0}, "fitted with curvature=-1.0; got curvature=-2.0"),
         ({"margin": -1.0}, "positive hyperbolic distance; got -1.0"),
-        ({"resolution": 0}, "2 or more; got 0"),
+        ({"resolution": 0}, "an integer of at least 2; got 0"),
         ({"X": np.zeros((3, 5))}, "2 coordinates, as many as PoincareSVC was fitted on; got 5"),
         ({"X": [[2.0, 0.0]]}, "outside the open ball"),
     ],
@@ -338,12 +352,12 @@ def test_what_does_not_fit_the_estimator_is_named(labelled, change, message):
 
 def test_points_are_needed_to_choose_a_plane():
     X = cloud(np.random.default_rng(1), 40, 3, 1.0)
-    with pytest.raises(ValueError, match="3 dimensions is one of a plane that the points choose; got X=None"):
+    with pytest.raises(ValueError, match="3 dimensions shows a plane that is chosen from the points; got X=None"):
         BoundaryDisplay.from_estimator(PoincareSVC().fit(X, X[:, 0] > 0))
 
 
 def test_a_margin_is_that_of_two_classes(three):
-    with pytest.raises(ValueError, match=r"of 3 classes has none to be read; got margin=0\.1"):
+    with pytest.raises(ValueError, match=r"of 3 classes has none; got margin=0\.1"):
         BoundaryDisplay.from_estimator(PoincareSVC().fit(*three), margin=0.1)
 
 
@@ -366,50 +380,61 @@ def test_two_classes_change_on_the_equidistant_that_held_out_rows_ask_for():
     narrow = from_frame(0.5 * rng.standard_normal((400, 2)), np.array([-0.2, 0.0]))
     wide = from_frame(1.5 * rng.standard_normal((400, 2)), np.array([0.6, 0.0]))
     svc = PoincareSVC([-0.2, 0.0]).fit(np.where(y[:, None], wide, narrow), y)
-    assert svc.shift_ != 0
+    (slope,), (offset,) = svc.calibration_.slopes, svc.calibration_.offsets
+    assert abs(offset / slope) > 0.01
     (arc,) = BoundaryDisplay.from_estimator(svc, resolution=20).boundaries
-    assert np.allclose(signed_distance(arc[1:-1], svc.coef_[0], svc.reference_[0]), svc.shift_, atol=1e-6)
+    heights = signed_distance(arc[1:-1], svc.coef_[0], svc.reference_[0])
+    assert np.allclose(heights, -offset / slope, atol=1e-6)
     assert np.allclose(svc.decision_function(arc[1:-1]), 0, atol=1e-6)
+    assert np.allclose(svc.distances(arc[1:-1]), 0, atol=1e-6)
+    assert np.allclose(svc.predict_proba(arc[1:-1]), 0.5, atol=1e-6)
 
 
 def test_boundaries_that_sigmoids_bend_are_told_by_the_regions(three, overlapping):
     assert BoundaryDisplay.from_estimator(PoincareSVC(C=10).fit(*three), resolution=20).boundaries == []
-    two = PoincareSVC(calibration="training").fit(*overlapping)
-    assert BoundaryDisplay.from_estimator(two, resolution=20).boundaries == []
+    assert BoundaryDisplay.from_estimator(PaperSVC().fit(*overlapping), resolution=20).boundaries == []
 
 
-def shifted(model, X, y, shift=0.4):
-    """A fitted classifier of two classes, both equally likely where its score is the shift."""
+def calibrated(model, X, y, slope=2.0, shift=0.4):
+    """A fitted classifier of two classes, both equally likely where its value is the shift."""
     model.fit(X, y)
-    model.sigmoids_, model.shift_ = np.array([[2.0, -2.0 * shift]]), shift
+    calibration = Calibration(np.array([slope]), np.array([-slope * shift]))
+    model.decision_ = replace(model.decision_, calibration=calibration)
     return model
 
 
 ARCS = {
     "svc": lambda: PoincareSVC(curvature=-0.25),
-    "exact svc of training": lambda: PoincareSVC(margin="exact", calibration="training", curvature=-0.25),
+    "exact svc": lambda: PoincareSVC(margin="exact", curvature=-0.25),
     "perceptron": lambda: PoincarePerceptron(curvature=-0.25),
-    "perceptron of training": lambda: PoincarePerceptron(calibration="training", curvature=-0.25),
     "second order": lambda: PoincareSecondOrderPerceptron(curvature=-0.25),
     "hyperboloid svc": lambda: HyperboloidSVC(curvature=-0.25),
     "hyperboloid svc of training": lambda: HyperboloidSVC(calibration="training", curvature=-0.25),
     "hyperboloid perceptron": lambda: HyperboloidPerceptron(max_epochs=3, curvature=-0.25),
+    "euclidean": lambda: EuclideanSVC(curvature=-0.25),
 }
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ARCS)
+@pytest.mark.parametrize("slope", [2.0, -2.0])
 @pytest.mark.parametrize("d", [2, 3])
-def test_predictions_change_on_the_drawn_boundary_whatever_scores_are(name, d):
+def test_predictions_change_on_the_drawn_boundary_whatever_scores_are(name, slope, d):
     X = 2 * cloud(np.random.default_rng(1), 60, d, 1.0)
-    model = shifted(ARCS[name](), X, X[:, 0] + 0.3 * X[:, 1] ** 2 > 0.2)
+    model = calibrated(ARCS[name](), X, X[:, 0] + 0.3 * X[:, 1] ** 2 > 0.2, slope)
     display = BoundaryDisplay.from_estimator(model, X, resolution=20, margin=0.5)
     (arc,) = display.boundaries
     curves = [curve[1:-1] if d == 2 else display.plane.embed(curve[1:-1]) for curve in (arc, *display.margins)]
     assert np.abs(model.decision_function(curves[0])).max() < 1e-7
-    distances = [signed_distance(curve, model.coef_[0], model.reference_[0], c=0.25) for curve in curves]
-    assert np.ptp(distances[0]) < 1e-9
-    assert abs(distances[0][0]) > 1e-3
+    assert np.abs(model.distances(curves[0])).max() < 1e-7
+    w, p, height = model.decision_.boundary()
+    if hasattr(model, "reference_"):  # a falling sigmoid turns the boundary around
+        assert np.array_equal(p, model.reference_[0])
+        assert np.allclose(w / np.linalg.norm(w), np.sign(slope) * model.coef_[0] / np.linalg.norm(model.coef_[0]))
+    distances = [signed_distance(curve, w, p, c=0.25) for curve in curves]
+    assert np.ptp(distances[0]) < 1e-7
+    assert np.allclose(distances[0], height, rtol=0, atol=1e-7)
+    assert abs(height) > 1e-3
     assert np.allclose(distances[1:], [[-0.5], [0.5]], rtol=0, atol=1e-9)
 
 
@@ -418,14 +443,15 @@ def test_predictions_change_on_the_drawn_boundary_whatever_scores_are(name, d):
     [
         AuthorsSVC("means", calibration="cross-fitted"),
         AuthorsSVC("means"),
-        PoincareSVC(calibration="training"),
-        EuclideanSVC(),
+        PaperSVC(),
+        PoincareLogisticRegression(),
     ],
 )
 def test_what_changes_at_no_one_distance_is_told_by_the_regions(ax, overlapping, model):
-    shifted(model, *overlapping)
+    calibrated(model, *overlapping)
     display = BoundaryDisplay.from_estimator(model, resolution=300).plot(ax)
     assert display.boundaries == []
+    assert not hasattr(model, "distances")
     line = max((path.vertices for c in ax.collections for path in c.get_paths()), key=len)
     line = line[np.linalg.norm(line, axis=1) < 0.9]
     assert len(line) > 100
@@ -436,15 +462,18 @@ def test_what_changes_at_no_one_distance_is_told_by_the_regions(ax, overlapping,
 
 
 def test_authors_svm_without_a_shift_has_the_geodesic(overlapping):
-    model = shifted(AuthorsSVC("means", calibration="cross-fitted"), *overlapping, shift=0.0)
+    model = calibrated(AuthorsSVC("means", calibration="cross-fitted"), *overlapping, shift=0.0)
     (arc,) = BoundaryDisplay.from_estimator(model, resolution=20).boundaries
     assert np.abs(model.decision_function(arc[1:-1])).max() < 1e-9
 
 
-def test_a_sigmoid_that_falls_has_no_boundary_to_be_read(overlapping):
-    model = shifted(HyperboloidSVC(calibration="training"), *overlapping)
-    model.sigmoids_ = -model.sigmoids_
+@pytest.mark.parametrize("model", [PoincareSVC(), EuclideanSVC()])
+def test_a_classifier_that_predicts_one_class_has_no_boundary(overlapping, model):
+    X, y = overlapping
+    calibrated(model, X, y, shift=1e4)
     assert BoundaryDisplay.from_estimator(model, resolution=20).boundaries == []
+    assert np.all(model.predict(X) == model.classes_[0])
+    assert np.all(model.distances(X) == -np.inf)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -1,5 +1,7 @@
 """The tangent space by content: frame coordinates, a straight boundary through p, margins on their rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -7,6 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from hyplearn import HyperboloidSVC, PoincarePerceptron, PoincareSVC
 from hyplearn.datasets import make_ball_classification
+from hyplearn.decision import Calibration
 from hyplearn.geometry import signed_distance
 from hyplearn.plotting import TangentDisplay
 from hyplearn.plotting.canvas import COLOURS
@@ -50,7 +53,7 @@ def test_all_points_and_p_are_in_the_square_that_is_shown(ax, data, p):
 
 def test_the_boundary_is_the_line_through_p_orthogonal_to_w(ax, data):
     X, y, p = data
-    svc = PoincareSVC(p, curvature=-C).fit(X, y)
+    svc = PoincareSVC(p, calibration=None, curvature=-C).fit(X, y)
     TangentDisplay.from_estimator(svc, X, y).plot(ax)
     ((start, end),) = lines(ax, "decision boundary")
     assert np.allclose(start, -end)
@@ -108,7 +111,7 @@ def test_bent_margins_are_left_out_in_more_dimensions():
     X, y, p, _ = make_ball_classification(80, 3, margin=0.1, random_state=0)
     model = PoincarePerceptron(p).fit(X, y)
     assert TangentDisplay.from_estimator(model, X, y).margins == []
-    with pytest.raises(ValueError, match=r"of 3 dimensions only straight ones can be drawn; got margin=0\.1"):
+    with pytest.raises(ValueError, match=r"in 3 dimensions only straight ones can be drawn; got margin=0\.1"):
         TangentDisplay.from_estimator(model, X, y, margin=0.1)
 
 
@@ -176,7 +179,7 @@ def test_what_cannot_be_drawn_is_named(data, call, message):
 def test_a_boundary_at_a_distance_from_p_is_bent(ax, data, kind, shift):
     X, y, _ = data
     model = kind(curvature=-C).fit(X, y)
-    model.sigmoids_, model.shift_ = np.array([[1.0, -shift]]), shift
+    model.decision_ = replace(model.decision_, calibration=Calibration(np.array([1.0]), np.array([-shift])))
     TangentDisplay.from_estimator(model, X, y).plot(ax)
     (curve,) = lines(ax, "decision boundary")
     assert len(curve) > 100
@@ -186,7 +189,7 @@ def test_a_boundary_at_a_distance_from_p_is_bent(ax, data, kind, shift):
 def test_of_more_dimensions_the_legend_says_how_far_from_the_line_predictions_change(ax):
     X, y, p, _ = make_ball_classification(60, 3, margin=0.1, random_state=0)
     svc = PoincareSVC(p).fit(X, y)
-    svc.sigmoids_, svc.shift_ = np.array([[1.0, -0.25]]), 0.25
+    svc.decision_ = replace(svc.decision_, calibration=Calibration(np.array([1.0]), np.array([-0.25])))
     TangentDisplay.from_estimator(svc, X, y).plot(ax)
     ((start, end),) = lines(ax, "H(w, p); classes change 0.25 from it")
     assert np.allclose(start, -end)

@@ -100,15 +100,18 @@ class DaskPoints(PointSource):
         Where the order of parts matters, only neighbours are merged on a worker, and the others travel.
         """
         self.n_passes += 1
-        load: Any = pickle.dumps((function, merge, needs_order(merge), build, arguments))
-        if len(load) > LARGE:
-            load = self._submitted(bytes, load)
+        load = pickle.dumps((function, merge, needs_order(merge), build, arguments))
+        parts = sorted((part for found in self.on_workers(load) for part in found), key=itemgetter(0))
+        return fold_parts([part for _, part in parts], merge)
+
+    def on_workers(self, load: bytes) -> list[list[tuple[int, Any]]]:
+        """The parts of each worker, with the index of the first chunk of each, for the pickled function of a pass."""
+        sent = self._submitted(bytes, load) if len(load) > LARGE else load
         pending = []
         for worker, group in self._groups:
             chunks, starts = [self._chunks[i] for i in group], [int(self._starts[i]) for i in group]
-            pending.append(self._submitted(_fold_on_worker, load, group, starts, chunks, worker=worker))
-        parts = sorted((part for found in self._gathered(pending) for part in found), key=itemgetter(0))
-        return fold_parts([part for _, part in parts], merge)
+            pending.append(self._submitted(_fold_on_worker, sent, group, starts, chunks, worker=worker))
+        return self._gathered(pending)
 
     def visited(self, function: Visitor[Any], state: Any, *, threads: int = 1) -> Any:
         """One pass from block to block, each visited where it lies, in as many threads as its worker has."""

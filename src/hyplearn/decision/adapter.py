@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.decision.decision import Decision
+from hyplearn.decision.decision import Decision, Equidistant, Hyperplane
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
 
@@ -14,6 +14,9 @@ from hyplearn.types import Array
 @dataclass(frozen=True)
 class ForeignDecision:
     """A classifier that is known only by its methods: a pipeline, a wrapped model, nearest neighbours.
+
+    Its boundaries are known if it has ``hyperplane_between(a, b)``, which returns (w, p) for two labels with w on the
+    side of a; or ``coef_`` and ``reference_`` of equal shape, a normal and a point per problem.
 
     Attributes
     ----------
@@ -29,8 +32,6 @@ class ForeignDecision:
     classes: Array
     c: float
 
-    has_hyperplanes = False
-
     @property
     def is_binary(self) -> bool:
         """Whether there are two classes."""
@@ -41,11 +42,57 @@ class ForeignDecision:
         """Whether the classifier has probabilities."""
         return hasattr(self.estimator, "predict_proba")
 
-    def boundary(self) -> None:
-        """Unknown: predictions of this classifier may change anywhere."""
+    @property
+    def has_hyperplanes(self) -> bool:
+        """Whether each problem has a geodesic hyperplane through its point as its zero set."""
+        shapes = [np.shape(part) for part in (self.weights, self.points)]
+        return len(shapes[0]) == 2 and shapes[0] == shapes[1] and not self._has("hyperplane_between")
 
-    def steepness(self) -> None:
-        """Unknown, as the boundaries are."""
+    through_points = has_hyperplanes
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether classes meet on the geodesic hyperplanes of :meth:`hyperplane_between`."""
+        return self._has("hyperplane_between") and not getattr(self.estimator, "fit_intercept", False)
+
+    @property
+    def weights(self) -> Array:
+        """Normals of the hyperplanes."""
+        return np.asarray(self.estimator.coef_ if self._has("coef_") else ())
+
+    @property
+    def points(self) -> Array:
+        """Points of the hyperplanes."""
+        return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
+
+    def _has(self, name: str) -> bool:
+        # The attributes of a subclass that predicts otherwise than its decision_ say nothing about its boundaries.
+        return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
+
+    def boundary(self) -> Equidistant | None:
+        """The hyperplane of two classes; None if unknown."""
+        if not self.is_binary:
+            return None
+        if self.is_pairwise:
+            plane = self.hyperplane_between(1, 0)
+            return None if plane is None else Equidistant(*plane, 0.0)
+        if not self.has_hyperplanes or not np.any(self.weights[0]):
+            return None
+        return Equidistant(self.weights[0], self.points[0], 0.0)
+
+    def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
+        """The hyperplane on which classes a and b are equally likely; None if the classifier has none."""
+        try:
+            found = self.estimator.hyperplane_between(self.classes[a], self.classes[b])
+        except ValueError:
+            return None
+        return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
+
+    def steepness(self) -> Array | None:
+        """Ones, as classes compare by their distances; None if these are unknown."""
+        if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
+            return None
+        return np.ones(len(self.weights))
 
 
 def fitted_classifier(estimator: Any) -> Any:
@@ -74,9 +121,15 @@ def decision_of(estimator: Any, curvature: float | None = None) -> Decision | Fo
     estimator = fitted_classifier(estimator)
     own = curvature_of(estimator, curvature)
     decision = getattr(estimator, "decision_", None)
-    if isinstance(decision, Decision):
+    if isinstance(decision, Decision) and _evaluates_it(estimator):
         return decision
     return ForeignDecision(estimator, np.asarray(estimator.classes_), absolute_curvature(own))
+
+
+def _evaluates_it(estimator: Any) -> bool:
+    """Whether predictions are those of ``decision_``: a subclass may define its own."""
+    methods = (getattr(estimator, name, None) for name in ("predict", "predict_proba", "decision_function"))
+    return all(method.__module__.startswith("hyplearn.") for method in methods if method is not None)
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:

@@ -1,19 +1,20 @@
 r"""A fitted model as a frozen value.
 
-Problem k has a value at a point x, by the link of the model. With z the scaled tangent vector of x at the point
-:math:`p_k`, f the frame coordinates there and ρ the distance to it in units of the curvature's radius:
+Problem k has a value at a point x, by the link of the model. With z the scaled tangent vector of x at the point p of
+the problem, f the frame coordinates there and ρ the distance to it in units of the curvature's radius:
 
-========  ======================================================  ==========================================
-link      value                                                   zero set
-========  ======================================================  ==========================================
-arsinh    :math:`g \operatorname{arsinh}(\sqrt c \langle z, w_k    the geodesic hyperplane through
-          \rangle)`; for unit w and gain 1/√c, the distance        :math:`p_k` with normal :math:`w_k`
-frame     :math:`\langle f, w_k \rangle`                            the same
-z         :math:`\langle z, w_k \rangle` (files of version 0.1)     the same
-cone      :math:`w_{k0} s \coth \rho + \langle s e, w_k \rangle     a geodesic hyperplane if :math:`b_k = 0`;
-          + b_k`, s the length of :func:`hyplearn.cone.cone_length`  else a sphere, horosphere or equidistant
-ball      :math:`\langle x, w_k \rangle + b_k`                      a Euclidean hyperplane
-========  ======================================================  ==========================================
+========  ===============================================  =================================================
+link      value of problem k                               zero set
+========  ===============================================  =================================================
+arsinh    g arsinh(√c ⟨z, w⟩); the distance for unit w     the geodesic hyperplane through p with normal w
+          and gain g = 1/√c
+frame     ⟨f, w⟩                                           the same
+z         ⟨z, w⟩ (files of version 0.1)                    the same
+cone      w₀ s coth ρ + ⟨s e, w⟩ + b, with the length s    a geodesic hyperplane if b = 0; otherwise a sphere,
+          of :func:`~hyplearn.cone.cone_length` and the    horosphere or equidistant up to the distance 4 of
+          direction e of x                                 the centre
+ball      ⟨x, w⟩ + b                                       a Euclidean hyperplane, which is an equidistant
+========  ===============================================  =================================================
 
 Scores are the values, or with a calibration ``slope_k · value_k + offset_k``. The sign of the score (two classes, one
 problem) or the class of the largest one is the prediction; with a calibration, probabilities are functions of the
@@ -155,58 +156,90 @@ class Decision:
         return self.calibration.log_probabilities(self.scores(X, gaps))
 
     def distances(self, X: Array, gaps: Array) -> Array:
-        """Signed hyperbolic distance to the boundary of each problem, of shape (n, P).
+        """Signed hyperbolic distance to the boundary of each problem, of shape (n, P), given that it has distances.
 
-        That is its hyperplane, or of two classes the equidistant of it on which predictions change.
+        Infinite for a problem without a boundary. For two classes, positive where the second is predicted.
         """
-        root, boundary = np.sqrt(self.c), self.boundary()
-        units = self._unit_normals()
-        columns = [z_dot(X, root * w, p, c=self.c, gaps=gaps) for w, p in zip(units, self.points, strict=True)]
-        return np.arcsinh(np.stack(columns, axis=1)) / root - (0.0 if boundary is None else boundary.height)
+        boundaries, root = self.boundaries(), np.sqrt(self.c)
+        assert boundaries is not None
+        scores = self.scores(X, gaps) if self.is_binary else self.values(X, gaps)
+        columns = np.where(scores > 0, np.inf, -np.inf)
+        for k, found in enumerate(boundaries):
+            if found is not None:
+                length = np.linalg.norm(found.w)
+                # Dividing a unit vector again would change its last bits.
+                w = root * (found.w if abs(length - 1) <= 1e-15 else found.w / length)
+                columns[:, k] = np.arcsinh(z_dot(X, w, found.p, c=self.c, gaps=gaps)) / root - found.height
+        return columns
 
-    def _unit_normals(self) -> Array:
-        lengths = np.linalg.norm(self.weights, axis=1, keepdims=True)
-        # Dividing a unit vector again would change its last bits.
-        return self.weights / np.where((lengths > 0) & (np.abs(lengths - 1) > 1e-15), lengths, 1.0)
+    @property
+    def has_distances(self) -> bool:
+        """Whether the boundary of every problem is an equidistant of a geodesic hyperplane."""
+        return self.boundaries() is not None
 
     def boundary(self) -> Equidistant | None:
         """Where predictions of two classes change, if that is an equidistant of a geodesic hyperplane."""
-        if not self.is_binary:
-            return None
-        if self.link == "cone":
-            plane = self.hyperplane_between(1, 0) if not np.any(self.intercepts) else None
-            return None if plane is None else Equidistant(*plane, 0.0)
-        if not self.has_hyperplanes or not np.any(self.weights[0]):
-            return None
-        height = self._height_of_change()
-        return None if height is None else Equidistant(self.weights[0], self.points[0], height)
+        boundaries = self.boundaries() if self.is_binary else None
+        return None if boundaries is None else boundaries[0]
 
-    def _height_of_change(self) -> float | None:
-        """Signed distance from the hyperplane at which the score is 0; None if no single distance has it."""
-        if self.calibration is None:
-            return 0.0
-        slope, offset = float(self.calibration.slopes[0]), float(self.calibration.offsets[0])
-        if offset == 0 and slope > 0:
-            return 0.0
-        if self.link == "frame" or slope <= 0:
+    def boundaries(self) -> list[Equidistant | None] | None:
+        """The boundary of each problem, None for one that has none; None in place of all if they are no equidistants.
+
+        For two classes that is where the score is 0, for more where the value of the problem is.
+        """
+        slopes, offsets = np.ones(len(self.weights)), np.zeros(len(self.weights))
+        if self.is_binary and self.calibration is not None:
+            slopes, offsets = self.calibration.slopes, self.calibration.offsets
+        if self.link == "cone":
+            if not self.is_binary or not self.is_pairwise:
+                return None
+            plane = self.hyperplane_between(1, 0)
+            return [None if plane is None else Equidistant(*plane, 0.0)]
+        if self.link == "ball":
+            levels = slopes * self.intercepts + offsets
+            return [_chord(w, b, self.c) for w, b in zip(slopes[:, None] * self.weights, levels, strict=True)]
+        if self.link == "frame" and np.any(slopes * offsets) and np.any(self.weights):
             return None
-        value, root = -offset / slope, np.sqrt(self.c)
-        sine = np.sinh(value / self.gain) if self.link == "arsinh" else root * value
-        return float(np.arcsinh(sine / np.linalg.norm(self.weights[0])) / root)
+        parts = zip(self.weights, self.points, slopes, offsets, strict=True)
+        return [self._equidistant(*part) for part in parts]
+
+    def _equidistant(self, w: Array, p: Array, slope: float, offset: float) -> Equidistant | None:
+        """Where a score of the links "arsinh" and "z" is 0; of the link "frame" without an offset."""
+        length, root = np.linalg.norm(w), np.sqrt(self.c)
+        if length == 0 or slope == 0:
+            return None
+        value = 0.0 - offset / slope
+        with np.errstate(over="ignore"):
+            sine = np.sinh(value / self.gain) if self.link == "arsinh" else root * value
+        sign = np.sign(slope)
+        # Beyond the range of sinh there are no points of the ball.
+        return Equidistant(sign * w, p, float(sign * np.arcsinh(sine / length) / root)) if np.isfinite(sine) else None
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
         """The geodesic hyperplane that touches the boundary of classes a and b where it is nearest to the centre.
 
-        For the link "cone" only; without intercepts it is the boundary. None if one of the two is ahead everywhere.
+        For the link "cone" only; it is the boundary if :attr:`is_pairwise`. None if one of the two is ahead everywhere.
         """
         u, level = self._class_weights(a) - self._class_weights(b), self._class_level(a) - self._class_level(b)
         return touching_hyperplane(u, level, self.points[0], c=self.c)
 
     def _class_weights(self, code: int) -> Array:
-        return self.weights[code] if not self.is_binary else (code - 0.5) * self.weights[0]
+        weights = self.weights if self.calibration is None else self.calibration.slopes[:, None] * self.weights
+        return weights[code] if not self.is_binary else (code - 0.5) * weights[0]
 
     def _class_level(self, code: int) -> float:
-        return float(self.intercepts[code] if not self.is_binary else (code - 0.5) * self.intercepts[0])
+        levels = self._levels()
+        return float(levels[code] if not self.is_binary else (code - 0.5) * levels[0])
+
+    def _levels(self) -> Array:
+        """The part of each score that is the same at all points."""
+        return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts)
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether classes meet on the geodesic hyperplanes of :meth:`hyperplane_between`."""
+        levels = self._levels()
+        return self.link == "cone" and not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
         """The class that is ahead of the other at the centre, or None where neither is."""
@@ -237,3 +270,17 @@ class Decision:
             "link": self.link,
             "probabilities": self.has_probabilities,
         }
+
+
+def _chord(w: Array, b: float, c: float) -> Equidistant | None:
+    r"""The zeros of ``⟨x, w⟩ + b`` in the ball: an equidistant of the hyperplane with the same points on the rim.
+
+    At τ = √c t, t being its Euclidean distance from the centre, that hyperplane is at
+    :math:`\tau / (1 + \sqrt{1 - \tau^2})`, and the hyperbolic distance between the two is artanh(τ) / √c.
+    """
+    length, root = np.linalg.norm(w), np.sqrt(c)
+    tau = -root * b / length if length > 0 else np.inf
+    if not abs(tau) < 1:
+        return None
+    p = tau / (1 + np.sqrt((1 - tau) * (1 + tau))) / (root * length) * w
+    return Equidistant(w, p, float(np.arctanh(tau) / root))

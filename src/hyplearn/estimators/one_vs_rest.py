@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Decision
@@ -28,6 +29,16 @@ from hyplearn.types import Array
 # Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
 # that an interrupt is answered at once.
 SMALL_PROBLEM = 10**7
+
+
+def _has_distances(classifier: "OneVsRest") -> bool:
+    """Whether boundaries are equidistants of hyperplanes; otherwise an error that says so."""
+    if hasattr(classifier, "decision_") and not classifier.decision_.has_distances:
+        raise AttributeError(
+            f"{type(classifier).__name__} has no distances: its predictions change at no fixed distance from a "
+            "hyperplane.\nUse decision_function."
+        )
+    return True
 
 
 class OneVsRest(BallClassifier):
@@ -82,11 +93,12 @@ class OneVsRest(BallClassifier):
         rest = "" if len(self.classes_) == 2 else " against the rest"
         return f"class {named}{', ...' if len(problems) > 5 else ''}{rest}"
 
+    @available_if(_has_distances)
     def distances(self, X: Any) -> Array:
         """Signed hyperbolic distance of each point to the boundary of each problem.
 
         The boundary of two classes is where predictions change: the hyperplane, or where the calibration has an
-        offset, an equidistant of it. Of more classes, each problem has its hyperplane.
+        offset, an equidistant of it. With more classes, each problem has its own.
 
         Parameters
         ----------
@@ -136,6 +148,8 @@ class OneVsRest(BallClassifier):
         values = self._boundaries(vars(self)).values(rows.X, rows.gaps)
         own = values[np.arange(len(values)), rows.codes] if values.shape[1] > 1 else values[:, 0]
         warn_of_few_rows(own, rows.codes, rows.row_weights, self.folds, self.classes_)
+        # A boundary through a reference point has no intercept of its own: the offset of the calibration is one.
+        separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
         unfinished: list[str] = []
 
         def refit(weights: Array) -> Callable[[LabelledBlock], Array]:
@@ -148,8 +162,7 @@ class OneVsRest(BallClassifier):
         for fold, _ in held_out_values(rows, values, self.folds, refit):
             if self.verbose:
                 print(f"{type(self).__name__}: probabilities, fold {fold + 1} of {self.folds}")  # noqa: T201
-        # A boundary through a reference point has no intercept of its own: the offset of the calibration is one.
-        self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights)
+        self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=separates)
         if unfinished and not warned:
             warnings.warn(
                 f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. One of them:\n"

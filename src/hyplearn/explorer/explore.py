@@ -1,4 +1,4 @@
-"""The page itself: the scene, the template, and the modules of JavaScript in one text."""
+"""The page itself: the scene, the template, and the modules of JavaScript in one file."""
 
 import html
 import os
@@ -75,15 +75,14 @@ def explore(
     r"""A page to explore a fitted classifier: its regions and boundaries in the disk, with points to point at.
 
     One self-contained HTML file that needs no network and no program but a browser. Dragging moves the disk by
-    hyperbolic translations, the wheel zooms, pointing at a point tells its name, class, probabilities and distances to
-    boundaries. Of two classes with a boundary through a reference point, p can be dragged to see what would be if it
-    were elsewhere.
+    hyperbolic translations, the wheel zooms, pointing at a point shows its name, class, probabilities and distances to
+    boundaries. The reference point of two classes can be dragged to see the predictions of a boundary through another.
 
     Parameters
     ----------
     estimator : fitted classifier with `predict` and `classes_`
-        Takes points of the ball, alone or at the end of a pipeline. Those of hyplearn are shown as they decide, to the
-        pixel and at any magnification; of any other the page has a table of 512 × 512 predictions.
+        Takes points of the ball, alone or at the end of a pipeline. The page evaluates classifiers of hyplearn itself,
+        for every pixel and at any magnification; others are shown by a table of 512 × 512 predictions.
     X : array-like of shape (n, d)
         Points of the ball. In more than two dimensions they are projected onto a plane as
         :class:`~hyplearn.plotting.BoundaryDisplay` does, and the page says so.

@@ -1,48 +1,53 @@
-"""What the page shows, computed once: points in the unit disk, classes, predictions, the decision, and notes."""
+"""The content of a page, computed once: points in the unit disk, classes, predictions, the decision, and notes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hyplearn.estimators.validation import absolute_curvature
-from hyplearn.explorer.decision import Decision, across, decision_of
+from hyplearn.cone import NEAR
+from hyplearn.decision import Decision, ForeignDecision, decision_of
+from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.explorer.encoding import typed_array
 from hyplearn.geometry import gap
-from hyplearn.plotting.boundary import chosen_plane
+from hyplearn.plotting.boundary import chosen_plane, margin_of
 from hyplearn.plotting.canvas import class_colours
 from hyplearn.plotting.cloud import all_classes, positions
 from hyplearn.plotting.disk import check_edges, check_labelled
-from hyplearn.plotting.fitted import curvature_of, fitted_classifier, hyperplane, margin_of
 from hyplearn.plotting.plane import Plane
 from hyplearn.plotting.regions import answers, predicted_codes, predicted_regions
 from hyplearn.types import Array
 
-# Pixels along the diameter of the table that stands for a classifier whose decision only Python knows.
+# Pixels along the diameter of the table of a classifier that the page cannot evaluate: 0.5 MB of base64.
 TABLE_PIXELS = 512
-# Probabilities of a point that travel with it where the page cannot compute them.
+# Probabilities per point in the page if it cannot compute them.
 TOP = 3
-# A class number travels in two bytes, and the last one means outside the disk.
+# A code is stored in two bytes, and the last one means outside the disk.
 MOST_CLASSES = 2**16 - 1
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A classifier with what is needed to draw it."""
+    """A classifier, its decision, the plane of the picture, and the decision that the page evaluates there."""
 
     estimator: Any
-    c: float
+    decision: Decision | ForeignDecision
     plane: Plane | None
-    decision: Decision | None
+    shown: Decision | None
+
+    @property
+    def c(self) -> float:
+        """Absolute curvature."""
+        return self.decision.c
 
 
 def scene(
     estimator: Any, X: Any, y: Any, names: Any, edges: Any, curvature: float | None, title: str | None
 ) -> dict[str, Any]:
-    """Everything that the page needs, as values that JSON knows."""
+    """Everything that the page needs, as values of JSON."""
     X, y = check_labelled(X, y)
     fitted = _fitted(estimator, X, curvature)
-    gap(X, c=fitted.c)  # refuses points outside
+    gap(X, c=fitted.c)  # raises for points outside
     root = float(np.sqrt(fitted.c))
     x = root * (X if fitted.plane is None else fitted.plane.project(X))
     return {
@@ -62,90 +67,115 @@ def scene(
 
 
 def _fitted(estimator: Any, X: Array, curvature: float | None) -> Fitted:
-    estimator = fitted_classifier(estimator)
-    if len(estimator.classes_) > MOST_CLASSES:
+    decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
+    if len(decision.classes) > MOST_CLASSES:
         raise ValueError(
-            f"The page shows up to {MOST_CLASSES} classes; got {len(estimator.classes_)}.\nMerge classes first."
+            f"The page shows up to {MOST_CLASSES} classes; got {len(decision.classes)}.\nMerge classes first."
         )
-    c = absolute_curvature(curvature_of(estimator, curvature))
-    found = hyperplane(estimator)
-    plane = chosen_plane(estimator, found, X, c)
-    if plane is None:
-        return Fitted(estimator, c, None, decision_of(estimator))
-    return Fitted(estimator, c, plane, across(estimator) if found is not None else None)
+    plane = chosen_plane(estimator, decision.boundary(), X, decision.c)
+    shown = decision if isinstance(decision, Decision) else None
+    return Fitted(estimator, decision, plane, shown if shown is None or plane is None else _across(shown))
+
+
+def _across(decision: Decision) -> Decision | None:
+    """The decision on a plane across the boundary of two classes, if there the distance to it is all that counts.
+
+    On that plane the point of the boundary is the centre and its normal points to the right.
+    """
+    found = decision.boundary()
+    if found is None or decision.link not in ("arsinh", "z"):
+        return None
+    # The normal of the boundary is turned around where a sigmoid falls; that of the weights is not.
+    along = np.linalg.norm(decision.weights[0]) * np.sign(decision.weights[0] @ found.w)
+    return replace(decision, weights=np.array([[along, 0.0]]), points=np.zeros((1, 2)), through_points=False)
 
 
 def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
     """Names and colours of all classes, those of the classifier first, and the class of each point where known."""
-    classes = all_classes(y, fitted.estimator.classes_) if y is not None else np.asarray(fitted.estimator.classes_)
+    known = fitted.decision.classes
+    classes = known if y is None else all_classes(y, known)
     colours = class_colours(classes)
     return {
         "classes": [str(label) for label in classes],
         "colours": [colours[label] for label in classes],
-        "known": len(fitted.estimator.classes_),
+        "known": len(known),
         "labels": None if y is None else typed_array(positions(y, classes), "<u2"),
     }
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """What the classifier says of the points themselves, wherever the picture has to put them."""
-    chances = _chances(fitted.estimator, X)
+    """Predictions for the points themselves, wherever they are in the picture."""
+    estimator, probabilities = fitted.estimator, None
+    if fitted.decision.has_probabilities:
+        probabilities = np.asarray(answers(estimator, "predict_proba", None, X), dtype=np.float64)
     found: dict[str, Any] = {
-        "predicted": typed_array(predicted_codes(fitted.estimator, None, X), "<u2"),
-        "confidence": None if chances is None else typed_array(chances.max(axis=1), "<f4"),
+        "predicted": typed_array(predicted_codes(estimator, None, X), "<u2"),
+        "confidence": None if probabilities is None else typed_array(probabilities.max(axis=1), "<f4"),
         "top": None,
     }
-    if chances is not None and fitted.decision is None:
-        order = np.argsort(-chances, axis=1, kind="stable")[:, :TOP]
+    if probabilities is not None and fitted.shown is None:
+        order = np.argsort(-probabilities, axis=1, kind="stable")[:, :TOP]
         found["top"] = {
             "per_point": order.shape[1],
             "codes": typed_array(order.ravel(), "<u2"),
-            "chances": typed_array(np.take_along_axis(chances, order, axis=1).ravel(), "<f4"),
+            "probabilities": typed_array(np.take_along_axis(probabilities, order, axis=1).ravel(), "<f4"),
         }
     return found
 
 
-def _chances(estimator: Any, X: Array) -> Array | None:
-    """Probabilities, if the classifier has any."""
-    if not hasattr(estimator, "predict_proba"):
-        return None
-    try:
-        return np.asarray(answers(estimator, "predict_proba", None, X), dtype=np.float64)
-    except AttributeError:  # that of a stream, which has none
-        return None
-
-
 def _decision(fitted: Fitted) -> dict[str, Any]:
-    """The decision by its numbers, or a table of the classes all over the disk."""
-    decision = fitted.decision
+    """The decision, or a table of the predicted classes all over the disk."""
+    decision = fitted.shown
     if decision is None:
         regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.c)[1]
         table = {"size": TABLE_PIXELS, "codes": typed_array(np.where(regions < 0, MOST_CLASSES, regions), "<u2")}
         return {"decision": None, "table": table, "margin": None, "movable": False}
-    movable = decision.has_reference and len(decision.problems) == 1
-    return {"decision": decision.as_json(), "table": None, "margin": _margin(fitted), "movable": movable}
+    margin = None if decision.boundary() is None else margin_of(fitted.estimator, None, fitted.c)
+    movable = decision.through_points and decision.is_binary
+    return {"decision": decision_json(decision), "table": None, "margin": margin, "movable": movable}
 
 
-def _margin(fitted: Fitted) -> float | None:
-    """The hyperbolic distance of the margins from the geodesic boundary of two classes."""
-    found = hyperplane(fitted.estimator)
-    return None if found is None else margin_of(fitted.estimator, found[0], None, fitted.c)
+def decision_json(decision: Decision) -> dict[str, Any]:
+    """A decision of two dimensions as values of JSON, in coordinates of the unit disk.
+
+    There z is √c times as long, so that weights of the links "frame", "z" and "ball" are divided by √c.
+    """
+    root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries()
+    weights = decision.weights if decision.link in ("arsinh", "cone") else decision.weights / root
+    return {
+        "link": decision.link,
+        "gain": float(decision.gain),
+        "near": NEAR,
+        "weights": weights.tolist(),
+        "points": (root * decision.points).tolist(),
+        "intercepts": decision.intercepts.tolist(),
+        "slopes": None if calibration is None else calibration.slopes.tolist(),
+        "offsets": None if calibration is None else calibration.offsets.tolist(),
+        "sharpness": None if calibration is None else calibration.sharpness,
+        "through_points": decision.through_points,
+        "boundaries": None
+        if boundaries is None
+        else [
+            found and {"w": found.w.tolist(), "p": (root * found.p).tolist(), "height": root * found.height}
+            for found in boundaries
+        ],
+    }
 
 
 def _support(fitted: Fitted, root: float) -> dict[str, Any] | None:
     vectors = np.asarray(getattr(fitted.estimator, "support_vectors_", ()), dtype=np.float64)
-    if fitted.decision is None or len(vectors) == 0:
+    if fitted.shown is None or len(vectors) == 0:
         return None
     x = root * (vectors if fitted.plane is None else fitted.plane.project(vectors))
     return {"x": typed_array(x[:, 0], "<f8"), "y": typed_array(x[:, 1], "<f8")}
 
 
 def _names(names: Any, n: int) -> list[str]:
-    """One text per point, or an error."""
+    """One string per point, or an error."""
     texts = [str(name) for name in names] if np.ndim(names) == 1 else []
     if len(texts) != n:
         raise ValueError(
-            f"names must hold one text for each of the {n} rows of X; got shape {np.shape(names)}.\n"
+            f"names must hold one string for each of the {n} rows of X; got shape {np.shape(names)}.\n"
             "Pass a list of names in the order of the rows."
         )
     return texts

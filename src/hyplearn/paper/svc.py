@@ -110,6 +110,8 @@ class PaperSVC(BaselineClassifier):
 
     def _train(self, rows: BaselineRows) -> dict[str, Array]:
         reference = self._references(rows.data)
+        if np.ndim(self.C) and len(self.C) != len(reference):
+            raise ValueError(f"C has {len(self.C)} entries; expected {len(reference)} (one per binary problem).")
         solutions = [self._solve(rows, p, k) for k, p in enumerate(reference)]
         names = ("status", "primal", "dual", "n_iter", "n_passes")
         found = {f"{name}_": np.array([getattr(one, name) for one in solutions]) for name in names}

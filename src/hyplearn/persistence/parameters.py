@@ -52,9 +52,7 @@ def choice(*allowed: str | None) -> Parameter:
 
 def truth() -> Parameter:
     """A boolean."""
-    return Parameter(
-        "True, False or an integer", lambda value: isinstance(value, (bool, np.bool_)) or _is_whole(value)
-    )
+    return Parameter("True, False or an integer", lambda value: isinstance(value, (bool, np.bool_)) or _is_whole(value))
 
 
 def or_word(parameter: Parameter, *words: str | None) -> Parameter:
@@ -142,8 +140,7 @@ PARAMETERS = {
     "folds": whole(2),
     "n_jobs": whole(-(2**20), none=True, most=2**20),
     "random_state": whole(0, none=True, most=2**32 - 1)._replace(
-        advice="A file holds no state of a generator: set_params(random_state=0), or another integer, and save "
-        "again."
+        advice="A file holds no state of a generator: set_params(random_state=0), or another integer, and save again."
     ),
     "class_weight": Parameter('None, "balanced", or a dict of label to non-negative weight', _is_class_weight),
     "loss": choice("hinge", "squared_hinge"),

@@ -226,9 +226,7 @@ _SCHEMAS = (
         _OWN_CALIBRATION,
     ),
     Schema(PoincarePerceptron, _PERCEPTRON, (check_decision, _none_of_second_order), _OWN_CALIBRATION),
-    Schema(
-        PoincareSecondOrderPerceptron, _PERCEPTRON, (check_decision, _one_inverse, _with_inverse), _OWN_CALIBRATION
-    ),
+    Schema(PoincareSecondOrderPerceptron, _PERCEPTRON, (check_decision, _one_inverse, _with_inverse), _OWN_CALIBRATION),
     Schema(PoincareLogisticRegression, _LOGISTIC, (check_decision, _cone, _one_centre)),
     Schema(
         PoincareLogisticRegressionCV,

@@ -1,11 +1,13 @@
-"""What a classifier makes of the disk: regions, boundaries, margins."""
+"""Regions, boundaries and margins of a classifier in the disk."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.decision import Decision, Equidistant, ForeignDecision, decision_of
+from hyplearn.decision.adapter import fitted_classifier
+from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.canvas import (
     Display,
@@ -19,14 +21,6 @@ from hyplearn.plotting.canvas import (
 )
 from hyplearn.plotting.cloud import MOST_MARKERS
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
-from hyplearn.plotting.fitted import (
-    curvature_of,
-    fitted_classifier,
-    has_hyperplanes,
-    height_of_change,
-    hyperplane,
-    margin_of,
-)
 from hyplearn.plotting.plane import Plane
 from hyplearn.plotting.regions import pairwise_arcs, predicted_regions
 from hyplearn.types import Array
@@ -112,20 +106,18 @@ class BoundaryDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier with `predict` and `classes_`
-            Takes points of the ball, alone or at the end of a pipeline. Boundaries are arcs where its hyperplanes can
-            be read: from ``hyperplane_between(a, b)``, which gives (w, p) for two classes, w on the side of a, or else
-            from ``coef_`` and ``reference_``, and ``shift_`` where predictions change at some distance from it. Of any
-            other classifier the regions tell, as of many classes whose probabilities come from sigmoids of their own,
-            or of two that change where the paper's rows, and not distances, have some value.
+            Takes points of the ball, alone or at the end of a pipeline. Boundaries are arcs where the decision of the
+            classifier has them (:func:`hyplearn.decision.decision_of`): equidistants of a geodesic for two classes,
+            geodesics for more. Otherwise the regions show where predictions change.
         X, y : array-like, optional
             Points and classes to show over the regions. In more than two dimensions X is needed to choose the plane.
         curvature : float, optional
             Sectional curvature, -1 by default. An estimator that has a curvature, or wraps one that has, is drawn with
             that.
         margin : float, optional
-            Hyperbolic distance from the boundary of two classes at which to draw hypercycles. By default that of the
-            SVM's margin, ⟨z, w⟩ = ±1, for ``margin="exact"``; for other classifiers ``margin_`` where it is positive:
-            the rows of ``margin="bound"`` are equal along no hypercycle, :class:`TangentDisplay` shows where.
+            Hyperbolic distance from the hyperplane of two classes at which to draw hypercycles. The default is that of
+            the SVM's margin, ⟨z, w⟩ = ±1, for ``margin="exact"``, and ``margin_`` for other classifiers, if it is
+            positive. The lines ⟨f, w⟩ = ±1 of ``margin="bound"`` are no hypercycles: :class:`TangentDisplay` has them.
         edges : array-like of shape (m, 2), optional
             Pairs of rows of X to join by geodesics.
         resolution : int
@@ -135,51 +127,51 @@ class BoundaryDisplay(Display):
 
         Notes
         -----
-        Reference point, margins and support vectors are those of two classes. A classifier of d > 2 dimensions is shown
-        on a geodesic plane, as the title says. Of two classes whose hyperplane H(w, p) can be read, it is the plane
-        through p along w and the direction in which the points spread most, with every point moved along H: the
-        boundary is a diameter, and sides and distances to the boundary are true for every point. Of others it is the
-        plane of the points' two main directions about their mean, with orthogonal projections: regions and boundaries
-        are those on the plane, and a point that is not on it may stand in a region of another class than it is given.
+        Reference point, margins and support vectors are drawn for two classes. A classifier of d > 2 dimensions is
+        shown on a geodesic plane, as the title says. If the boundary of two classes is an equidistant of a hyperplane
+        H(w, p), it is the plane through p along w and the direction in which the points spread most, with every point
+        moved along H: sides and distances to the boundary are true for every point. Otherwise it is the plane of the
+        points' two main directions about their mean, with orthogonal projections: regions and boundaries are those on
+        the plane, and a point outside it may be drawn in the region of another class than the predicted one.
         """
         if not isinstance(resolution, (int, np.integer)) or resolution < 2:
-            raise ValueError(f"resolution must be a whole number of pixels, 2 or more; got {resolution!r}.\nTake 600.")
-        estimator = fitted_classifier(estimator)
-        curvature = curvature_of(estimator, curvature)
-        c, found = absolute_curvature(curvature), hyperplane(estimator)
+            raise ValueError(f"resolution must be an integer of at least 2; got {resolution!r}.\nPass 600.")
+        decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
+        found, curvature = decision.boundary(), -decision.c
         if margin is not None and found is None:
             raise ValueError(
-                f"A margin belongs to the geodesic boundary of two classes, and {type(estimator).__name__} of "
-                f"{len(estimator.classes_)} classes has none to be read; got margin={margin!r}.\nLeave margin out."
+                f"A margin needs a boundary of two classes at one distance from a geodesic, and "
+                f"{type(estimator).__name__} of {len(decision.classes)} classes has none; got margin={margin!r}.\n"
+                "Leave margin out."
             )
         X, y = (None, None) if X is None else check_labelled(X, y)
-        plane = chosen_plane(estimator, found, X, c)
+        plane = chosen_plane(estimator, found, X, decision.c)
         if plane is not None and X is not None:
             X = plane.project(X)
-        display = cls(
-            *predicted_regions(estimator, plane, resolution, c), np.asarray(estimator.classes_), curvature, plane=plane
-        )
+        regions = predicted_regions(estimator, plane, resolution, decision.c)
+        display = cls(*regions, decision.classes, curvature, plane=plane)
         if X is not None:
             display.points = DiskDisplay.from_points(
                 X, y, curvature=curvature, edges=edges, all_classes=display.classes, most_markers=most_markers
             )
         if found is None:
-            display.boundaries = list(pairwise_arcs(estimator, plane, c))
+            display.boundaries = list(pairwise_arcs(estimator, decision, plane))
         else:
-            display._add_hyperplane(estimator, *found, margin)
+            display._add_boundary(estimator, decision, found, margin)
         return display
 
-    def _add_hyperplane(self, estimator: Any, w: Array, p: Array, margin: float | None) -> None:
-        """The boundary of two classes, and what belongs to it."""
-        c = absolute_curvature(self.curvature)
-        self.margin = margin_of(estimator, w, margin, c)
+    def _add_boundary(
+        self, estimator: Any, decision: Decision | ForeignDecision, found: Equidistant, margin: float | None
+    ) -> None:
+        """The boundary of two classes with its margins, reference point and support vectors."""
+        c, (w, p, height) = decision.c, found
+        self.margin = margin_of(estimator, margin, c)
         if self.plane is not None:
             w, p = np.array([1.0, 0.0]), np.zeros(2)
-        # Where two classes are equally likely: the geodesic, or what is equally far from it.
-        self.boundaries = [hypercycle(w, p, height_of_change(estimator) or 0.0, c=c)]
+        self.boundaries = [hypercycle(w, p, height, c=c)]
         if self.margin is not None:
             self.margins = [hypercycle(w, p, sign * self.margin, c=c) for sign in (-1, 1)]
-        if has_hyperplanes(estimator):
+        if decision.through_points:
             self.reference = p
         if len(getattr(estimator, "support_vectors_", ())):
             support = np.asarray(estimator.support_vectors_, dtype=np.float64)
@@ -251,7 +243,7 @@ class BoundaryDisplay(Display):
             draw_margins(ax, self.margins, f"margin {self.margin:.3g}" if self.margins else "")
 
 
-def chosen_plane(estimator: Any, found: tuple[Array, Array] | None, X: Array | None, c: float) -> Plane | None:
+def chosen_plane(estimator: Any, found: Equidistant | None, X: Array | None, c: float) -> Plane | None:
     """The plane of the picture where there are more than two dimensions to choose from."""
     d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
     if X is not None and X.shape[1] != d:
@@ -263,7 +255,24 @@ def chosen_plane(estimator: Any, found: tuple[Array, Array] | None, X: Array | N
         return None
     if X is None:
         raise ValueError(
-            f"A picture of {d} dimensions is one of a plane that the points choose; got X=None.\n"
-            "Pass X, the points that matter."
+            f"A picture of {d} dimensions shows a plane that is chosen from the points; got X=None.\n"
+            "Pass X, such as the training points."
         )
-    return Plane.principal(X, c) if found is None else Plane.across(*found, X, c)
+    return Plane.principal(X, c) if found is None else Plane.across(found.w, found.p, X, c)
+
+
+def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
+    r"""Hyperbolic distance from the hyperplane of a problem at which to draw the margin; None for none.
+
+    The given distance; for an SVM with ``margin="exact"`` the distance where ⟨z, w⟩ = 1, which is
+    :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`; otherwise ``margin_``, the least distance of a training
+    point, if it is positive.
+    """
+    if given is not None:
+        if not 0 < given < np.inf:
+            raise ValueError(f"margin must be a positive hyperbolic distance; got {given!r}.\nLeave it out for none.")
+        return float(given)
+    if getattr(estimator, "margin", None) == "exact":
+        return float(np.arcsinh(np.sqrt(c) / np.linalg.norm(estimator.coef_[problem])) / np.sqrt(c))
+    least = getattr(estimator, "margin_", None)
+    return float(least[problem]) if least is not None and least[problem] > 0 else None

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
+from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting.arcs import segment
 from hyplearn.plotting.canvas import GROUND, Display, draw_legend, draw_rim
 from hyplearn.plotting.cloud import MOST_MARKERS, Cloud

@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import closest_points, closest_vertices, graham_scan, midpoint
+from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting.arcs import bisector, hypercycle, outline, segment
 from hyplearn.plotting.canvas import INK, Display, class_colours, draw_boundary, draw_legend, draw_reference
 from hyplearn.plotting.cloud import MOST_MARKERS

@@ -1,11 +1,14 @@
-"""What a classifier sees: points in the tangent space at p, where its boundary is straight."""
+"""Points in the tangent space at the reference point of a classifier, where its hyperplane is straight."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.decision import Decision, Equidistant, ForeignDecision, decision_of
+from hyplearn.decision.adapter import fitted_classifier
+from hyplearn.geometry.border import absolute_curvature
+from hyplearn.plotting.boundary import margin_of
 from hyplearn.plotting.canvas import (
     GROUND,
     Display,
@@ -17,14 +20,6 @@ from hyplearn.plotting.canvas import (
 )
 from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
 from hyplearn.plotting.disk import check_labelled
-from hyplearn.plotting.fitted import (
-    curvature_of,
-    fitted_classifier,
-    has_hyperplanes,
-    height_of_change,
-    hyperplane,
-    margin_of,
-)
 from hyplearn.plotting.plane import Plane
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
@@ -47,16 +42,14 @@ class TangentDisplay(Display):
         The dimension of the ball; above 2 the coordinates are those along w and along the direction, orthogonal to w,
         in which the points spread most.
     boundary : array of shape (n, 2), optional
-        Points along the boundary in the picture, the two ends where it is straight. Where predictions of two classes
-        change at a distance from the geodesic through p, it is bent, as that equidistant.
+        Points along the boundary in the picture; the two ends of a straight one. An equidistant is bent.
     boundary_name : str
-        What it is, for the legend: of several classes, whose boundary; of more dimensions, where equidistants cannot be
-        drawn, the geodesic hyperplane.
+        Its entry in the legend.
     margins : list of arrays of shape (n, 2)
         Points along the margins. The lines ⟨f, w⟩ = ±1 of an SVM with ``margin="bound"``, whose rows f are these
         coordinates; of others the images of the hypercycles that :class:`BoundaryDisplay` draws, which bend.
     margin_name : str
-        What the margins are, for the legend.
+        Their entry in the legend.
     support : array of shape (k, 2), optional
         The support vectors of two classes.
 
@@ -123,16 +116,16 @@ class TangentDisplay(Display):
         margin: float | None = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Points as a fitted classifier sees them from its reference point, with its boundary.
+        """Points seen from the reference point of a fitted classifier, with its boundary.
 
         Parameters
         ----------
-        estimator : fitted classifier with ``coef_`` and ``reference_``, or ``hyperplane_between`` for two classes
-            Whose boundary is a geodesic hyperplane through p with normal w.
+        estimator : fitted classifier
+            Its boundary is an equidistant of a geodesic hyperplane through p with normal w.
         X, y : array-like
             Points of the ball and, where given, their classes.
         label : object, optional
-            Of more than two classes, the one whose boundary against the rest is meant.
+            With more than two classes, the one whose boundary against the rest is drawn.
         curvature : float, optional
             Sectional curvature; that of the estimator where it has one.
         margin : float, optional
@@ -141,10 +134,10 @@ class TangentDisplay(Display):
         most_markers : int
             Up to this many points are drawn as markers, more as an image of their density.
         """
-        estimator = fitted_classifier(estimator)
-        c = absolute_curvature(curvature_of(estimator, curvature))
+        decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
         X, y = check_labelled(X, y)
-        k, (w, p) = _problem(estimator, label)
+        k, (w, p, height) = _problem(estimator, decision, label)
+        c = decision.c
         if X.shape[1] != len(p):
             raise ValueError(
                 f"X must have {len(p)} coordinates, as many as {type(estimator).__name__} was fitted on; "
@@ -152,43 +145,53 @@ class TangentDisplay(Display):
             )
         if margin is not None and len(p) > 2:
             raise ValueError(
-                f"At a hyperbolic distance margins bend, and of {len(p)} dimensions only straight ones can be drawn; "
+                f"Margins at a hyperbolic distance bend, and in {len(p)} dimensions only straight ones can be drawn; "
                 f"got margin={margin!r}.\nLeave margin out, or use BoundaryDisplay."
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
-        display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, estimator.classes_, most_markers), len(p))
-        if len(estimator.classes_) == 2 and len(getattr(estimator, "support_vectors_", ())):
+        display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, decision.classes, most_markers), len(p))
+        if decision.is_binary and len(getattr(estimator, "support_vectors_", ())):
             support = np.asarray(estimator.support_vectors_, dtype=np.float64)
             display.support = frame_coordinates(support, p, c=c) @ basis.T
         normal = basis @ w / np.linalg.norm(w)
-        display._add_hyperplane(estimator, w, normal, c, margin, k)
-        if len(estimator.classes_) > 2:
+        display._add_boundary(normal, height, c)
+        display._add_margins(estimator, normal, c, margin, k)
+        if not decision.is_binary:
             display.boundary_name = f"boundary of {label} against the rest"
         return display
 
-    def _add_hyperplane(
-        self, estimator: Any, w: Array, normal: Array, c: float, margin: float | None, problem: int
-    ) -> None:
-        """The boundary with the given unit normal in the picture, and its margins."""
-        along, far = np.array([normal[1], -normal[0]]), float(np.linalg.norm(self.cloud.extent))
-        straight = np.stack([-far * along, far * along])
-        height = (height_of_change(estimator) or 0.0) if len(estimator.classes_) == 2 else 0.0
+    def _add_boundary(self, normal: Array, height: float, c: float) -> None:
+        """The boundary at a distance from the hyperplane with the given unit normal in the picture."""
         if height == 0:
-            self.boundary = straight
+            self.boundary = self._line(normal)
         elif self.dimensions == 2:
-            self.boundary = _hypercycle_in_frame(height, far, c) @ np.stack([normal, along])
+            self.boundary = self._curve(normal, height, c)
         else:
-            self.boundary, self.boundary_name = straight, f"H(w, p); classes change {height:.3g} from it"
+            self.boundary, self.boundary_name = self._line(normal), f"H(w, p); classes change {height:.3g} from it"
+
+    def _add_margins(self, estimator: Any, normal: Array, c: float, margin: float | None, problem: int) -> None:
+        """The margins of a problem."""
         if margin is None and getattr(estimator, "margin", None) == "bound":
-            offset = normal / np.linalg.norm(w)
-            self.margins = [straight - offset, straight + offset]
+            offset = normal / np.linalg.norm(estimator.coef_[problem])
+            self.margins = [self._line(normal) - offset, self._line(normal) + offset]
             self.margin_name = "margin, ⟨f, w⟩ = ±1"
             return
-        distance = margin_of(estimator, w, margin, c, problem=problem)
+        distance = margin_of(estimator, margin, c, problem=problem)
         if distance is not None and self.dimensions == 2:
-            curve = _hypercycle_in_frame(distance, far, c)
-            self.margins = [curve @ np.stack([sign * normal, along]) for sign in (-1, 1)]
+            self.margins = [self._curve(normal, sign * distance, c) for sign in (-1, 1)]
             self.margin_name = f"margin {distance:.3g}"
+
+    @property
+    def _far(self) -> float:
+        """A distance from p beyond the picture."""
+        return float(np.linalg.norm(self.cloud.extent))
+
+    def _line(self, normal: Array) -> Array:
+        along = np.array([normal[1], -normal[0]])
+        return np.stack([-self._far * along, self._far * along])
+
+    def _curve(self, normal: Array, height: float, c: float) -> Array:
+        return _hypercycle_in_frame(height, self._far, c) @ np.stack([normal, [normal[1], -normal[0]]])
 
     def plot(self, ax: Any = None, *, size: float = 10.0, legend: bool = True) -> Self:
         """Draw the points, p at the origin, the boundary and the margins.
@@ -232,25 +235,25 @@ def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) 
     return Cloud.of(F, y, classes, (float(middle[0]), float(middle[1])), float(reach) or 1.0, most_markers)
 
 
-def _problem(estimator: Any, label: Any) -> tuple[int, tuple[Array, Array]]:
-    """The number of the binary problem to show and its hyperplane (w, p)."""
-    classes = np.asarray(estimator.classes_)
-    if len(classes) == 2:
-        found = hyperplane(estimator)
+def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -> tuple[int, Equidistant]:
+    """Index of the binary problem to show, and its boundary."""
+    classes = decision.classes.tolist()
+    if decision.is_binary:
+        found = decision.boundary()
         if found is not None:
             return 0, found
-    elif has_hyperplanes(estimator):
-        if label not in classes.tolist():
+    elif decision.has_hyperplanes:
+        if label not in classes:
             raise ValueError(
                 f"Each of the {len(classes)} classes has its own tangent space; got label={label!r}.\n"
-                f"Choose one of {classes.tolist()[:5]}{', ...' if len(classes) > 5 else ''}."
+                f"Choose one of {classes[:5]}{', ...' if len(classes) > 5 else ''}."
             )
-        k = classes.tolist().index(label)
-        if np.any(estimator.coef_[k]):
-            return k, (estimator.coef_[k], estimator.reference_[k])
+        k = classes.index(label)
+        if np.any(decision.weights[k]):
+            return k, Equidistant(decision.weights[k], decision.points[k], 0.0)
     raise ValueError(
-        f"{type(estimator).__name__} has no geodesic boundary to be read, so no tangent space of its own.\n"
-        "Pass an estimator with coef_ and reference_, or use TangentDisplay.from_points with a p."
+        f"{type(estimator).__name__} has no geodesic boundary, and so no tangent space of its own.\n"
+        "Pass a classifier whose boundaries pass through a point, or use TangentDisplay.from_points with p."
     )
 
 

@@ -1,4 +1,4 @@
-// What is known of one point: its name, class, prediction, probabilities and distances.
+// The card of one point: its name, class, prediction, probabilities and distances.
 import { cssOf } from "./colours.js";
 import { distancesToTies } from "./nearest.js";
 
@@ -23,67 +23,69 @@ export function swatch(colour) {
   return element("span", { class: "swatch", style: `background:${colour}`, "aria-hidden": "true" });
 }
 
-// Facts about point i: rows of classes, the most probable first.
+// Facts about point i: rows of classes, the most probable first; of those equally probable, the predicted one.
 export function factsOf(app, i) {
   const { scene, decision, points } = app;
   const at = points.at(i);
-  const chances = app.chancesOf(i);
+  const predicted = app.predicted[i];
+  const probabilities = app.probabilitiesOf(i);
   const distances = decision.hasDistances ? decision.distances(...at) : null;
-  const ties = distances === null && decision.values !== null ? distancesToTies(at, decision) : null;
+  const ties = distances === null && decision.scores !== null ? distancesToTies(at, decision) : null;
   const rows = scene.classes.slice(0, scene.known).map((name, code) => ({
     name,
     code,
-    chance: chances === null ? null : (chances[code] ?? null),
+    probability: probabilities === null ? null : (probabilities[code] ?? null),
     distance: distances?.[decision.isBinary ? 0 : code] ?? (ties?.[code] ? ties[code] / scene.root : null),
   }));
-  const order = (row) => (row.chance ?? (row.code === app.predicted[i] ? 1 : 0)) * 1e6 - row.code * 1e-9;
-  rows.sort((a, b) => order(b) - order(a));
-  return { name: scene.names?.[i] ?? `point ${i}`, predicted: app.predicted[i], rows, isSigned: distances !== null };
+  const isPredicted = (row) => (row.code === predicted ? 1 : 0);
+  rows.sort((a, b) => b.probability - a.probability || isPredicted(b) - isPredicted(a) || a.code - b.code);
+  return { name: scene.names?.[i] ?? `point ${i}`, predicted, rows, isSigned: distances !== null };
 }
 
 export function fillCard(card, app, i) {
   const { scene, palette, labels } = app;
   const facts = factsOf(app, i);
-  const told = labels === null ? null : labels[i] === facts.predicted;
+  const isRight = labels === null ? null : labels[i] === facts.predicted;
   const named = (code) => [swatch(cssOf(palette.points[code])), element("span", { text: scene.classes[code] })];
   const list = element("dl");
   if (labels !== null) list.append(element("dt", { text: "class" }), element("dd", {}, ...named(labels[i])));
-  const verdict = told === null ? "" : told ? " ✓" : " ✗ wrong";
+  const verdict = isRight === null ? "" : isRight ? " ✓" : " ✗ wrong";
   list.append(
     element("dt", { text: app.isWhatIf ? "at this p" : "predicted" }),
-    element("dd", { class: told === false ? "wrong" : "" }, ...named(facts.predicted), element("b", { text: verdict })),
+    element("dd", { class: isRight === false ? "wrong" : "" }, ...named(facts.predicted), element("b", { text: verdict })),
   );
   card.replaceChildren(element("h3", { text: facts.name }), list, ...measures(app, facts));
 }
 
 // Probabilities and distances, as a small table.
 function measures(app, facts) {
-  const hasChances = facts.rows.some((row) => row.chance !== null);
-  const { isBinary } = app.decision;
+  const hasProbabilities = facts.rows.some((row) => row.probability !== null);
   const hasDistances = facts.rows.some((row) => row.distance !== null);
+  // One boundary: a sentence in place of a column.
+  const isOne = app.decision.isBinary && facts.isSigned && hasDistances;
   const lines = [];
-  if (hasChances || (hasDistances && !(isBinary && facts.isSigned))) {
-    lines.push(tableOf(app, facts, hasChances, hasDistances && !(isBinary && facts.isSigned)));
+  if (hasProbabilities || (hasDistances && !isOne)) {
+    lines.push(tableOf(app, facts, hasProbabilities, hasDistances && !isOne));
   }
-  if (isBinary && facts.isSigned) {
-    const { distance } = facts.rows[0];
-    const side = app.scene.classes[distance > 0 ? 1 : 0];
-    lines.push(element("p", { text: `${Math.abs(distance).toFixed(3)} from the boundary, on the side of ${side}` }));
+  if (isOne) {
+    const distance = Math.abs(facts.rows[0].distance).toFixed(3);
+    const side = app.scene.classes[facts.predicted];
+    lines.push(element("p", { text: `${distance} from the boundary, on the side of ${side}` }));
   }
   return lines;
 }
 
-function tableOf({ palette }, facts, hasChances, hasDistances) {
+function tableOf({ palette }, facts, hasProbabilities, hasDistances) {
   const head = element("tr", {}, element("th", { text: "" }));
-  if (hasChances) head.append(element("th", { text: "probability", colspan: "2" }));
-  if (hasDistances) head.append(element("th", { text: facts.isSigned ? "from its boundary" : "to the boundary with it" }));
-  const rows = facts.rows.filter((row) => !hasChances || row.chance !== null).slice(0, MOST_ROWS);
+  if (hasProbabilities) head.append(element("th", { text: "probability", colspan: "2" }));
+  if (hasDistances) head.append(element("th", { text: facts.isSigned ? "from its boundary against the rest" : "to the boundary with it" }));
+  const rows = facts.rows.filter((row) => !hasProbabilities || row.probability !== null).slice(0, MOST_ROWS);
   const body = rows.map((row) => {
     const line = element("tr", {}, element("th", { scope: "row", text: row.name }));
-    if (hasChances) {
-      const width = `width:${(100 * row.chance).toFixed(1)}%;background:${cssOf(palette.points[row.code])}`;
+    if (hasProbabilities) {
+      const width = `width:${(100 * row.probability).toFixed(1)}%;background:${cssOf(palette.points[row.code])}`;
       line.append(element("td", { class: "bar" }, element("span", { style: width })));
-      line.append(element("td", { text: percent(row.chance) }));
+      line.append(element("td", { text: percent(row.probability) }));
     }
     if (hasDistances) line.append(element("td", { text: distanceText(row, facts) }));
     return line;

@@ -43,11 +43,11 @@ function traceArc(context, view, start, end, centre, radius, anticlockwise) {
 export function rimPoints(p, w) {
   const length = Math.hypot(...w);
   const along = [w[1] / length, -w[0] / length];
-  const room = Math.max(0, gap(...p));
+  const left = Math.max(0, gap(...p));
   return [-1, 1].map((sign) => {
     const s = [p[0] + sign * along[0], p[1] + sign * along[1]];
     const square = s[0] * s[0] + s[1] * s[1];
-    const end = [p[0] + (room * s[0]) / square, p[1] + (room * s[1]) / square];
+    const end = [p[0] + (left * s[0]) / square, p[1] + (left * s[1]) / square];
     const size = Math.hypot(...end);
     return [end[0] / size, end[1] / size];
   });

@@ -1,4 +1,4 @@
-// How the classifier decides: the scores of hyplearn/explorer/decision.py, or a table of its predictions.
+// The decision of the classifier: the formulas of hyplearn/decision, or a table of predictions.
 import { gap, transported } from "./geometry.js";
 
 const OUTSIDE = 0xffff;
@@ -22,140 +22,137 @@ function arsinh(h) {
   return h < 0 ? -result : result;
 }
 
-// ⟨z, w⟩, the hyperbolic sine of the distance to the boundary times |w|.
-function height(k, x, y, room) {
-  const sx = x - k.p[0];
-  const sy = y - k.p[1];
-  const bend = (sx * sx + sy * sy) / k.room;
-  return (2 / room) * (sx * k.w[0] + sy * k.w[1] - bend * k.slope);
+// Signed distance to an equidistant: that to the geodesic through p with normal w, less its height.
+function distanceTo({ p, w, height }, x, y, gapOfX) {
+  const sx = x - p[0];
+  const sy = y - p[1];
+  const bend = (sx * sx + sy * sy) / gap(...p);
+  const sine = (2 / gapOfX) * (sx * w[0] + sy * w[1] - bend * (p[0] * w[0] + p[1] * w[1]));
+  return Math.asinh(sine / Math.hypot(...w)) - height;
 }
 
-// Numbers of each problem in one array, which pixels are fast to read: p, w, w0, b, 1 / gap of p, ⟨p, w⟩.
-const STRIDE = 8;
-
-function flattened(problems) {
-  return Float64Array.from(problems.flatMap((k) => [...k.p, ...k.w, k.w0, k.b, 1 / k.room, k.slope]));
+// log σ(score), without overflow.
+function logSigmoid(score) {
+  return score > 0 ? -Math.log1p(Math.exp(-score)) : score - Math.log1p(Math.exp(score));
 }
 
-// log σ(logit), without overflow.
-function logSigmoid(logit) {
-  return logit > 0 ? -Math.log1p(Math.exp(-logit)) : logit - Math.log1p(Math.exp(logit));
-}
-
-function scaledToOne(logs) {
+function softmax(logs) {
   const largest = Math.max(...logs);
   const powers = logs.map((log) => Math.exp(log - largest));
   const total = powers.reduce((sum, power) => sum + power, 0);
   return powers.map((power) => power / total);
 }
 
+// Numbers of each problem in one array, which pixels are fast to read: p, w, w0, b, 1 / gap of p, ⟨p, w⟩, and the slope
+// and offset that make a score of its value.
+const STRIDE = 10;
+
+function flattened({ link, points, weights, intercepts, slopes, offsets }) {
+  return Float64Array.from(points.flatMap((p, k) => {
+    const [w0, ...w] = link === "cone" ? weights[k] : [0, ...weights[k]];
+    const product = p[0] * w[0] + p[1] * w[1];
+    return [...p, ...w, w0, intercepts[k], 1 / gap(...p), product, slopes?.[k] ?? 1, offsets?.[k] ?? 0];
+  }));
+}
+
 export class Decision {
   constructor(spec, root) {
     this.spec = spec;
     this.root = root;
-    this.problems = spec.problems.map((k) => ({
-      ...k, room: gap(...k.p), slope: k.p[0] * k.w[0] + k.p[1] * k.w[1],
-    }));
-    this.flat = flattened(this.problems);
-    this.gain = spec.link === "arsinh" ? spec.gain : 1;
-    this.isBinary = this.problems.length === 1;
-    this.hasChances = spec.is_softmax || spec.sigmoids !== null;
-    this.hasDistances = ["arsinh", "z", "frame"].includes(spec.link);
-    this.values = new Float64Array(this.isBinary ? 2 : this.problems.length);
+    this.flat = flattened(spec);
+    this.problems = spec.points.length;
+    this.isBinary = this.problems === 1;
+    this.hasProbabilities = spec.slopes !== null;
+    this.hasDistances = spec.boundaries !== null;
+    // Of two classes 0 and the score, of more the scores: the largest is that of the predicted class.
+    this.scores = new Float64Array(this.isBinary ? 2 : this.problems);
   }
 
   // The same classifier if its only boundary passed through q, its normal carried along.
   through(q) {
-    const { p, w } = this.spec.problems[0];
-    return new Decision({ ...this.spec, problems: [{ ...this.spec.problems[0], p: q, w: transported(w, p, q) }] }, this.root);
+    const { points: [p], weights: [w], boundaries } = this.spec;
+    const moved = boundaries?.map((arc) => arc && { ...arc, p: q, w: transported(arc.w, p, q) }) ?? null;
+    return new Decision({ ...this.spec, points: [q], weights: [transported(w, p, q)], boundaries: moved }, this.root);
   }
 
-  score(k, x, y, room) {
+  value(k, x, y, gapOfX) {
     const { flat, spec } = this;
     const at = STRIDE * k;
     if (spec.link === "ball") return flat[at + 2] * x + flat[at + 3] * y + flat[at + 5];
     const sx = x - flat[at];
     const sy = y - flat[at + 1];
     const bend = (sx * sx + sy * sy) * flat[at + 6];
-    const z = (2 / room) * (sx * flat[at + 2] + sy * flat[at + 3] - bend * flat[at + 7]);
-    if (spec.link === "arsinh") return this.gain * arsinh(z);
+    const z = (2 / gapOfX) * (sx * flat[at + 2] + sy * flat[at + 3] - bend * flat[at + 7]);
+    if (spec.link === "arsinh") return spec.gain * arsinh(z);
     if (spec.link === "z") return z;
-    if (spec.link === "frame") return shrink(Math.sqrt(bend / room)) * z;
-    const cosh = 1 + (2 * bend) / room;
+    if (spec.link === "frame") return shrink(Math.sqrt(bend / gapOfX)) * z;
+    const cosh = 1 + (2 * bend) / gapOfX;
     return shorten(cosh, spec.near) * (flat[at + 4] * cosh + z) + flat[at + 5];
   }
 
-  // A number that grows with the probability of class k, so that the largest one tells the prediction.
-  value(k, x, y, room) {
-    if (this.isBinary) return k === 0 ? 0 : this.binary(this.score(0, x, y, room));
-    const score = this.score(k, x, y, room);
-    const { sigmoids } = this.spec;
-    return sigmoids === null ? score : sigmoids[k][0] * score + sigmoids[k][1];
+  // The score of a class; 0 for the first of two.
+  score(code, x, y, gapOfX) {
+    if (this.isBinary && code === 0) return 0;
+    const k = this.isBinary ? 0 : code;
+    return this.flat[STRIDE * k + 8] * this.value(k, x, y, gapOfX) + this.flat[STRIDE * k + 9];
   }
 
-  // Positive for the second of two classes.
-  binary(score) {
-    const { shift, sigmoids } = this.spec;
-    return shift === null ? sigmoids[0][0] * score + sigmoids[0][1] : score - shift;
-  }
-
-  // The class of the largest value, which `values` keeps.
-  classOf(x, y, room) {
-    if (this.spec.is_softmax) this.fillSoftmax(x, y, room);
-    else for (let k = 0; k < this.values.length; k++) this.values[k] = this.value(k, x, y, room);
+  // The class of the largest score; `scores` keeps all of them.
+  classOf(x, y, gapOfX) {
+    const { scores } = this;
+    if (this.spec.link === "cone") this.fillCone(x, y, gapOfX);
+    else for (let k = 0; k < scores.length; k++) scores[k] = this.score(k, x, y, gapOfX);
     let best = 0;
-    for (let k = 1; k < this.values.length; k++) if (this.values[k] > this.values[best]) best = k;
+    for (let k = 1; k < scores.length; k++) if (scores[k] > scores[best]) best = k;
     return best;
   }
 
-  // As `value` of every class: with one p for all of them, most is computed once.
-  fillSoftmax(x, y, room) {
-    const { flat, values } = this;
+  // As `score` of every class: with one p for all of them, most is computed once.
+  fillCone(x, y, gapOfX) {
+    const { flat, scores } = this;
     const sx = x - flat[0];
     const sy = y - flat[1];
     const bend = (sx * sx + sy * sy) * flat[6];
-    const cosh = 1 + (2 * bend) / room;
+    const cosh = 1 + (2 * bend) / gapOfX;
     const factor = shorten(cosh, this.spec.near);
-    const fx = factor * (2 / room) * (sx - bend * flat[0]);
-    const fy = factor * (2 / room) * (sy - bend * flat[1]);
+    const fx = factor * (2 / gapOfX) * (sx - bend * flat[0]);
+    const fy = factor * (2 / gapOfX) * (sy - bend * flat[1]);
     const time = factor * cosh;
-    for (let k = 0, at = 0; k < values.length; k++, at += STRIDE) {
-      values[k] = flat[at + 4] * time + flat[at + 2] * fx + flat[at + 3] * fy + flat[at + 5];
+    const first = scores.length - this.problems;
+    for (let k = 0, at = 0; k < this.problems; k++, at += STRIDE) {
+      const value = flat[at + 4] * time + flat[at + 2] * fx + flat[at + 3] * fy + flat[at + 5];
+      scores[first + k] = flat[at + 8] * value + flat[at + 9];
     }
   }
 
   // Probabilities of all classes, in their order.
-  chances(x, y, room = gap(x, y)) {
-    if (!this.hasChances) return null;
-    const scores = this.problems.map((_, k) => this.score(k, x, y, room));
-    if (this.spec.is_softmax) return scaledToOne(scores);
-    const logits = scores.map((score, k) => this.spec.sigmoids[k][0] * score + this.spec.sigmoids[k][1]);
-    if (this.isBinary) return [Math.exp(logSigmoid(-logits[0])), Math.exp(logSigmoid(logits[0]))];
-    return scaledToOne(logits.map((logit) => this.spec.sharpness * logSigmoid(logit)));
+  probabilities(x, y, gapOfX = gap(x, y)) {
+    if (!this.hasProbabilities) return null;
+    const { sharpness } = this.spec;
+    const scores = Array.from(this.scores, (_, code) => this.score(code, x, y, gapOfX));
+    if (this.isBinary) return [Math.exp(logSigmoid(-scores[1])), Math.exp(logSigmoid(scores[1]))];
+    return softmax(sharpness === null ? scores : scores.map((score) => sharpness * logSigmoid(score)));
   }
 
-  // Signed hyperbolic distances to the geodesic boundary of each problem, in the units of the ball.
-  distances(x, y, room = gap(x, y)) {
-    return this.problems.map((k) => Math.asinh(height(k, x, y, room) / (Math.hypot(...k.w) || 1)) / this.root);
+  // Signed hyperbolic distances to the boundary of each problem, in the units of the ball; null where it has none.
+  distances(x, y, gapOfX = gap(x, y)) {
+    return this.spec.boundaries?.map((arc) => arc && distanceTo(arc, x, y, gapOfX) / this.root) ?? null;
   }
 
-  // The arc on which two classes are told apart: p, w and the distance from the geodesic; null if it is no such arc.
+  // The arc on which predictions of two classes change: p, w and the distance from the geodesic; null if it is no arc.
   arc() {
-    const { link, shift } = this.spec;
-    const length = this.isBinary ? Math.hypot(...this.problems[0].w) : 0;
-    if (!this.hasDistances || length === 0 || shift === null || (shift !== 0 && link !== "arsinh")) return null;
-    return { ...this.problems[0], height: Math.asinh(Math.sinh(shift / this.gain) / length) };
+    return (this.isBinary && this.spec.boundaries?.[0]) || null;
   }
 }
 
-// A classifier of another kind: the class of each pixel of the disk, as Python predicted it.
+// Any other classifier: the predicted class of each pixel of the disk.
 export class Table {
   constructor(size, codes) {
     this.size = size;
     this.codes = codes;
-    this.hasChances = false;
+    this.hasProbabilities = false;
     this.hasDistances = false;
-    this.values = null;
+    this.scores = null;
   }
 
   classOf(x, y) {
@@ -167,7 +164,7 @@ export class Table {
     return this.codes[at(y * inwards) * this.size + at(x * inwards)];
   }
 
-  chances() {
+  probabilities() {
     return null;
   }
 

@@ -35,7 +35,9 @@ class App {
     this.codes = this.labels ?? this.fittedPredicted;
     this.edges = optional(scene.edges);
     this.support = scene.support && new Points(decoded(scene.support.x), decoded(scene.support.y));
-    this.top = scene.top && { ...scene.top, codes: decoded(scene.top.codes), chances: decoded(scene.top.chances) };
+    this.top = scene.top && {
+      ...scene.top, codes: decoded(scene.top.codes), probabilities: decoded(scene.top.probabilities),
+    };
     this.fitted = scene.decision
       ? new Decision(scene.decision, scene.root)
       : new Table(scene.table.size, decoded(scene.table.codes));
@@ -74,10 +76,10 @@ class App {
     this.isWhatIf = true;
     this.predicted = new Uint16Array(this.points.n);
     this.confidence = this.fittedConfidence && new Float32Array(this.points.n);
-    const { x, y, room } = this.points;
+    const { x, y, gap: gaps } = this.points;
     for (let i = 0; i < this.points.n; i++) {
-      this.predicted[i] = this.decision.classOf(x[i], y[i], room[i]);
-      if (this.confidence) this.confidence[i] = Math.max(...this.decision.chances(x[i], y[i], room[i]));
+      this.predicted[i] = this.decision.classOf(x[i], y[i], gaps[i]);
+      if (this.confidence) this.confidence[i] = Math.max(...this.decision.probabilities(x[i], y[i], gaps[i]));
     }
     if (this.labels === null) this.codes = this.predicted;
     this.refilter();
@@ -91,15 +93,15 @@ class App {
 
   referencePoint() {
     const { decision, scene } = this;
-    if (!decision.isBinary || !decision.arc()) return scene.movable ? decision.problems[0].p : null;
-    return scene.movable || scene.plane !== null ? decision.problems[0].p : null;
+    return scene.movable || (scene.plane !== null && decision.arc() !== null) ? decision.spec.points[0] : null;
   }
 
-  // Probabilities by class, where known: all of them, or the largest that Python sent.
-  chancesOf(i) {
-    if (this.top === null) return this.decision.chances(...this.points.at(i));
-    const { per_point: many, codes, chances } = this.top;
-    return Object.fromEntries(Array.from({ length: many }, (_, k) => [codes[i * many + k], chances[i * many + k]]));
+  // Probabilities by class, where known: all of them, or the largest that Python computed.
+  probabilitiesOf(i) {
+    if (this.top === null) return this.decision.probabilities(...this.points.at(i));
+    const { per_point: many, codes, probabilities } = this.top;
+    const entries = Array.from({ length: many }, (_, k) => [codes[i * many + k], probabilities[i * many + k]]);
+    return Object.fromEntries(entries);
   }
 
   refilter() {
@@ -259,7 +261,7 @@ function scattered(n) {
 const app = new App(JSON.parse(byId("scene").textContent));
 app.start();
 
-// For tests, to look at and not to touch.
+// For tests.
 window.hyplearnExplorer = Object.freeze({
   geometry: Object.freeze({ centreThatShows, distance, gap, mobiusAdd, seenFrom, transported }),
   screen: (x) => app.view.dataToScreen(x),
@@ -268,9 +270,14 @@ window.hyplearnExplorer = Object.freeze({
     marked: app.marked, isWhatIf: app.isWhatIf, p: app.referencePoint(), block: app.block,
   }),
   classOf: (x, y) => app.decision.classOf(x, y, gap(x, y)),
-  chances: (x, y) => app.decision.chances(x, y),
+  scores: (x, y) => {
+    app.decision.classOf(x, y, gap(x, y));
+    return [...app.decision.scores];
+  },
+  probabilities: (x, y) => app.decision.probabilities(x, y),
   distances: (x, y) => app.decision.distances(x, y),
   facts: (i) => factsOf(app, i),
+  mark: (i) => app.mark(i),
   frames: () => [...app.frames],
   isResting: () => app.pending === undefined && app.rest === undefined,
 });

@@ -1,4 +1,4 @@
-// How far it is from a point to where another class is as likely as the one predicted, whatever shape that curve has.
+// Distance from a point to where another class is as likely as the predicted one, whatever shape that curve has.
 import { gap, mobiusAdd } from "./geometry.js";
 
 const DIRECTIONS = 24;
@@ -9,7 +9,7 @@ const TURN = (2 * Math.PI) / DIRECTIONS;
 // Distances to the boundary with each class, in the units of the unit disk; null for the class itself and for none.
 export function distancesToTies(x, decision) {
   const own = decision.classOf(...x, gap(...x));
-  return Array.from(decision.values, (_, code) => (code === own ? null : distanceToTie(x, own, code, decision)));
+  return Array.from(decision.scores, (_, code) => (code === own ? null : distanceToTie(x, own, code, decision)));
 }
 
 // The least radius of a circle around x on which the lead of one class over another ends.
@@ -17,8 +17,8 @@ function distanceToTie(x, own, code, decision) {
   const lead = (far, angle) => {
     const radius = Math.tanh(far / 2);
     const at = mobiusAdd(x, [radius * Math.cos(angle), radius * Math.sin(angle)]);
-    const room = gap(...at);
-    return decision.value(own, ...at, room) - decision.value(code, ...at, room);
+    const gapOfAt = gap(...at);
+    return decision.score(own, ...at, gapOfAt) - decision.score(code, ...at, gapOfAt);
   };
   let far = STEP;
   while (leastLead(lead, far) > 0) {

@@ -59,18 +59,19 @@ function drawBoundaries(context, app, ink) {
     }
   }
   if (!decision.hasDistances || decision.isBinary) return;
-  decision.problems.forEach((problem, k) => {
-    if (app.showsEach || app.pointedClass === k) outlineClass(context, app, problem, cssOf(palette.points[k]));
+  decision.spec.boundaries.forEach((boundary, k) => {
+    const isAsked = app.showsEach || app.pointedClass === k;
+    if (boundary && isAsked) outlineClass(context, app, boundary, cssOf(palette.points[k]));
   });
 }
 
 // The boundary of one class against the rest, with the point it was learned through.
-function outlineClass(context, { view, palette, decision }, problem, colour) {
+function outlineClass(context, { view, palette, decision }, boundary, colour) {
   context.beginPath();
-  traceEquidistant(context, view, problem, 0);
+  traceEquidistant(context, view, boundary, boundary.height);
   stroke(context, cssOf(palette.disk), 4, { alpha: 0.7 });
   stroke(context, colour, 2);
-  if (decision.spec.has_reference) drawStar(context, view.dataToScreen(problem.p), 6, colour, cssOf(palette.disk));
+  if (decision.spec.through_points) drawStar(context, view.dataToScreen(boundary.p), 6, colour, cssOf(palette.disk));
 }
 
 function drawSupport(context, { view, support, palette }, ink) {

@@ -12,26 +12,26 @@ export class Points {
     this.n = x.length;
     this.x = x;
     this.y = y;
-    this.room = x.map((value, i) => gap(value, y[i]));
-    // Where they are seen, in the disk, and what is left to the rim there.
+    this.gap = x.map((value, i) => gap(value, y[i]));
+    // Where they are seen, in the disk, and their gap there.
     this.u = new Float64Array(this.n);
     this.v = new Float64Array(this.n);
-    this.seenRoom = new Float64Array(this.n);
+    this.seenGap = new Float64Array(this.n);
   }
 
   // As geometry.seenFrom, for all points. The gap as seen is that of the points times that of the centre, over D.
   moveInto(view) {
     const [px, py] = view.centre;
-    const a = view.room;
+    const a = view.gap;
     for (let i = 0; i < this.n; i++) {
       const sx = this.x[i] - px;
       const sy = this.y[i] - py;
       const square = sx * sx + sy * sy;
-      const both = a * this.room[i];
+      const both = a * this.gap[i];
       const below = both + square;
       this.u[i] = (a * sx - square * px) / below;
       this.v[i] = (a * sy - square * py) / below;
-      this.seenRoom[i] = both / below;
+      this.seenGap[i] = both / below;
     }
   }
 

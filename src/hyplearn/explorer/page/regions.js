@@ -13,8 +13,8 @@ export class Regions {
     this.scale = view.scale * ratio;
     [this.middleX, this.middleY] = view.middle.map((value) => value * ratio);
     [this.px, this.py] = view.centre;
-    this.room = view.room;
-    this.isPair = decision.values !== null && decision.values.length === 2;
+    this.gapOfCentre = view.gap;
+    this.isPair = decision.scores !== null && decision.scores.length === 2;
     this.half = (this.isPair ? 0.8 : 0.65) * ratio;
     this.line = this.isPair ? palette.ink : palette.disk;
     this.hasLines = decision.arc() === null;
@@ -72,9 +72,9 @@ export class Regions {
     const sx = u + this.px;
     const sy = v + this.py;
     const square = sx * sx + sy * sy;
-    const both = this.room * left;
-    this.x = (this.room * sx + square * this.px) / (both + square);
-    this.y = (this.room * sy + square * this.py) / (both + square);
+    const both = this.gapOfCentre * left;
+    this.x = (this.gapOfCentre * sx + square * this.px) / (both + square);
+    this.y = (this.gapOfCentre * sy + square * this.py) / (both + square);
     this.gap = both / (both + square);
     return true;
   }
@@ -87,17 +87,17 @@ export class Regions {
   pixel(x, y) {
     const code = this.codeAt(x, y);
     if (code === OUTSIDE || !this.hasLines) return this.tint(code);
-    const away = this.decision.values === null ? this.stepsToOther(code, x, y) : this.pixelsToZero(code, x, y);
+    const away = this.decision.scores === null ? this.stepsToOther(code, x, y) : this.pixelsToZero(code, x, y);
     const share = Math.min(1, Math.max(0, this.half + 0.5 - away));
     return share > 0 ? packed(mixed(this.palette.tints[code], this.line, share)) : this.tint(code);
   }
 
   // How far the nearest zero of the difference to the second class is, by the slope of the difference.
   pixelsToZero(code, x, y) {
-    const { values } = this.decision;
+    const { scores } = this.decision;
     let second = code === 0 ? 1 : 0;
-    for (let k = 0; k < values.length; k++) if (k !== code && values[k] > values[second]) second = k;
-    const here = values[code] - values[second];
+    for (let k = 0; k < scores.length; k++) if (k !== code && scores[k] > scores[second]) second = k;
+    const here = scores[code] - scores[second];
     // Towards the middle, so as to stay inside.
     const dx = this.difference(code, second, x + Math.sign(this.middleX - x), y) - here;
     const dy = this.difference(code, second, x, y + Math.sign(this.middleY - y)) - here;
@@ -108,7 +108,7 @@ export class Regions {
   difference(first, second, x, y) {
     this.reach(x, y);
     return (
-      this.decision.value(first, this.x, this.y, this.gap) - this.decision.value(second, this.x, this.y, this.gap)
+      this.decision.score(first, this.x, this.y, this.gap) - this.decision.score(second, this.x, this.y, this.gap)
     );
   }
 

@@ -94,13 +94,13 @@ function radiusOf(n) {
 export function pressAll(stamps, pixels, points, { order, shown, codes }, palette, view, ratio, isHasty) {
   const largest = radiusOf(points.n) * ratio * Math.min(2, view.zoom ** 0.35);
   const colours = Int32Array.from(palette.points, packed);
-  const { u, v, seenRoom } = points;
+  const { u, v, seenGap } = points;
   const [middleX, middleY] = view.middle.map((value) => value * ratio);
   const scale = view.scale * ratio;
   for (let k = 0; k < order.length; k++) {
     const i = order[k];
     if (shown[i] === 0) continue;
-    const radius = largest * (0.5 + 0.5 * Math.min(1, 2 * seenRoom[i]));
+    const radius = largest * (0.5 + 0.5 * Math.min(1, 2 * seenGap[i]));
     const x = middleX + scale * u[i];
     const y = middleY - scale * v[i];
     if (isHasty) stamps.dab(pixels, x, y, radius, colours[codes[i]]);

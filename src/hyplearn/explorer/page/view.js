@@ -83,7 +83,7 @@ export class View {
   }
 
   // The gap of the centre, for many points at once.
-  get room() {
+  get gap() {
     return gap(...this.centre);
   }
 }
