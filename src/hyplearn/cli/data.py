@@ -12,7 +12,7 @@ from hyplearn.data.columns import HEAD_ROWS, LABEL_COLUMNS, Columns, TablePoints
 from hyplearn.data.opening import opened
 from hyplearn.data.points import PointSource
 from hyplearn.data.stores import gather_known
-from hyplearn.estimators.validation import check_features
+from hyplearn.estimators.validation import check_feature_names
 from hyplearn.types import Array
 
 DATA = Annotated[
@@ -93,7 +93,7 @@ def open_data(
     else:
         source = opened(path, names, None, None, None, **known, labelled=False)
     if model is not None:
-        check_features(model, source)
+        check_feature_names(model, source)
     if not labelled and isinstance(source, TablePoints) and label in source.columns.coordinates:
         others = [name for name in source.columns.coordinates if name != label]
         return opened(path, others, None, None, None, labelled=False)

@@ -120,6 +120,11 @@ def check_features(estimator: Any, points: PointSource) -> None:
             f"{points.name} has {points.n_features} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input.\nPass points of the same dimension."
         )
+    check_feature_names(estimator, points)
+
+
+def check_feature_names(estimator: Any, points: PointSource) -> None:
+    """Raise if a source names its coordinates otherwise than the estimator's training data."""
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and points.feature_names is not None and list(known) != points.feature_names:
         raise ValueError(
