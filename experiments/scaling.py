@@ -89,7 +89,7 @@ def measure(config, cell):
             n_workers=cell["workers"],
             threads_per_worker=1,
             processes=processes,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit=None,  # workers of one process would each take its whole memory for their own
         ) as cluster,
         Client(cluster) as client,

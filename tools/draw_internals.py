@@ -104,6 +104,6 @@ def draw_working_sets(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    mpl.rcParams.update({"svg.hashsalt": "hyplearn", "font.size": 10})
+    mpl.rcParams.update({"svg.hashsalt": "hyplearn", "svg.fonttype": "none", "font.size": 10})
     draw_road(IMAGES / "road.svg")
     draw_working_sets(IMAGES / "working_sets.svg")
