@@ -274,6 +274,7 @@ def test_a_thinned_source_has_some_of_the_rows_at_the_cost_of_all():
     assert part.shape == (500, 5)
     assert len(rows[:]) == pytest.approx(500, abs=8)
     assert rows.costs.sum() == pytest.approx(2.0 * 3000, rel=0.05)
+    assert part.cost_range == pytest.approx(Costs.of(rows.costs))
     every = {row.tobytes() for row in whole.gathered()[:]}
     assert all(row.tobytes() in every for row in rows[:])
     in_memory = whole.gathered().thinned(500, np.random.default_rng(1))
