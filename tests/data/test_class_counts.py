@@ -1,4 +1,4 @@
-"""The first pass over a source against NumPy on the whole, and the rows that it refuses."""
+"""The first pass over a source against NumPy on all rows, and the rows that it rejects."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hyplearn.data.arrays import ArrayPoints
-from hyplearn.data.class_counts import _coded, taken_census
+from hyplearn.data.class_counts import _encode, count_classes
 from support.balls import cloud
 
 
 @given(st.sampled_from("bBhHiIlL").flatmap(lambda kind: arrays.arrays(kind, st.integers(1, 20))))
-def test_whole_numbers_are_coded_as_unique_does_it(y):
-    classes, codes = _coded(y)
+def test_integers_are_encoded_as_by_unique(y):
+    classes, codes = _encode(y)
     twin, places = np.unique(y, return_inverse=True)
     assert np.array_equal(classes, twin)
     assert classes.dtype == y.dtype
@@ -26,30 +26,48 @@ def test_classes_are_counted_and_weighed_whatever_the_blocks(labels, size):
     rng = np.random.default_rng(0)
     X, y, weights = cloud(rng, 100, 2, 1.0), rng.choice(labels, 100), rng.uniform(size=100)
     weights[y == y[0]] *= rng.uniform(size=np.sum(y == y[0])) > 0.5
-    census = taken_census(ArrayPoints(X, y, weights).limited(block_rows=size), 1.0, 1)
-    assert np.array_equal(census.classes, np.unique(y))
-    for k, label in enumerate(census.classes):
+    found = count_classes(ArrayPoints(X, y, weights).limited(block_rows=size), 1.0, 1)
+    assert np.array_equal(found.classes, np.unique(y))
+    assert found.n_rows == 100
+    assert found.describe_outside(1.0) == ""
+    for k, label in enumerate(found.classes):
         own = weights[y == label]
-        assert census.counts[k] == len(own)
-        assert census.totals[k] == pytest.approx(own.sum())
-        assert census.lowest[k] == own[own > 0].min()
-        assert census.highest[k] == own.max()
+        assert found.counts[k] == len(own)
+        assert found.totals[k] == pytest.approx(own.sum())
+        assert found.lowest[k] == own[own > 0].min()
+        assert found.highest[k] == own.max()
 
 
-def refused(X, y=None, weights=None, block_rows=None):
+def counted(X, y=None, weights=None, block_rows=None):
     y = np.zeros(len(X), dtype=int) if y is None else y
+    return count_classes(ArrayPoints(X, y, weights, name="cells").limited(block_rows=block_rows), 1.0, 1)
+
+
+def refused(*arguments, **options):
     with pytest.raises(ValueError) as caught:
-        taken_census(ArrayPoints(X, y, weights, name="cells").limited(block_rows=block_rows), 1.0, 1)
+        counted(*arguments, **options)
     return str(caught.value)
 
 
-def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source():
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source(bad):
     X = np.full((50, 2), 0.1)
-    X[33, 1] = np.nan
-    assert "cells: row 33 holds nan." in refused(X, block_rows=10)
-    X[33] = [0.8, 0.8]
-    assert "rows 30 to 39: 1 of 10 points lies outside" in refused(X, block_rows=10)
-    assert "row 33 with norm 1.13137" in refused(X, block_rows=10)
+    X[33, 1] = bad
+    assert refused(X, block_rows=10) == (
+        f"cells holds NaN or infinite coordinates; the first is row 33 with {bad}.\nRemove those rows or impute them."
+    )
+
+
+@pytest.mark.parametrize("size", [1, 10, 1000])
+def test_rows_outside_are_counted_and_the_farthest_is_named_with_its_place_in_the_source(size):
+    X = np.full((50, 2), 0.1)
+    X[33], X[[7, 48]] = [0.8, 0.8], [[1.0, 0.0], [0.0, -1.1]]
+    found = counted(X, block_rows=size)
+    assert found.outside.n_outside == 3
+    assert found.outside.gap == pytest.approx(1 - 2 * 0.8**2)
+    assert found.describe_outside(1.0) == (
+        "3 of 50 points lie outside the open ball of curvature -1; the farthest is row 33 with norm 1.13137."
+    )
 
 
 @pytest.mark.parametrize("labels", [["a", None], [None, None, None, "a"]])

@@ -155,8 +155,8 @@ def truth_of(v, p, c):
 @curvatures
 def test_models_are_exact_where_they_can_hold_the_point(d, c):
     def hyperboloid(x, p, k):
-        room = exact.gap(x, k)
-        return [(2 - room) / room, *exact.scale(2 * mpf(k) ** 0.5 / room, x)]
+        gap = exact.gap(x, k)
+        return [(2 - gap) / gap, *exact.scale(2 * mpf(k) ** 0.5 / gap, x)]
 
     def klein(x, p, k):
         return exact.scale(2 / (2 - exact.gap(x, k)), x)

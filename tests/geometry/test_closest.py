@@ -194,8 +194,8 @@ def test_bounds_hold_for_points_of_every_distance_from_the_rim(seed, d, smallest
     for X, half_space in ((X_a, pair.half_space_a), (X_b, pair.half_space_b)):
         if half_space is not None:
             # Measured as Klein coordinates are: the last digit of a row far away moves it by more than the spacing.
-            heights = np.sinh(signed_distance(X, *half_space)) / np.cosh(distance(X, half_space[1]))
-            assert heights.max() <= 1e-12 + spacing
+            margins = np.sinh(signed_distance(X, *half_space)) / np.cosh(distance(X, half_space[1]))
+            assert margins.max() <= 1e-12 + spacing
 
 
 @pytest.mark.parametrize("c", CURVATURES)

@@ -41,8 +41,8 @@ many = settings(max_examples=800)
 def z(A, x, c):
     """The scaled tangent vector of x at A in rational numbers, up to a positive factor."""
     s = [b - a for a, b in zip(A, x, strict=True)]
-    room, bend = 1 - c * sum(a * a for a in A), c * sum(a * a for a in s)
-    return [room * b - bend * a for a, b in zip(A, s, strict=True)]
+    gap, bend = 1 - c * sum(a * a for a in A), c * sum(a * a for a in s)
+    return [gap * b - bend * a for a, b in zip(A, s, strict=True)]
 
 
 def exact_turn(A, B, C, c):

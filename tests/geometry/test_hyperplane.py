@@ -93,8 +93,8 @@ def test_drawn_points_lie_on_the_hyperplane_from_rim_to_rim(gap_p, c):
     curve = hyperplane_points(w, p, c=c)
     assert curve.shape == (201, 2)
     # Towards the ends distances grow without bound; the points are held to H in Euclidean terms.
-    heights = translate(curve, -p, c=c) @ (w / np.linalg.norm(w)) * np.sqrt(c)
-    assert np.abs(heights).max() < 1e-11
+    margins = translate(curve, -p, c=c) @ (w / np.linalg.norm(w)) * np.sqrt(c)
+    assert np.abs(margins).max() < 1e-11
     ends = np.linalg.norm(curve[[0, -1]], axis=1) * np.sqrt(c)
     assert (ends > 1 - 2e-4).all()
     steps = np.linalg.norm(np.diff(curve, axis=0), axis=1)

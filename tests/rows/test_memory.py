@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyplearn.rows import ClassRows, Rows
-from hyplearn.rows import memory as rows_module
+from hyplearn.rows import ClassRows, HyperboloidRows, Rows
 from hyplearn.rows.memory import RUN
 from hyplearn.tangent import frame_coordinates, implicit_rows, z_features
 from support.balls import at_gap, cloud
@@ -16,12 +15,17 @@ from support.balls import at_gap, cloud
 FEATURES = {"frame": frame_coordinates, "z": z_features}
 
 
+def joined(parts):
+    """A merge of lists."""
+    return [entry for part in parts for entry in part]
+
+
 def labelled(seed=0, n=60, d=4, features="frame", **options):
     """Rows of points with random labels and costs, and the matrix they stand for."""
     rng = np.random.default_rng(seed)
     X, p, y = cloud(rng, n, d, 1.0), at_gap(rng, d, 0.6, 1.0), rng.choice([-1.0, 1.0], n)
-    rows = Rows.labelled(implicit_rows(X, p, features=features), y, rng.uniform(size=n), **options)
-    return rows, y[:, None] * FEATURES[features](X, p)
+    rows = Rows.labelled(implicit_rows(X, p, features=features), y, rng.uniform(size=n))
+    return replace(rows, **options), y[:, None] * FEATURES[features](X, p)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 20), st.sampled_from(sorted(FEATURES)))
@@ -55,9 +59,8 @@ def test_explicit_rows_are_the_matrix_itself():
 
 
 @pytest.mark.parametrize("numbers", [1, 7, 40, 2**20])
-def test_blocks_are_views_that_together_are_all_rows_in_order(monkeypatch, numbers):
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
-    rows, _ = labelled()
+def test_blocks_are_views_that_together_are_all_rows_in_order(numbers):
+    rows, _ = labelled(block_numbers=numbers)
     blocks = list(rows.blocks())
     assert [block.start for block in blocks] == list(np.cumsum([0] + [len(block.X) for block in blocks[:-1]]))
     assert max(block.X.size for block in blocks) <= max(numbers, rows.shape[1])
@@ -66,25 +69,22 @@ def test_blocks_are_views_that_together_are_all_rows_in_order(monkeypatch, numbe
     assert all(np.shares_memory(block.X, rows.X) for block in blocks)
 
 
-def test_blocks_of_a_block_keep_their_place_in_the_source(monkeypatch):
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 80)
-    second = list(labelled()[0].blocks())[1]
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 24)
-    assert [block.start for block in second.blocks()] == [20, 26, 32, 38]
+def test_blocks_of_a_block_keep_their_place_in_the_source():
+    second = list(labelled(block_numbers=80)[0].blocks())[1]
+    assert [block.start for block in replace(second, block_numbers=24).blocks()] == [20, 26, 32, 38]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_map_applies_a_function_to_every_block_in_order(monkeypatch, threads):
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 28)
-    rows, _ = labelled(threads=threads)
+def test_a_pass_applies_a_function_to_every_block_in_order(threads):
+    rows, _ = labelled(threads=threads, block_numbers=28)
     w = np.ones(4)
-    out = list(rows.map(lambda block, w, shift: (block.start, block @ w + shift), w, 2.0))
+    out = rows.fold(lambda block, w, shift: [(block.start, block @ w + shift)], joined, w, 2.0)
     assert [start for start, _ in out] == list(range(0, 60, 7))
     assert np.array_equal(np.concatenate([part for _, part in out]), rows @ w + 2)
 
 
 @given(st.integers(0, 10**6), st.integers(RUN, 50))
-def test_a_sample_holds_rows_of_the_source_with_costs_that_stand_for_the_whole(seed, size):
+def test_a_sample_holds_rows_of_the_source_with_costs_that_sum_to_those_of_all_rows(seed, size):
     rows, _ = labelled(seed, n=800)
     sample = rows.sample(size, np.random.default_rng(seed))
     place = {row.tobytes(): i for i, row in enumerate(rows[:])}
@@ -109,7 +109,7 @@ def test_a_sample_of_rows_without_cost_has_none():
     assert not rows.sample(16, np.random.default_rng(0)).costs.any()
 
 
-def classed(n=60, d=4, K=3, constant=0.0):
+def classed(n=60, d=4, K=3, constant=0.0, **options):
     """Rows of d columns with random classes and costs, the last column constant if one is given, and their matrix."""
     rng = np.random.default_rng(0)
     rows, codes = rng.standard_normal((n, d)), rng.integers(0, K, n)
@@ -117,11 +117,11 @@ def classed(n=60, d=4, K=3, constant=0.0):
     if constant:
         rows[:, -1] = constant
         source = replace(ClassRows.of(rows[:, :-1], codes, source.costs, K), constant=constant)
-    return source, rows
+    return replace(source, **options), rows
 
 
 @pytest.mark.parametrize("constant", [0.0, 10.0])
-def test_products_and_sums_know_the_constant_column(constant):
+def test_products_and_sums_include_the_constant_column(constant):
     source, rows = classed(constant=constant)
     rng = np.random.default_rng(1)
     w, index, q = rng.standard_normal(4), rng.permutation(60)[:25], rng.standard_normal(25)
@@ -139,10 +139,9 @@ def test_a_sample_keeps_the_constant_column():
 
 @pytest.mark.parametrize("constant", [0.0, 10.0])
 @pytest.mark.parametrize("numbers", [1, 150, 2**20])
-def test_blocks_carry_their_classes(monkeypatch, numbers, constant):
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
-    source, rows = classed(constant=constant)
-    blocks = list(source.map(lambda block: block))
+def test_blocks_carry_their_classes(numbers, constant):
+    source, rows = classed(constant=constant, block_numbers=numbers)
+    blocks = source.fold(lambda block: [block], joined)
     assert len(blocks) == {1: 15, 150: 12, 2**20: 1}[numbers]
     assert np.array_equal(source[:], rows)
     assert np.array_equal(np.vstack([block[:] for block in blocks]), rows)
@@ -152,14 +151,12 @@ def test_blocks_carry_their_classes(monkeypatch, numbers, constant):
     assert all(np.shares_memory(block.X, source.X) for block in blocks)
 
 
-def test_blocks_of_a_block_with_classes_keep_their_place(monkeypatch):
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 560)
-    second = list(classed()[0].blocks())[1]
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 150)
-    assert [block.start for block in second.blocks()] == [20, 25, 30, 35]
+def test_blocks_of_a_block_with_classes_keep_their_place():
+    second = list(classed(block_numbers=560)[0].blocks())[1]
+    assert [block.start for block in replace(second, block_numbers=150).blocks()] == [20, 25, 30, 35]
 
 
-def test_a_sample_carries_its_classes_and_stands_for_the_whole():
+def test_a_sample_carries_its_classes_at_the_cost_of_all_rows():
     source, rows = classed(400)
     sample = source.sample(80, np.random.default_rng(1))
     places = [np.flatnonzero((rows == row).all(axis=1))[0] for row in sample[:]]
@@ -167,3 +164,27 @@ def test_a_sample_carries_its_classes_and_stands_for_the_whole():
     assert np.array_equal(sample.codes, source.codes[places])
     assert np.allclose(sample.costs / sample.costs[0], source.costs[places] / source.costs[places[0]])
     assert sample.costs.sum() == pytest.approx(source.costs.sum())
+
+
+def test_hyperboloid_rows_are_those_of_their_explicit_matrix():
+    rng = np.random.default_rng(0)
+    n, d = 50, 3
+    rows = HyperboloidRows(
+        rng.random((n, d)),
+        rng.random(d),
+        rng.random(n),
+        rng.random(n),
+        rng.random(n),
+        times=rng.random(n),
+        block_numbers=40,
+    )
+    explicit, w, index = rows[:], rng.random(d + 1), np.array([3, 1, 4])
+    assert rows.shape == explicit.shape == (n, d + 1)
+    assert np.array_equal(explicit[:, 0], rows.times)
+    assert np.allclose(rows @ w, explicit @ w)
+    assert np.allclose(rows.weighted_sum(index, w[:3]), w[:3] @ explicit[index])
+    blocks = rows.fold(lambda block: [(block.start, block[:], block.costs)], joined)
+    assert [start for start, _, _ in blocks] == list(range(0, n, 10))
+    assert np.array_equal(np.concatenate([block[1] for block in blocks]), explicit)
+    assert np.array_equal(np.concatenate([block[2] for block in blocks]), rows.costs)
+    assert isinstance(rows.sample(8, rng), Rows)

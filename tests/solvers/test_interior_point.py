@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hyplearn.solvers.svm import interior_point
 from hyplearn.solvers.svm.interior_point import FEW_COLUMNS, MOST_COPIES, STRIP, solve_box
-from hyplearn.solvers.svm.solve import interior_point
 from support import naive
 
 
@@ -131,15 +131,15 @@ def test_an_exact_solution_closes_the_gap_to_rounding(seed, shape):
     box = solve_box(U, C, tol=1e-6)
     assert abs(box.gap) <= 1e-10 * max(1, box.primal)
     assert np.allclose(box.w, box.alpha @ U, rtol=0, atol=1e-7 * np.linalg.norm(box.w))
-    heights = U @ box.w
+    margins = U @ box.w
     inside = (box.alpha > 1e-6 * C) & (box.alpha < (1 - 1e-6) * C)
-    assert np.allclose(heights[inside], 1, atol=1e-6)
-    assert np.all(box.alpha[heights > 1 + 1e-6] <= 1e-6 * C[heights > 1 + 1e-6])
-    assert np.all(box.alpha[heights < 1 - 1e-6] >= (1 - 1e-6) * C[heights < 1 - 1e-6])
+    assert np.allclose(margins[inside], 1, atol=1e-6)
+    assert np.all(box.alpha[margins > 1 + 1e-6] <= 1e-6 * C[margins > 1 + 1e-6])
+    assert np.all(box.alpha[margins < 1 - 1e-6] >= (1 - 1e-6) * C[margins < 1 - 1e-6])
 
 
 @given(st.integers(0, 10**6))
-def test_crossing_over_stays_in_the_box_whatever_it_is_told(seed):
+def test_crossing_over_stays_in_the_box_whatever_the_point(seed):
     U, C = problem(seed)
     crossed = interior_point._crossed_over(U, C, np.random.default_rng(seed).standard_normal((4, len(U))))
     assert np.all((crossed.alpha >= 0) & (crossed.alpha <= C))

@@ -56,12 +56,12 @@ def test_separated_scores_have_a_finite_sigmoid_in_any_unit(scale):
     unit = fit_sigmoid(scores, positive, np.ones(90))
     assert np.isclose(slope * scale, unit.slope)
     assert np.isclose(offset, unit.offset)
-    chances = 1 / (1 + np.exp(-(unit.slope * scores + unit.offset)))
-    assert np.all((chances > 0.5) == positive)
-    assert 0 < chances.min() < chances.max() < 1
+    probabilities = 1 / (1 + np.exp(-(unit.slope * scores + unit.offset)))
+    assert np.all((probabilities > 0.5) == positive)
+    assert 0 < probabilities.min() < probabilities.max() < 1
 
 
-def test_scores_that_tell_nothing_give_the_share_of_the_class():
+def test_constant_or_reversed_scores_give_the_share_of_the_class():
     positive = np.arange(10) < 3
     targets = np.where(positive, 4 / 5, 1 / 9)
     for scores in (np.ones(10), np.where(positive, -1.0, 1.0)):

@@ -1,5 +1,7 @@
 """Newton's method for the softmax against plain NumPy, other solvers, and its own certificate, the gradient."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,8 +10,8 @@ from scipy.linalg import cho_factor
 from scipy.optimize import approx_fprime, minimize
 from sklearn.linear_model import LogisticRegression
 
+from hyplearn.data.folding import summed
 from hyplearn.rows import ClassRows
-from hyplearn.rows import memory as rows_module
 from hyplearn.solvers.softmax import solve as softmax
 from hyplearn.solvers.softmax.solve import solve_softmax
 from support import naive
@@ -33,11 +35,9 @@ def weights(seed, d=3, K=4):
 
 
 @pytest.fixture(params=["full", "products"])
-def second_derivatives(request, monkeypatch):
+def full_hessian(request):
     """Once with the matrix of second derivatives, once with products only."""
-    if request.param == "products":
-        monkeypatch.setattr(softmax, "FULL_HESSIAN", 0)
-    return request.param
+    return 300 if request.param == "full" else 0
 
 
 @pytest.mark.parametrize("numbers", [37, 2**20])
@@ -45,15 +45,36 @@ def second_derivatives(request, monkeypatch):
 def test_a_point_is_that_of_plain_numpy(numbers, seed):
     rows, codes, C = problem(seed)
     W = weights(seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
-        patch.setattr(softmax, "CHUNK_NUMBERS", numbers)
-        patch.setattr(softmax, "FEWEST_ROWS", 7)
-        point = softmax._point(ClassRows.of(rows, codes, C, 4), W)
-    scale = C.sum()
+    source = replace(ClassRows.of(rows, codes, C, 4), block_numbers=numbers)
+    assert len(list(source.blocks())) == (20 if numbers == 37 else 1)
+    point, scale = softmax._point(source, W), C.sum()
     assert np.isclose(point.primal, naive.softmax_primal(rows, codes, C, W), rtol=1e-11)
     assert np.allclose(point.gradient, naive.softmax_gradient(rows, codes, C, W), rtol=0, atol=1e-11 * scale)
-    assert np.allclose(np.eye(12) + point.curvature, naive.softmax_hessian(rows, C, W), rtol=0, atol=1e-11 * scale)
+    assert np.allclose(np.eye(12) + point.hessian, naive.softmax_hessian(rows, C, W), rtol=0, atol=1e-11 * scale)
+    rough = softmax._point(source, W, full=False)
+    assert np.isclose(rough.loss, point.loss, rtol=1e-11)
+    assert np.allclose(rough.V, point.V, rtol=0, atol=1e-11 * scale)
+
+
+def test_a_block_of_many_chunks_is_that_of_plain_numpy():
+    rows, codes, C = problem(0, n=20_001)
+    source, W, direction, lengths = ClassRows.of(rows, codes, C, 4), weights(0), weights(1), np.array([0.5, 2.0])
+    assert len(list(source.blocks())) == 1
+    chunks = list(softmax._chunks(source, sum(W.shape)))
+    assert len(chunks) == 3
+    for due, parts in zip((rows, codes, C), zip(*chunks, strict=True), strict=True):
+        assert np.array_equal(np.concatenate(parts), due)
+    point, hessian, scale = softmax._point(source, W, full=False), naive.softmax_hessian(rows, C, W), C.sum()
+    blocks = hessian.reshape(4, 3, 4, 3)
+    assert np.isclose(point.primal, naive.softmax_primal(rows, codes, C, W), rtol=1e-11)
+    assert np.allclose(point.gradient, naive.softmax_gradient(rows, codes, C, W), rtol=0, atol=1e-11 * scale)
+    mean = np.mean([blocks[k, :, k] for k in range(4)], axis=0)
+    assert np.allclose(np.eye(3) + point.hessian, mean, rtol=0, atol=1e-11 * scale)
+    product = direction + softmax._product_block(source, W, direction)
+    assert np.allclose(product.ravel(), hessian @ direction.ravel(), rtol=0, atol=1e-11 * scale)
+    losses = softmax._losses_along_block(source, W, direction, lengths)
+    ends = [W + t * direction for t in lengths]
+    assert np.allclose(losses, [naive.softmax_primal(rows, codes, C, V) - 0.5 * np.sum(V**2) for V in ends], rtol=1e-11)
 
 
 @given(st.integers(0, 10**6))
@@ -64,26 +85,25 @@ def test_gradient_and_second_derivatives_are_those_of_finite_differences(seed):
     slopes = approx_fprime(W.ravel(), lambda v: softmax._point(source, v.reshape(4, 3)).primal, 1e-7)
     assert np.allclose(slopes, point.gradient.ravel(), rtol=0, atol=1e-5 * (1 + C.sum()))
     bends = approx_fprime(W.ravel(), lambda v: softmax._point(source, v.reshape(4, 3)).gradient.ravel(), 1e-7)
-    assert np.allclose(bends, np.eye(12) + point.curvature, rtol=0, atol=1e-5 * (1 + C.sum()))
+    assert np.allclose(bends, np.eye(12) + point.hessian, rtol=0, atol=1e-5 * (1 + C.sum()))
 
 
 @given(st.integers(0, 10**6))
 def test_products_are_those_with_the_matrix_of_second_derivatives(seed):
     rows, codes, C = problem(seed)
     source, W, direction = ClassRows.of(rows, codes, C, 4), weights(seed), weights(seed + 1)
-    product = direction + sum(source.map(softmax._product_block, W, direction))
+    product = direction + source.fold(softmax._product_block, summed, W, direction)
     due = (naive.softmax_hessian(rows, C, W) @ direction.ravel()).reshape(4, 3)
     assert np.allclose(product, due, rtol=0, atol=1e-11 * C.sum())
 
 
-def test_the_preconditioner_is_the_mean_of_the_diagonal_blocks(monkeypatch):
+def test_the_preconditioner_is_the_mean_of_the_diagonal_blocks():
     rows, codes, C = problem(0)
     W = weights(0)
-    monkeypatch.setattr(softmax, "FULL_HESSIAN", 0)
-    point = softmax._point(ClassRows.of(rows, codes, C, 4), W)
+    point = softmax._point(ClassRows.of(rows, codes, C, 4), W, full=False)
     hessian = naive.softmax_hessian(rows, C, W).reshape(4, 3, 4, 3)
     due = np.mean([hessian[k, :, k] for k in range(4)], axis=0) - np.eye(3)
-    assert np.allclose(point.curvature, due, rtol=1e-10, atol=1e-10 * C.sum())
+    assert np.allclose(point.hessian, due, rtol=1e-10, atol=1e-10 * C.sum())
 
 
 @given(st.integers(0, 10**6))
@@ -106,9 +126,7 @@ def test_no_weights_are_better_than_the_bound_allows(seed, shape, full):
     rows, codes, C = problem(seed, n, d, K)
     exact = solve(rows, codes, C, K, tol=1e-13)
     assert exact.status == "optimal"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(softmax, "FULL_HESSIAN", 10**6 if full else 0)
-        loose = solve(rows, codes, C, K, tol=1e-2)
+    loose = solve(rows, codes, C, K, tol=1e-2, full_hessian=10**6 if full else 0)
     assert loose.gap <= 1e-2
     for W in (loose.W, exact.W + 0.01 * weights(seed, d, K), weights(seed, d, K)):
         point = softmax._point(ClassRows.of(rows, codes, C, K), W)
@@ -117,13 +135,13 @@ def test_no_weights_are_better_than_the_bound_allows(seed, shape, full):
 
 
 @pytest.mark.parametrize("K", [3, 6])
-def test_solution_is_that_of_other_solvers(K, second_derivatives):
+def test_solution_is_that_of_other_solvers(K, full_hessian):
     rows, codes, C = problem(K, n=300, K=K, low=0.0, high=0.0)
-    solution = solve(rows, codes, C, K, tol=1e-12)
-    rival = LogisticRegression(C=1.0, fit_intercept=False, solver="newton-cg", tol=1e-10).fit(
+    solution = solve(rows, codes, C, K, tol=1e-12, full_hessian=full_hessian)
+    baseline = LogisticRegression(C=1.0, fit_intercept=False, solver="newton-cg", tol=1e-10).fit(
         rows, codes, sample_weight=C
     )
-    assert np.allclose(solution.W, rival.coef_, atol=1e-5)
+    assert np.allclose(solution.W, baseline.coef_, atol=1e-5)
     quasi = minimize(
         lambda v: naive.softmax_primal(rows, codes, C, v.reshape(K, 3)),
         np.zeros(3 * K),
@@ -159,11 +177,11 @@ def test_weights_sum_to_zero_and_newton_needs_few_steps(seed, exponent):
     assert np.allclose(solution.W.sum(axis=0), 0, atol=1e-9 * (1 + np.abs(solution.W).max()))
 
 
-def test_classes_that_a_hyperplane_separates_have_finite_weights(second_derivatives):
+def test_classes_that_a_hyperplane_separates_have_finite_weights(full_hessian):
     rows, codes, _ = problem(1, n=60)
     rows[:, 1:] = 10 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])[codes] + 0.1 * rows[:, 1:]
     for C in (1.0, 1e4, 1e8):
-        solution = solve(rows, codes, np.full(60, C))
+        solution = solve(rows, codes, np.full(60, C), full_hessian=full_hessian)
         assert solution.status == "optimal"
         assert np.array_equal(np.argmax(rows @ solution.W.T, axis=1), codes)
         assert np.linalg.norm(solution.W) < 10
@@ -182,15 +200,12 @@ def test_small_losses_keep_their_digits():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_cuts_and_threads_give_the_same_solution(monkeypatch, threads, second_derivatives):
+def test_cuts_and_threads_give_the_same_solution(threads, full_hessian):
     rows, codes, C = problem(0, n=900)
-    whole = solve(rows, codes, C)
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 2000)
-    source = ClassRows(
-        rows[:, 1:], np.zeros(2), np.ones(900), np.zeros(900), C, times=rows[:, 0], codes=codes, n_classes=4
-    )
-    one = solve_softmax(source)
-    many = solve_softmax(rows_module.replace(source, threads=threads))
+    whole = solve(rows, codes, C, full_hessian=full_hessian)
+    source = replace(ClassRows.of(rows, codes, C, 4), block_numbers=2000)
+    one = solve_softmax(source, full_hessian=full_hessian)
+    many = solve_softmax(replace(source, threads=threads), full_hessian=full_hessian)
     assert len(list(source.blocks())) > 5
     assert np.array_equal(one.W, many.W)
     assert np.allclose(one.W, whole.W, atol=1e-3)
@@ -209,9 +224,9 @@ def test_a_sample_is_where_many_rows_begin(monkeypatch):
     rows, codes, C = problem(0, n=20_000, low=-1.0, high=1.0)
     starts, inner = [], softmax._point
 
-    def seen(source, W):
+    def seen(source, W, **options):
         starts.append((source.shape[0], W))
-        return inner(source, W)
+        return inner(source, W, **options)
 
     monkeypatch.setattr(softmax, "_point", seen)
     solution = solve(rows, codes, C)
@@ -223,7 +238,7 @@ def test_a_sample_is_where_many_rows_begin(monkeypatch):
 
 @pytest.mark.parametrize(("seed", "exponent", "scale"), [(2, 1.0, 20), (0, -1.0, 3), (4, 0.0, 10)])
 def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest(seed, exponent, scale):
-    """From weights that are sure and wrong the curvature is nothing, and a full step leads far beyond.
+    """From weights that are sure and wrong the hessian is nothing, and a full step leads far beyond.
 
     In the last two the loss alone is lowest elsewhere.
     """
@@ -239,31 +254,29 @@ def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest(seed, expone
     assert following.primal < point.primal
 
 
-def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights(monkeypatch):
-    monkeypatch.setattr(softmax, "FULL_HESSIAN", 0)
-    monkeypatch.setattr(softmax, "FORCING", 1e-9)
+def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights():
     rows, codes, C = problem(6, low=-1.0, high=1.0)
     source = ClassRows.of(rows, codes, C, 4)
-    point = softmax._point(source, weights(6))
-    factor = cho_factor(np.eye(3) + point.curvature)
-    step, passes = softmax._conjugate_step(source, point, factor, 1e-30)
+    point = softmax._point(source, weights(6), full=False)
+    factor = cho_factor(np.eye(3) + point.hessian)
+    step, passes = softmax._conjugate_step(source, point, factor, 1e-30, forcing=1e-9)
     due = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
     assert np.allclose(step, due, rtol=1e-6, atol=1e-9)
     assert passes <= 12 + 2
 
 
-def test_a_start_saves_steps_and_the_report_tells_each():
+def test_a_start_saves_steps_and_each_step_is_reported():
     rows, codes, C = problem(4, n=300)
-    told = []
-    cold = solve(rows, codes, C, report=told.append)
-    assert [progress.n_passes for progress in told] == sorted({progress.n_passes for progress in told})
-    assert len(told) == cold.n_iter
-    assert told[-1].gap == cold.gap
-    assert told[-1].primal - told[-1].dual == pytest.approx(cold.gap * max(1, cold.primal))
+    reported = []
+    cold = solve(rows, codes, C, report=reported.append)
+    assert [progress.n_passes for progress in reported] == sorted({progress.n_passes for progress in reported})
+    assert len(reported) == cold.n_iter
+    assert reported[-1].gap == cold.gap
+    assert reported[-1].primal - reported[-1].dual == pytest.approx(cold.gap * max(1, cold.primal))
     assert solve(rows, codes, C, start=cold.W).n_passes == 1
 
 
-def test_steps_that_run_out_and_rounding_are_told():
+def test_the_status_is_max_iter_or_stalled_where_the_gap_is_not_reached():
     rows, codes, C = problem(4, n=300)
     assert solve(rows, codes, C, max_iter=2).status == "max_iter"
     stalled = solve(rows, codes, C, tol=1e-300)

@@ -1,13 +1,14 @@
 """Newton's method for the squared hinge against plain NumPy and its own certificate, the gradient."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hyplearn.rows import Rows
-from hyplearn.rows import memory as rows_module
-from hyplearn.solvers.svm.solve import squared_hinge
+from hyplearn.solvers.svm import squared_hinge
 from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
 from support import naive
 
@@ -29,18 +30,18 @@ def solve(U, C, **options):
 @pytest.mark.parametrize("numbers", [37, 2**20])
 @given(seed=st.integers(0, 10**6))
 def test_a_point_is_that_of_plain_numpy(numbers, seed):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
-        U, C = problem(seed)
-        w = np.random.default_rng(seed + 1).standard_normal(4)
-        point = squared_hinge._point(Rows.explicit(U, C), w)
-    room = np.maximum(0, 1 - U @ w)
-    alpha, active = 2 * C * room, (room > 0) & (C > 0)
-    assert np.isclose(point.loss, C @ room**2, rtol=1e-12)
+    U, C = problem(seed)
+    w = np.random.default_rng(seed + 1).standard_normal(4)
+    source = replace(Rows.explicit(U, C), block_numbers=numbers)
+    assert len(list(source.blocks())) == (9 if numbers == 37 else 1)
+    point = squared_hinge._point(source, w)
+    slack = np.maximum(0, 1 - U @ w)
+    alpha, active = 2 * C * slack, (slack > 0) & (C > 0)
+    assert np.isclose(point.loss, C @ slack**2, rtol=1e-12)
     assert np.isclose(point.primal, naive.svm_primal(U, C, w, "squared_hinge"), rtol=1e-12)
     assert np.allclose(point.v, alpha @ U, rtol=1e-10, atol=1e-10 * alpha.sum())
-    curvature = (U[active].T * (2 * C[active])) @ U[active]
-    assert np.allclose(point.curvature, curvature, rtol=1e-10, atol=1e-10 * C.sum())
+    hessian = (U[active].T * (2 * C[active])) @ U[active]
+    assert np.allclose(point.hessian, hessian, rtol=1e-10, atol=1e-10 * C.sum())
     assert point.n_active == active.sum()
 
 

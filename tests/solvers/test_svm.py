@@ -21,11 +21,12 @@ from sklearn.svm import LinearSVC
 
 from hyplearn.datasets import make_ball_classification
 from hyplearn.rows import Rows
-from hyplearn.rows import memory as rows_module
+from hyplearn.rows.memory import MemoryRows
+from hyplearn.solvers.svm import hinge
 from hyplearn.solvers.svm.interior_point import solve_box
-from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, losses_along, scan_margins
+from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, losses_along, merge_scans, scan_block
 from hyplearn.solvers.svm.scan_kernels import BINS, EDGES
-from hyplearn.solvers.svm.solve import NO_MARGIN, hinge, solve_svm
+from hyplearn.solvers.svm.solve import NO_MARGIN, solve_svm
 from hyplearn.tangent import frame_coordinates, implicit_rows
 from support import naive
 
@@ -41,6 +42,11 @@ def solve(U, C, problem="hinge", **options):
     return solve_svm(Rows.explicit(U, costs), loss=loss, **options)
 
 
+def scanned(source, w, band, most):
+    """The scan of all rows at w."""
+    return source.fold(scan_block, merge_scans, w, band, most)
+
+
 def all_alpha(solution, n):
     """α of every row."""
     alpha = np.zeros(n)
@@ -51,10 +57,10 @@ def all_alpha(solution, n):
 def rounding(U, C, w, problem):
     """What P and D may lose to rounding: ⟨u, w⟩ is known to a few units in the last place of its terms."""
     blur = 4 * (2 + U.shape[1]) * EPSILON * (1 + np.abs(U) @ np.abs(w))
-    room = np.maximum(0, 1 - U @ w + blur)
+    slack = np.maximum(0, 1 - U @ w + blur)
     if problem == "hard":
         return blur[C > 0].max() * (w @ w)
-    loss = C @ (2 * room * blur) if problem == "squared_hinge" else C[room > 0] @ blur[room > 0]
+    loss = C @ (2 * slack * blur) if problem == "squared_hinge" else C[slack > 0] @ blur[slack > 0]
     return loss + 4 * (len(U) + U.shape[1]) * EPSILON * naive.svm_primal(U, C, w, problem)
 
 
@@ -70,19 +76,19 @@ def check(U, C, solution, problem="hinge", tol=1e-6):
     if problem == "hinge":
         assert np.all(alpha <= C)
     primal, dual = naive.svm_primal(U, C, solution.w, problem), naive.svm_dual(U, C, alpha, problem)
-    slack = rounding(U, C, solution.w, problem)
+    allowed = rounding(U, C, solution.w, problem)
     lengths = np.linalg.norm(alpha @ U) * (alpha @ np.linalg.norm(U, axis=1))
-    dual_slack = slack + 4 * n * EPSILON * (alpha.sum() + lengths)
+    dual_rounding = allowed + 4 * n * EPSILON * (alpha.sum() + lengths)
     assert np.allclose(solution.v, alpha @ U, rtol=0, atol=1e-12 * (alpha @ np.linalg.norm(U, axis=1)))
-    assert abs(solution.primal - primal) <= slack
-    assert abs(solution.dual - dual) <= dual_slack
+    assert abs(solution.primal - primal) <= allowed
+    assert abs(solution.dual - dual) <= dual_rounding
     # The hard margin measures in units of the longest row where that is stricter, as long rows make P far less than 1.
     relative = (solution.primal - solution.dual) / max(1, solution.primal)
     strictest = max(relative, (solution.primal - solution.dual) / solution.primal) if problem == "hard" else relative
     assert relative - 4 * EPSILON <= solution.gap <= strictest + 8 * EPSILON
     assert (solution.status == "optimal") == (solution.gap <= tol)
     if solution.status == "optimal":
-        assert -slack - dual_slack <= primal - dual <= tol * max(1, primal) + slack + dual_slack
+        assert -allowed - dual_rounding <= primal - dual <= tol * max(1, primal) + allowed + dual_rounding
 
 
 # Nasty problems
@@ -162,14 +168,14 @@ def test_the_optimum_is_that_of_an_exact_solver(problem, seed, kind):
     solution = solve(U, C, problem)
     status, w, alpha = exact(U, C, problem)
     primal, dual = naive.svm_primal(U, C, w, problem), naive.svm_dual(U, C, alpha, problem)
-    slack = rounding(U, C, w, problem) + rounding(U, C, solution.w, problem)
-    assert solution.primal <= primal + 1e-6 * max(1, primal) + slack
-    assert solution.dual <= primal + slack
+    allowed = rounding(U, C, w, problem) + rounding(U, C, solution.w, problem)
+    assert solution.primal <= primal + 1e-6 * max(1, primal) + allowed
+    assert solution.dual <= primal + allowed
     # From here on it is about where the exact solver itself is exact, which its own w and α tell.
     assume(status == "Solved" and primal - dual <= 1e-6 * max(1, primal))
-    assert abs(solution.primal - primal) <= 2e-6 * max(1, primal) + slack
-    assert solution.dual >= dual - 1e-6 * max(1, primal) - slack
-    apart = sum(np.sqrt(2 * max(0, gap) + 2 * slack) for gap in (primal - dual, solution.primal - solution.dual))
+    assert abs(solution.primal - primal) <= 2e-6 * max(1, primal) + allowed
+    assert solution.dual >= dual - 1e-6 * max(1, primal) - allowed
+    apart = sum(np.sqrt(2 * max(0, gap) + 2 * allowed) for gap in (primal - dual, solution.primal - solution.dual))
     assert np.linalg.norm(solution.w - w) <= apart
 
 
@@ -237,8 +243,8 @@ def test_the_certificate_holds_in_rational_arithmetic(problem, seed, kind):
     else:
         assert min(margins) >= 1 - Fraction(1e-12)
         primal /= min(margins) ** 2
-    slack = Fraction(rounding(U, C, solution.w, problem))
-    assert 0 <= primal - dual <= Fraction(1e-6) * max(1, primal) + slack
+    allowed = Fraction(rounding(U, C, solution.w, problem))
+    assert 0 <= primal - dual <= Fraction(1e-6) * max(1, primal) + allowed
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -376,7 +382,7 @@ def test_a_search_goes_to_the_lowest_of_its_lengths(seed, exponent):
     C *= 10.0**exponent
     source, w = Rows.explicit(U, C), np.random.default_rng(seed).standard_normal(5)
     dw = 4 * C @ U - w
-    state = hinge.State(scan_margins(source, w, EVERYTHING, len(U)), size=len(U))
+    state = hinge.State(scanned(source, w, EVERYTHING, len(U)), size=len(U))
     hinge._search(source, state, dw)
     values = [naive.svm_primal(U, C, w + t * dw, "hinge") for t in hinge.LENGTHS]
     lowest = w + hinge.LENGTHS[np.argmin(values)] * dw if min(values) < naive.svm_primal(U, C, w, "hinge") else w
@@ -418,7 +424,7 @@ def check_same(one, other, tol=1e-6):
 @settings(max_examples=20)
 @given(seed=SEEDS, exponent=st.floats(-3, 3))
 def test_longer_rows_at_lower_costs_have_a_shorter_normal(problem, seed, exponent):
-    """P(w / s; s U, C / s²) = P(w; U, C) / s²; the tolerance knows no scale below 1, so the smaller is held to less."""
+    """P(w / s; s U, C / s²) = P(w; U, C) / s²; gaps are relative to max(1, P), so the smaller has a lower tolerance."""
     U, C = noisy(seed)
     s = 10.0**exponent
     one, other = solve(U, C, problem, tol=1e-12), solve(s * U, C / s**2, problem, tol=1e-12 / max(1, s * s))
@@ -485,26 +491,25 @@ def test_rows_without_cost_change_nothing(problem, n):
 def labelled(seed=0, n=6000, d=5, **options):
     X, y, p, _ = make_ball_classification(n, d, margin=0.01, random_state=seed)
     flipped = np.random.default_rng(seed).uniform(size=n) < 0.05
-    return Rows.labelled(implicit_rows(X, p), np.where(flipped, -y, y).astype(float), np.full(n, 10.0), **options)
+    rows = Rows.labelled(implicit_rows(X, p), np.where(flipped, -y, y).astype(float), np.full(n, 10.0))
+    return replace(rows, **options)
 
 
 @pytest.mark.parametrize("problem", SOFT)
 @pytest.mark.parametrize("numbers", [500, 4096])
-def test_the_cut_into_blocks_does_not_change_the_optimum(monkeypatch, problem, numbers):
-    whole = solve_svm(labelled(), loss=problem, tol=1e-10)
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
-    cut = solve_svm(labelled(), loss=problem, tol=1e-10)
+def test_the_cut_into_blocks_does_not_change_the_optimum(problem, numbers):
+    rows = labelled(block_numbers=numbers)
+    assert len(list(rows.blocks())) > 1
+    whole, cut = (solve_svm(source, loss=problem, tol=1e-10) for source in (labelled(), rows))
     assert np.isclose(cut.primal, whole.primal, rtol=1e-9)
-    rows = labelled()
     check(rows[:], rows.costs, cut, problem, tol=1e-10)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_threads_over_blocks_do_not_change_a_bit(monkeypatch, problem):
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 4096)
+def test_threads_over_blocks_do_not_change_a_bit(problem):
     out = []
     for threads in (1, 2):
-        rows = labelled(threads=threads)
+        rows = labelled(threads=threads, block_numbers=4096)
         rows = replace(rows, costs=np.full(6000, np.inf)) if problem == "hard" else rows
         out.append(solve_svm(rows, loss="squared_hinge" if problem == "squared_hinge" else "hinge"))
     check_bits(*out)
@@ -556,7 +561,7 @@ def test_a_warm_start_works_with_fewer_rows_than_columns():
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_too_few_steps_are_told_with_an_honest_gap(problem):
+def test_too_few_steps_end_with_the_true_gap(problem):
     U, C = many("separable", 20_000, 20), np.full(20_000, 1e3)
     solution = solve(U, C, problem, max_iter=1, start=np.full(20, 0.1))
     assert solution.status == "max_iter"
@@ -588,7 +593,7 @@ def test_every_step_is_reported(problem, n):
 @pytest.mark.parametrize("kind", MANY)
 @pytest.mark.parametrize("C", [1.0, 1e3])
 def test_bounds_never_move_apart(kind, C):
-    """Neither a working set that tells less than the one before nor a step that went too far is kept."""
+    """Neither a working set with a lower bound nor a step that went too far is kept."""
     U, costs, seen = many(kind, 20_000, 20), np.full(20_000, C), []
     solve(U, costs, start=np.full(20, -0.5), report=seen.append)
     assert len(seen) > 1
@@ -599,13 +604,13 @@ def test_bounds_never_move_apart(kind, C):
 @pytest.mark.parametrize("problem", SOFT)
 def test_passes_are_counted(monkeypatch, problem):
     U, C = many("noisy", 20_000, 20), np.full(20_000, 10.0)
-    passes, inner = [], Rows.map
+    passes, inner = [], MemoryRows.fold
 
-    def counted(self, function, *arguments):
-        passes.append(len(self.X))
-        return inner(self, function, *arguments)
+    def counted(self, function, merge, *arguments):
+        passes.append(self.shape[0])
+        return inner(self, function, merge, *arguments)
 
-    monkeypatch.setattr(Rows, "map", counted)
+    monkeypatch.setattr(MemoryRows, "fold", counted)
     solution = solve(U, C, problem)
     assert solution.n_passes == passes.count(20_000)
 
@@ -617,21 +622,20 @@ def test_the_seed_of_the_samples_does_not_change_the_optimum(problem):
     check_same(one, other, tol=2e-6)
 
 
-# Surveys
+# Margin scans
 
 
 @pytest.mark.parametrize("numbers", [100, 2**20])
 @settings(max_examples=30)
 @given(seed=SEEDS, below=st.floats(0, 3), above=st.floats(0, 3))
-def test_a_survey_is_that_of_plain_numpy(numbers, seed, below, above):
+def test_a_margin_scan_is_that_of_plain_numpy(numbers, seed, below, above):
     """Of a number of rows that no chunk and no vector divides."""
-    rows = labelled(seed % 50, n=403)
+    rows = labelled(seed % 50, n=403, block_numbers=numbers)
+    assert len(list(rows.blocks())) == (21 if numbers == 100 else 1)
     rng = np.random.default_rng(seed)
     rows = replace(rows, costs=rng.uniform(size=403) * (rng.uniform(size=403) > 0.2))
     U, C, w = rows[:], rows.costs, rng.standard_normal(5)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BLOCK_NUMBERS", numbers)
-        seen = scan_margins(rows, w, Band(below, above), 403)
+    seen = scanned(rows, w, Band(below, above), 403)
     gathered, clamped = naive.sides(U, C, w, below, above)
     paid, g = C > 0, U @ w - 1
     assert seen.complete
@@ -649,29 +653,28 @@ def test_a_survey_is_that_of_plain_numpy(numbers, seed, below, above):
         assert np.array_equal(seen.counts[side], np.bincount(bins[here].clip(0), minlength=BINS))
 
 
-def test_a_survey_counts_rows_at_any_distance():
+def test_a_margin_scan_counts_rows_at_any_distance():
     """On the margin, of no length, and beyond the last edge."""
     U = np.array([[1.0, 0.0], [0.0, 0.0], [1e-9, 0.0], [2.0, 0.0], [1e3, 0.0]])
-    seen = scan_margins(Rows.explicit(U, np.ones(5)), np.array([1.0, 0.0]), NOTHING, 5)
+    seen = scanned(Rows.explicit(U, np.ones(5)), np.array([1.0, 0.0]), NOTHING, 5)
     assert seen.counts[0, BINS - 1] == 2
     assert seen.counts[1, 0] == 1
     assert seen.counts.sum() == 5
     assert len(seen.found) == 0
 
 
-def test_a_survey_that_would_gather_too_much_gathers_nothing():
+def test_a_margin_scan_that_would_gather_too_much_gathers_nothing():
     rows = labelled(n=400)
-    seen = scan_margins(rows, np.zeros(5), EVERYTHING, 399)
+    seen = scanned(rows, np.zeros(5), EVERYTHING, 399)
     assert not seen.complete
     assert len(seen.found) == len(seen.rows) == len(seen.costs) == 0
-    whole = scan_margins(rows, np.zeros(5), EVERYTHING, 400)
+    whole = scanned(rows, np.zeros(5), EVERYTHING, 400)
     assert whole.complete
     assert np.array_equal(whole.found, np.arange(400))
 
 
-def test_blocks_that_together_gather_too_much_gather_nothing(monkeypatch):
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 500)
-    seen = scan_margins(labelled(n=400), np.zeros(5), EVERYTHING, 350)
+def test_blocks_that_together_gather_too_much_gather_nothing():
+    seen = scanned(labelled(n=400, block_numbers=500), np.zeros(5), EVERYTHING, 350)
     assert not seen.complete
     assert len(seen.found) == len(seen.rows) == len(seen.costs) == 0
 
@@ -681,9 +684,9 @@ def test_a_band_of_some_size_holds_about_as_many(seed, size):
     """Half on each side where there are as many; edges are half octaves, so a band may hold too few, never too many."""
     rows = labelled(seed % 50, n=400)
     w = np.random.default_rng(seed).standard_normal(5)
-    here = scan_margins(rows, w, NOTHING, 0)
+    here = scanned(rows, w, NOTHING, 0)
     band = here.band_of(size)
-    inside = scan_margins(rows, w, band, 400)
+    inside = scanned(rows, w, band, 400)
     assert here.count_within(band) <= size
     # The upper edge is itself part of a band, and not of the counts.
     assert abs(here.count_within(band) - len(inside.found)) <= 1
@@ -692,13 +695,11 @@ def test_a_band_of_some_size_holds_about_as_many(seed, size):
 
 @given(SEEDS)
 def test_losses_along_a_line_are_those_of_plain_numpy(seed):
-    rows = labelled(seed % 50, n=400)
+    rows = labelled(seed % 50, n=400, block_numbers=300)
     rng = np.random.default_rng(seed)
     w, dw, lengths = rng.standard_normal(5), rng.standard_normal(5), rng.uniform(0, 2, 6)
     U, C = rows[:], rows.costs
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BLOCK_NUMBERS", 300)
-        losses = losses_along(rows, w, dw, lengths)
+    losses = losses_along(rows, w, dw, lengths)
     assert np.allclose(losses, [C @ np.maximum(0, 1 - U @ (w + t * dw)) for t in lengths], rtol=1e-11)
 
 
@@ -741,10 +742,11 @@ class Backwards(Rows):
         return merge([function(block, *arguments) for block in reversed(list(self.blocks()))])
 
 
-def test_rows_of_a_survey_stand_in_order_whatever_the_order_of_blocks(monkeypatch):
-    monkeypatch.setattr(rows_module, "BLOCK_NUMBERS", 30)
+def test_rows_of_a_margin_scan_stand_in_order_whatever_the_order_of_blocks():
     rng = np.random.default_rng(0)
     U, costs, w = rng.standard_normal((95, 3)), rng.uniform(size=95), rng.standard_normal(3)
-    forwards, backwards = (scan_margins(kind.explicit(U, costs), w, EVERYTHING, 95) for kind in (Rows, Backwards))
+    sources = [replace(kind.explicit(U, costs), block_numbers=30) for kind in (Rows, Backwards)]
+    assert len(list(sources[0].blocks())) == 10
+    forwards, backwards = (scanned(source, w, EVERYTHING, 95) for source in sources)
     for name in ("found", "rows", "costs"):
         assert np.array_equal(getattr(forwards, name), getattr(backwards, name)), name

@@ -103,10 +103,10 @@ def second_order_perceptron(Z, y, a, *, current_row_inside=True):
     mistaken = []
     for t, (z, label) in enumerate(zip(Z, y, strict=True)):
         S = np.column_stack([X, z])
-        height = (inverse(S if current_row_inside else X) @ xi) @ z
+        margin = (inverse(S if current_row_inside else X) @ xi) @ z
         # What is 0 in exact arithmetic comes out as rounding.
-        height = 0.0 if abs(height) < 1e-10 else height
-        if np.sign(height) != label:
+        margin = 0.0 if abs(margin) < 1e-10 else margin
+        if np.sign(margin) != label:
             xi, X = xi + label * z, S
             mistaken.append(t)
     return inverse(X) @ xi, np.array(mistaken)
@@ -114,10 +114,10 @@ def second_order_perceptron(Z, y, a, *, current_row_inside=True):
 
 def svm_primal(U, C, w, problem):
     """P(w) of the hinge, of the squared hinge, or of the hard margin (infinite where a margin is below 1)."""
-    room = np.maximum(0, 1 - U @ w)
+    slack = np.maximum(0, 1 - U @ w)
     if problem == "hard":
-        return 0.5 * w @ w if np.all(room[C > 0] < 1e-9) else np.inf
-    return 0.5 * w @ w + C @ room ** (2 if problem == "squared_hinge" else 1)
+        return 0.5 * w @ w if np.all(slack[C > 0] < 1e-9) else np.inf
+    return 0.5 * w @ w + C @ slack ** (2 if problem == "squared_hinge" else 1)
 
 
 def svm_dual(U, C, alpha, problem):

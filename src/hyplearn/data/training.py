@@ -72,13 +72,6 @@ class LabelledBlock(NamedTuple):
         weights = None if self.weights is None else self.weights[index]
         return LabelledBlock(self.X[index], self.codes[index], weights, self.gaps[index], self.start)
 
-    def pieces(self, rows: int) -> list["LabelledBlock"]:
-        """The block in parts of at most so many rows."""
-        if len(self.X) <= rows:
-            return [self]
-        cuts = range(0, len(self.X), rows)
-        return [self.taken(slice(first, first + rows))._replace(start=self.start + first) for first in cuts]
-
     @property
     def present(self) -> Array:
         """Whether each row has a weight above 0."""

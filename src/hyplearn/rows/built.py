@@ -187,7 +187,8 @@ class StreamedRows(RowSource):
 
     def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
         """A random subset of the rows, spread evenly and rebuilt in every pass, with scaled costs."""
-        return replace(self, build=ThinnedBuilder(self.build, self.n_rows, size, seed_of(rng)), n_rows=size)
+        build = ThinnedBuilder(self.build, self.n_rows, size, seed_of(rng))
+        return replace(self, build=build, n_rows=size, known_costs=None)
 
     def gathered(self) -> Rows:
         """All rows, explicit, in memory."""

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from hyplearn.data.folding import Folding, Merge, map_in_threads
+from hyplearn.data.folding import Merge, fold_parts, map_in_threads
 from hyplearn.data.points import BLOCK_NUMBERS
 from hyplearn.data.training import Costs
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
@@ -45,10 +45,7 @@ class MemoryRows(RowSource):
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
         """One pass: ``function(block, *arguments)`` of every block, merged in order."""
-        folding = Folding(merge)
-        for part in map_in_threads(function, self.blocks(), self.threads, arguments):
-            folding.add(part)
-        return folding.result()
+        return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
         """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 # Numbers in a sample at most: it is held in memory, wherever the rows are.
 SAMPLE_NUMBERS = 2**23
-# Numbers that a working set may take, with some for each row beside its coordinates: 128 MiB.
-MOST_GATHERED, BESIDE_A_ROW = 2**24, 16
 
 
 class RowSource(ABC):
@@ -34,11 +32,6 @@ class RowSource(ABC):
     @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-
-    @property
-    def most_gathered(self) -> int:
-        """How many rows a working set may have: as many everywhere, as fits that gather others end in other digits."""
-        return MOST_GATHERED // (self.shape[1] + BESIDE_A_ROW)
 
     @property
     @abstractmethod

@@ -96,6 +96,7 @@ def solve_softmax(
     start: Array | None = None,
     seed: int = 0,
     report: Report | None = None,
+    full_hessian: int = FULL_HESSIAN,
 ) -> SoftmaxSolution:
     """Minimise the penalised log-loss until the relative duality gap is at most ``tol``.
 
@@ -113,6 +114,8 @@ def solve_softmax(
         Seed of the samples from which the first weights are learned otherwise.
     report : callable, optional
         Called with a :class:`~hyplearn.solvers.svm.solution.Progress` after each step.
+    full_hessian : int
+        Entries of W up to which the matrix of second derivatives is computed; beyond, only products with it.
 
     Examples
     --------
@@ -125,17 +128,18 @@ def solve_softmax(
     optimal [0 1 2]
     """
     n, d = source.shape
+    options: dict[str, Any] = {"max_iter": max_iter, "seed": seed, "full_hessian": full_hessian}
     if n < d:
         # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
         rows = cast(ClassRows, source.gathered())
         Q, R = np.linalg.qr(rows[:].T)
         flat = ClassRows.of(R.T, rows.codes, rows.costs, rows.n_classes)
         start = None if start is None else start @ Q
-        inner = solve_softmax(flat, tol=tol, max_iter=max_iter, start=start, seed=seed, report=report)
+        inner = solve_softmax(flat, tol=tol, start=start, report=report, **options)
         return replace(inner, W=inner.W @ Q.T)
     if start is None:
-        start = _start(source, max_iter, seed)
-    point = _point(source, start)
+        start = _start(source, **options)
+    point = _point(source, start, full=start.size <= full_hessian)
     n_iter, n_passes = 0, 1
     status: Status = "optimal"
     while point.gap > tol:
@@ -154,46 +158,48 @@ def solve_softmax(
     return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes)
 
 
-def _start(source: RowSource, max_iter: int, seed: int) -> Array:
+def _start(source: RowSource, seed: int, **options: Any) -> Array:
     """The solution of a sample where there are many rows, zeros where there are few."""
     n, d = source.shape
     entries, size = source.n_classes * d, min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
     if size >= max(FIRST_ROWS, FIRST_ROWS_PER_ENTRY * entries):
         sample = source.sample(size, np.random.default_rng(seed))
         if sample.costs.any():
-            return solve_softmax(sample, tol=SAMPLE_TOL, max_iter=max_iter, seed=seed).W
+            return solve_softmax(sample, tol=SAMPLE_TOL, seed=seed, **options).W
     return np.zeros((source.n_classes, d))
 
 
 def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
-    gradient = point.gradient
+    gradient, full = point.gradient, len(point.hessian) == point.W.size
     try:
         factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
     except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
         return None, 0
-    if _full(point.W):
+    if full:
         step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
     else:
         step, passes = _conjugate_step(source, point, factor, tol)
     slope = float(np.sum(gradient * step))
-    following = _point(source, point.W + step)
+    following = _point(source, point.W + step, full=full)
     if not following.primal <= point.primal + ENOUGH * slope:
         values = source.fold(_losses_along_block, summed, point.W, step, LENGTHS)
         values += [0.5 * np.sum((point.W + t * step) ** 2) for t in LENGTHS]
-        following = _point(source, point.W + LENGTHS[np.argmin(values)] * step)
+        following = _point(source, point.W + LENGTHS[np.argmin(values)] * step, full=full)
         passes += 2
     lower = following.primal < point.primal or following.gap < 0.5 * point.gap
     return (following if lower else None), passes
 
 
-def _conjugate_step(source: RowSource, point: Point, factor: Any, tol: float) -> tuple[Array, int]:
+def _conjugate_step(
+    source: RowSource, point: Point, factor: Any, tol: float, forcing: float = FORCING
+) -> tuple[Array, int]:
     """Newton's step to a part of the gradient, by products with the second derivatives, one pass each.
 
     Preconditioned by the identity plus the mean of the diagonal blocks, whose factor is given: one small matrix for
     all classes.
     """
-    target = max(FORCING * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal)))
+    target = max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal)))
     step, residual, direction, energy, products = np.zeros_like(point.W), -point.gradient, 0.0, 1.0, 0
     while np.linalg.norm(residual) > target and products < MOST_PRODUCTS:
         preconditioned = cho_solve(factor, residual.T).T
@@ -205,20 +211,15 @@ def _conjugate_step(source: RowSource, point: Point, factor: Any, tol: float) ->
     return step, products + 1
 
 
-def _point(source: RowSource, W: Array) -> Point:
-    return Point(W, *source.fold(_point_block, columns_summed, W))
+def _point(source: RowSource, W: Array, *, full: bool = True) -> Point:
+    return Point(W, *source.fold(_point_block, columns_summed, W, full))
 
 
-def _full(W: Array) -> bool:
-    """Whether the matrix of second derivatives is made."""
-    return W.size <= FULL_HESSIAN
-
-
-def _point_block(block: ClassRows, W: Array) -> tuple[float, Array, Array]:
-    """What a point asks of a block: all but W."""
+def _point_block(block: ClassRows, W: Array, full: bool) -> tuple[float, Array, Array]:
+    """Contributions of a block to a point."""
     K, d = W.shape
-    loss, V, hessian = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if _full(W) else d,))
-    if _full(W):
+    loss, V, hessian = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if full else d,))
+    if full:
         numbers = block.along, block.base, block.times, float(block.constant), block.codes.astype(np.int64, copy=False)
         loss = point_block(block.X, block.centre, *numbers, block.costs, W, V, hessian)
         return loss, V, hessian

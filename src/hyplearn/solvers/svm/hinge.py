@@ -12,7 +12,7 @@ On the way to many rows stand a few samples of them: each tells the next where t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,19 @@ SAMPLES_WORTH = 4
 # Rows at hand serve if they are at least this share of those wanted.
 LEAST_SHARE = 0.75
 LENGTHS = 0.5 ** np.arange(1, 8)
+# Numbers of a working set beside the coordinates of each row.
+BESIDE_A_ROW = 16
+
+
+class Limits(NamedTuple):
+    """Most numbers of a sample and of a working set, which are held in memory."""
+
+    sampled: int
+    gathered: int
+
+
+# A working set of 128 MiB, wherever the rows are: fits that gather other rows end in other digits.
+LIMITS = Limits(SAMPLE_NUMBERS, 2**24)
 
 
 class Model(NamedTuple):
@@ -86,7 +99,7 @@ class Start(NamedTuple):
 
 
 def starting_point(
-    source: RowSource, start: Array | None, max_iter: int, rng: np.random.Generator, threads: int
+    source: RowSource, start: Array | None, rng: np.random.Generator, *, limits: Limits = LIMITS, **options: Any
 ) -> Start:
     """All rows where they are few; a given w; or the solution of samples of growing size."""
     n, d = source.shape
@@ -95,43 +108,42 @@ def starting_point(
         return Start(np.zeros(d), n, EVERYTHING)
     if start is not None:
         return Start(start, first, NOTHING)
-    w, size, band = _from_samples(source, first, max_iter, rng, threads)
-    return Start(w, size, band, near=size > first)
+    found = _from_samples(source, first, rng, limits=limits, **options)
+    return found._replace(near=found.size > first)
 
 
 def _from_samples(
-    source: RowSource, first: int, max_iter: int, rng: np.random.Generator, threads: int
-) -> tuple[Array, int, Band]:
-    """Where to begin, how many rows to gather, and between which distances, by samples of growing size."""
+    source: RowSource, first: int, rng: np.random.Generator, *, max_iter: int, threads: int, limits: Limits
+) -> Start:
+    """Solve samples of growing size, then thinned sources."""
     n, d = source.shape
+    options = {"max_iter": max_iter, "threads": threads, "limits": limits}
     sizes = []
-    while (n := min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)) >= SAMPLES_WORTH * first:
+    while (n := min(n // SAMPLE_RATIO, limits.sampled // d)) >= SAMPLES_WORTH * first:
         sizes.append(n)
     # One look at the source: smaller samples are drawn from the largest.
     largest = source.sample(sizes[0] if sizes else first, rng)
     sample = largest.sample(first, rng) if sizes else largest
     paid = sample.costs > 0
-    w, size, band = np.zeros(d), first, NOTHING
+    start = Start(np.zeros(d), first, NOTHING)
     if paid.any():
-        w = solve_box(sample.X[paid], sample.costs[paid], tol=SAMPLE_TOL, exact=False, threads=threads).w
+        box = solve_box(sample.X[paid], sample.costs[paid], tol=SAMPLE_TOL, exact=False, threads=threads)
+        start = start._replace(w=box.w)
     for n in reversed(sizes):
         sample = largest if n == sizes[0] else largest.sample(n, rng)
-        if not sample.costs.any():
-            continue
-        w, size, band = _refined(sample, w, size, band, SAMPLE_TOL, max_iter, threads)
+        if sample.costs.any():
+            start = _refined(sample, start, tol=SAMPLE_TOL, **options)
     sampled = len(largest.X)
     del largest, sample
     for n in _thinner(source.shape[0], sampled):
-        w, size, band = _refined(source.thinned(n, rng), w, size, band, THINNED_TOL, max_iter, threads)
-    return w, size, band
+        start = _refined(source.thinned(n, rng), start, tol=THINNED_TOL, **options)
+    return start
 
 
-def _refined(
-    part: RowSource, w: Array, size: int, band: Band, tol: float, max_iter: int, threads: int
-) -> tuple[Array, int, Band]:
-    """What to begin with in 16 times as many rows, after a part of them."""
-    state = working_sets(part, Start(w, size, band), tol=tol, max_iter=max_iter, report=None, threads=threads)
-    return state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band))
+def _refined(part: RowSource, start: Start, **options: Any) -> Start:
+    """Start for 16 times as many rows, from the solution of a part of them."""
+    state = working_sets(part, start, **options)
+    return Start(state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band)))
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
@@ -143,10 +155,18 @@ def _thinner(n: int, sampled: int) -> list[int]:
 
 
 def working_sets(
-    source: RowSource, start: Start, *, tol: float, max_iter: int, report: Report | None, threads: int
+    source: RowSource,
+    start: Start,
+    *,
+    tol: float,
+    max_iter: int,
+    threads: int,
+    report: Report | None = None,
+    limits: Limits = LIMITS,
 ) -> State:
     """Gather, solve, scan, until the gap is closed."""
-    n, limit = source.shape[0], _limit(source)
+    n, d = source.shape
+    limit = min(n, max(FIRST_ROWS_PER_COLUMN * d, limits.gathered // (d + BESIDE_A_ROW)))
     w, size, band, near = start
     size = min(size, limit)
     scan = partial(source.fold, scan_block, merge_scans)
@@ -181,12 +201,6 @@ def working_sets(
                 state.limit = min(2 * state.limit, n)  # too few rows to get on with: memory gives way
             state.size = min((2 if better else GROWTH) * state.size, state.limit)
     return state
-
-
-def _limit(source: RowSource) -> int:
-    """How many rows a working set may have: all, or as many as the source lets a pass gather."""
-    n, d = source.shape
-    return int(min(n, max(FIRST_ROWS_PER_COLUMN * d, source.most_gathered)))
 
 
 def _most(size: int, limit: int) -> int:

@@ -88,7 +88,7 @@ def solve_svm(
     if loss == "squared_hinge" and highest < np.inf:
         return solve_squared_hinge(source, rng=rng, start=start, **options)
     if highest < np.inf:
-        begin = starting_point(source, start, max_iter, rng, threads)
+        begin = starting_point(source, start, rng, max_iter=max_iter, threads=threads)
         solution = certified(source, working_sets(source, begin, threads=threads, **options), tol)
         if solution.status != "stalled" or not rising:
             return solution

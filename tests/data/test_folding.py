@@ -1,15 +1,16 @@
 """How the parts of a pass become one."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyplearn.data.folding import Folding, folded
-from hyplearn.rows.source import PENDING
+from hyplearn.data.folding import PENDING, Folding, fold_parts, map_in_threads
 
 
 class Joining:
-    """A merge of texts that remembers how long they were."""
+    """A merge of strings that remembers their lengths."""
 
     def __init__(self):
         self.lengths = []
@@ -22,7 +23,7 @@ class Joining:
 @given(st.integers(1, 700))
 def test_all_parts_are_merged_in_order(n):
     text = [chr(i) for i in range(n)]
-    assert folded(iter(text), "".join) == "".join(text)
+    assert fold_parts(iter(text), "".join) == "".join(text)
 
 
 def test_parts_of_as_many_blocks_are_merged_and_few_wait():
@@ -40,7 +41,7 @@ def test_parts_of_as_many_blocks_are_merged_and_few_wait():
 @pytest.mark.parametrize("stopped", [1, PENDING - 1, PENDING, PENDING + 1, 5 * PENDING + 3])
 def test_a_pass_that_goes_on_merges_as_one_that_was_not_stopped(stopped):
     whole, merge = Joining(), Joining()
-    folded("x" * 100, whole)
+    fold_parts("x" * 100, whole)
     before = Folding(merge)
     for _ in range(stopped):
         before.add("x")
@@ -49,3 +50,23 @@ def test_a_pass_that_goes_on_merges_as_one_that_was_not_stopped(stopped):
         after.add("x")
     after.result()
     assert merge.lengths == whole.lengths
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_a_function_is_applied_to_every_item_in_order(threads, n):
+    assert list(map_in_threads(pow, iter(range(n)), threads, (2, 7))) == [i * i % 7 for i in range(n)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_items_that_wait_are_not_worked_on_after_an_error(threads):
+    seen = []
+
+    def reciprocal(item):
+        seen.append(item)
+        time.sleep(0.01 if item > 1 else 0)
+        return 1 / item
+
+    with pytest.raises(ZeroDivisionError):
+        list(map_in_threads(reciprocal, [1, 0, *range(2, 500)], threads))
+    assert len(seen) < 250

@@ -1,0 +1,21 @@
+"""Two classes of the ball, by seed."""
+
+import numpy as np
+
+from hyplearn.datasets import make_ball_classification
+from hyplearn.tangent import from_frame
+
+
+def overlapping(seed=0, n=300, d=2, c=1.0):
+    """Two wrapped normals, one three times as heavy as the other, off the centre of the ball."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.25, 1.0, -1.0)
+    at = from_frame(rng.standard_normal(d) / np.sqrt(c * d), np.zeros(d), c=c)
+    shift = np.zeros(d)
+    shift[0] = 0.7 / np.sqrt(c)
+    return from_frame(y[:, None] * shift + rng.standard_normal((n, d)) / np.sqrt(c * d), at, c=c), y
+
+
+def apart(seed=0, n=300, d=2):
+    X, y, _, _ = make_ball_classification(n, d, random_state=seed)
+    return X, y.astype(float)
