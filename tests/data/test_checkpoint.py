@@ -214,7 +214,7 @@ class Unregistered(NamedTuple):
 def test_a_checkpoint_holds_registered_classes_and_numpys_own(tmp_path):
     found = [
         ("first", Registered(np.float64(0.1), np.arange(3.0))),
-        ("second", (np.array(["one", "two"], dtype=str), np.float32(2), np.zeros((2, 0)), None)),
+        ("second", (np.array(["one", "two"], dtype=object), np.float32(2), np.zeros((2, 0)), None)),
     ]
     write_state(State(("points", 2), found), tmp_path / "state")
     back = read_state(tmp_path / "state")
@@ -259,6 +259,13 @@ def test_a_digest_tells_values_apart_and_not_objects():
     assert digest((summed_twice, a, 1)) == digest((summed_twice, b, 1))
     different = [(a, 1.0), (a, 1), (a,), (a[:2],), (a.astype(int),), ("a",), (None,), (summed_twice,), ((a,),)]
     assert len({digest(value) for value in different}) == len(different)
+    words = [np.array(["one", word * 2], dtype=object) for word in ("two", "two", "zwei")]
+    assert digest(words[0]) == digest(words[1]) != digest(words[2])
+    many = np.zeros(5000)
+    other = many.copy()
+    other[2500] = 1e-12
+    assert digest({0: many}) == digest({0: many.copy()})
+    assert len({digest({0: many}), digest({0: other}), digest({1: many})}) == 3
 
 
 def summed_twice():

@@ -197,7 +197,10 @@ def digest(value: Any) -> str:
 def _stir(value: Any, update: Callable[[bytes], None]) -> None:
     if isinstance(value, np.ndarray):
         update(f"{value.dtype.str}{value.shape}".encode())
-        update(np.ascontiguousarray(value).tobytes())
+        if value.dtype.hasobject:  # whose bytes are addresses
+            _stir(value.tolist(), update)
+        else:
+            update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value) and not isinstance(value, type):
         update(type(value).__qualname__.encode())
         for part in fields(value):
@@ -206,6 +209,8 @@ def _stir(value: Any, update: Callable[[bytes], None]) -> None:
         update(f"{len(value)}(".encode())
         for part in value:
             _stir(part, update)
+    elif isinstance(value, dict):
+        _stir(list(value.items()), update)
     elif callable(value):
         update(f"{value.__module__}.{value.__qualname__}".encode())
     else:
