@@ -21,8 +21,8 @@ BOTH = [PoincarePerceptron, PoincareSecondOrderPerceptron]
 both = pytest.mark.parametrize("classifier", BOTH)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    # Most sets here are small; tests/estimators/test_calibration.py sees this warning.
-    pytest.mark.filterwarnings("ignore:Probabilities of classes"),
+    # Most sets here are small; tests/decision/test_calibration.py sees this warning.
+    pytest.mark.filterwarnings("ignore:Classes with fewer distinct rows"),
 ]
 
 
@@ -175,7 +175,7 @@ def test_weights_are_copies_and_class_weights_are_weights(classifier, overlappin
 
 
 @both
-def test_a_heavier_class_gets_more_room(classifier, overlapping):
+def test_a_heavier_class_gets_more_space(classifier, overlapping):
     X, y = overlapping
     share = [
         np.mean(classifier(max_epochs=5, class_weight={"left": weight, "right": 1}).fit(X, y).predict(X) == "left")
@@ -308,8 +308,8 @@ def test_bad_input_gets_a_clear_error(classifier, separable):
         (lambda: classifier().fit(2 * X, y), "lie outside the open ball of curvature -1"),
         (lambda: classifier(curvature=1.0).fit(X, y), "curvature must be a negative number"),
         (lambda: classifier(keep="first").fit(X, y), 'keep must be "auto", "last", "average" or "best"'),
-        (lambda: classifier(max_epochs=0).fit(X, y), "max_epochs must be a whole number of at least 1; got 0"),
-        (lambda: classifier(reference="nearest").fit(X, y), "is no known strategy"),
+        (lambda: classifier(max_epochs=0).fit(X, y), "max_epochs must be an integer of at least 1; got 0"),
+        (lambda: classifier(reference="nearest").fit(X, y), "is not a strategy"),
         (lambda: classifier().fit(X, y, sample_weight=-np.ones(len(X))), "[Nn]egative values"),
         (lambda: classifier().fit(X, y, sample_weight=np.zeros(len(X))), "at least one non-zero number|All 400"),
         (lambda: classifier(class_weight={-1: 0, 1: 0}).fit(X, y), "All 400 weights are 0"),

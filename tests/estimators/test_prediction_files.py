@@ -18,7 +18,7 @@ THREE = np.where(X[:, 1] > 0.3, "lymph nodes", Y)
 MODELS = {
     "two": PoincareLogisticRegression().fit(X, Y),
     "three": PoincareLogisticRegression().fit(X, THREE),
-    "svc": PoincareSVC(calibration="training").fit(X, THREE),
+    "svc": PoincareSVC(folds=2).fit(X, THREE),
     "object": PoincareLogisticRegression().fit(X, THREE.astype(object)),
     "whole": PoincareLogisticRegression().fit(X, X[:, 0] > 0),
 }

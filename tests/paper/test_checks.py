@@ -19,8 +19,8 @@ RIVALS = [
     AuthorsSVC("means"),
 ]
 rivals = pytest.mark.parametrize("rival", RIVALS, ids=repr)
-# Most sets here are small; tests/estimators/test_calibration.py sees this warning.
-pytestmark = pytest.mark.filterwarnings("ignore:Probabilities of classes")
+# Most sets here are small; tests/decision/test_calibration.py sees this warning.
+pytestmark = pytest.mark.filterwarnings("ignore:Classes with fewer distinct rows")
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 learning = pytest.mark.parametrize("rival", [r for r in RIVALS if not isinstance(r, HyperboloidPerceptron)], ids=repr)
 
