@@ -97,7 +97,9 @@ weightings = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "w
 def fitted(estimator, *data):
     """A fitted clone; only what these cases ask for may be warned of."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning if isinstance(estimator, PoincarePerceptron) else UserWarning)
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning if isinstance(estimator, PoincarePerceptron) else UserWarning
+        )
         warnings.simplefilter("ignore", DataConversionWarning)
         return clone(estimator).fit(*data)
 

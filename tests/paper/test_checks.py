@@ -69,7 +69,7 @@ def test_many_rows_weigh_as_few(rival, monkeypatch, three):
     X, y = three
     weights = np.random.default_rng(2).integers(0, 9, len(y))
     few = clone(rival).fit(X, y, weights).decision_function(X)
-    monkeypatch.setattr("hyplearn.paper.classifier.FEW_ROWS", 0)
+    monkeypatch.setattr("hyplearn.paper.classifier.merge_copies", lambda data: data)
     many = clone(rival).fit(X, y, weights).decision_function(X)
     copied = clone(rival).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).decision_function(X)
     absent = clone(rival).fit(X[weights > 0], y[weights > 0], weights[weights > 0]).decision_function(X)
@@ -144,13 +144,13 @@ def test_points_outside_the_ball_are_named_in_the_error(rival):
         (EuclideanSVC(loss="log"), "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
         (HyperboloidSVC(C=np.inf), "C must be a positive finite number; got inf"),
         (HyperboloidSVC(tol=0.0), "tol must be a positive finite number; got 0.0"),
-        (HyperboloidSVC(max_iter=0), "max_iter must be a whole number of at least 1; got 0"),
+        (HyperboloidSVC(max_iter=0), "max_iter must be an integer of at least 1; got 0"),
         (HyperboloidSVC(solver="newton"), "solver must be one of 'stages', 'projected_gradient'; got 'newton'"),
-        (HyperboloidPerceptron(max_epochs=1.5), "max_epochs must be a whole number of at least 1; got 1.5"),
+        (HyperboloidPerceptron(max_epochs=1.5), "max_epochs must be an integer of at least 1; got 1.5"),
         (HyperboloidPerceptron(start=[1.0]), "start must hold 3 finite hyperboloid coordinates"),
         (AuthorsSVC(C="five"), "C must be a positive finite number; got 'five'"),
-        (AuthorsSVC("nowhere"), "reference='nowhere' is no known strategy"),
-        (AuthorsSVC([[0.0, 0.0]] * 2), "3 binary problems need as many reference points; got 2"),
+        (AuthorsSVC("nowhere"), "reference='nowhere' is not a strategy"),
+        (AuthorsSVC([[0.0, 0.0]] * 2), "reference has 2 points; expected 3"),
     ],
     ids=repr,
 )
