@@ -132,7 +132,8 @@ def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array
     block = data.gathered()
     labels = sides[block.codes]
     labels = np.where(labels > 0, 1.0, -1.0) if sides.max() == 1 else labels
-    return _checked_result(reference, reference(block.X, labels, block.weights, data.c), data.n_features, data.c)
+    weights = None if np.all(block.row_weights == block.row_weights[0]) else block.weights
+    return _checked_result(reference, reference(block.X, labels, weights, data.c), data.n_features, data.c)
 
 
 def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
