@@ -52,6 +52,11 @@ class OneVsRest(BallClassifier):
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     @property
+    def _keeps_boundary(self) -> bool:
+        """Whether the calibration has no offset, so that predictions change on the hyperplane itself."""
+        return False
+
+    @property
     def _positives(self) -> list[int]:
         """Code of the positive class of each problem."""
         return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
@@ -148,7 +153,8 @@ class OneVsRest(BallClassifier):
             if self.verbose:
                 print(f"{type(self).__name__}: probabilities, fold {fold + 1} of {self.folds}")  # noqa: T201
         # A boundary through a reference point has no intercept of its own: the offset of the calibration is one.
-        self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights)
+        pinned = self._keeps_boundary
+        self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)
         if unfinished and not warned:
             warnings.warn(
                 f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. One of them:\n"

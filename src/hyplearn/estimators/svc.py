@@ -309,6 +309,11 @@ class PoincareSVC(StreamClassifier):
         return certify(sums, self.coef_[k], hard=not np.isfinite(self._cost(k)))
 
     @property
+    def _keeps_boundary(self) -> bool:
+        # The hard margin promises every training row on its side of the hyperplane.
+        return bool(np.all(np.isinf(self.C)))
+
+    @property
     def _features(self) -> Features:
         return "frame" if self.margin == "bound" else "z"
 
