@@ -184,7 +184,7 @@ def test_class_weights_are_sample_weights():
     by_row = PoincareLogisticRegression().fit(X, y, np.array([3.0, 1.0, 0.5])[y])
     assert np.array_equal(by_class.coef_, by_row.coef_)
     assert np.array_equal(by_class.intercept_, by_row.intercept_)
-    with pytest.raises(ValueError, match="All 300 weights are 0"):
+    with pytest.raises(ValueError, match="All 300 weights are zero"):
         PoincareLogisticRegression(class_weight=dict.fromkeys(range(3), 0.0)).fit(X, y)
 
 

@@ -325,8 +325,8 @@ def test_bad_input_gets_a_clear_error(classifier, separable):
         (lambda: classifier().fit(X, y, sample_weight=-np.ones(len(X))), "finite and not negative; row 0 has -1.0"),
         (lambda: classifier().fit(X, y, sample_weight=np.where(y > 0, np.nan, 1)), "not negative; row .* has nan"),
         (lambda: classifier().fit(X, y, sample_weight=y[1:]), r"sample_weight has shape \(399,\); expected \(400,\)"),
-        (lambda: classifier().fit(X, y, sample_weight=np.zeros(len(X))), "All 400 weights are 0"),
-        (lambda: classifier(class_weight={-1: 0, 1: 0}).fit(X, y), "All 400 weights are 0"),
+        (lambda: classifier().fit(X, y, sample_weight=np.zeros(len(X))), "All 400 weights are zero"),
+        (lambda: classifier(class_weight={-1: 0, 1: 0}).fit(X, y), "All 400 weights are zero"),
         (lambda: classifier().partial_fit(X, y), "first call of partial_fit needs all classes"),
         (
             lambda: classifier(class_weight="balanced").partial_fit(X, y, classes=[-1, 1]),

@@ -283,7 +283,7 @@ def test_labels_come_with_the_source():
         PoincareSVC().fit(in_blocks(X, y), y)
     with pytest.raises(ValueError, match="at least 2 classes"):
         PoincareSVC().fit(in_blocks(X, np.full(len(X), "one")))
-    with pytest.raises(ValueError, match="All 400 weights are 0"):
+    with pytest.raises(ValueError, match="All 400 weights are zero"):
         PoincareSVC().fit(in_blocks(X, y, 0 * weights))
 
 

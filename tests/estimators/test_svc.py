@@ -108,10 +108,21 @@ def test_verify_asks_for_the_data_of_fit(overlapping):
 @kinds
 def test_decision_function_is_the_signed_hyperbolic_distance(kind, separable):
     X, y, p, _ = separable
-    model = PoincareSVC(p, C=10.0, **kind).fit(X, y)
+    model = PoincareSVC(p, C=10.0, calibration=None, **kind).fit(X, y)
     assert np.allclose(model.decision_function(X), signed_distance(X, model.coef_[0], p), rtol=1e-9)
     assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
     assert model.margin_[0] == pytest.approx(np.min(y * model.decision_function(X)), rel=1e-9)
+
+
+@kinds
+def test_calibrated_scores_are_lines_of_the_distance_and_the_boundary_is_where_they_vanish(kind, separable):
+    X, y, p, _ = separable
+    model = PoincareSVC(p, C=10.0, **kind).fit(X, y)
+    (slope,), (offset,) = model.calibration_.slopes, model.calibration_.offsets
+    distances = signed_distance(X, model.coef_[0], p)
+    assert np.allclose(model.decision_function(X), slope * distances + offset, rtol=1e-9, atol=1e-9)
+    assert np.allclose(model.distances(X)[:, 0], distances + offset / slope, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
 
 
 @pytest.mark.parametrize("norm", [0.19, 0.38, 0.57])
@@ -123,7 +134,7 @@ def test_hard_margin_classifies_every_training_point(margin, norm):
     assert hard.score(X, y) == 1
     assert hard.status_[0] == "optimal"
     assert np.min(y * (frame_coordinates(X, p) @ hard.coef_[0])) >= 1 - 1e-9
-    assert PoincareSVC(p, C=1000).fit(X, y).score(X, y) >= 0.9999
+    assert PoincareSVC(p, C=1000, calibration=None).fit(X, y).score(X, y) >= 0.9999
     exact = PoincareSVC(p, C=np.inf, margin="exact").fit(X, y)
     assert exact.margin_[0] >= margin * (1 - 1e-6)
     assert exact.margin_[0] >= hard.margin_[0] * (1 - 1e-6)
@@ -419,7 +430,7 @@ def test_no_point_of_class_lost_to_imbalance():
     X = 0.9 * cloud(rng, 10_001, 2, 1.0)
     y = np.zeros(10_001, dtype=int)
     y[5000], X[5000] = 1, [0.95, 0.0]
-    model = PoincareSVC(reference=[0.9, 0.0], C=1000.0).fit(X, y)
+    model = PoincareSVC(reference=[0.9, 0.0], C=1000.0, calibration=None).fit(X, y)
     assert model.predict(X[5000:5001])[0] == 1
     assert model.dual_gap_[0] <= 1e-6
 
@@ -427,6 +438,6 @@ def test_no_point_of_class_lost_to_imbalance():
 def test_hyperplane_bisects_two_points():
     X, y = np.array([[0.2, 0.1], [-0.4, 0.3]]), np.array([0, 1])
     model = PoincareSVC(C=np.inf).fit(X, y)
-    near, far = np.abs(model.decision_function(X))
+    near, far = np.abs(model.distances(X)[:, 0])
     assert near == pytest.approx(far, rel=1e-6)
     assert near == pytest.approx(distance(*X) / 2, rel=1e-6)

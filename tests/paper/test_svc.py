@@ -13,7 +13,7 @@ quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarnin
 
 
 @quiet
-@parametrize_with_checks([PaperSVC(), PaperSVC("means", solver="sgd", max_iter=20)])
+@parametrize_with_checks([PaperSVC("means"), PaperSVC("means", solver="sgd", max_iter=20)])
 def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_ball):
     check(estimator)
 
