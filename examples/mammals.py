@@ -51,7 +51,7 @@ MODELS = {
 
 
 def main():
-    warnings.filterwarnings("ignore", "Probabilities of classes")  # some orders have a handful of members
+    warnings.filterwarnings("ignore", "Classes with fewer distinct rows")  # some orders have a handful of members
     mammals = load_mammals()
     X, y = mammals.data, mammals.target
     print(f"{len(X)} mammals of WordNet in the Poincaré disk, {len(mammals.target_names)} classes.")

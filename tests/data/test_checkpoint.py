@@ -8,14 +8,16 @@ import subprocess
 import sys
 import textwrap
 import time
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
 from hyplearn.data.arrays import ArrayFile, ArrayPoints
-from hyplearn.data.checkpoint import MAGIC, State, digest, read_state, write_state
+from hyplearn.data.checkpoint import MAGIC, State, checkpointable, digest, read_state, write_state
 from hyplearn.datasets import make_ball_classification
+from hyplearn.files import sealed
 
 
 @pytest.fixture
@@ -90,6 +92,18 @@ def test_a_perceptron_without_mistakes_goes_on_in_its_last_passes(folder):
     fitted, _ = interrupted(folder, perceptron, seed=1)
     assert np.array_equal(fitted.coef_, whole.coef_)
     assert fitted.margin_ == whole.margin_ > 0
+
+
+def test_a_hard_margin_between_hulls_goes_on_where_it_was_ended(folder):
+    X, y, _, _ = make_ball_classification(3000, 2, margin=0.2, random_state=0)
+    np.save(folder / "X.npy", X)
+    np.save(folder / "y.npy", y)
+    svc = PoincareSVC("closest", C=np.inf, calibration=None)
+    whole = pickle.loads(pickle.dumps(svc)).fit(source(folder))
+    fitted, kills = interrupted(folder, svc, seed=1)
+    assert kills >= 5
+    assert np.array_equal(fitted.coef_, whole.coef_)
+    assert np.array_equal(fitted.reference_, whole.reference_)
 
 
 def half_done(folder, **options):
@@ -180,6 +194,51 @@ def test_a_damaged_checkpoint_is_refused(folder, damage):
         source(folder).checkpointed(path)
 
 
+def test_a_checkpoint_of_version_0_1_is_refused(folder):
+    path = folder / "fit.checkpoint"
+    path.write_bytes(sealed(b"hyplearn checkpoint 1\n", pickle.dumps(None)))
+    with pytest.raises(ValueError, match=r"fit\.checkpoint is no checkpoint of this version.*\nRemove it"):
+        source(folder).checkpointed(path)
+
+
+@checkpointable
+class Registered(NamedTuple):
+    total: float
+    rows: np.ndarray
+
+
+class Unregistered(NamedTuple):
+    total: float
+
+
+def test_a_checkpoint_holds_registered_classes_and_numpys_own(tmp_path):
+    found = [
+        ("first", Registered(np.float64(0.1), np.arange(3.0))),
+        ("second", (np.array(["one", "two"], dtype=object), np.float32(2), np.zeros((2, 0)), None)),
+    ]
+    write_state(State(("points", 2), found), tmp_path / "state")
+    back = read_state(tmp_path / "state")
+    assert back.identity == ("points", 2)
+    assert type(back.finished[0][1]) is Registered
+    assert digest(back.finished) == digest(found)
+
+
+def test_a_checkpoint_holds_nothing_else(tmp_path):
+    for foreign in (Unregistered(0.1), Registered(0.1, Unregistered), PoincareSVC(), pickle.loads, os.system):
+        write_state(State(("points", 2), [("first", foreign)]), tmp_path / "state")
+        with pytest.raises(ValueError, match=r"A checkpoint does not hold .*\nRemove the file to begin anew"):
+            read_state(tmp_path / "state")
+
+
+def test_a_name_inside_a_registered_module_is_not_reached(tmp_path):
+    """Pickles may name attributes with dots: ``os.system`` of a module of ours."""
+    module, name = b"hyplearn.data.checkpoint", b"os.system"
+    body = b"\x80\x04" + b"".join(b"\x8c" + bytes([len(one)]) + one for one in (module, name)) + b"\x93."
+    (tmp_path / "state").write_bytes(sealed(MAGIC, body))
+    with pytest.raises(ValueError, match=r"does not hold hyplearn\.data\.checkpoint\.os\.system"):
+        read_state(tmp_path / "state")
+
+
 class Acts:
     def __reduce__(self):
         return os.system, ("touch acted",)
@@ -200,6 +259,13 @@ def test_a_digest_tells_values_apart_and_not_objects():
     assert digest((summed_twice, a, 1)) == digest((summed_twice, b, 1))
     different = [(a, 1.0), (a, 1), (a,), (a[:2],), (a.astype(int),), ("a",), (None,), (summed_twice,), ((a,),)]
     assert len({digest(value) for value in different}) == len(different)
+    words = [np.array(["one", word * 2], dtype=object) for word in ("two", "two", "zwei")]
+    assert digest(words[0]) == digest(words[1]) != digest(words[2])
+    many = np.zeros(5000)
+    other = many.copy()
+    other[2500] = 1e-12
+    assert digest({0: many}) == digest({0: many.copy()})
+    assert len({digest({0: many}), digest({0: other}), digest({1: many})}) == 3
 
 
 def summed_twice():

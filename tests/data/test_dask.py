@@ -13,25 +13,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
 from hyplearn.data.folding import columns_joined, in_any_order, needs_order, summed
-from hyplearn.solvers.svm.margin_scan import Survey
-from hyplearn.solvers.svm.solve import hinge
+from hyplearn.solvers.svm import hinge
+from hyplearn.solvers.svm.margin_scan import MarginScan
 
 pd = pytest.importorskip("pandas")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
-from hyplearn.dask import (  # noqa: E402
-    DaskPoincareLogisticRegression,
-    DaskPoincarePerceptron,
-    DaskPoincareSecondOrderPerceptron,
-    DaskPoincareSVC,
-    DaskPoints,
-)
-from hyplearn.dask import chunks as chunks_of_collections  # noqa: E402
+from hyplearn.data import dask_chunks  # noqa: E402
+from hyplearn.data.dask import DaskPoints  # noqa: E402
 
 UNEVEN = (1, 0, 257, 40, 3, 0, 299)
-FITTED = ("coef_", "reference_", "sigmoids_", "intercept_", "margin_", "primal_", "support_")
+FITTED = ("coef_", "reference_", "intercept_", "margin_", "primal_", "support_")
 # More rows than are brought together for the reference point.
 MANY = 10_500
 
@@ -84,13 +78,17 @@ def assert_same(local, remote, tol=1e-10):
         sized = local.coef_ if name == "intercept_" else expected
         scale = max(1.0, float(np.max(np.abs(sized), initial=0.0)))
         assert np.allclose(expected, found, rtol=0, atol=tol * scale), name
+    if getattr(local, "calibration", None):
+        for name in ("slopes", "offsets"):
+            expected, found = getattr(local.calibration_, name), getattr(remote.calibration_, name)
+            assert np.allclose(expected, found, rtol=0, atol=1e-8 * np.abs(expected).max(initial=1.0)), name
     assert np.array_equal(local.classes_, remote.classes_)
 
 
 @pytest.mark.parametrize("chunks", [(600,), UNEVEN, pytest.param((7,) * 85 + (5,), marks=pytest.mark.slow)])
 def test_any_chunking_gives_the_model_of_memory(client, chunks):
     X, y = overlapping()
-    assert_same(PoincareSVC().fit(X, y), DaskPoincareSVC().fit(cut(X, chunks), cut(y, chunks)))
+    assert_same(PoincareSVC().fit(X, y), PoincareSVC().fit(cut(X, chunks), cut(y, chunks)))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +96,7 @@ def test_any_chunking_gives_the_model_of_memory(client, chunks):
     [
         ({"C": 3.0, "class_weight": "balanced"}, 3),
         ({"loss": "squared_hinge"}, 2),
-        ({"margin": "exact", "reference": "means", "calibration": "training"}, 2),
+        ({"margin": "exact", "reference": "means"}, 2),
         ({"reference": "mean", "curvature": -0.7, "calibration": None}, 2),
         ({"reference": "closest", "calibration": None}, 2),
         ({"reference": "hull", "calibration": None}, 2),
@@ -109,14 +107,14 @@ def test_svcs_are_those_of_memory(client, options, K):
     X, y = overlapping(K=K)
     weights = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
     local = PoincareSVC(**options).fit(X, y, sample_weight=weights)
-    remote = DaskPoincareSVC(**options).fit(cut(X, UNEVEN), cut(y, UNEVEN), sample_weight=cut(weights, 100))
+    remote = PoincareSVC(**options).fit(cut(X, UNEVEN), cut(y, UNEVEN), sample_weight=cut(weights, 100))
     assert_same(local, remote)
 
 
 def test_hard_margins_are_those_of_memory(client):
     X, y = apart()
     options = {"C": np.inf, "calibration": None}
-    remote = DaskPoincareSVC(**options).fit(spread(client, X, 60), spread(client, y, 60))
+    remote = PoincareSVC(**options).fit(spread(client, X, 60), spread(client, y, 60))
     assert_same(PoincareSVC(**options).fit(X, y), remote)
 
 
@@ -124,7 +122,7 @@ def test_single_class_chunks_and_single_precision_do_no_harm(client):
     X, y = overlapping(dtype=np.float32)
     order = np.argsort(y, kind="stable")
     X, y = X[order], np.array(["left", "right"])[y[order]]
-    local, remote = PoincareSVC().fit(X, y), DaskPoincareSVC().fit(cut(X, 50), cut(y, 50))
+    local, remote = PoincareSVC().fit(X, y), PoincareSVC().fit(cut(X, 50), cut(y, 50))
     assert remote.support_vectors_.dtype == np.float32
     assert_same(local, remote)
 
@@ -133,7 +131,7 @@ def test_single_class_chunks_and_single_precision_do_no_harm(client):
 def test_softmax_is_that_of_memory(client, options):
     X, y = overlapping(K=3)
     local = PoincareLogisticRegression(**options).fit(X, y)
-    remote = DaskPoincareLogisticRegression(**options).fit(cut(X, UNEVEN), cut(y, UNEVEN))
+    remote = PoincareLogisticRegression(**options).fit(cut(X, UNEVEN), cut(y, UNEVEN))
     assert_same(local, remote)
     assert np.allclose(local.predict_proba(X), remote.predict_proba(cut(X, 77)).compute(), rtol=0, atol=1e-10)
 
@@ -153,7 +151,7 @@ def test_reference_points_of_many_rows_are_those_of_memory(client, reference, ma
     X, y = make(MANY)
     options = {"reference": reference, "calibration": None, "loss": "squared_hinge"}
     local = PoincareSVC(**options).fit(X, y)
-    remote = DaskPoincareSVC(**options).fit(spread(client, X, 1500), spread(client, y, 1500))
+    remote = PoincareSVC(**options).fit(spread(client, X, 1500), spread(client, y, 1500))
     assert np.allclose(local.reference_, remote.reference_, rtol=0, atol=1e-10)
     assert np.allclose(local.coef_, remote.coef_, rtol=1e-10, atol=0)
 
@@ -162,54 +160,57 @@ def test_reference_points_of_many_rows_are_those_of_memory(client, reference, ma
 def test_a_side_without_weight_leaves_the_mean_of_the_other(client, reference):
     X, y = overlapping(MANY)
     options = {"reference": reference, "calibration": None, "class_weight": {0: 0.0, 1: 1.0}}
-    remote = DaskPoincareSVC(**options).fit(cut(X, 4000), cut(y, 4000))
+    remote = PoincareSVC(**options).fit(cut(X, 4000), cut(y, 4000))
     assert np.allclose(PoincareSVC(**options).fit(X, y).reference_, remote.reference_, rtol=0, atol=1e-10)
 
 
 def test_neighbours_on_different_workers_give_the_model_of_memory(client):
     X, y = overlapping(MANY, 3, 3)
-    local, remote = PoincareSVC(), DaskPoincareSVC()
+    local, remote = PoincareSVC(), PoincareSVC()
     assert_same(local.fit(X, y), remote.fit(spread(client, X, 700), spread(client, y, 700)))
 
 
 def test_same_bits_again(client):
     X, y = overlapping()
-    first, second = (DaskPoincareSVC().fit(cut(X, 70), cut(y, 70)) for _ in range(2))
+    first, second = (PoincareSVC().fit(cut(X, 70), cut(y, 70)) for _ in range(2))
     assert np.array_equal(first.coef_, second.coef_)
-    assert np.array_equal(first.sigmoids_, second.sigmoids_)
+    assert np.array_equal(first.calibration_.slopes, second.calibration_.slopes)
+    assert np.array_equal(first.calibration_.offsets, second.calibration_.offsets)
 
 
-@pytest.mark.parametrize(
-    ("local", "remote"),
-    [
-        (PoincarePerceptron, DaskPoincarePerceptron),
-        (PoincareSecondOrderPerceptron, DaskPoincareSecondOrderPerceptron),
-    ],
-)
-def test_perceptrons_visit_chunks_in_order_to_the_same_bits(client, local, remote):
+@pytest.mark.parametrize("perceptron", [PoincarePerceptron, PoincareSecondOrderPerceptron])
+def test_perceptrons_visit_chunks_in_order_to_the_same_bits(client, perceptron):
     X, y = overlapping(K=3)
     chunks = cut(X, UNEVEN), cut(y, UNEVEN)
-    streamed = local([0.1, 0.0]).partial_fit(X, y, classes=[0, 1, 2])
-    assert np.array_equal(streamed.coef_, remote([0.1, 0.0]).partial_fit(*chunks, classes=[0, 1, 2]).coef_)
-    options = {"reference": [0.1, 0.0], "shuffle": False, "max_epochs": 3, "calibration": "training"}
+    streamed, there = (perceptron([0.1, 0.0]).partial_fit(*data, classes=[0, 1, 2]) for data in ((X, y), chunks))
+    assert np.array_equal(streamed.coef_, there.coef_)
+    options = {"reference": [0.1, 0.0], "shuffle": False, "max_epochs": 3}
     for keep in ("auto", "best"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted, there = local(keep=keep, **options).fit(X, y), remote(keep=keep, **options).fit(*chunks)
+            fitted, there = (perceptron(keep=keep, **options).fit(*data) for data in ((X, y), chunks))
         for name in ("coef_", "n_updates_", "n_iter_", "converged_"):
             assert np.array_equal(getattr(fitted, name), getattr(there, name)), name
     assert np.allclose(fitted.predict_proba(X), there.predict_proba(X), rtol=0, atol=1e-10)
     with pytest.raises(ValueError, match="got shuffle=True"):
-        remote().fit(*chunks)
+        perceptron().fit(*chunks)
+
+
+def test_a_stream_of_chunks_takes_the_papers_steps_of_the_same_cuts(client):
+    X, y = overlapping(K=3)
+    remote = PoincareSVC([0.1, 0.0], C=0.1).partial_fit(cut(X, 90), cut(y, 90), classes=[0, 1, 2])
+    local = PoincareSVC([0.1, 0.0], C=0.1)
+    for start in range(0, len(X), 90):
+        local.partial_fit(X[start : start + 90], y[start : start + 90], classes=[0, 1, 2])
+    assert np.array_equal(remote.coef_, local.coef_)
+    again = (model.partial_fit(cut(X, 600), cut(y, 600)).coef_ for model in (remote, local))
+    assert np.array_equal(*again)
 
 
 def test_a_perceptron_that_separates_stops_and_knows_its_margin(client):
     X, y = apart()
     options = {"reference": "closest", "shuffle": False, "calibration": None}
-    local, remote = (
-        PoincarePerceptron(**options).fit(X, y),
-        DaskPoincarePerceptron(**options).fit(cut(X, 90), cut(y, 90)),
-    )
+    local, remote = (PoincarePerceptron(**options).fit(*data) for data in ((X, y), (cut(X, 90), cut(y, 90))))
     assert remote.converged_.all()
     assert remote.n_iter_ == local.n_iter_
     assert remote.mistake_bound_ == pytest.approx(local.mistake_bound_, rel=1e-10)
@@ -228,7 +229,7 @@ def test_dataframes_of_unknown_sizes_name_their_features(client):
     columns, kept = ["east", "north"], frame[frame.east > -0.4]
     parts = parts[parts.east > -0.4]
     local = PoincareSVC().fit(kept[columns], kept.kind)
-    remote = DaskPoincareSVC().fit(parts[columns], parts.kind)
+    remote = PoincareSVC().fit(parts[columns], parts.kind)
     assert_same(local, remote)
     assert remote.feature_names_in_.tolist() == columns
     found = remote.predict(parts[columns])
@@ -236,18 +237,18 @@ def test_dataframes_of_unknown_sizes_name_their_features(client):
     pd.testing.assert_series_equal(
         found.compute(), pd.Series(local.predict(kept[columns]), index=kept.index), check_dtype=False
     )
-    chances = remote.predict_proba(parts[columns]).compute()
-    assert chances.columns.tolist() == ["a", "b", "c"]
-    assert np.allclose(chances, local.predict_proba(kept[columns]), rtol=0, atol=1e-10)
+    probabilities = remote.predict_proba(parts[columns]).compute()
+    assert probabilities.columns.tolist() == ["a", "b", "c"]
+    assert np.allclose(probabilities, local.predict_proba(kept[columns]), rtol=0, atol=1e-10)
     assert remote.score(parts[columns], parts.kind) == pytest.approx(local.score(kept[columns], kept.kind))
 
 
 def test_a_stream_of_dataframes_knows_its_features(client):
     frame, parts = framed(3)
     columns, classes = ["east", "north"], np.unique(frame.kind)
-    stream = DaskPoincarePerceptron([0.1, 0.0]).partial_fit(parts[columns], parts.kind, classes=classes)
+    stream = PoincarePerceptron([0.1, 0.0]).partial_fit(parts[columns], parts.kind, classes=classes)
     assert stream.feature_names_in_.tolist() == columns
-    with pytest.raises(ValueError, match="has the coordinates 'north', 'east'; DaskPoincarePerceptron was fitted on"):
+    with pytest.raises(ValueError, match="has the coordinates 'north', 'east'; PoincarePerceptron was fitted on"):
         stream.partial_fit(parts[columns[::-1]], parts.kind)
     local = PoincarePerceptron([0.1, 0.0])
     for _ in range(2):
@@ -261,57 +262,70 @@ def test_arrays_of_unknown_sizes_are_measured(client):
     kept = X[:, 0] > -0.3
     lazy, labels = cut(X, 90), cut(y, 90)
     mask = lazy[:, 0] > -0.3
-    remote = DaskPoincareSVC(calibration=None).fit(lazy[mask], labels[mask])
+    remote = PoincareSVC(calibration=None).fit(lazy[mask], labels[mask])
     assert_same(PoincareSVC(calibration=None).fit(X[kept], y[kept]), remote)
     with pytest.raises(ValueError, match=r"X has 7 chunks, y has 1, and their sizes are not known"):
         remote.fit(lazy[mask], cut(y, 600)[cut(X, 600)[:, 0] > -0.3])
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_predictions_are_lazy_and_those_of_the_local_estimator(client, K):
+def test_predictions_are_lazy_and_those_of_the_points_in_memory(client, K):
     X, y = overlapping(K=K)
-    model = DaskPoincareSVC().fit(cut(X, 200), cut(y, 200))
-    local = model.to_local()
-    assert type(local) is PoincareSVC
-    assert local.get_params() == model.get_params()
+    model = PoincareSVC().fit(cut(X, 200), cut(y, 200))
 
     def never(block):
         raise AssertionError("computed")
 
     bomb = cut(X, UNEVEN).map_blocks(never, dtype=float, meta=np.empty((0, 2)))
     for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        lazy, expected = getattr(model, name)(cut(X, UNEVEN)), getattr(local, name)(X)
+        lazy, expected = getattr(model, name)(cut(X, UNEVEN)), getattr(model, name)(X)
         assert getattr(model, name)(bomb).shape == lazy.shape == expected.shape
         assert lazy.dtype == expected.dtype
         assert np.array_equal(lazy.compute(), expected)
-        assert np.array_equal(getattr(model, name)(X), expected)
-    assert model.score(cut(X, 200), cut(y, 200)) == pytest.approx(local.score(X, y))
+    assert model.score(cut(X, 200), cut(y, 200)) == pytest.approx(model.score(X, y))
+    weights = np.arange(600.0)
+    weighted = model.score(cut(X, 200), cut(y, 200), sample_weight=cut(weights, 200))
+    assert weighted == pytest.approx(model.score(X, y, sample_weight=weights))
 
 
 def test_estimators_are_cloned_and_pickled_as_any_other(client):
     X, y = overlapping()
-    model = DaskPoincareSVC(C=5.0, calibration=None).fit(cut(X, 200), cut(y, 200))
+    model = PoincareSVC(C=5.0, calibration=None).fit(cut(X, 200), cut(y, 200))
     assert clone(model).get_params() == model.get_params()
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
         model.predict_proba(cut(X, 200))
 
 
-@pytest.mark.parametrize("estimator", [PoincareSVC, PoincareLogisticRegression, PoincarePerceptron])
-def test_local_estimators_point_to_those_of_dask(estimator):
+@pytest.mark.parametrize(
+    "estimator",
+    [PoincareSVC("means"), PoincareLogisticRegression(), PoincarePerceptron("closest", shuffle=False)],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_one_estimator_takes_points_in_memory_and_collections(client, estimator):
     X, y = apart()
-    with pytest.raises(TypeError, match=r"dask\.array.*\n.*hyplearn\.dask"):
-        estimator().fit(cut(X, 100), cut(y, 100))
-    with pytest.raises(TypeError, match=r"hyplearn\.dask"):
-        estimator("closest" if estimator is PoincarePerceptron else "mean").fit(X, y).predict(cut(X, 100))
+    local, remote = clone(estimator).fit(X, y), clone(estimator).fit(cut(X, 100), cut(y, 100))
+    assert_same(local, remote)
+    for model in (local, remote):
+        assert np.array_equal(model.predict(cut(X, 100)).compute(), model.predict(X))
     frame, parts = framed()
-    with pytest.raises(TypeError, match=r"hyplearn\.dask"):
-        estimator().fit(parts[["east", "north"]], frame.kind)
+    with pytest.raises(TypeError, match="y must be a Dask array"):
+        clone(estimator).fit(parts[["east", "north"]], frame.kind)
+
+
+def test_points_outside_are_projected_as_in_memory(client):
+    X, y = overlapping()
+    X[301] *= 1.5 / np.linalg.norm(X[301])
+    fitted = []
+    for data in ((X, y), (cut(X, 100), cut(y, 100))):
+        with pytest.warns(UserWarning, match="1 of 600 points lies outside(.|\n)*moved onto the largest"):
+            fitted.append(PoincareSVC("mean", outside="project").fit(*data))
+    assert_same(*fitted)
 
 
 def test_bad_input_is_named(client):
     X, y = overlapping()
-    model, lazy, labels = DaskPoincareSVC(), cut(X, 100), cut(y, 100)
+    model, lazy, labels = PoincareSVC(), cut(X, 100), cut(y, 100)
     frame, parts = framed()
     outside, missing = X.copy(), frame.copy()
     outside[301] = 1.5
@@ -319,11 +333,11 @@ def test_bad_input_is_named(client):
     cases = [
         (TypeError, "X must be a Dask array", (X, labels)),
         (TypeError, "y must be a Dask array", (lazy, y)),
-        (ValueError, "got no y", (lazy, None)),
+        (ValueError, r"need a label each; got no labels.\nPass or name", (lazy, None)),
         (TypeError, "float32 or float64; got int64", (labels[:, None], labels)),
         (TypeError, "float32 or float64; got", (parts, parts.kind)),
         (ValueError, "X has 600 rows, y has 599", (lazy, labels[:-1])),
-        (ValueError, "rows 300 to 399.*\n?.*norm 2.12", (cut(outside, 100), labels)),
+        (ValueError, "1 of 600 points lies outside.* row 301 with norm 2.12", (cut(outside, 100), labels)),
         (ValueError, "at least 2 classes; got 1 class: 0", (lazy, 0 * labels)),
         (ValueError, "no rows at all", (lazy[lazy[:, 0] > 2], labels[lazy[:, 0] > 2])),
         (ValueError, "1 labels of a chunk are missing", (parts[["east", "north"]], dd.from_pandas(missing.kind, 5))),
@@ -332,10 +346,9 @@ def test_bad_input_is_named(client):
     for error, message, data in cases:
         with pytest.raises(error, match=message):
             model.fit(*data)
-    with pytest.raises(ValueError, match="got no y"):
-        DaskPoincarePerceptron().partial_fit(lazy, classes=[0, 1])
-    with pytest.raises(ValueError, match='outside="project"'):
-        DaskPoincareSVC(outside="project").fit(lazy, labels)
+        assert vars(model) == vars(PoincareSVC())
+    with pytest.raises(ValueError, match="got no labels"):
+        PoincarePerceptron().partial_fit(lazy, classes=[0, 1])
     with pytest.raises(ValueError, match=r"weights .* not negative"):
         model.fit(lazy, labels, sample_weight=-labels)
 
@@ -350,26 +363,32 @@ def rows_in(part, merge):
     """Rows near the margin that a worker sends, or rows with a dual variable at the end."""
     if merge is hinge._merged:
         return len(part[0])
-    return len(part.found) if isinstance(part, Survey) else 0
+    return len(part.found) if isinstance(part, MarginScan) else 0
 
 
 @pytest.mark.parametrize("size", [500, pytest.param(50, marks=SLOW)])
 def test_few_bytes_travel_however_many_chunks_there_are(client, monkeypatch, size):
     """Per pass and worker O(d²) numbers and the rows near the margin; chunks of a worker are never neighbours."""
     X, y = overlapping(MANY, 4)
-    passes, on_workers = [], DaskPoints.on_workers
+    passes, merges, fold, gathered = [], [], DaskPoints.fold, DaskPoints._gathered
 
-    def measured(self, function, merge, arguments):
-        found = on_workers(self, function, merge, arguments)
-        if not needs_order(merge):
-            rows = [sum(rows_in(part, merge) for _, part in parts) for parts in found]
+    def watched(self, function, merge, *arguments, **options):
+        merges.append(merge)
+        return fold(self, function, merge, *arguments, **options)
+
+    def measured(self, futures):
+        found = gathered(self, futures)
+        if merges and not needs_order(merges[-1]):
+            rows = [sum(rows_in(part, merges[-1]) for _, part in parts) for parts in found]
             passes.extend((len(pickle.dumps(parts)), n) for parts, n in zip(found, rows, strict=True))
+        merges.clear()
         return found
 
-    monkeypatch.setattr(DaskPoints, "on_workers", measured)
+    monkeypatch.setattr(DaskPoints, "fold", watched)
+    monkeypatch.setattr(DaskPoints, "_gathered", measured)
     d, data = X.shape[1], (spread(client, X, size), spread(client, y, size))
-    DaskPoincareSVC(calibration=None).fit(*data)
-    DaskPoincareLogisticRegression().fit(*data)
+    PoincareSVC(calibration=None).fit(*data)
+    PoincareLogisticRegression().fit(*data)
     assert len(passes) > 20
     assert max(sent - 8 * (d + 2) * rows for sent, rows in passes) < 4096 + 8 * (2 * (d + 2)) ** 2
 
@@ -394,9 +413,9 @@ def killing(client, monkeypatch, at):
 def test_a_fit_survives_the_death_of_a_worker_where_chunks_can_be_computed_again(client, monkeypatch):
     X, y = overlapping(seed=3)
     local, data = PoincareSVC().fit(X, y), (cut(X, 80), cut(y, 80))
-    undisturbed = DaskPoincareSVC().fit(*data)
+    undisturbed = PoincareSVC().fit(*data)
     killed = killing(client, monkeypatch, at=6)
-    remote = DaskPoincareSVC().fit(*data)
+    remote = PoincareSVC().fit(*data)
     assert killed[5] is not None
     assert_same(local, remote)
     assert np.array_equal(undisturbed.coef_, remote.coef_)
@@ -408,30 +427,30 @@ def test_a_fit_ends_with_an_error_where_a_dead_worker_had_the_only_copy(client, 
     data = spread(client, X, 100), spread(client, y, 100)
     killing(client, monkeypatch, at=4)
     with pytest.raises(RuntimeError, match="cannot be computed again, so no model was made"):
-        DaskPoincareSVC().fit(*data)
+        PoincareSVC().fit(*data)
 
 
 def test_without_a_cluster_an_error_says_how_to_start_one(monkeypatch):
     def none():
         raise ValueError("No clients found")
 
-    monkeypatch.setattr(chunks_of_collections, "default_client", none)
+    monkeypatch.setattr(dask_chunks, "default_client", none)
     with pytest.raises(ValueError, match=r"no Dask cluster.*\n.*distributed\.Client\(\)"):
-        DaskPoincareSVC().fit(da.zeros((4, 2)), da.zeros(4))
+        PoincareSVC().fit(da.zeros((4, 2)), da.zeros(4))
 
 
 def test_a_client_that_does_not_run_is_told():
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
         pass
     with pytest.raises(ValueError, match="The Dask client is closed"):
-        DaskPoincareSVC().fit(da.zeros((4, 2)), da.zeros(4), client=client)
+        DaskPoints(da.zeros((4, 2)), da.zeros(4), client=client)
 
 
 def test_a_client_that_does_not_wait_is_told():
     async def fit():
         options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
         async with distributed.Client(asynchronous=True, **options) as client:
-            DaskPoincareSVC().fit(da.zeros((4, 2)), da.zeros(4), client=client)
+            DaskPoints(da.zeros((4, 2)), da.zeros(4), client=client)
 
     with pytest.raises(ValueError, match="The Dask client is asynchronous"):
         asyncio.run(fit())

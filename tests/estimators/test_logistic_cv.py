@@ -46,16 +46,15 @@ def test_losses_are_those_of_single_fits_and_the_least_is_chosen():
 
 def test_a_path_begins_each_fit_at_the_last_solution(monkeypatch):
     X, y = overlapping(n=3000)
-    passes = []
-    fit = PoincareLogisticRegression.fit
+    passes, minimise = [], PoincareLogisticRegressionCV._minimise
 
-    def counted(self, *args, **kwargs):
-        fit(self, *args, **kwargs)
+    def counted(self, data, start, report):
+        minimise(self, data, start, report)
         passes.append(int(self.n_iter_[0]))
-        return self
 
-    monkeypatch.setattr(PoincareLogisticRegression, "fit", counted)
+    monkeypatch.setattr(PoincareLogisticRegressionCV, "_minimise", counted)
     PoincareLogisticRegressionCV(Cs=[100.0, 101.0], cv=2).fit(X, y)
+    assert len(passes) == 5  # two folds of two C, and all rows
     first, second = passes[0:4:2], passes[1:4:2]
     assert max(second) < min(first)
 

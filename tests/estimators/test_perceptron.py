@@ -21,8 +21,8 @@ BOTH = [PoincarePerceptron, PoincareSecondOrderPerceptron]
 both = pytest.mark.parametrize("classifier", BOTH)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    # Most sets here are small; tests/estimators/test_calibration.py sees this warning.
-    pytest.mark.filterwarnings("ignore:Probabilities of classes"),
+    # Most sets here are small; tests/decision/test_calibration.py sees this warning.
+    pytest.mark.filterwarnings("ignore:Classes with fewer distinct rows"),
 ]
 
 
@@ -55,15 +55,27 @@ def test_separable_classes_are_learned_without_a_mistake(classifier, separable):
     model = classifier(p).fit(X, y)
     assert model.converged_.all()
     assert model.score(X, y) == 1
-    assert model.margin_[0] == pytest.approx(np.min(y * model.decision_function(X)), rel=1e-9)
+    assert model.margin_[0] == pytest.approx(np.min(y * signed_distance(X, model.coef_[0], p)), rel=1e-9)
     assert model.margin_[0] > 0
 
 
 @both
 def test_decision_function_is_the_signed_hyperbolic_distance(classifier, separable):
     X, y, p, _ = separable
-    model = classifier(p).fit(X, y)
+    model = classifier(p, calibration=None).fit(X, y)
     assert np.allclose(model.decision_function(X), signed_distance(X, model.coef_[0], p), rtol=1e-9)
+    assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
+    assert model.margin_[0] == pytest.approx(np.min(y * model.decision_function(X)), rel=1e-9)
+
+
+@both
+def test_calibrated_scores_are_lines_of_the_distance_and_the_boundary_is_where_they_vanish(classifier, separable):
+    X, y, p, _ = separable
+    model = classifier(p).fit(X, y)
+    (slope,), (offset,) = model.calibration_.slopes, model.calibration_.offsets
+    distances = signed_distance(X, model.coef_[0], p)
+    assert np.allclose(model.decision_function(X), slope * distances + offset, rtol=1e-9, atol=1e-9)
+    assert np.allclose(model.distances(X)[:, 0], distances + offset / slope, rtol=1e-9, atol=1e-9)
     assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
 
 
@@ -148,7 +160,7 @@ def test_default_keeps_the_last_weights_where_a_pass_had_no_mistake(classifier, 
 def test_a_stream_equals_one_pass_bit_for_bit(classifier, keep, overlapping):
     X, y = overlapping
     p = np.array([0.05, 0.1])
-    whole = classifier(p, max_epochs=1, shuffle=False, keep=keep).fit(X, y)
+    whole = classifier(p, max_epochs=1, shuffle=False, keep=keep, calibration=None).fit(X, y)
     stream = classifier(p, keep=keep)
     for start in range(0, len(X), 97):
         stream.partial_fit(X[start : start + 97], y[start : start + 97], classes=["left", "right"])
@@ -175,7 +187,7 @@ def test_weights_are_copies_and_class_weights_are_weights(classifier, overlappin
 
 
 @both
-def test_a_heavier_class_gets_more_room(classifier, overlapping):
+def test_a_heavier_class_gets_more_space(classifier, overlapping):
     X, y = overlapping
     share = [
         np.mean(classifier(max_epochs=5, class_weight={"left": weight, "right": 1}).fit(X, y).predict(X) == "left")
@@ -233,7 +245,7 @@ def test_reference_points_can_be_given_one_for_all_or_one_per_class(classifier):
     one = classifier([0.1, 0.2], max_epochs=1).fit(X, y)
     each = classifier(np.tile([0.1, 0.2], (13, 1)), max_epochs=1).fit(X, y)
     assert np.array_equal(one.coef_, each.coef_)
-    with pytest.raises(ValueError, match="13 binary problems need as many reference points; got 2"):
+    with pytest.raises(ValueError, match=r"reference has 2 points; expected 13 \(one per binary problem\)"):
         classifier(np.zeros((2, 2))).fit(X, y)
 
 
@@ -308,14 +320,19 @@ def test_bad_input_gets_a_clear_error(classifier, separable):
         (lambda: classifier().fit(2 * X, y), "lie outside the open ball of curvature -1"),
         (lambda: classifier(curvature=1.0).fit(X, y), "curvature must be a negative number"),
         (lambda: classifier(keep="first").fit(X, y), 'keep must be "auto", "last", "average" or "best"'),
-        (lambda: classifier(max_epochs=0).fit(X, y), "max_epochs must be a whole number of at least 1; got 0"),
-        (lambda: classifier(reference="nearest").fit(X, y), "is no known strategy"),
-        (lambda: classifier().fit(X, y, sample_weight=-np.ones(len(X))), "[Nn]egative values"),
-        (lambda: classifier().fit(X, y, sample_weight=np.zeros(len(X))), "at least one non-zero number|All 400"),
-        (lambda: classifier(class_weight={-1: 0, 1: 0}).fit(X, y), "All 400 weights are 0"),
+        (lambda: classifier(max_epochs=0).fit(X, y), "max_epochs must be an integer of at least 1; got 0"),
+        (lambda: classifier(reference="nearest").fit(X, y), "is not a strategy"),
+        (lambda: classifier().fit(X, y, sample_weight=-np.ones(len(X))), "finite and not negative; row 0 has -1.0"),
+        (lambda: classifier().fit(X, y, sample_weight=np.where(y > 0, np.nan, 1)), "not negative; row .* has nan"),
+        (lambda: classifier().fit(X, y, sample_weight=y[1:]), r"sample_weight has shape \(399,\); expected \(400,\)"),
+        (lambda: classifier().fit(X, y, sample_weight=np.zeros(len(X))), "All 400 weights are zero"),
+        (lambda: classifier(class_weight={-1: 0, 1: 0}).fit(X, y), "All 400 weights are zero"),
         (lambda: classifier().partial_fit(X, y), "first call of partial_fit needs all classes"),
-        (lambda: classifier(class_weight="balanced").partial_fit(X, y, classes=[-1, 1]), "not known before the stream"),
-        (lambda: classifier().partial_fit(X, y, classes=[1, 2]), "1 classes that were not announced, first -1"),
+        (
+            lambda: classifier(class_weight="balanced").partial_fit(X, y, classes=[-1, 1]),
+            "unknown before the stream has ended",
+        ),
+        (lambda: classifier().partial_fit(X, y, classes=[1, 2]), "1 unknown classes, first -1; known are"),
         (lambda: classifier(p).fit(X, y).predict(X[:, :2]), "expecting 3 features"),
     ]
     for call, message in cases:
@@ -331,9 +348,9 @@ def test_bad_input_gets_a_clear_error(classifier, separable):
 def test_a_stream_cannot_change_its_classes_or_its_width(classifier, separable):
     X, y, _, _ = separable
     model = classifier("origin").partial_fit(X, y, classes=[-1, 1])
-    with pytest.raises(ValueError, match="are not those of the first call"):
+    with pytest.raises(ValueError, match=r"differ from those of the first call, \[-1, 1\]"):
         model.partial_fit(X, y, classes=[-1, 1, 2])
-    with pytest.raises(ValueError, match="not announced, first 5"):
+    with pytest.raises(ValueError, match="1 unknown classes, first 5"):
         model.partial_fit(X, np.where(y > 0, 5, -1))
     with pytest.raises(ValueError, match="expecting 3 features"):
         model.partial_fit(X[:, :2], y)

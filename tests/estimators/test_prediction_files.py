@@ -18,7 +18,7 @@ THREE = np.where(X[:, 1] > 0.3, "lymph nodes", Y)
 MODELS = {
     "two": PoincareLogisticRegression().fit(X, Y),
     "three": PoincareLogisticRegression().fit(X, THREE),
-    "svc": PoincareSVC(calibration="training").fit(X, THREE),
+    "svc": PoincareSVC(folds=2).fit(X, THREE),
     "object": PoincareLogisticRegression().fit(X, THREE.astype(object)),
     "whole": PoincareLogisticRegression().fit(X, X[:, 0] > 0),
 }
@@ -147,13 +147,12 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
         predict_to_file(MODELS["two"], X, tmp_path / "out.npy")
 
 
-def test_files_are_predicted_by_another_function(tmp_path):
-    points = npy(tmp_path, X, Y)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_every_method_takes_a_source_or_a_path(tmp_path, name, method):
+    function, points = getattr(MODELS[name], method), npy(tmp_path, X, Y, block_rows=7)
     for source in (points, tmp_path / "X.npy", str(tmp_path / "X.npy")):
-        with pytest.raises(
-            TypeError, match=r"must be an array in memory here; got '.*X\.npy'.\nPredict files with hyplearn.pred"
-        ):
-            MODELS["two"].predict(source)
+        np.testing.assert_array_equal(function(source), function(X))
 
 
 def test_labels_of_several_types_cannot_be_written(tmp_path):

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from hyplearn.data.training import TrainingData
 from hyplearn.datasets import make_ball_classification
 from hyplearn.decision.calibration import fit_calibration
 from hyplearn.estimators import one_vs_rest
+from hyplearn.estimators import svc as svc_module
 from hyplearn.geometry import exp_map, frechet_mean
 from hyplearn.reference.convex import boundary_point
 from hyplearn.reference.hulls import separation
+from hyplearn.rows.built import StreamedRows, build_rows
 from support.sources import in_blocks
 
 SAME = 1e-10
@@ -127,12 +130,24 @@ def test_support_vectors_are_those_of_the_array_and_verify_the_certificate():
         assert not fitted.verify(*data).violation.any()
 
 
+@dataclass(frozen=True)
+class FewKept(StreamedRows):
+    """Rows of which a solution keeps ten dual variables at most."""
+
+    most_kept = 10
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_dual_variables_too_many_to_keep_are_summed_and_the_gap_is_proven(monkeypatch, loss):
-    monkeypatch.setattr("hyplearn.rows.built.StreamedRows.most_kept", 10)
+    def build_few(*arguments, **options):
+        rows = build_rows(*arguments, **options)
+        return FewKept(**{part.name: getattr(rows, part.name) for part in fields(rows)})
+
     X, y, _ = clouds(K=2)
     svc = PoincareSVC(loss=loss, calibration=None)
-    whole, fitted = clone(svc).fit(X, y), svc.fit(in_blocks(X, y))
+    whole = clone(svc).fit(X, y)
+    monkeypatch.setattr(svc_module, "build_rows", build_few)
+    fitted = svc.fit(in_blocks(X, y))
     assert len(fitted.support_) == 0
     assert np.array_equal(fitted.n_support_, whole.n_support_)
     assert fitted.dual_ == pytest.approx(whole.dual_, rel=1e-9)
@@ -268,7 +283,7 @@ def test_labels_come_with_the_source():
         PoincareSVC().fit(in_blocks(X, y), y)
     with pytest.raises(ValueError, match="at least 2 classes"):
         PoincareSVC().fit(in_blocks(X, np.full(len(X), "one")))
-    with pytest.raises(ValueError, match="All 400 weights are 0"):
+    with pytest.raises(ValueError, match="All 400 weights are zero"):
         PoincareSVC().fit(in_blocks(X, y, 0 * weights))
 
 
@@ -363,13 +378,15 @@ import gc, resource, sys
 from pathlib import Path
 import numpy as np
 from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
-from hyplearn.estimators import streaming
+from hyplearn.data.arrays import ArrayPoints
 from hyplearn.datasets import make_ball_classification
-from hyplearn.data.training import TrainingData
-from hyplearn.decision.calibration import fit_calibration
 
 X, y, _, _ = make_ball_classification(3000, 2, margin=0.1, random_state=0)
-streaming.IN_MEMORY, points.BLOCK_NUMBERS = 0, 2000
+
+def blocks():
+    points = ArrayPoints(X, y)
+    points.in_memory = False
+    return points.limited(block_rows=1000, memory=0)
 
 def fits(times):
     for _ in range(times):

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -15,13 +16,12 @@ from threadpoolctl import threadpool_limits
 
 from hyplearn import PoincareSVC
 from hyplearn.datasets import fetch_fashion_mnist, load_mammals, make_ball_classification
-from hyplearn.estimators import one_vs_rest
 from hyplearn.geometry import distance, log_map, rotate, signed_distance, translate
 from hyplearn.tangent import frame_coordinates, z_features
 from support.balls import cloud
 
-# Most sets here are small; tests/estimators/test_calibration.py sees this warning.
-pytestmark = pytest.mark.filterwarnings("ignore:Probabilities of classes")
+# Most sets here are small; tests/decision/test_calibration.py sees this warning.
+pytestmark = pytest.mark.filterwarnings("ignore:Classes with fewer distinct rows")
 KINDS = [
     {"loss": "hinge", "margin": "bound"},
     {"loss": "hinge", "margin": "exact"},
@@ -29,9 +29,6 @@ KINDS = [
     {"loss": "squared_hinge", "margin": "exact"},
 ]
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind['loss']}-{kind['margin']}")
-ORDER_MATTERS = {
-    "check_sample_weight_equivalence_on_dense_data": "rows are drawn by their position, as the paper's algorithm asks",
-}
 
 
 @pytest.fixture
@@ -47,10 +44,7 @@ def test_scikit_learns_checks_pass(estimator, check):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [PoincareSVC(), PoincareSVC(loss="squared_hinge"), PoincareSVC(margin="exact"), PoincareSVC(solver="sgd")],
-    expected_failed_checks=lambda estimator: ORDER_MATTERS if estimator.solver == "sgd" else {},
-)
+@parametrize_with_checks([PoincareSVC(), PoincareSVC(loss="squared_hinge"), PoincareSVC(margin="exact")])
 def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, inside_the_ball):
     check(estimator)
 
@@ -58,8 +52,8 @@ def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, c
 def objective(X, y, p, w, C, *, loss="hinge", margin="bound", c=1.0):
     """P(w) of the paper's soft margin, from the logarithm as the paper has it, or from z."""
     rows = z_features(X, p, c=c) if margin == "exact" else 2 / (1 - c * p @ p) * log_map(X, p, c=c)
-    room = np.maximum(0, 1 - y * (rows @ w))
-    return 0.5 * w @ w + C * np.sum(room if loss == "hinge" else room**2)
+    slack = np.maximum(0, 1 - y * (rows @ w))
+    return 0.5 * w @ w + C * np.sum(slack if loss == "hinge" else slack**2)
 
 
 @kinds
@@ -105,7 +99,7 @@ def test_verify_asks_for_the_data_of_fit(overlapping):
     with pytest.raises(NotFittedError):
         PoincareSVC().verify(X, y)
     model = PoincareSVC().fit(X, y)
-    with pytest.raises(ValueError, match=r"600 rows; got 599 rows.\nPass the data of fit"):
+    with pytest.raises(ValueError, match=r"verify\(\) needs the training data; .* on 600 rows, got 599"):
         model.verify(X[1:], y[1:])
     with pytest.raises(ValueError, match="a stream"):
         PoincareSVC().partial_fit(X, y, classes=["left", "right"]).verify(X, y)
@@ -114,10 +108,21 @@ def test_verify_asks_for_the_data_of_fit(overlapping):
 @kinds
 def test_decision_function_is_the_signed_hyperbolic_distance(kind, separable):
     X, y, p, _ = separable
-    model = PoincareSVC(p, C=10.0, **kind).fit(X, y)
+    model = PoincareSVC(p, C=10.0, calibration=None, **kind).fit(X, y)
     assert np.allclose(model.decision_function(X), signed_distance(X, model.coef_[0], p), rtol=1e-9)
     assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
     assert model.margin_[0] == pytest.approx(np.min(y * model.decision_function(X)), rel=1e-9)
+
+
+@kinds
+def test_calibrated_scores_are_lines_of_the_distance_and_the_boundary_is_where_they_vanish(kind, separable):
+    X, y, p, _ = separable
+    model = PoincareSVC(p, C=10.0, **kind).fit(X, y)
+    (slope,), (offset,) = model.calibration_.slopes, model.calibration_.offsets
+    distances = signed_distance(X, model.coef_[0], p)
+    assert np.allclose(model.decision_function(X), slope * distances + offset, rtol=1e-9, atol=1e-9)
+    assert np.allclose(model.distances(X)[:, 0], distances + offset / slope, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
 
 
 @pytest.mark.parametrize("norm", [0.19, 0.38, 0.57])
@@ -129,7 +134,7 @@ def test_hard_margin_classifies_every_training_point(margin, norm):
     assert hard.score(X, y) == 1
     assert hard.status_[0] == "optimal"
     assert np.min(y * (frame_coordinates(X, p) @ hard.coef_[0])) >= 1 - 1e-9
-    assert PoincareSVC(p, C=1000).fit(X, y).score(X, y) >= 0.9999
+    assert PoincareSVC(p, C=1000, calibration=None).fit(X, y).score(X, y) >= 0.9999
     exact = PoincareSVC(p, C=np.inf, margin="exact").fit(X, y)
     assert exact.margin_[0] >= margin * (1 - 1e-6)
     assert exact.margin_[0] >= hard.margin_[0] * (1 - 1e-6)
@@ -240,14 +245,24 @@ def test_threads_give_the_same_bits(shape):
         assert np.array_equal(other.dual_coef_, found[0].dual_coef_)
 
 
-def test_threads_give_the_same_bits_for_many_classes(monkeypatch):
+class InTurn(PoincareSVC):
+    """Solves one problem after the other, each on all threads, as those of large data are."""
+
+    @contextmanager
+    def _problem_map(self, data):
+        yield map, data.threads
+
+
+def test_threads_give_the_same_bits_for_many_classes():
     mammals = load_mammals()
-    models = []
-    for n_jobs, small in ((1, 10**7), (2, 10**7), (2, 1)):
-        monkeypatch.setattr(one_vs_rest, "SMALL_PROBLEM", small)
-        models.append(PoincareSVC(n_jobs=n_jobs).fit(mammals.data, mammals.target))
-    assert np.array_equal(models[0].coef_, models[1].coef_)
-    assert np.array_equal(models[0].coef_, models[2].coef_)
+    found = [
+        estimator.fit(mammals.data, mammals.target)
+        for estimator in (PoincareSVC(n_jobs=1), PoincareSVC(n_jobs=2), InTurn(n_jobs=2))
+    ]
+    for other in found[1:]:
+        assert np.array_equal(other.coef_, found[0].coef_)
+        assert np.array_equal(other.dual_coef_, found[0].dual_coef_)
+        assert np.array_equal(other.calibration_.slopes, found[0].calibration_.slopes)
 
 
 def test_blas_keeps_its_threads_after_a_fit(separable):
@@ -324,21 +339,7 @@ def test_unsolved_problems_warn_with_the_gap_and_the_next_step():
     assert model.verify(X, y).gap[0] == pytest.approx(model.dual_gap_[0], rel=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_sgd_tells_its_gap_honestly(overlapping):
-    X, y = overlapping
-    with pytest.warns(ConvergenceWarning, match=r'status "(stopped|max_iter)"'):
-        model = PoincareSVC(C=1.0, solver="sgd", tol=1e-3).fit(X, y)
-    exact = PoincareSVC(C=1.0).fit(X, y)
-    assert model.primal_[0] > exact.primal_[0]
-    assert model.dual_[0] <= exact.primal_[0]
-    certificate = model.verify(X, y)
-    assert certificate.gap[0] == pytest.approx(model.dual_gap_[0], rel=1e-6)
-    assert certificate.violation[0] == 0
-    assert model.score(X, y) > 0.8
-
-
-def test_sgd_follows_the_papers_steps(separable):
+def test_a_stream_follows_the_papers_steps(separable):
     X, y, p, _ = separable
     rows, C, w = frame_coordinates(X, p), 0.01, np.zeros(3)
     for t, (v, sign) in enumerate(zip(rows, y, strict=True), start=1):
@@ -375,11 +376,11 @@ def test_streams_go_on_from_chunk_to_chunk_and_from_a_fit(separable):
         ({"C": np.nan}, "C must be a positive number, or one for each binary problem; got nan"),
         ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
         ({"margin": "wide"}, "margin must be one of 'bound', 'exact'; got 'wide'"),
-        ({"solver": "lbfgs"}, "solver must be one of 'exact', 'sgd'; got 'lbfgs'"),
         ({"tol": 0.0}, "tol must be a number between 0 and 1"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
-        ({"solver": "sgd", "C": np.inf}, r'solver="sgd" knows the hinge loss with a finite C(.|\n)*solver="exact"'),
-        ({"reference": "nowhere"}, "reference='nowhere' is no known strategy"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
+        ({"folds": 1}, "folds must be an integer of at least 2; got 1"),
+        ({"calibration": "training"}, "calibration must be \"cross-fitted\" or None; got 'training'"),
+        ({"reference": "nowhere"}, "reference='nowhere' is not a strategy"),
     ],
 )
 def test_bad_options_get_one_clear_error(options, message, separable):
@@ -429,7 +430,7 @@ def test_no_point_of_class_lost_to_imbalance():
     X = 0.9 * cloud(rng, 10_001, 2, 1.0)
     y = np.zeros(10_001, dtype=int)
     y[5000], X[5000] = 1, [0.95, 0.0]
-    model = PoincareSVC(reference=[0.9, 0.0], C=1000.0).fit(X, y)
+    model = PoincareSVC(reference=[0.9, 0.0], C=1000.0, calibration=None).fit(X, y)
     assert model.predict(X[5000:5001])[0] == 1
     assert model.dual_gap_[0] <= 1e-6
 
@@ -437,6 +438,6 @@ def test_no_point_of_class_lost_to_imbalance():
 def test_hyperplane_bisects_two_points():
     X, y = np.array([[0.2, 0.1], [-0.4, 0.3]]), np.array([0, 1])
     model = PoincareSVC(C=np.inf).fit(X, y)
-    near, far = np.abs(model.decision_function(X))
+    near, far = np.abs(model.distances(X)[:, 0])
     assert near == pytest.approx(far, rel=1e-6)
     assert near == pytest.approx(distance(*X) / 2, rel=1e-6)

@@ -106,8 +106,8 @@ def test_curvature_must_be_negative(X, curvature):
     [
         (np.zeros((0, 2)), ValueError, "0 sample"),
         (np.zeros(3), ValueError, "Expected 2D array"),
-        (np.full((2, 2), np.nan), ValueError, "contains NaN"),
-        (np.full((2, 2), np.inf), ValueError, "infinity"),
+        (np.full((2, 2), np.nan), ValueError, "X holds NaN or infinite coordinates; the first is row 0 with nan"),
+        (np.full((2, 2), np.inf), ValueError, "X holds NaN or infinite coordinates; the first is row 0 with inf"),
         (np.ones((2, 2)) * 1j, ValueError, "Complex data not supported"),
         (np.array([["a", "b"]]), ValueError, "could not convert|dtype"),
     ],

@@ -19,8 +19,8 @@ RIVALS = [
     AuthorsSVC("means"),
 ]
 rivals = pytest.mark.parametrize("rival", RIVALS, ids=repr)
-# Most sets here are small; tests/estimators/test_calibration.py sees this warning.
-pytestmark = pytest.mark.filterwarnings("ignore:Probabilities of classes")
+# Most sets here are small; tests/decision/test_calibration.py sees this warning.
+pytestmark = pytest.mark.filterwarnings("ignore:Classes with fewer distinct rows")
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 learning = pytest.mark.parametrize("rival", [r for r in RIVALS if not isinstance(r, HyperboloidPerceptron)], ids=repr)
 
@@ -33,7 +33,8 @@ def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_
 
 @quiet
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@parametrize_with_checks([HyperboloidSVC(outside="project")])
+# Without a calibration: projected rows lie at a distance of some 37, from which slopes are learned badly.
+@parametrize_with_checks([HyperboloidSVC(outside="project", calibration=None)])
 def test_scikit_learns_checks_pass_on_the_rim(estimator, check):
     check(estimator)
 
@@ -69,7 +70,7 @@ def test_many_rows_weigh_as_few(rival, monkeypatch, three):
     X, y = three
     weights = np.random.default_rng(2).integers(0, 9, len(y))
     few = clone(rival).fit(X, y, weights).decision_function(X)
-    monkeypatch.setattr("hyplearn.paper.classifier.FEW_ROWS", 0)
+    monkeypatch.setattr("hyplearn.paper.classifier.merge_copies", lambda data: data)
     many = clone(rival).fit(X, y, weights).decision_function(X)
     copied = clone(rival).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).decision_function(X)
     absent = clone(rival).fit(X[weights > 0], y[weights > 0], weights[weights > 0]).decision_function(X)
@@ -144,13 +145,13 @@ def test_points_outside_the_ball_are_named_in_the_error(rival):
         (EuclideanSVC(loss="log"), "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
         (HyperboloidSVC(C=np.inf), "C must be a positive finite number; got inf"),
         (HyperboloidSVC(tol=0.0), "tol must be a positive finite number; got 0.0"),
-        (HyperboloidSVC(max_iter=0), "max_iter must be a whole number of at least 1; got 0"),
+        (HyperboloidSVC(max_iter=0), "max_iter must be an integer of at least 1; got 0"),
         (HyperboloidSVC(solver="newton"), "solver must be one of 'stages', 'projected_gradient'; got 'newton'"),
-        (HyperboloidPerceptron(max_epochs=1.5), "max_epochs must be a whole number of at least 1; got 1.5"),
+        (HyperboloidPerceptron(max_epochs=1.5), "max_epochs must be an integer of at least 1; got 1.5"),
         (HyperboloidPerceptron(start=[1.0]), "start must hold 3 finite hyperboloid coordinates"),
         (AuthorsSVC(C="five"), "C must be a positive finite number; got 'five'"),
-        (AuthorsSVC("nowhere"), "reference='nowhere' is no known strategy"),
-        (AuthorsSVC([[0.0, 0.0]] * 2), "3 binary problems need as many reference points; got 2"),
+        (AuthorsSVC("nowhere"), "reference='nowhere' is not a strategy"),
+        (AuthorsSVC([[0.0, 0.0]] * 2), "reference has 2 points; expected 3"),
     ],
     ids=repr,
 )

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from hyplearn import HyperboloidSVC
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, make_ball_classification
+from hyplearn.decision import Decision
 from hyplearn.geometry import ball_to_hyperboloid, minkowski, rotate, signed_distance, translate
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.paper import arsinh_svm
@@ -22,7 +23,7 @@ from hyplearn.paper.arsinh_svm import (
     starts,
     to_polar,
 )
-from hyplearn.paper.hyperboloid import boundary, hyperboloid_rows, products
+from hyplearn.paper.hyperboloid import boundary, hyperboloid_rows
 from hyplearn.paper.projected_gradient import epoch, project
 from support import naive
 from support.balls import cloud
@@ -81,7 +82,8 @@ def test_boundary_has_the_products_of_its_normal():
         v, a = rng.standard_normal(3), 0.7
         w, q = boundary(v, a, p, c)
         scores = hyperboloid_rows(X, p, c) @ from_polar(v, a)
-        assert np.allclose(products(X, row_gaps(X, c), w, q, c), scores, rtol=1e-9, atol=1e-9)
+        decision = Decision(np.array([0, 1]), c, "arsinh", w[None], q[None], np.zeros(1))
+        assert np.allclose(np.sinh(decision.values(X, row_gaps(X, c))[:, 0]), scores, rtol=1e-9, atol=1e-9)
         assert np.allclose(np.sqrt(c) * signed_distance(X, w, q, c=c), np.arcsinh(scores / np.linalg.norm(v)))
     R = hyperboloid_rows(X, np.zeros(3), c)
     assert np.allclose(R, ball_to_hyperboloid(X, c=c), rtol=1e-12)

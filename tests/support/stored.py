@@ -63,6 +63,37 @@ def blocks(folder, X, y, **limits):
     return open_points([(X[i : i + 7], y[i : i + 7]) for i in range(0, len(X), 7)], **limits)
 
 
+def written(kind, folder, X, y, weights=None):
+    """The path of a new file of some kind that holds the points, and the names that ``open_points`` needs."""
+    columns, names = {"X": X, "y": y}, {}
+    if weights is not None:
+        columns["mass"], names["weight"] = weights, "mass"
+    path = Path(folder, f"points.{kind}")
+    if kind == "npz":
+        np.savez(path, **columns)
+    elif kind == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        del columns["X"]
+        coordinates = {f"x{j}": column for j, column in enumerate(X.T)}
+        pq.write_table(pa.table(coordinates | columns), path, row_group_size=29)
+        names["label"] = "y"
+    elif kind == "hdf5":
+        import h5py
+
+        with h5py.File(path, "w") as file:
+            for name, column in columns.items():
+                file.create_dataset(name, data=column, chunks=(23, *column.shape[1:]))
+    else:
+        import zarr
+
+        group = zarr.open_group(str(path), mode="w")
+        for name, column in columns.items():
+            group.create_array(name, data=column, chunks=(23, *column.shape[1:]))
+    return path, names
+
+
 FORMATS = {one.__name__: one for one in (parquet, npy, npz, packed, csv, hdf5, zarr, blocks)}
 
 

@@ -22,34 +22,29 @@ from hyplearn.data.points import Block, PointSource, Visitor, on_pieces
 from hyplearn.files import place_of, sealed, taking_the_place, unsealed
 
 T = TypeVar("T")
+C = TypeVar("C", bound=type)
 
-MAGIC = b"hyplearn checkpoint 1\n"
-# What a checkpoint may be made of, beside numbers, text and tuples.
-TYPES = {
-    ("hyplearn.estimators.perceptron_passes", "Extremes"),
-    ("hyplearn.estimators.perceptron_passes", "Pass"),
-    ("hyplearn.data.checkpoint", "State"),
-    ("hyplearn.data.class_counts", "Census"),
-    ("hyplearn.rows.memory", "ClassRows"),
-    ("hyplearn.rows.memory", "Rows"),
-    ("hyplearn.rows.source", "Costs"),
-    ("hyplearn.solvers.perceptron", "Perceptron"),
-    ("hyplearn.solvers.svm.margin_scan", "Band"),
-    ("hyplearn.solvers.svm.margin_scan", "Survey"),
+MAGIC = b"hyplearn checkpoint 2\n"
+# NumPy's own names, under which arrays and scalars of NumPy 1 and 2 are pickled.
+NUMPY = {
     ("numpy", "dtype"),
     ("numpy", "ndarray"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "scalar"),
-    ("numpy._core.numeric", "_frombuffer"),
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy.core.multiarray", "scalar"),
-    ("numpy.core.numeric", "_frombuffer"),
+    *((f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
 }
+_REGISTERED: dict[tuple[str, str], type] = {}
 
 
+def checkpointable(cls: C) -> C:
+    """Register a class whose instances are results of passes, so that a checkpoint may hold them."""
+    _REGISTERED[cls.__module__, cls.__qualname__] = cls
+    return cls
+
+
+@checkpointable
 @dataclass
 class State:
-    """What is known so far: of finished passes what they were and found; of the one under way, its parts."""
+    """Digests and results of the finished passes; digest, blocks read and parts of the current one."""
 
     identity: tuple[Any, ...]
     finished: list[tuple[str, Any]] = field(default_factory=list)
@@ -91,11 +86,11 @@ class CheckpointedPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """That of the points."""
+        """Identity of the wrapped source."""
         return self.points.identity
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Those of the points."""
+        """Blocks of the wrapped source."""
         return self.points.blocks(first)
 
     def fold(
@@ -185,9 +180,11 @@ def read_state(path: Path) -> State:
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in TYPES:
+        if (module, name) in NUMPY:
+            return super().find_class(module, name)
+        if (module, name) not in _REGISTERED:
             raise ValueError(f"A checkpoint does not hold {module}.{name}.\nRemove the file to begin anew.")
-        return super().find_class(module, name)
+        return _REGISTERED[module, name]
 
 
 def digest(value: Any) -> str:
@@ -200,7 +197,10 @@ def digest(value: Any) -> str:
 def _stir(value: Any, update: Callable[[bytes], None]) -> None:
     if isinstance(value, np.ndarray):
         update(f"{value.dtype.str}{value.shape}".encode())
-        update(np.ascontiguousarray(value).tobytes())
+        if value.dtype.hasobject:  # whose bytes are addresses
+            _stir(value.tolist(), update)
+        else:
+            update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value) and not isinstance(value, type):
         update(type(value).__qualname__.encode())
         for part in fields(value):
@@ -209,6 +209,8 @@ def _stir(value: Any, update: Callable[[bytes], None]) -> None:
         update(f"{len(value)}(".encode())
         for part in value:
             _stir(part, update)
+    elif isinstance(value, dict):
+        _stir(list(value.items()), update)
     elif callable(value):
         update(f"{value.__module__}.{value.__qualname__}".encode())
     else:

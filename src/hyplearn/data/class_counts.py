@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order
 from hyplearn.data.points import Block, PointSource, check_shapes
 from hyplearn.geometry.border import outside_sentence
@@ -15,6 +16,7 @@ from hyplearn.types import Array
 FEW_VALUES = 2**16
 
 
+@checkpointable
 class Outside(NamedTuple):
     """Number of rows on or beyond the rim, and gap, position and norm of the farthest row."""
 
@@ -24,6 +26,7 @@ class Outside(NamedTuple):
     norm: float
 
 
+@checkpointable
 class ClassCounts(NamedTuple):
     """Classes with their row counts, total weights, least weight above 0 and largest weight; and rows outside."""
 

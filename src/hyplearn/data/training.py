@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from hyplearn.data.arrays import ArrayPoints
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.class_counts import ClassCounts
 from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, map_in_threads
 from hyplearn.data.points import Block, PointSource
@@ -21,6 +22,7 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
 
+@checkpointable
 class Costs(NamedTuple):
     """The least cost above 0 (infinite where there is none), the highest, and the sum."""
 

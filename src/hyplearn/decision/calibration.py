@@ -5,8 +5,8 @@ A model's values are signed distances, or another number per problem. A calibrat
 
 - **two classes**: :math:`P(1) = \sigma(s)`. Where the boundary has to pass through a reference point, the offset is the
   intercept that the geometry denies it: the decision then lies on an equidistant of the hyperplane, and every distance,
-  picture and file has it there. Where the boundary separates the training rows it stays where their margin put it: the
-  sigmoid is *pinned*, b = 0.
+  picture and file has it there. Where the boundary separates the training rows, or the model has an intercept of its
+  own, the boundary stays where it is: the sigmoid is *pinned*, b = 0.
 - **more classes**: :math:`P(k) = \operatorname{softmax}(s)_k`, a slope and an offset per class, learned together.
   Values of different problems are not comparable, as each boundary has a side and a scale of its own; scores are. The
   prediction is the class of the largest score.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order, summed
 from hyplearn.data.points import Block
 from hyplearn.data.training import Encoder, LabelledBlock, TrainingData
@@ -53,6 +54,7 @@ class ProblemRows(NamedTuple):
         return float(wrong.sum() if self.weights.size == 0 else self.weights[wrong].sum())
 
 
+@checkpointable
 class Extremes(NamedTuple):
     """Extremes of the rows that have a weight, for bounds and margin.
 
@@ -132,6 +134,7 @@ class StreamedEpochs:
         return dict(zip(weights, self.data.fold(_errors, summed, self.problems, weights).tolist(), strict=True))
 
 
+@checkpointable
 class Pass(NamedTuple):
     """Perceptrons in the middle of a pass, and the mistakes of each so far."""
 

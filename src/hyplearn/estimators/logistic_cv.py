@@ -113,9 +113,9 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
     def _check_memory(self, data: TrainingData) -> None:
         if not data.in_memory:
             raise ValueError(
-                f"{type(self).__name__} cuts the rows into folds in memory; {data.points.name} holds "
-                f"{data.n_rows:,} rows beyond its memory budget.\n"
-                "Raise memory= in open_points, or fit PoincareLogisticRegression with a C of your choice."
+                f"{type(self).__name__} cuts the rows into folds in memory; {data.points.name}, with {data.n_rows:,} "
+                "rows, is read in blocks.\nPass an array, raise memory= in open_points, or fit "
+                "PoincareLogisticRegression with a C of your choice."
             )
 
     def _path(self, data: TrainingData, rows: LabelledBlock, held_out: Array) -> list[float]:

@@ -145,11 +145,14 @@ class OneVsRest(BallClassifier):
         part = TrainingData.of_arrays(
             rows.X, rows.codes, rows.row_weights, data.c, n_classes=data.n_classes, threads=data.threads
         )
-        values = self._boundaries(vars(self)).values(rows.X, rows.gaps)
+        boundaries = self._boundaries(vars(self))
+        values = boundaries.values(rows.X, rows.gaps)
         own = values[np.arange(len(values)), rows.codes] if values.shape[1] > 1 else values[:, 0]
         warn_of_few_rows(own, rows.codes, rows.row_weights, self.folds, self.classes_)
-        # A boundary through a reference point has no intercept of its own: the offset of the calibration is one.
+        # A boundary through a reference point has no intercept of its own, and the offset of the calibration is one;
+        # but where it separates the training rows, it stays where their margin put it.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
+        pinned = separates or not boundaries.through_points
         unfinished: list[str] = []
 
         def refit(weights: Array) -> Callable[[LabelledBlock], Array]:
@@ -162,7 +165,7 @@ class OneVsRest(BallClassifier):
         for fold, _ in held_out_values(rows, values, self.folds, refit):
             if self.verbose:
                 print(f"{type(self).__name__}: probabilities, fold {fold + 1} of {self.folds}")  # noqa: T201
-        self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=separates)
+        self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)
         if unfinished and not warned:
             warnings.warn(
                 f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. One of them:\n"

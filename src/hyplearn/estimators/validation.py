@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import ClassCounts, count_classes, find_outside
@@ -107,9 +107,9 @@ def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: 
     )
     if y.dtype.kind not in "iubUSO":
         check_classification_targets(y)
-    weights = None
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights is not None and weights.shape != (len(X),):
+        raise ValueError(f"sample_weight has shape {weights.shape}; expected ({len(X)},), one weight per row of X.")
     return ArrayPoints(X, y, weights)
 
 
@@ -144,7 +144,7 @@ def check_weights(data: TrainingData) -> None:
     """Raise if all weights are 0."""
     if not data.totals.any():
         raise ValueError(
-            f"All {data.n_rows} weights are 0, so nothing is left to learn from.\nCheck sample_weight and class_weight."
+            f"All {data.n_rows} weights are zero, so nothing is left to learn from.\nCheck sample_weight and class_weight."
         )
 
 

@@ -67,8 +67,8 @@ class BaselineClassifier(OneVsRest):
     def _check_memory(self, data: TrainingData) -> None:
         if not data.in_memory:
             raise ValueError(
-                f"{type(self).__name__} learns from points in memory; {data.points.name} holds {data.n_rows:,} rows "
-                "beyond its memory budget.\nRaise memory= in open_points, or pass some of the rows as an array."
+                f"{type(self).__name__} learns from points in memory; {data.points.name}, with {data.n_rows:,} rows, "
+                "is read in blocks.\nPass an array, or raise memory= in open_points."
             )
 
     def _refit(self, data: TrainingData) -> Decision:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.class_counts import distinct
 from hyplearn.data.folding import columns_joined, in_any_order
 from hyplearn.data.training import LabelledBlock, TrainingData
@@ -193,6 +194,7 @@ def _every_of_side(
     return tuple(block.X[rows[skip::stride]] for rows, skip, stride in zip(own, skipped, strides, strict=True))
 
 
+@checkpointable
 class Beyond(NamedTuple):
     """Rows of either side beyond its half-space, how far, how many may be kept, and the least margin of all rows."""
 

@@ -132,7 +132,8 @@ def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array
     block = data.gathered()
     labels = sides[block.codes]
     labels = np.where(labels > 0, 1.0, -1.0) if sides.max() == 1 else labels
-    return _checked_result(reference, reference(block.X, labels, block.weights, data.c), data.n_features, data.c)
+    weights = None if np.all(block.row_weights == block.row_weights[0]) else block.weights
+    return _checked_result(reference, reference(block.X, labels, weights, data.c), data.n_features, data.c)
 
 
 def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
@@ -145,12 +146,12 @@ def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
             f"equal length and real; got {reference!r:.80}.\n"
             f"Pass such an array, a function, or one of {list(STRATEGIES)}."
         ) from None
-    if given.ndim == 2 and len(given) != n_problems:
+    if given.ndim == 2 and len(given) != n_problems > 1:
         raise ValueError(
             f"reference has {len(given)} points; expected {n_problems} (one per binary problem).\n"
             "Pass one point for all, or one per class (one in all for two classes)."
         )
-    rows = given if given.ndim == 2 else [given] * n_problems
+    rows = given if given.ndim == 2 and len(given) == n_problems else [given] * n_problems
     return np.stack([checked_point(p, d, c) for p in rows])
 
 

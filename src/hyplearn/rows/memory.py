@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import Merge, fold_parts, map_in_threads
 from hyplearn.data.points import BLOCK_NUMBERS
 from hyplearn.data.training import Costs
@@ -116,6 +117,7 @@ class KeptRows(MemoryRows):
         return other
 
 
+@checkpointable
 @dataclass(frozen=True)
 class Rows(MemoryRows):
     """Signed rows in memory: row i is ``along_i (x_i - p) + base_i p``, with the sign of its label in both numbers.
@@ -239,6 +241,7 @@ class HyperboloidRows(Rows):
         return np.concatenate([[q @ self.times[index]], super().weighted_sum(index, q)])
 
 
+@checkpointable
 @dataclass(frozen=True, kw_only=True)
 class ClassRows(HyperboloidRows):
     """Rows of several classes: each carries the number of its class, from 0, instead of a sign.

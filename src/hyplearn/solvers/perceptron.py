@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from scipy.linalg import solve_triangular
 
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.geometry.kernels import dot, unrolled
 from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
@@ -30,6 +31,7 @@ EQUAL_WEIGHTS = np.empty(0)
 MANY_ROWS, RUN = 10_000, 32
 
 
+@checkpointable
 @dataclass
 class Perceptron:
     r"""State of a perceptron between two rows.

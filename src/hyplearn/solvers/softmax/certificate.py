@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr, logsumexp, softmax
 
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import columns_summed, in_any_order
 from hyplearn.solvers.svm.solution import relative_gap
 from hyplearn.types import Array
@@ -27,6 +28,7 @@ class SoftmaxCertificate(NamedTuple):
     gap: Array
 
 
+@checkpointable
 class SoftmaxSums(NamedTuple):
     """Contributions of some rows: the loss, the weighted entropy, and ``Σ α xᵀ``."""
 

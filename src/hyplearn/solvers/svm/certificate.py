@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order
 from hyplearn.solvers.svm.solution import relative_gap
 from hyplearn.types import Array
@@ -32,6 +33,7 @@ class Certificate(NamedTuple):
     violation: Array
 
 
+@checkpointable
 class CertificateSums(NamedTuple):
     """Contributions of some rows to the certificate of one problem.
 

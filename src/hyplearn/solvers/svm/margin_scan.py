@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.svm.scan_kernels import BINS, CLAMPED, EDGES, GATHERED, scan_kernel
@@ -13,6 +14,7 @@ from hyplearn.tangent import element
 from hyplearn.types import Array
 
 
+@checkpointable
 class Band(NamedTuple):
     """Distances ``(⟨u, w⟩ - 1) / ‖u‖`` between which rows are gathered."""
 
@@ -24,6 +26,7 @@ NOTHING = Band(-1.0, -1.0)
 EVERYTHING = Band(np.inf, np.inf)
 
 
+@checkpointable
 class MarginScan(NamedTuple):
     """Result of a pass at w. Clamped are the rows with margin below 1 that were not gathered.
 
