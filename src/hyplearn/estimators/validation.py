@@ -144,7 +144,8 @@ def check_weights(data: TrainingData) -> None:
     """Raise if all weights are 0."""
     if not data.totals.any():
         raise ValueError(
-            f"All {data.n_rows} weights are zero, so nothing is left to learn from.\nCheck sample_weight and class_weight."
+            f"All {data.n_rows} weights are zero, so nothing is left to learn from.\n"
+            "Check sample_weight and class_weight."
         )
 
 
