@@ -148,13 +148,14 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+# Inlined by numba, not by LLVM: whether a kernel is compiled or loaded from the cache then changes no bit.
+@njit(inline="always", error_model="numpy")
 def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
     """Entry j of the implicit row ``along_i (x_i - p) + base_i p``: the one place where kernels read it."""
     return along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
     """``⟨u, w⟩`` of the implicit row u, given ``⟨p, w⟩``."""
     return along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w

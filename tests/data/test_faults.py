@@ -182,7 +182,9 @@ def test_an_error_in_a_stream_names_the_source_and_the_rows():
     X, y = separated(40)
     X[33] = np.nan
     blocks = [(X[:20], y[:20]), (X[20:], y[20:])]
-    with pytest.raises(ValueError, match="of blocks, from row 20 on, counted as row 0: Input X contains NaN"):
+    with pytest.raises(
+        ValueError, match="the source of blocks holds NaN or infinite coordinates; the first is row 33 with nan"
+    ):
         PoincarePerceptron().partial_fit(blocks, classes=np.unique(y))
     with pytest.raises(ValueError, match=r"^The first call of partial_fit needs all classes"):
         PoincarePerceptron().partial_fit(blocks)

@@ -99,7 +99,7 @@ def test_bad_references_are_refused(labelled):
         reference_point(["a", "b"], X, y, None, 1.0)
     with pytest.raises(ValueError, match=r"must have shape \(2,\).*got \['a', 'b'\]"):
         checked_point(["a", "b"], 2, 1.0)
-    with pytest.raises(ValueError, match=r"reference has 3 points; expected 1 \(one per binary problem\)"):
+    with pytest.raises(ValueError, match=r"must have shape \(2,\), one coordinate per feature of X; got \(3, 2\)"):
         reference_point(np.zeros((3, 2)), X, y, None, 1.0)
     with pytest.raises(ValueError, match=r"the point has norm 1\.5"):
         reference_point([1.5, 0.0], X, y, None, 1.0)

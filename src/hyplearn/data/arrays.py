@@ -204,7 +204,7 @@ class ArrayPoints(PointSource):
         if 0 in shape:
             raise ValueError(f"{self.name} holds no points: its shape is {shape}.\nPass at least one point.")
         for role, array, kinds in (("labels", y, "biufUOM"), ("weights", weights, "biuf")):
-            allowed = kinds + "S" if isinstance(array, np.ndarray) and role == "labels" else kinds
+            allowed = kinds + "S" if isinstance(X, np.ndarray) and role == "labels" else kinds
             if array is not None and (tuple(array.shape) != shape[:1] or array.dtype.kind not in allowed):
                 raise ValueError(
                     f"{getattr(array, 'name', role)} must hold {shape[0]} {role}, numbers"
