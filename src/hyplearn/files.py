@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 
+# Not atomicwrites: it is archived, turns a file of mode 0644 into 0600, and replaces symbolic links by files.
 def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
     """The place of a file that is to be written; an error if there can be none, for who has work to do before."""
     target, wanted = Path(path).resolve(), f" for {kind}" if kind else ""

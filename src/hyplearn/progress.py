@@ -1,4 +1,7 @@
-"""Progress of long computations: bars in a terminal where rich is installed, lines elsewhere."""
+"""Progress of long computations: bars in a terminal where rich is installed, lines elsewhere.
+
+Not tqdm: into a file it writes carriage returns, or nothing, instead of lines.
+"""
 
 import math
 import sys

@@ -211,6 +211,8 @@ def _integers(labels: Array) -> Array:
     return integers
 
 
+# Not pooch: it brings 8 packages to replace about 38 lines, has no ``download_if_missing=False``, and reports a missing
+# network without a next step (pooch 1.9).
 def _content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
     """Bytes of a published file: from HYPLEARN_DATA, else from `home`, else downloaded and kept in `home`."""
     first = os.environ.get("HYPLEARN_DATA")

@@ -22,7 +22,7 @@ scores.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -260,16 +260,6 @@ class Decision:
             if np.any(slopes != slopes[0]) or slopes[0] <= 0 or np.any(offsets != offsets[0]):
                 return None
         return np.linalg.norm(self.weights, axis=1)
-
-    def summary(self) -> dict[str, Any]:
-        """The main facts in plain Python types, for messages and file headers."""
-        return {
-            "classes": self.classes.tolist(),
-            "curvature": -self.c,
-            "n_features": self.n_features,
-            "link": self.link,
-            "probabilities": self.has_probabilities,
-        }
 
 
 def _chord(w: Array, b: float, c: float) -> Equidistant | None:

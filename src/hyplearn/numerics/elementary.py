@@ -1,7 +1,8 @@
 """Numbers by their bits: a product and a sum with one rounding, a logarithm and an exponential that fill vector units.
 
 A call of libm keeps the compiler from working on several rows at once. These are a few products, and for the logarithm
-one division, without a branch: a loop over rows runs two to three times as fast, and the digits are the same.
+one division, without a branch: inside loops exp takes 1.6 ns (libm 5.9) and log1p 2.2 (15.7), for errors of 0.95 and
+1.37 ulp instead of 0.50 and 0.77. llvmlite from PyPI has no SVML.
 """
 
 import math

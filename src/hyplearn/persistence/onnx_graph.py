@@ -7,7 +7,8 @@ import numpy as np
 from hyplearn.cone import COSH_NEAR, NEAR, SINH_NEAR
 from hyplearn.types import Array
 
-# Old enough for every runtime of the last years; newer operators are not needed.
+# Old enough for every runtime of the last years; newer operators are not needed. spox and onnxscript give the same bits
+# for arsinh, but cost 0.4 and 0.8 s of import and write a newer IR version.
 OPSET, IR_VERSION = 17, 8
 
 
