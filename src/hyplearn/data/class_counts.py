@@ -80,7 +80,7 @@ def _encode(y: Array) -> tuple[Array, Array]:
 def distinct(y: Array) -> tuple[Array, Array]:
     """Sorted distinct labels and the code of each row.
 
-    Objects are told apart by Python's own equality: NumPy's string comparison ignores trailing NULs.
+    Objects are distinguished by Python's own equality: NumPy's string comparison ignores trailing NULs.
     """
     if y.dtype.kind != "O":
         classes, codes = np.unique(y, return_inverse=True)

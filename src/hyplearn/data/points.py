@@ -232,7 +232,7 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
 def on_pieces(
     block: Block, build: Callable[[Block], Any], function: Callable[..., Any], merge: Merge, arguments: Any
 ) -> Any:
-    """What a function finds in a block of points, built piece by piece."""
+    """Apply a function to a block of points, built piece by piece, and merge its results."""
     return merge([function(build(piece), *arguments) for piece in block.pieces(PIECE_NUMBERS)])
 
 

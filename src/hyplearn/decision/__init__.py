@@ -1,4 +1,4 @@
-"""What a fitted model says: scores, probabilities and boundaries, as one frozen value."""
+"""A fitted model as one frozen value: scores, probabilities and boundaries."""
 
 from hyplearn.decision.adapter import ForeignDecision, decision_of
 from hyplearn.decision.calibration import Calibration

@@ -11,12 +11,12 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.data.opening import is_dask
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
 from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import (
     evaluate,
-    is_collection,
     lazily,
     restored_on_failure,
     training_data,
@@ -138,7 +138,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the points.
         """
-        if not is_collection(X):
+        if not is_dask(X):
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         right = (self.predict(X) == y).astype(float)
         if sample_weight is None:
@@ -152,7 +152,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     def _evaluated(self, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
         check_is_fitted(self)
-        if is_collection(X):
+        if is_dask(X):
             return lazily(self, method, X, columns, dtype)
         decision = self.decision_
         if method.endswith("proba") and not decision.has_probabilities:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import ClassCounts, count_classes, find_outside
 from hyplearn.data.columns import listed
-from hyplearn.data.opening import is_dask, opened, point_source
+from hyplearn.data.opening import opened, point_source
 from hyplearn.data.points import Block, PointSource
 from hyplearn.data.training import Encoder, TrainingData
 from hyplearn.estimators.threads import threads_of
@@ -228,11 +228,6 @@ def lazily(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype
     from hyplearn.data.dask_results import lazy_result
 
     return lazy_result(estimator, method, X, columns, dtype)
-
-
-def is_collection(X: Any) -> bool:
-    """Whether X is a Dask collection."""
-    return is_dask(X)
 
 
 # Not scikit-learn's private _validate_params: it takes 90 µs where these checks take 8, accepts C=[1, -1] and a ragged

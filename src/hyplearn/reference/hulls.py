@@ -239,11 +239,8 @@ def _highest(X: Array, margins: Array, most: int, above: float = -np.inf) -> tup
 def _farthest(parts: Sequence[Beyond]) -> Beyond:
     most, least = parts[0].most, min(part.least for part in parts)
     X_a, X_b, margins_a, margins_b = columns_joined([part[:4] for part in parts])
-    return Beyond(*_ordered(*_highest(X_a, margins_a, most), *_highest(X_b, margins_b, most)), most, least)
-
-
-def _ordered(X_a: Array, margins_a: Array, X_b: Array, margins_b: Array) -> tuple[Array, Array, Array, Array]:
-    return X_a, X_b, margins_a, margins_b
+    (X_a, margins_a), (X_b, margins_b) = _highest(X_a, margins_a, most), _highest(X_b, margins_b, most)
+    return Beyond(X_a, X_b, margins_a, margins_b, most, least)
 
 
 def _vertices(block: LabelledBlock, sides: Array, c: float) -> tuple[Array, Array, float]:
