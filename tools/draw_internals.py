@@ -26,7 +26,7 @@ CALLS = [
     ("map, or a Dask worker", "data/points.py, data/dask.py", "blocks in threads, or where they lie"),
     ("on_pieces", "data/points.py", "a piece of points becomes rows that stay in the cache"),
     ("scan_block", "solvers/svm/margin_scan.py", "arrays for the kernel, and its result as a value"),
-    ("scan_kernel", "solvers/svm/scan_kernels.py", "compiled: margins, loss, counts, clamped sums"),
+    ("scan_kernel", "solvers/svm/margin_scan.py", "compiled: margins, loss, counts, clamped sums"),
 ]
 
 

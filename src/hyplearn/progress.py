@@ -25,7 +25,7 @@ class TaskReporter(Protocol):
 
 
 class SolverState(Protocol):
-    """State of a solver after a pass: :class:`hyplearn.solvers.svm.solution.Progress`."""
+    """State of a solver after a pass: :class:`hyplearn.solvers.solution.Progress`."""
 
     @property
     def n_passes(self) -> int:

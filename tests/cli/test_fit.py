@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import hyplearn
-from hyplearn.estimators.names import classifier_named
+from hyplearn.estimators import classifier_named
 from support.fitted_models import NAMES, ball
 
 X, codes = ball(60)

@@ -24,8 +24,16 @@ from hyplearn.rows import Rows
 from hyplearn.rows.memory import MemoryRows
 from hyplearn.solvers.svm import hinge
 from hyplearn.solvers.svm.interior_point import solve_box
-from hyplearn.solvers.svm.margin_scan import EVERYTHING, NOTHING, Band, losses_along, merge_scans, scan_block
-from hyplearn.solvers.svm.scan_kernels import BINS, EDGES
+from hyplearn.solvers.svm.margin_scan import (
+    BINS,
+    EDGES,
+    EVERYTHING,
+    NOTHING,
+    Band,
+    losses_along,
+    merge_scans,
+    scan_block,
+)
 from hyplearn.solvers.svm.solve import NO_MARGIN, solve_svm
 from hyplearn.tangent import frame_coordinates, implicit_rows
 from support import naive

@@ -8,7 +8,7 @@ import typer
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.embedding import BallNet
-from hyplearn.estimators.names import CLASSIFIERS, classifier_named
+from hyplearn.estimators import CLASSIFIERS, classifier_named
 from hyplearn.persistence import load
 from hyplearn.reference import STRATEGIES
 

@@ -1,4 +1,6 @@
-"""The scikit-learn face of hyplearn."""
+"""The scikit-learn estimators of hyplearn."""
+
+from typing import Any
 
 from hyplearn.estimators.logistic import PoincareLogisticRegression
 from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
@@ -8,6 +10,7 @@ from hyplearn.estimators.svc import PoincareSVC
 from hyplearn.estimators.transformers import ExpMap, TangentSpace
 
 __all__ = [
+    "CLASSIFIERS",
     "ExpMap",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
@@ -15,5 +18,30 @@ __all__ = [
     "PoincareSVC",
     "PoincareSecondOrderPerceptron",
     "TangentSpace",
+    "classifier_named",
     "predict_to_file",
 ]
+
+# Names of the classifiers on the command line and in single-cell tools.
+CLASSIFIERS: dict[str, Any] = {
+    "softmax": PoincareLogisticRegression,
+    "svc": PoincareSVC,
+    "perceptron": PoincarePerceptron,
+    "second-order": PoincareSecondOrderPerceptron,
+}
+
+
+def classifier_named(name: str, **parameters: Any) -> Any:
+    """A new classifier of that name, or an error that lists the names.
+
+    Examples
+    --------
+    >>> from hyplearn.estimators import classifier_named
+    >>> classifier_named("svc", C=10.0)
+    PoincareSVC(C=10.0)
+    """
+    if name not in CLASSIFIERS:
+        raise ValueError(
+            f"There is no classifier called {name!r}.\nTake one of {', '.join(CLASSIFIERS)}, or pass an estimator."
+        )
+    return CLASSIFIERS[name](**parameters)

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -18,14 +18,14 @@ from hyplearn.estimators.validation import absolute_curvature, check_stopping, k
 from hyplearn.progress import FitReporter
 from hyplearn.reference import reference_points
 from hyplearn.rows.built import ClassRowBuilder, build_rows, row_costs
-from hyplearn.solvers.softmax import solve_softmax
-from hyplearn.solvers.softmax.certificate import (
+from hyplearn.solvers.certificate import (
     SoftmaxCertificate,
     SoftmaxSums,
     certify_softmax,
     merge_softmax_sums,
     softmax_sums,
 )
+from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
 
@@ -190,6 +190,7 @@ class SoftmaxClassifier(BallClassifier):
             )
 
 
+@dataclass(eq=False, repr=False)
 class PoincareLogisticRegression(SoftmaxClassifier):
     r"""Multinomial logistic regression of the Poincaré ball, solved to a certificate of optimality.
 
@@ -284,32 +285,18 @@ class PoincareLogisticRegression(SoftmaxClassifier):
     {'C': 1000}
     """
 
-    def __init__(
-        self,
-        reference: Any = "mean",
-        *,
-        C: float = 100.0,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        curvature: float = -1.0,
-        outside: str = "raise",
-        verbose: int = 0,
-    ) -> None:
-        self.reference = reference
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.curvature = curvature
-        self.outside = outside
-        self.verbose = verbose
+    reference: Any = "mean"
+    _: KW_ONLY
+    C: float = 100.0
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int = 100
+    class_weight: Any = None
+    n_jobs: int | None = None
+    warm_start: bool = False
+    curvature: float = -1.0
+    outside: str = "raise"
+    verbose: int = 0
 
     @property
     def _cost(self) -> float:

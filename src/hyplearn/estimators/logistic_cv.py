@@ -1,5 +1,6 @@
 """Logistic regression that chooses its C by cross-validation along a path of warm starts."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from hyplearn.estimators.validation import check_stopping
 from hyplearn.types import Array
 
 
+@dataclass(eq=False, repr=False)
 class PoincareLogisticRegressionCV(SoftmaxClassifier):
     """:class:`PoincareLogisticRegression` with the C of the least log-loss on rows that were held out.
 
@@ -50,34 +52,18 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
     100.0 (3, 3)
     """
 
-    C_: float
-
-    def __init__(
-        self,
-        reference: Any = "mean",
-        *,
-        Cs: Any = (1, 3, 10, 30, 100, 300, 1000),
-        cv: Any = 5,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        curvature: float = -1.0,
-        outside: str = "raise",
-        verbose: int = 0,
-    ) -> None:
-        self.reference = reference
-        self.Cs = Cs
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.curvature = curvature
-        self.outside = outside
-        self.verbose = verbose
+    reference: Any = "mean"
+    _: KW_ONLY
+    Cs: Any = (1, 3, 10, 30, 100, 300, 1000)
+    cv: Any = 5
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int = 100
+    class_weight: Any = None
+    n_jobs: int | None = None
+    curvature: float = -1.0
+    outside: str = "raise"
+    verbose: int = 0
 
     @property
     def _cost(self) -> float:

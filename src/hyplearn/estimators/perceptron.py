@@ -4,7 +4,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -30,42 +30,26 @@ from hyplearn.solvers.perceptron import NO_BOUNDS, MistakeBounds, Perceptron, pa
 from hyplearn.types import Array
 
 
+@dataclass(eq=False, repr=False)
 class PerceptronClassifier(StreamClassifier):
     """Base of the perceptrons: passes over the data, streams, and the choice of the weights to keep."""
 
-    converged_: Array
-    _perceptrons: list[Perceptron]
-
-    def __init__(
-        self,
-        reference: Any = "means",
-        *,
-        max_epochs: int = 1000,
-        shuffle: bool = True,
-        random_state: Any = 0,
-        keep: str = "auto",
-        class_weight: Any = None,
-        calibration: str | None = "cross-fitted",
-        folds: int = 5,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        curvature: float = -1.0,
-        outside: str = "raise",
-        verbose: int = 0,
-    ) -> None:
-        self.reference = reference
-        self.max_epochs = max_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.keep = keep
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self.folds = folds
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.curvature = curvature
-        self.outside = outside
-        self.verbose = verbose
+    converged_: Array = field(init=False)
+    _perceptrons: list[Perceptron] = field(init=False)
+    reference: Any = "means"
+    _: KW_ONLY
+    max_epochs: int = 1000
+    shuffle: bool = True
+    random_state: Any = 0
+    keep: str = "auto"
+    class_weight: Any = None
+    calibration: str | None = "cross-fitted"
+    folds: int = 5
+    n_jobs: int | None = None
+    warm_start: bool = False
+    curvature: float = -1.0
+    outside: str = "raise"
+    verbose: int = 0
 
     @abstractmethod
     def _start(self, d: int) -> Perceptron:
@@ -338,6 +322,7 @@ class PoincarePerceptron(PerceptronClassifier):
         return bounds.data
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PoincareSecondOrderPerceptron(PerceptronClassifier):
     """Poincaré second-order perceptron: fewer mistakes, by the correlations of the rows mistaken so far.
 
@@ -377,40 +362,7 @@ class PoincareSecondOrderPerceptron(PerceptronClassifier):
     1.0 True
     """
 
-    def __init__(
-        self,
-        reference: Any = "means",
-        *,
-        a: float = 1.0,
-        max_epochs: int = 1000,
-        shuffle: bool = True,
-        random_state: Any = 0,
-        keep: str = "auto",
-        class_weight: Any = None,
-        calibration: str | None = "cross-fitted",
-        folds: int = 5,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        curvature: float = -1.0,
-        outside: str = "raise",
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            reference,
-            max_epochs=max_epochs,
-            shuffle=shuffle,
-            random_state=random_state,
-            keep=keep,
-            class_weight=class_weight,
-            calibration=calibration,
-            folds=folds,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            curvature=curvature,
-            outside=outside,
-            verbose=verbose,
-        )
-        self.a = a
+    a: float = 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

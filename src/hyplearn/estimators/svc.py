@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -20,15 +20,15 @@ from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.validation import InfeasibleError, check_stopping, known_data
 from hyplearn.progress import FitReporter
 from hyplearn.rows.built import SignedRowBuilder, build_rows, row_costs
-from hyplearn.solvers.sgd import Descent
-from hyplearn.solvers.svm import Solution, solve_svm
-from hyplearn.solvers.svm.certificate import (
+from hyplearn.solvers.certificate import (
     Certificate,
     CertificateSums,
     certificate_sums,
     certify,
     merge_certificates,
 )
+from hyplearn.solvers.sgd import Descent
+from hyplearn.solvers.svm import Solution, solve_svm
 from hyplearn.tangent import Features, frame_coordinates, z_dot, z_features
 from hyplearn.types import Array
 
@@ -50,6 +50,7 @@ def _streams(svc: "PoincareSVC") -> bool:
     )
 
 
+@dataclass(eq=False, repr=False)
 class PoincareSVC(StreamClassifier):
     r"""Support vector machine of the Poincaré ball, solved to a certificate of optimality.
 
@@ -147,42 +148,22 @@ class PoincareSVC(StreamClassifier):
     1.0 optimal True
     """
 
-    support_: Array
-
-    def __init__(
-        self,
-        reference: Any = "boundary",
-        *,
-        C: float = 1.0,
-        loss: str = "hinge",
-        margin: str = "bound",
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        class_weight: Any = None,
-        calibration: str | None = "cross-fitted",
-        folds: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        curvature: float = -1.0,
-        outside: str = "raise",
-        verbose: int = 0,
-    ) -> None:
-        self.reference = reference
-        self.C = C
-        self.loss = loss
-        self.margin = margin
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self.folds = folds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.curvature = curvature
-        self.outside = outside
-        self.verbose = verbose
+    reference: Any = "boundary"
+    _: KW_ONLY
+    C: float = 1.0
+    loss: str = "hinge"
+    margin: str = "bound"
+    tol: float = 1e-6
+    max_iter: int = 100
+    class_weight: Any = None
+    calibration: str | None = "cross-fitted"
+    folds: int = 5
+    n_jobs: int | None = None
+    random_state: Any = 0
+    warm_start: bool = False
+    curvature: float = -1.0
+    outside: str = "raise"
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solve every binary problem to the tolerance.

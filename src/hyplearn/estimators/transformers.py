@@ -1,6 +1,7 @@
 """Transformers between the ball and R^d, for use in scikit-learn pipelines."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +42,7 @@ class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class TangentSpace(_BallTransformer):
     r"""Ball to R^d: coordinates in an orthonormal frame of the tangent space at a learned reference point.
 
@@ -79,10 +81,10 @@ class TangentSpace(_BallTransformer):
     1.0
     """
 
-    def __init__(self, reference: Reference = "mean", *, curvature: float = -1.0, outside: str = "raise") -> None:
-        self.reference = reference
-        self.curvature = curvature
-        self.outside = outside
+    reference: Reference = "mean"
+    _: KW_ONLY
+    curvature: float = -1.0
+    outside: str = "raise"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the reference point.
@@ -114,6 +116,7 @@ class TangentSpace(_BallTransformer):
         return from_frame(X, self.reference_.astype(X.dtype), c=absolute_curvature(self.curvature))
 
 
+@dataclass(eq=False, repr=False)
 class ExpMap(_BallTransformer):
     r"""R^d to ball: the exponential map at the centre, for features that have no place in the ball yet.
 
@@ -144,8 +147,8 @@ class ExpMap(_BallTransformer):
            [ 0.  , -0.76]])
     """
 
-    def __init__(self, *, curvature: float = -1.0) -> None:
-        self.curvature = curvature
+    _: KW_ONLY
+    curvature: float = -1.0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the curvature and remember the number of features."""

@@ -4,9 +4,9 @@ import numpy as np
 
 from hyplearn.rows import Rows
 from hyplearn.solvers.sgd import Descent
+from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.hinge import collect
 from hyplearn.solvers.svm.margin_scan import NOTHING, MarginScan, merge_scans, scan_block
-from hyplearn.solvers.svm.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.types import Array
 
 

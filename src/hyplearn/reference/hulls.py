@@ -101,8 +101,9 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
 def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Separation:
     """Whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
 
-    The hulls of a sample come first. Each pass then adds the rows that lie farthest beyond the half-spaces found so
-    far, until there are none: the half-spaces hold all rows, so no points of the hulls are closer.
+    The hulls of a sample come first; if they are apart, points in memory are taken all at once. In blocks, each pass
+    adds the rows that lie farthest beyond the half-spaces found so far, until there are none: the half-spaces hold all
+    rows, so no points of the hulls are closer.
     """
     most = max(sample, SAMPLE_PER_DIMENSION * data.n_features)
     X_a, X_b, is_sample = _first_rows(data, sides, most)
@@ -110,6 +111,8 @@ def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Sep
         pair = closest_points(X_a, X_b, c=data.c, tol=APART)
         if pair.status == "intersect":
             return _inseparable(pair, data.c)
+        if data.in_memory:
+            X_a, X_b, is_sample = _first_rows(data, sides, data.n_rows)
     while True:
         pair = closest_points(X_a, X_b, c=data.c, tol=CLOSEST_TOL, threads=data.threads)
         hyperplane = halfway(pair, data.c)

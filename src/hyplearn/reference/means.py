@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.data.folding import columns_joined, columns_summed, in_any_order
+from hyplearn.data.folding import columns_joined, columns_summed, in_any_order, map_in_threads
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.geometry import distance, frechet_mean, gap, geodesic
 from hyplearn.geometry.mean import (
@@ -19,8 +19,9 @@ from hyplearn.geometry.mean import (
 )
 from hyplearn.types import Array
 
-# Rows from whose mean Newton's method starts; up to so many are all of them, and no pass is needed.
-FIRST_ROWS, START_TOL = 20_000, 1e-4
+# Newton's method starts from the mean of so many rows. Up to that many rows, and up to so many numbers in memory, it
+# takes all rows at once: a copy of each group costs less than passes that select its rows again.
+FIRST_ROWS, START_TOL, COPIED_NUMBERS = 20_000, 1e-4, 2**24
 # Proven distance of the mean of all points to the true one.
 EXACT = 1e-12
 # Proven distance of class means. In few dimensions they are far nearer: a last step, exact there, squares the error.
@@ -83,7 +84,8 @@ def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
     """Mean, variance and weight of groups of classes, given as masks; all in the same passes."""
     totals = groups @ data.totals
-    stride = max(1, data.n_rows // FIRST_ROWS)
+    few = data.n_rows <= FIRST_ROWS or (data.in_memory and data.n_rows * data.n_features <= COPIED_NUMBERS)
+    stride = 1 if few else max(1, data.n_rows // FIRST_ROWS)
     found: list[Any] = _means_of_some(data, groups, stride, tol if stride == 1 else START_TOL)
     if stride == 1:
         return [(*mean_and_spread, float(total)) for mean_and_spread, total in zip(found, totals, strict=True)]
@@ -105,15 +107,15 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float]]:
     """Mean and variance of every ``stride``-th row of each group; the centre of the ball where there are none."""
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
-    found = []
-    for group in groups:
+
+    def of_group(group: Array) -> tuple[Array, float]:
         own = np.flatnonzero(group[codes] & (weights > 0))
         if not len(own):
-            found.append((np.zeros(data.n_features), 0.0))
-            continue
+            return np.zeros(data.n_features), 0.0
         rows, shares = X[own].astype(np.float64, copy=False), weights[own] / weights[own].sum()
-        found.append(mean_and_variance(rows, gaps[own], shares, data.c, tol=tol))
-    return found
+        return mean_and_variance(rows, gaps[own], shares, data.c, tol=tol)
+
+    return list(map_in_threads(of_group, groups, data.threads))
 
 
 def _every(block: LabelledBlock, stride: int) -> tuple[Array, Array, Array, Array]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from hyplearn.estimators.names import classifier_named
+from hyplearn.estimators import classifier_named
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.single_cell.cells import Cells, cell_points, check_adata, class_labels, labelled_cells

@@ -19,7 +19,7 @@ from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.source import SAMPLE_NUMBERS
 from hyplearn.solvers.softmax.kernels import point_block
-from hyplearn.solvers.svm.solution import Progress, Report, Status
+from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
 # Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
@@ -113,7 +113,7 @@ def solve_softmax(
     seed : int
         Seed of the samples from which the first weights are learned otherwise.
     report : callable, optional
-        Called with a :class:`~hyplearn.solvers.svm.solution.Progress` after each step.
+        Called with a :class:`~hyplearn.solvers.solution.Progress` after each step.
     full_hessian : int
         Entries of W up to which the matrix of second derivatives is computed; beyond, only products with it.
 

@@ -19,6 +19,7 @@ import numpy as np
 from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.source import SAMPLE_NUMBERS
+from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.interior_point import BoxSolution, solve_box
 from hyplearn.solvers.svm.margin_scan import (
     EVERYTHING,
@@ -30,7 +31,6 @@ from hyplearn.solvers.svm.margin_scan import (
     merge_scans,
     scan_block,
 )
-from hyplearn.solvers.svm.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.types import Array
 
 # The first sample; four rows per dimension are the fewest that say something of a direction.

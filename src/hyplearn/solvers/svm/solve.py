@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from hyplearn.rows import Rows, RowSource
+from hyplearn.solvers.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.hinge import certified, starting_point, working_sets
 from hyplearn.solvers.svm.margin_scan import NOTHING, merge_scans, scan_block
-from hyplearn.solvers.svm.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
 from hyplearn.types import Array
 
@@ -60,7 +60,7 @@ def solve_svm(
     seed : int
         Seed of the samples that give the first normal vector otherwise.
     report : callable, optional
-        Called with a :class:`~hyplearn.solvers.svm.solution.Progress` after each step.
+        Called with a :class:`~hyplearn.solvers.solution.Progress` after each step.
     threads : int
         Threads of the dense algebra; the result does not depend on them.
     rising : bool

@@ -1,13 +1,14 @@
-"""The certificate of an SVM, recomputed from explicit rows in plain NumPy: it shares nothing with the solver."""
+"""Certificates recomputed from explicit rows in plain NumPy; they share nothing with the solvers that they check."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import entr, logsumexp, softmax
 
 from hyplearn.data.checkpoint import checkpointable
-from hyplearn.data.folding import in_any_order
-from hyplearn.solvers.svm.solution import relative_gap
+from hyplearn.data.folding import columns_summed, in_any_order
+from hyplearn.solvers.solution import relative_gap
 from hyplearn.types import Array
 
 # A hard margin holds if rows keep it to this share.
@@ -95,3 +96,48 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> tuple[float, float, 
     primal = 0.5 * float(w @ w) + (sums.loss if not hard else 0.0 if sums.slack <= ROUNDING else np.inf)
     dual = float(sums.total - 0.5 * (sums.v @ sums.v) - sums.penalty)
     return primal, dual, relative_gap(primal, dual), max(0.0, sums.excess / max(sums.largest, 1e-300))
+
+
+class SoftmaxCertificate(NamedTuple):
+    """Result of :meth:`hyplearn.PoincareLogisticRegression.verify`; arrays of shape (1,), like the fitted attributes.
+
+    Attributes
+    ----------
+    primal, dual : ndarray
+        P(W) of the fitted model and D of its own probabilities, from scratch; no W has a lower P than D.
+    gap : ndarray
+        ``(P - D) / max(1, |P|)``: how far P can be from the optimum.
+    """
+
+    primal: Array
+    dual: Array
+    gap: Array
+
+
+@checkpointable
+class SoftmaxSums(NamedTuple):
+    """Contributions of some rows: the loss, the weighted entropy, and ``Σ α xᵀ``."""
+
+    loss: float
+    entropy: float
+    V: Array
+
+
+def softmax_sums(rows: Array, codes: Array, costs: Array, W: Array) -> SoftmaxSums:
+    """Contributions of explicit rows with the codes of their classes and their costs."""
+    scores = rows @ W.T
+    own, pi = np.eye(len(W))[codes], softmax(scores, axis=1)
+    loss = float(costs @ (logsumexp(scores, axis=1) - np.sum(own * scores, axis=1)))
+    return SoftmaxSums(loss, float(costs @ entr(pi).sum(axis=1)), (costs[:, None] * (own - pi)).T @ rows)
+
+
+@in_any_order
+def merge_softmax_sums(parts: Sequence[SoftmaxSums]) -> SoftmaxSums:
+    """Contributions of several blocks together."""
+    return SoftmaxSums(*columns_summed(parts))
+
+
+def certify_softmax(sums: SoftmaxSums, W: Array) -> SoftmaxCertificate:
+    """P, D and their relative gap at W."""
+    primal, dual = 0.5 * float(np.sum(W**2)) + sums.loss, sums.entropy - 0.5 * float(np.sum(sums.V**2))
+    return SoftmaxCertificate(*(np.array([value]) for value in (primal, dual, relative_gap(primal, dual))))
