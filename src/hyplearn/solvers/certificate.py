@@ -25,7 +25,8 @@ class Certificate(NamedTuple):
     gap : ndarray
         ``(P - D) / max(1, |P|)``: how far P can be from the optimum.
     violation : ndarray
-        How far α leaves its box [0, C], relative to the largest α; 0 makes D a proof.
+        How far α leaves its box, relative to the largest α; 0 makes D a proof, and NaN or infinity in α is infinite.
+        The box is [0, C] for the hinge, [0, ∞) for the squared hinge, and [0, 0] for rows of weight 0.
     """
 
     primal: Array
@@ -71,15 +72,15 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
     if np.all(np.isfinite(costs)):
         below = float(costs[paid] @ (slack if loss == "hinge" else slack**2))
         penalty = 0.0 if loss == "hinge" else float(np.sum(alpha[paid] ** 2 / (4 * costs[paid])))
-    most = costs if loss == "hinge" else np.inf
-    excess = float(np.max(np.maximum(-alpha, alpha - most), initial=0.0))
+    most = costs if loss == "hinge" else np.where(paid, np.inf, 0.0)
+    excess = np.max(np.maximum(-alpha, alpha - most), initial=0.0)
     return CertificateSums(
         below,
         float(slack.max(initial=0.0)),
         alpha @ rows,
         penalty,
         float(alpha.sum()),
-        excess,
+        float(excess) if np.all(np.isfinite(alpha)) else np.inf,
         float(np.abs(alpha).max(initial=0.0)),
     )
 
@@ -95,7 +96,8 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> tuple[float, float, 
     """P, D, their relative gap, and how far α leaves its box."""
     primal = 0.5 * float(w @ w) + (sums.loss if not hard else 0.0 if sums.slack <= ROUNDING else np.inf)
     dual = float(sums.total - 0.5 * (sums.v @ sums.v) - sums.penalty)
-    return primal, dual, relative_gap(primal, dual), max(0.0, sums.excess / max(sums.largest, 1e-300))
+    violation = sums.excess / max(sums.largest, 1e-300) if np.isfinite(sums.excess) else np.inf
+    return primal, dual, relative_gap(primal, dual), violation
 
 
 class SoftmaxCertificate(NamedTuple):

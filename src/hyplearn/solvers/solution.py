@@ -1,7 +1,8 @@
-"""What every SVM solver returns, and what it tells on the way."""
+"""The solution of an SVM with its certificate, and the progress that solvers report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Literal, NamedTuple, TypeAlias
 
 from hyplearn.types import Array
@@ -67,5 +68,5 @@ Report: TypeAlias = Callable[[Progress], None]
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """``(P - D) / max(1, |P|)``; infinite while either is unknown."""
-    return (primal - dual) / max(1.0, abs(primal)) if primal < float("inf") else float("inf")
+    """``(P - D) / max(1, |P|)``; infinite while either is unknown or not a number."""
+    return (primal - dual) / max(1.0, abs(primal)) if isfinite(primal) and isfinite(dual) else inf
