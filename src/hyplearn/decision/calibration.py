@@ -23,20 +23,19 @@ stay finite where classes are separated.
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import log_softmax
 
 from hyplearn.data.training import LabelledBlock
-from hyplearn.solvers.platt import fit_sigmoid
+from hyplearn.solvers.platt import fit_sigmoid, minimise_newton
 from hyplearn.types import Array
 
 # Numbers of coordinates of the rows that calibrate at most: two parameters per class need no more.
 CALIBRATED_NUMBERS = 2**21
 # Digits to which two values are equal: copies of a row, whose last bits may depend on their position.
 SAME_VALUE = 9
-# Newton's method for 2K parameters: steps at most, and the promised decrease of the mean loss at which it ends.
-MAX_STEPS, TOL = 100, 1e-14
 # Penalty of slopes away from their common one, and of offsets, in units of one row; values are divided by their root
 # mean square. Between 0.01 and 1 held-out log-loss over 37 sets hardly changes; without it, few rows and separated
 # classes have steep slopes.
@@ -109,12 +108,17 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
     scales = np.sqrt(weights @ values**2 / total)
     scaled = values / np.where(scales > 0, scales, 1.0)
     free, parameters = np.ones(2 * K, dtype=bool), np.zeros(2 * K)
+    ridge = np.eye(2 * K)
+    ridge[:K, :K] -= 1 / (K + 1)  # slopes are drawn to a common one, which is itself drawn to 0
+    ridge *= RIDGE / total
     stride = len(values) // SAMPLE
     if stride > 1:
         some = slice(None, None, stride)
-        parameters = _newton(scaled[some], codes[some], weights[some] / weights[some].sum(), total, parameters, free)
+        part = partial(_equations, scaled[some], codes[some], weights[some] / weights[some].sum(), ridge)
+        parameters = minimise_newton(part, parameters, free)
+    equations = partial(_equations, scaled, codes, weights / total, ridge)
     while True:
-        parameters = _newton(scaled, codes, weights / total, total, parameters, free)
+        parameters = minimise_newton(equations, parameters, free)
         falling = np.flatnonzero(parameters[:K] < 0)
         if not falling.size:
             break
@@ -124,33 +128,8 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
     return Calibration(slopes, parameters[K:].copy())
 
 
-def _newton(values: Array, codes: Array, shares: Array, total: float, parameters: Array, free: Array) -> Array:
-    """Minimise the mean log-loss of ``softmax(a v + b)`` with its ridge over the free ones of the parameters (a, b)."""
-    K = values.shape[1]
-    ridge = np.eye(2 * K)
-    ridge[:K, :K] -= 1 / (K + 1)  # slopes are drawn to a common one, which is itself drawn to 0
-    ridge *= RIDGE / total
-    loss, gradient, hessian = _equations(values, codes, shares, parameters, ridge)
-    for _ in range(MAX_STEPS):
-        step = np.zeros(2 * K)
-        step[free] = -np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        slope, length = float(gradient @ step), 1.0
-        if -slope <= TOL:
-            return parameters + step
-        while length > 1e-10:
-            tried = parameters + length * step
-            found = _equations(values, codes, shares, tried, ridge)
-            if found[0] <= loss + 1e-4 * length * slope:
-                break
-            length /= 2
-        else:
-            break
-        parameters, (loss, gradient, hessian) = tried, found
-    return parameters
-
-
 def _equations(
-    values: Array, codes: Array, shares: Array, parameters: Array, ridge: Array
+    values: Array, codes: Array, shares: Array, ridge: Array, parameters: Array
 ) -> tuple[float, Array, Array]:
     """Mean penalised log-loss with its gradient and Hessian."""
     K, rows = values.shape[1], np.arange(len(values))

@@ -9,6 +9,8 @@ Platt's probabilistic outputs for support vector machines" (2007): Newton's meth
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from numba import njit
 
 from hyplearn.types import Array
 
-# Newton's steps for two parameters of a convex function: ten are many, most need six.
+# Newton's steps: for the two parameters of a sigmoid ten are many, most need six.
 MAX_STEPS, SHORTEST_STEP = 100, 1e-10
 # Decrease of the mean loss that a step promises at which it is the last: another would be lost in rounding.
 TOL = 1e-14
@@ -58,46 +60,49 @@ def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool 
     if not spread > 0:
         return Sigmoid(0.0, constant)
     standard, shares = (scores - centre) / spread, weights / total
-    slope, offset = 0.0, 0.0 if pinned else constant
+    parameters, free = np.array([0.0, 0.0 if pinned else constant]), np.array([True, not pinned])
     stride = len(scores) // SAMPLE
-    if stride > 1:
-        # From the best sigmoid of some rows, a step or two lead to that of all.
-        some, due, own = (a[::stride].copy() for a in (standard, targets, shares))
-        slope, offset = _newton(some, due, own, slope, offset, pinned)
-    slope, offset = _newton(standard, targets, shares, slope, offset, pinned)
+    # From the best sigmoid of some rows, a step or two lead to that of all.
+    for every in (stride, 1) if stride > 1 else (1,):
+        rows = [np.ascontiguousarray(a[::every]) for a in (standard, targets, shares)]
+        parameters = minimise_newton(partial(_equations, *rows), parameters, free)
+    slope, offset = parameters.tolist()
     if slope <= 0:
         return Sigmoid(0.0, constant)
     return Sigmoid(slope / spread, float(offset - slope * centre / spread))
 
 
-def _newton(s: Array, targets: Array, weights: Array, a: float, b: float, pinned: bool) -> tuple[float, float]:
-    """Slope and offset in standardised scores, beginning at a and b; a pinned offset remains b."""
-    value, gradient, hessian = _equations(s, targets, weights, a, b)
-    free = slice(0, 1) if pinned else slice(0, 2)
+def minimise_newton(equations: Callable[[Array], tuple[float, Array, Array]], x: Array, free: Array) -> Array:
+    """Minimise a smooth convex function over the ``free`` entries of x, by damped Newton steps.
+
+    ``equations(x)`` gives the value, the gradient and the Hessian. The value is a mean loss: steps end when the
+    decrease that they promise is at most ``TOL``.
+    """
+    value, gradient, hessian = equations(x)
     for _ in range(MAX_STEPS):
-        step = np.zeros(2)
+        step = np.zeros(len(x))
         try:
-            step[free] = np.linalg.solve(hessian[free, free], -gradient[free])
+            step[free] = -np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
         except np.linalg.LinAlgError:  # every row is at an end of the sigmoid, to rounding
             break
         slope, length, before = float(gradient @ step), 1.0, value
         if -slope <= TOL:
-            return a + float(step[0]), b + float(step[1])
+            return x + step
         while length > SHORTEST_STEP:
-            tried = a + length * float(step[0]), b + length * float(step[1])
-            value, gradient, hessian = _equations(s, targets, weights, *tried)
+            tried = x + length * step
+            value, gradient, hessian = equations(tried)
             if value <= before + ENOUGH * length * slope:
                 break
             length /= 2
         else:
             break
-        a, b = tried
-    return a, b
+        x = tried
+    return x
 
 
-def _equations(s: Array, targets: Array, weights: Array, a: float, b: float) -> tuple[float, Array, Array]:
-    """Value, gradient and Hessian of the objective at (a, b), in one pass."""
-    value, g_a, g_b, H_aa, H_ab, H_bb = _sums(s, targets, weights, a, b)
+def _equations(s: Array, targets: Array, weights: Array, x: Array) -> tuple[float, Array, Array]:
+    """Value, gradient and Hessian of the objective at x = (a, b), in one pass."""
+    value, g_a, g_b, H_aa, H_ab, H_bb = _sums(s, targets, weights, x[0], x[1])
     return value, np.array([g_a, g_b]), np.array([[H_aa, H_ab], [H_ab, H_bb]])
 
 
@@ -107,13 +112,13 @@ def _sums(s, targets, weights, a, b):  # type: ignore[no-untyped-def]
     for i in range(s.size):
         f = a * s[i] + b
         small = math.exp(-abs(f))
-        chance = 1.0 / (1.0 + small) if f >= 0.0 else small / (1.0 + small)
+        probability = 1.0 / (1.0 + small) if f >= 0.0 else small / (1.0 + small)
         value += weights[i] * (max(f, 0.0) + math.log1p(small) - targets[i] * f)
-        difference = weights[i] * (chance - targets[i])
-        curvature = weights[i] * small / (1.0 + small) ** 2
+        difference = weights[i] * (probability - targets[i])
+        second = weights[i] * small / (1.0 + small) ** 2
         g_a += difference * s[i]
         g_b += difference
-        H_aa += curvature * s[i] * s[i]
-        H_ab += curvature * s[i]
-        H_bb += curvature
+        H_aa += second * s[i] * s[i]
+        H_ab += second * s[i]
+        H_bb += second
     return value, g_a, g_b, H_aa, H_ab, H_bb
