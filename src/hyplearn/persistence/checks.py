@@ -103,7 +103,7 @@ def check_weights(found: Found) -> None:
 
 
 def check_embedding(found: Found) -> None:
-    """Raise unless the embedding of a network has the shape and the range of its head."""
+    """Raise unless the embedding of a network fits its head, and the scores its epochs."""
     embedding, c = found["embedding_"], -float(found["curvature"])
     if embedding.shape[1] != found["n_components"] or not len(embedding) or np.any(found["radius_"] < 0):
         raise FlawError(
@@ -114,10 +114,6 @@ def check_embedding(found: Found) -> None:
         raise FlawError("embedding_ must hold points inside the ball")
     if found["max_radius"] > LARGEST_RADIUS / math.sqrt(c):
         raise FlawError(f"max_radius must be up to {LARGEST_RADIUS / math.sqrt(c):.4g}; it is {found['max_radius']}")
-
-
-def check_scores(found: Found) -> None:
-    """Raise unless a network has no validation scores or one per epoch."""
     n_scores = len(found["validation_scores_"])
     if n_scores not in (0, found["n_iter_"]):
         raise FlawError(f"validation_scores_ must hold none or {found['n_iter_']} scores; there are {n_scores}")

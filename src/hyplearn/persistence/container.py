@@ -1,21 +1,7 @@
 """Bytes of a model file: a fixed prefix, a JSON header with tagged values, raw arrays, a checksum.
 
-``docs/format.md`` describes every byte. The meaning of the header is left to other modules; the arrays that
-:func:`unpack` returns have the declared sizes and take no more memory than the file is long.
-
-A value is plain JSON for None, bool, int, finite float, str and list, or an object with one tag:
-
-=========== ============================= =====================================
-tag         content                       value
-=========== ============================= =====================================
-``float``   ``"nan"``, ``"inf"``, ...     that float
-``array``   index of an array             the array
-``scalar``  index of an array of shape () its NumPy scalar
-``text``    ``[width, [str, ...]]``       array of the dtype ``<U{width}``
-``objects`` ``[str, ...]``                array of dtype object that holds str
-``tuple``   ``[value, ...]``              tuple
-``dict``    ``[[key, value], ...]``       dict
-=========== ============================= =====================================
+The arrays that :func:`unpack` returns have the declared sizes and take no more memory than the file is long.
+Values that JSON lacks are objects with one tag, such as ``array``; ``docs/format.md`` lists the tags.
 """
 
 import hashlib
@@ -23,7 +9,6 @@ import json
 import math
 import os
 import re
-import stat
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -165,12 +150,12 @@ def read_whole(path: Path) -> bytes:
     if not path.is_file():
         raise FlawError("it is not a regular file", "Pass a file that hyplearn.save has written.")
     with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
-            raise FlawError(f"it has {status.st_size:,} bytes; a model file has up to {LARGEST_FILE:,}")
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST_FILE:
+            raise FlawError(f"it has {size:,} bytes; a model file has up to {LARGEST_FILE:,}")
         start = file.read(len(MAGIC))
         # The first bytes suffice to reject a file of another kind.
-        return start + file.read(status.st_size + 1) if start == MAGIC else start
+        return start + file.read(size + 1) if start == MAGIC else start
 
 
 class Encoder:
@@ -238,9 +223,12 @@ class Decoder:
             if tag in ("tuple", "dict"):
                 return self._nested(tag, content, depth + 1)
             readers: dict[str, Callable[[Any], Any]] = {
-                "float": _special_float, "array": self._array, "scalar": self._scalar, "text": _text,
-                "objects": _objects,
-            }  # fmt: skip
+                "float": _special_float,
+                "array": self._array,
+                "scalar": self._scalar,
+                "text": _text,
+                "objects": lambda words: np.array(_words(words), dtype=object),
+            }
             if tag in readers:
                 return readers[tag](content)
         raise FlawError(f"{value!r:.80} stands for no value")
@@ -292,13 +280,6 @@ def _text(content: Any) -> Array:
     if not max(1, max(map(len, words), default=1)) <= width or width * max(1, len(words)) > LARGEST_HEADER:
         raise FlawError(f"{len(words)} texts cannot be {width} characters wide")
     return np.array(words, dtype=f"<U{width}")
-
-
-def _objects(content: Any) -> Array:
-    words = _words(content)
-    array = np.empty(len(words), dtype=object)
-    array[:] = words
-    return array
 
 
 def _words(content: Any) -> list[str]:

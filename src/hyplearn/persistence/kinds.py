@@ -31,10 +31,9 @@ class Sizes:
         """Whether the shape is the expected one; symbols not seen before take its sizes."""
         if len(shape) != len(expected):
             return False
-        for size, want in zip(shape, expected, strict=True):
-            if size != (self.symbols.setdefault(want, size) if isinstance(want, str) else want):
-                return False
-        return True
+        pairs = zip(shape, expected, strict=True)
+        known = [self.symbols.setdefault(want, n) if isinstance(want, str) else want for n, want in pairs]
+        return list(shape) == known
 
 
 @dataclass(frozen=True)
@@ -141,11 +140,10 @@ def none_or(kind: Kind) -> Kind:
 
 def size(symbol: str) -> Kind:
     """Integer from 1, the size of a symbol."""
-
-    def holds(value: Any, sizes: Sizes) -> bool:
-        return type(value) is int and value >= 1 and sizes.fit((value,), (symbol,))
-
-    return Kind(f"the integer {symbol} from 1", holds)
+    return Kind(
+        f"the integer {symbol} from 1",
+        lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),
+    )
 
 
 def word(*allowed: str) -> Kind:

@@ -173,9 +173,6 @@ def export_onnx(estimator: Any, path: PathLike) -> None:
 def _model(estimator: Any) -> Any:
     try:
         import onnx
-        import onnx.checker
-        import onnx.helper
-        import onnx.numpy_helper
     except ImportError as error:
         raise ImportError("Exporting to ONNX needs onnx: pip install 'hyplearn[onnx]'.") from error
     graph, double, decision = Graph(onnx), onnx.TensorProto.DOUBLE, estimator.decision_
@@ -224,14 +221,13 @@ def _index(graph: Graph, scores: Tensor, decision: Decision) -> Tensor:
 
 def _label_values(classes: Array) -> Array:
     """Convert labels to a type of ONNX: int64, bool, float64 or string."""
-    if classes.dtype.kind in "iu" and int(classes[-1]) < 2**63:
+    kind = classes.dtype.kind
+    if kind in "iu" and int(classes[-1]) < 2**63:
         return classes.astype(np.int64)
-    if classes.dtype.kind == "f":
-        return classes.astype(np.float64)
-    if classes.dtype.kind in "UO" and all(isinstance(label, str) for label in classes):
+    if kind in "fb":
+        return classes.astype(np.float64 if kind == "f" else bool)
+    if kind in "UO" and all(isinstance(label, str) for label in classes):
         return classes.astype(object)
-    if classes.dtype.kind == "b":
-        return classes
     raise ValueError(
         f"ONNX knows labels of integers, floats, booleans and text; got {classes.dtype}.\n"
         "Fit with labels of one of these types."

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyplearn.geometry.kernels import row_gaps
 from hyplearn.persistence.container import FlawError
+from hyplearn.persistence.kinds import are_inside
 from hyplearn.reference import STRATEGIES
 
 
@@ -155,7 +155,6 @@ def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> N
         if not parameter.holds(found[name]):
             shown = " ".join(repr(found[name]).split())  # the repr of a torch module has many lines
             raise FlawError(f"{name} must be {parameter.words}; it is {shown:.80}", parameter.advice)
-    if not isinstance(reference := found.get("reference", "origin"), str):
-        rows = np.atleast_2d(np.asarray(reference, dtype=np.float64))
-        if not np.all(row_gaps(np.ascontiguousarray(rows), -float(found["curvature"])) > 0):
-            raise FlawError("reference holds points outside the ball of its curvature", PARAMETERS["reference"].advice)
+    reference = found.get("reference", "origin")
+    if not isinstance(reference, str) and not are_inside(np.asarray(reference, float), -float(found["curvature"])):
+        raise FlawError("reference holds points outside the ball of its curvature", PARAMETERS["reference"].advice)

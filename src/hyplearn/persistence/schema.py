@@ -7,17 +7,7 @@ import numbers
 from dataclasses import dataclass, field
 from typing import Any
 
-from hyplearn.embedding import BallNet, HyperbolicMDS, PoincareMap, TreeEmbedding
-from hyplearn.estimators import (
-    ExpMap,
-    PoincareLogisticRegression,
-    PoincareLogisticRegressionCV,
-    PoincarePerceptron,
-    PoincareSecondOrderPerceptron,
-    PoincareSVC,
-    TangentSpace,
-)
-from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC, PaperSVC
+from hyplearn import embedding, estimators, paper
 from hyplearn.persistence import checks, kinds
 from hyplearn.persistence.checks import Check
 from hyplearn.persistence.container import FlawError
@@ -33,20 +23,10 @@ CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "conver
 
 @dataclass(frozen=True)
 class Schema:
-    """Contents of a file for one class.
+    """Contents of a file for one class: kinds of fitted attributes, in the order in which they are checked.
 
-    Attributes
-    ----------
-    cls : type
-        The estimator.
-    fitted : dict of str to Kind
-        Attributes of a fitted estimator, in the order in which they are checked.
-    checks : tuple of functions
-        Further relations between attributes and parameters.
-    choices : dict of str to Parameter
-        Parameters that differ from those of the same name in other classes.
-    settings : dict of str to Kind
-        Attributes that may be set before a fit.
+    ``checks`` are further relations between attributes and parameters, ``choices`` the parameters that differ from
+    those of other classes, ``settings`` the attributes that may be set before a fit.
     """
 
     cls: type[Any]
@@ -154,7 +134,7 @@ _NETWORK = {
     "radius_": real("n"),
     "clipped_": kinds.SHARE,
 }
-_NETWORK_CHECKS = (checks.check_input_shape, checks.check_weights, checks.check_embedding, checks.check_scores)
+_NETWORK_CHECKS = (checks.check_input_shape, checks.check_weights, checks.check_embedding)
 _NETWORK_PARAMETERS = {
     "encoder": choice("mlp", "conv")._replace(
         advice="A module or a function is code, which no model file holds: keep its weights by torch.save(model."
@@ -180,22 +160,24 @@ def _classifier(cls: type[Any], fitted: dict[str, Kind], *further: Check, **choi
 
 _SCHEMAS = (
     _classifier(
-        PoincareSVC,
+        estimators.PoincareSVC,
         _SVC,
         checks.check_support,
         checks.all_or_none("_descents.w", "_descents.n_steps", "_descents.n_seen"),
         calibration=_CALIBRATION,
     ),
-    _classifier(PoincarePerceptron, _PERCEPTRON, checks.check_first_order, calibration=_CALIBRATION),
-    _classifier(PoincareSecondOrderPerceptron, _PERCEPTRON, checks.check_second_order, calibration=_CALIBRATION),
-    _classifier(PoincareLogisticRegression, _LOGISTIC, checks.check_cone),
+    _classifier(estimators.PoincarePerceptron, _PERCEPTRON, checks.check_first_order, calibration=_CALIBRATION),
     _classifier(
-        PoincareLogisticRegressionCV,
+        estimators.PoincareSecondOrderPerceptron, _PERCEPTRON, checks.check_second_order, calibration=_CALIBRATION
+    ),
+    _classifier(estimators.PoincareLogisticRegression, _LOGISTIC, checks.check_cone),
+    _classifier(
+        estimators.PoincareLogisticRegressionCV,
         {**_LOGISTIC, "C_": number(above=0.0), "Cs_": kinds.positive("costs"), "log_losses_": proof("folds", "costs")},
         checks.check_cone,
     ),
     _classifier(
-        PaperSVC,
+        paper.PaperSVC,
         {
             **_AT_POINTS,
             "status_": words("P", among=("optimal", "max_iter", "stalled", "stopped")),
@@ -205,7 +187,7 @@ _SCHEMAS = (
         solver=choice("exact", "sgd"),
     ),
     _classifier(
-        HyperboloidSVC,
+        paper.HyperboloidSVC,
         {
             **_AT_POINTS,
             "objective_": proof("P"),
@@ -215,7 +197,7 @@ _SCHEMAS = (
         solver=choice("stages", "projected_gradient"),
     ),
     _classifier(
-        EuclideanSVC,
+        paper.EuclideanSVC,
         {
             **_ONE_VS_REST,
             "intercept_": real("P"),
@@ -224,19 +206,19 @@ _SCHEMAS = (
             "n_iter_": count("P"),
         },
     ),
-    _classifier(AuthorsSVC, {**_AT_POINTS, "dropped_intercept_": real("P"), "n_iter_": count("P")}),
+    _classifier(paper.AuthorsSVC, {**_AT_POINTS, "dropped_intercept_": real("P"), "n_iter_": count("P")}),
     _classifier(
-        HyperboloidPerceptron,
+        paper.HyperboloidPerceptron,
         {
             **_AT_POINTS,
             "status_": words("P", among=("converged", "max_epochs")),
             **dict.fromkeys(("n_iter_", "n_updates_"), count("P")),
         },
     ),
-    Schema(TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
-    Schema(ExpMap, _FEATURES, settings=_OUTPUT),
+    Schema(estimators.TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
+    Schema(estimators.ExpMap, _FEATURES, settings=_OUTPUT),
     Schema(
-        TreeEmbedding,
+        embedding.TreeEmbedding,
         {
             "embedding_": points("n", "k"),
             "labels_": kinds.node_labels("n"),
@@ -247,7 +229,7 @@ _SCHEMAS = (
         },
     ),
     Schema(
-        HyperbolicMDS,
+        embedding.HyperbolicMDS,
         {
             "n_features_in_": size("n"),
             "curvature_": number(below=0.0),
@@ -262,7 +244,7 @@ _SCHEMAS = (
         choices={"loss": choice("absolute", "relative"), "curvature": or_word(PARAMETERS["curvature"], "auto")},
     ),
     Schema(
-        PoincareMap,
+        embedding.PoincareMap,
         {
             **_FEATURES,
             "embedding_": points("n", "k"),
@@ -274,6 +256,6 @@ _SCHEMAS = (
         (checks.check_landmarks,),
         settings=_OUTPUT,
     ),
-    Schema(BallNet, _NETWORK, _NETWORK_CHECKS, _NETWORK_PARAMETERS, _OUTPUT),
+    Schema(embedding.BallNet, _NETWORK, _NETWORK_CHECKS, _NETWORK_PARAMETERS, _OUTPUT),
 )
 SCHEMAS = {schema.cls.__name__: schema for schema in _SCHEMAS}

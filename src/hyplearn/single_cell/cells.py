@@ -103,12 +103,6 @@ def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare")
     return Cells(X, names, *cell_labels(adata, label_key))
 
 
-def class_labels(labels: Array) -> Array:
-    """Return known labels as an array of one plain type; labels of several types become strings."""
-    kinds = {type(label) for label in labels}
-    return np.array(labels.tolist() if len(kinds) == 1 else [str(label) for label in labels])
-
-
 def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str = "X_poincare") -> Cells:
     """Read points, names and labels of an ``.h5ad`` file or a ``.zarr`` store, without its matrix of counts.
 

@@ -10,15 +10,7 @@ from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.estimators.names import classifier_named
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
-from hyplearn.single_cell.cells import (
-    Cells,
-    cell_features,
-    cell_points,
-    check_adata,
-    class_labels,
-    labelled_cells,
-    model_bytes,
-)
+from hyplearn.single_cell.cells import Cells, cell_features, cell_points, check_adata, labelled_cells, model_bytes
 from hyplearn.types import Array
 
 __all__ = ["classify", "poincare_map", "transfer"]
@@ -233,7 +225,9 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, model: Any,
 
 def _fit(model: Any, cells: Cells, label_key: str, basis: str) -> Any:
     assert cells.labels is not None
-    labels = class_labels(cells.labels[cells.known]) if cells.known.any() else np.array([])
+    known = cells.labels[cells.known].tolist()
+    # One plain type, as classifiers need it: labels of several types become strings.
+    labels = np.array(known if len({type(label) for label in known}) == 1 else [str(label) for label in known])
     if len(np.unique(labels)) < 2:
         raise ValueError(
             f"obs[{label_key!r}] must name at least two classes; got {np.unique(labels).tolist()} on "
