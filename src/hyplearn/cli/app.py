@@ -54,7 +54,8 @@ hyplearn datasets list
 hyplearn datasets fetch mammals
 hyplearn datasets fetch olsson -o cells.npz
 """
-EXTRA_OPTIONS: dict[str, Any] = {
+# Options of every command.
+COMMON: dict[str, Any] = {
     "as_json": Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")],
     "debug": Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")],
 }
@@ -120,11 +121,9 @@ def _command(function: Callable[..., Outcome]) -> Callable[..., None]:
             raise typer.Exit(1)
 
     own = signature(function)
-    added = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in EXTRA_OPTIONS.items()
-    ]
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in COMMON.items()]
     run.__signature__ = own.replace(parameters=[*own.parameters.values(), *added])  # type: ignore[attr-defined]
-    run.__annotations__ = {**function.__annotations__, **EXTRA_OPTIONS, "return": None}
+    run.__annotations__ = {**function.__annotations__, **COMMON, "return": None}
     return run
 
 

@@ -74,7 +74,7 @@ DATASETS = {
 
 
 def list_datasets() -> Outcome:
-    """List the data sets that `hyplearn datasets fetch` knows."""
+    """List the data sets that `hyplearn datasets fetch` writes."""
     rows = [[name, known.about, known.points, str(known.classes), known.source] for name, known in DATASETS.items()]
     fields = ("about", "points", "classes", "suffix", "source")
     values = {name: {field: getattr(known, field) for field in fields} for name, known in DATASETS.items()}

@@ -62,7 +62,9 @@ def embed(
     if method == "tree":
         found = _embed_tree(data, label, TreeEmbedding(dimensions, root=root))
     elif method == "mds":
-        found = _embed_distances(data, HyperbolicMDS(dimensions))
+        names, distances = _read_distances(data)
+        mds = HyperbolicMDS(dimensions).fit(distances)
+        found = Embedded(mds.embedding_, names, None, {"stress": mds.stress_})
     else:
         chosen = PoincareMap(dimensions, n_neighbors=neighbors, random_state=seed)
         found = _embed_features(data, label, points, root, chosen)
@@ -70,10 +72,8 @@ def embed(
     label_column = _write(output, found, label)
     radius = float(2 * np.arctanh(np.linalg.norm(found.X, axis=1).max()))
     n, d = found.X.shape
-    values = {
-        "method": method, "n_points": n, "n_coordinates": d, "radius": radius, **found.quality, "seconds": seconds,
-        "output": output,
-    }  # fmt: skip
+    values = {"method": method, "n_points": n, "n_coordinates": d, "radius": radius, **found.quality}
+    values |= {"seconds": seconds, "output": output}
     lines = {
         "points": f"{n:,} in {d} dimensions, up to the hyperbolic radius {radius:.1f}",
         "quality": ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in found.quality.items()),
@@ -107,12 +107,6 @@ def _embed_tree(path: Path, label: str | None, model: TreeEmbedding) -> Embedded
     return Embedded(model.embedding_, np.array(model.labels_, dtype=str), labels, quality)
 
 
-def _embed_distances(path: Path, model: HyperbolicMDS) -> Embedded:
-    names, distances = _read_distances(path)
-    model.fit(distances)
-    return Embedded(model.embedding_, names, None, {"stress": model.stress_})
-
-
 def _embed_features(path: Path, label: str | None, points: str | None, root: Any, model: PoincareMap) -> Embedded:
     """Embed a table of features; of AnnData, the principal components by default."""
     data = read_points(path, points or ("X_pca" if path.suffix.lower() == ".h5ad" else None), label)
@@ -139,8 +133,8 @@ def _read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | N
     nodes = [row[node] for row in rows]
     if repeated := [name for name, times in Counter(nodes).items() if times > 1]:
         raise ValueError(
-            f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\nList each node once, with its "
-            "parent."
+            f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\n"
+            "List each node once, with its parent."
         )
     parents = {row[node]: row[parent] or None for row in rows}
     lengths = None if length is None else {row[node]: _number(path, row[length] or "1") for row in rows}

@@ -84,12 +84,9 @@ def evaluate(
         "confusion": {"labels": labels, "matrix": matrix},
     }
     shown = [f"{found.summary()}\n", _report_table(report), _confusion_table(labels, matrix)]
-    if folds:
-        title = f"On these points, and by {folds}-fold cross-validation on them"
-        shown += [scores_table(title, scores, first=1), NOTE]
-    else:
-        shown.append(scores_table("On these points", scores, first=None))
-    return Outcome(values, shown, notes=found.notes())
+    title = "On these points" + (f", and by {folds}-fold cross-validation on them" if folds else "")
+    shown.append(scores_table(title, scores, first=1 if folds else None))
+    return Outcome(values, [*shown, NOTE] if folds else shown, notes=found.notes())
 
 
 def _check_labels(model: Any, y: Array, path: Path) -> None:
@@ -192,10 +189,7 @@ def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
 
 def probabilities(model: Any, X: Array) -> Array | None:
     """Return the probabilities of all classes; None for a model without them, such as that of a stream."""
-    try:
-        return np.asarray(model.predict_proba(X))
-    except AttributeError:
-        return None
+    return np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
 
 
 def _score(

@@ -62,15 +62,14 @@ def fit(
     else:
         found = _fit_in_memory(chosen, read_labelled(data, points, label), folds, seed)
     save(found.model, output)
+    final, score = found.model, found.score
     values = {
-        "model": type(found.model).__name__,
-        "parameters": found.model.get_params(deep=False),
+        "model": type(final).__name__,
+        "parameters": final.get_params(deep=False),
         "data": found.data,
-        "classes": found.model.classes_,
-        "cross_validation": None if found.score is None else found.score._asdict() | {"folds": folds},
-        "certificate": {
-            name.rstrip("_"): getattr(found.model, name) for name in CERTIFICATE if hasattr(found.model, name)
-        },
+        "classes": final.classes_,
+        "cross_validation": None if score is None else score._asdict() | {"folds": folds},
+        "certificate": {name.rstrip("_"): getattr(final, name) for name in CERTIFICATE if hasattr(final, name)},
         "fit_seconds": found.seconds,
         "output": output,
     }

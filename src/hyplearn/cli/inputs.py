@@ -65,10 +65,7 @@ class Data(NamedTuple):
 def open_data(
     path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True
 ) -> PointSource:
-    """Open a file.
-
-    Of a table with a model, the columns that it was fitted on are read, and the column of labels with its classes.
-    """
+    """Open a file; of a table, the columns that the model was fitted on and the column of labels with its classes."""
     names = points.split(",") if points and "," in points else points
     fitted = getattr(model, "feature_names_in_", None)
     columns = None if fitted is None else list(fitted)

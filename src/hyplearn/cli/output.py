@@ -31,10 +31,7 @@ NAME_WIDTH, COLUMN_GAP = 12, 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a command: values for ``--json``, and strings or tables of rich to print without it.
-
-    ``notes`` inform the user of something that is not wrong.
-    """
+    """Result of a command: values for ``--json``, strings or tables to print without it, and notes for the user."""
 
     values: dict[str, Any]
     shown: Sequence[Any] = field(default_factory=list)
@@ -52,9 +49,9 @@ def check_output(output: Path, suffixes: Sequence[str]) -> None:
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
     """Print an outcome to stdout, notes and warnings to stderr; as JSON, all in one object."""
     if as_json:
-        messages = {"notes": list(outcome.notes), "warnings": warned}
+        extra = {"notes": list(outcome.notes), "warnings": warned}
         with _written_or_dropped():
-            write_json(outcome.values | {name: texts for name, texts in messages.items() if texts})
+            write_json(outcome.values | {name: texts for name, texts in extra.items() if texts})
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
     with _written_or_dropped():  # before the notes on it
@@ -63,10 +60,9 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
                 console.print(escape(block) if isinstance(block, str) else block, crop=False)
             else:
                 sys.stdout.write(unpadded(console, block))
-    for message in outcome.notes:
-        complain("note", message)
-    for message in warned:
-        complain("warning", message)
+    for kind, messages in (("note", outcome.notes), ("warning", warned)):
+        for message in messages:
+            complain(kind, message)
 
 
 def show_error(message: str, as_json: bool) -> None:

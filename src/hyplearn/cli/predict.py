@@ -85,11 +85,8 @@ def _contents(suffix: str, columns: dict[str, Array], proba: Array | None) -> by
 
 def _structured(predicted: Array, proba: Array | None) -> Array:
     """Return an array with the fields "label" and "probabilities" (in the order of the model's classes)."""
-    fields: list[Any] = [("label", predicted.dtype)]
-    if proba is not None:
-        fields.append(("probabilities", np.float64, (proba.shape[1],)))
-    rows = np.empty(len(predicted), dtype=fields)
-    rows["label"] = predicted
-    if proba is not None:
-        rows["probabilities"] = proba
+    fields = {"label": predicted} | ({} if proba is None else {"probabilities": proba.astype(np.float64)})
+    rows = np.empty(len(predicted), dtype=[(name, field.dtype, field.shape[1:]) for name, field in fields.items()])
+    for name, field in fields.items():
+        rows[name] = field
     return rows

@@ -13,7 +13,6 @@ from hyplearn.persistence import read_metadata
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
 
-INCHES, DPI = (9, 7), 150
 # Entries of a list that are printed; enough for the orders of the mammals.
 MOST_SHOWN = 13
 
@@ -65,13 +64,13 @@ def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edg
     pyplot()  # an error that tells what to install
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=INCHES, layout="constrained")
+    figure = Figure(figsize=(9, 7), layout="constrained")
     ax = figure.subplots()
     BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax)
     if title:
         ax.set_title(title)
     with replacing(output) as file:
-        figure.savefig(file, format=output.suffix[1:].lower(), dpi=DPI)
+        figure.savefig(file, format=output.suffix[1:].lower(), dpi=150)
 
 
 def inspect(model: MODEL) -> Outcome:

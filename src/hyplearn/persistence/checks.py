@@ -28,15 +28,12 @@ def check_decision(found: Found) -> None:
         raise FlawError(f"the weights of its decision must have {d} columns")
 
 
-def all_or_none(*group: str) -> Check:
-    """Check that either all or none of the attributes are present."""
-
-    def check(found: Found) -> None:
-        present = [name for name in group if name in found]
-        if present and len(present) < len(group):
-            raise FlawError(f"{', '.join(group)} belong together; there are {', '.join(present)} only")
-
-    return check
+def check_descents(found: Found) -> None:
+    """Raise unless the parts of the descents are all present, or none."""
+    group = ("_descents.w", "_descents.n_steps", "_descents.n_seen")
+    present = [name for name in group if name in found]
+    if present and len(present) < len(group):
+        raise FlawError(f"{', '.join(group)} belong together; there are {', '.join(present)} only")
 
 
 def check_support(found: Found) -> None:

@@ -33,8 +33,8 @@ SMALLEST_INT, LARGEST_INT = -(2**63), 2**64 - 1
 SPECIAL_FLOATS = ("nan", "inf", "-inf")
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])
 BYTES_DTYPE = re.compile(r"\|S[1-9][0-9]{0,4}")
-
 SAVE_AGAIN = "Get a whole copy of the file, or save the model again."
+OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
 class FlawError(Exception):
@@ -64,9 +64,7 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
 def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
     """Return schema version, header and arrays of a model file after checking its sizes and checksum."""
     if not data.startswith(MAGIC):
-        raise FlawError(
-            f"it begins with {data[:8]!r}, not with {MAGIC!r}", "Pass a file that hyplearn.save has written."
-        )
+        raise FlawError(f"it begins with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
     if len(data) < PREFIX.size + DIGEST_BYTES:
         raise FlawError(f"it ends after {len(data)} bytes")
     if hashlib.sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
@@ -83,11 +81,11 @@ def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
         raise FlawError(
             f"it declares {header_bytes:,} bytes of header and {array_bytes:,} bytes of arrays in {len(data):,} bytes"
         )
-    header = _parsed(data[PREFIX.size : PREFIX.size + header_bytes])
+    header = _parse_header(data[PREFIX.size : PREFIX.size + header_bytes])
     return version, header, _arrays(header.pop("arrays", None), data, PREFIX.size + header_bytes, array_bytes)
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
+def _parse_header(text: bytes) -> dict[str, Any]:
     """Parse the header: one JSON object without repeated names, NaN or infinity."""
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
@@ -148,7 +146,7 @@ def read_whole(path: Path) -> bytes:
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
     if not path.is_file():
-        raise FlawError("it is not a regular file", "Pass a file that hyplearn.save has written.")
+        raise FlawError("it is not a regular file", OTHER_FILE)
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_FILE:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from hyplearn.files import write_whole
 from hyplearn.persistence.container import (
@@ -20,9 +20,8 @@ from hyplearn.persistence.container import (
     unpack,
 )
 from hyplearn.persistence.parts import put_together, take_apart, upgrade
-from hyplearn.persistence.schema import CERTIFICATE, SCHEMAS, Attributes, Schema
+from hyplearn.persistence.schema import CERTIFICATE, SCHEMAS, Attributes
 
-T = TypeVar("T")
 PathLike: TypeAlias = str | os.PathLike[str]
 SUFFIX = ".hyp"
 HEADER = {"library", "class", "parameters", "certificate", "attributes"}
@@ -113,7 +112,7 @@ def read_metadata(path: PathLike) -> dict[str, Any]:
     return _read(path, _metadata)
 
 
-def _read(path: PathLike, reader: Callable[[bytes], T]) -> T:
+def _read(path: PathLike, reader: Callable[[bytes], Any]) -> Any:
     """Return the result of the reader for the bytes of a file; its errors name the file."""
     path = Path(path).expanduser()
     try:
@@ -150,8 +149,10 @@ def to_bytes(estimator: Any) -> bytes:
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
         state.pop("calibration_", None)  # a part of the decision
-        attributes = _ordered(schema, take_apart(state))
-        schema.check(parameters, attributes)
+        parts = take_apart(state)
+        schema.check(parameters, parts)
+        # In the order of the schema, whatever the order of assignment: equal estimators give equal bytes.
+        attributes = {name: parts[name] for name in (*schema.fitted, *schema.settings) if name in parts}
         encoder = Encoder()
         header = {
             "library": metadata.version("hyplearn"),
@@ -203,9 +204,3 @@ def _certificate(attributes: Attributes) -> dict[str, list[Any]]:
         name: [str(x) if isinstance(x, float) and not math.isfinite(x) else x for x in values]
         for name, values in found.items()
     }
-
-
-def _ordered(schema: Schema, attributes: Attributes) -> Attributes:
-    """Sort attributes in the order of the schema, so that equal estimators give equal bytes."""
-    places = {name: k for k, name in enumerate({**schema.fitted, **schema.settings})}
-    return dict(sorted(attributes.items(), key=lambda item: places.get(item[0], len(places))))

@@ -159,9 +159,8 @@ def number(*, above: float = -np.inf, below: float = np.inf) -> Kind:
 
 
 def _is_row_shape(value: Any, sizes: Sizes) -> bool:
-    if type(value) is not tuple or len(value) not in (1, 3):
-        return False
-    return all(type(n) is int and 1 <= n < LARGEST_INTEGER for n in value)
+    is_shape = type(value) is tuple and len(value) in (1, 3)
+    return is_shape and all(type(n) is int and 1 <= n < LARGEST_INTEGER for n in value)
 
 
 INTEGER = Kind("an integer from 0", lambda value, sizes: type(value) is int and 0 <= value < LARGEST_INTEGER)

@@ -36,9 +36,6 @@ class Tensor:
     def __truediv__(self, other: Any) -> "Tensor":
         return self.graph.node("Div", self, other)
 
-    def __neg__(self) -> "Tensor":
-        return self.graph.node("Neg", self)
-
 
 class Graph:
     """Nodes and constants in order of creation, with the functions that ONNX lacks."""
@@ -76,14 +73,13 @@ class Graph:
         size = self.node("Abs", x)
         square = size * size
         # Where the square overflows, √(1 + x²) is |x|, and so is x² / (1 + √(1 + x²)).
-        bent = self.node(
-            "Where", self.node("Less", size, 1e150), square / (self.node("Sqrt", square + 1.0) + 1.0), size
-        )
+        root = self.node("Sqrt", square + 1.0)
+        bent = self.node("Where", self.node("Less", size, 1e150), square / (root + 1.0), size)
         return self.node("Sign", x) * self.log1p(size + bent)
 
     def log_sigmoid(self, x: Tensor) -> Tensor:
         """``min(x, 0) - log1p(exp(-|x|))``."""
-        return self.node("Min", x, 0.0) - self.log1p(self.node("Exp", -self.node("Abs", x)))
+        return self.node("Min", x, 0.0) - self.log1p(self.node("Exp", self.node("Neg", self.node("Abs", x))))
 
     def rho_over_sinh(self, u: Tensor) -> Tensor:
         """``ρ / sinh ρ`` of ``u = sinh²(ρ/2)``; 1 at 0."""
@@ -96,17 +92,14 @@ class Graph:
         far = (self.node("Log", cosh + sinh) + (SINH_NEAR - NEAR)) / sinh
         return self.node("Where", self.node("Greater", cosh, COSH_NEAR), far, 1.0)
 
-    def row_gaps(self, X: Tensor, c: float) -> Tensor:
-        """``1 - c‖x‖²`` of every row, as a column; NaN outside the ball, so that such rows have no scores."""
-        gap = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
-        return self.node("Where", self.node("Greater", gap, 0.0), gap, np.nan)
-
     def row_products(self, X: Tensor, W: Array, P: Array, *, c: float, frame: bool) -> tuple[Tensor, Tensor]:
         """``⟨f, w⟩`` of the rows f of every point at p, for each pair (w, p); and ``cosh ρ`` times the length factor.
 
         As in :mod:`hyplearn.tangent`: ``f = along (s - bend p)`` with ``s = x - p`` and ``bend = c‖s‖² / g_p``.
         """
-        gaps = self.row_gaps(X, c)
+        gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
+        # NaN outside the ball, so that such rows have no scores.
+        gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
         s = self.node("Unsqueeze", X, np.array([1])) - P[None]
         bend = self.sum_of_last(s * s) * (c / (1 - c * np.sum(P**2, axis=1)))
         along = self.tensor(2.0) / gaps
@@ -229,6 +222,6 @@ def _label_values(classes: Array) -> Array:
     if kind in "UO" and all(isinstance(label, str) for label in classes):
         return classes.astype(object)
     raise ValueError(
-        f"ONNX knows labels of integers, floats, booleans and text; got {classes.dtype}.\n"
+        f"ONNX has labels of integers, floats, booleans and strings; got {classes.dtype}.\n"
         "Fit with labels of one of these types."
     )

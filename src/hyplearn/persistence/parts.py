@@ -90,9 +90,7 @@ def _parts_of_decision(decision: Decision) -> Values:
 
 
 def _decision_from(parts: Values, classes: Any, c: float) -> Decision:
-    calibration = None
-    if "slopes" in parts:
-        calibration = Calibration(parts["slopes"], parts["offsets"], parts.get("sharpness"))
+    calibration = Calibration(parts["slopes"], parts["offsets"], parts.get("sharpness")) if "slopes" in parts else None
     return Decision(np.asarray(classes), c, calibration=calibration, **{name: parts[name] for name in DECISION_PARTS})
 
 
@@ -130,15 +128,12 @@ def _upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values,
 def _old_decision(name: str, parameters: Values, attributes: Values) -> Decision:
     classes, c = attributes["classes_"], -float(parameters["curvature"])
     coef = np.asarray(attributes["coef_"], dtype=np.float64)
-    if name in SOFTMAX:
-        identity = Calibration.identity(len(coef))
-        return Decision(
-            classes, c, "cone", coef, attributes["reference_"], attributes["intercept_"], calibration=identity
-        )
     calibration = _old_calibration(parameters, attributes)
     points = attributes.get("reference_", np.zeros_like(coef))
     intercepts, link, gain, through = np.zeros(len(coef)), "arsinh", 1.0, name in (*TANGENT, "AuthorsSVC")
-    if name in TANGENT and calibration is not None and parameters.get("calibration") == "training":
+    if name in SOFTMAX:
+        link, intercepts, calibration = "cone", attributes["intercept_"], Calibration.identity(len(coef))
+    elif name in TANGENT and calibration is not None and parameters.get("calibration") == "training":
         link = "frame" if parameters.get("margin") == "bound" else "z"
     elif name in TANGENT:
         lengths = np.linalg.norm(coef, axis=1, keepdims=True)

@@ -12,9 +12,7 @@ from hyplearn.persistence import checks, kinds
 from hyplearn.persistence.checks import Check
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import Kind, count, number, points, proof, real, size, words
-from hyplearn.persistence.parameters import PARAMETERS, Parameter, check_parameters, choice, or_word
-from hyplearn.persistence.parameters import number as number_in
-from hyplearn.persistence.parameters import whole as integer_from
+from hyplearn.persistence.parameters import PARAMETERS, Parameter, check_parameters, choice, integer, number_in, or_word
 
 Attributes = dict[str, Any]
 # Attributes that a header repeats in plain JSON, so that a certificate can be read without a reader of arrays.
@@ -142,7 +140,7 @@ _NETWORK_PARAMETERS = {
     ),
     "head": choice("hyperbolic", "euclidean"),
     **dict.fromkeys(("max_radius", "learning_rate"), number_in(above=0.0)),
-    **dict.fromkeys(("epochs", "batch_size", "patience"), integer_from(1)),
+    **dict.fromkeys(("epochs", "batch_size", "patience"), integer(1)),
     "weight_decay": number_in(above=0.0, closed=True),
     "validation_fraction": number_in(above=0.0, below=1.0, closed=True),
     # The next fit would write to the path of a loaded checkpoint, and remove it.
@@ -159,13 +157,7 @@ def _classifier(cls: type[Any], fitted: dict[str, Kind], *further: Check, **choi
 
 
 _SCHEMAS = (
-    _classifier(
-        estimators.PoincareSVC,
-        _SVC,
-        checks.check_support,
-        checks.all_or_none("_descents.w", "_descents.n_steps", "_descents.n_seen"),
-        calibration=_CALIBRATION,
-    ),
+    _classifier(estimators.PoincareSVC, _SVC, checks.check_support, checks.check_descents, calibration=_CALIBRATION),
     _classifier(estimators.PoincarePerceptron, _PERCEPTRON, checks.check_first_order, calibration=_CALIBRATION),
     _classifier(
         estimators.PoincareSecondOrderPerceptron, _PERCEPTRON, checks.check_second_order, calibration=_CALIBRATION

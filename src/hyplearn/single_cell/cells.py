@@ -78,7 +78,7 @@ def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
     if known.any() and column.dtype.kind == "f" and np.any(column[known] % 1):
         raise ValueError(
             f"obs[{key!r}] holds real numbers, such as {column[known].iloc[0]}, and no classes.\n"
-            "Pass a column of categories, text, booleans or whole numbers."
+            "Pass a column of categories, strings, booleans or integers."
         )
     labels = np.array(column.astype(object), dtype=object)
     labels[~known] = None

@@ -269,10 +269,8 @@ def _predictions(fitted: Any, X: Array, key: str, categories: list[Any]) -> tupl
 
 def _description(fitted: Any) -> dict[str, Any]:
     """Return classes, certificate and model, as values that h5ad and zarr can store."""
-    about: dict[str, Any] = {"classes": _storable(fitted.classes_)}
-    for name in ("status_", "dual_gap_", "converged_"):
-        if hasattr(fitted, name):
-            about[name.rstrip("_")] = _storable(getattr(fitted, name))
+    names = ("classes_", "status_", "dual_gap_", "converged_")
+    about = {name.rstrip("_"): _storable(getattr(fitted, name)) for name in names if hasattr(fitted, name)}
     kept = model_bytes(fitted)
     return about if kept is None else {**about, "model": kept}
 
