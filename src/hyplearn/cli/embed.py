@@ -130,8 +130,7 @@ def _read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | N
     parent = _column(path, names, "parent")
     node = 0 if parent else 1
     length = _length_column(names)
-    nodes = [row[node] for row in rows]
-    if repeated := [name for name, times in Counter(nodes).items() if times > 1]:
+    if repeated := [name for name, times in Counter(row[node] for row in rows).items() if times > 1]:
         raise ValueError(
             f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\n"
             "List each node once, with its parent."

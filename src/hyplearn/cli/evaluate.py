@@ -78,11 +78,8 @@ def evaluate(
     scores = [_score_fitted(f"{type(fitted).__name__}, as it is", fitted, X, y)]
     if folds:
         scores += compare({f"{type(fitted).__name__}, fitted anew": clone(fitted), **baselines()}, X, y, folds, seed)
-    values = {
-        "scores": [score._asdict() for score in scores],
-        "report": report,
-        "confusion": {"labels": labels, "matrix": matrix},
-    }
+    values: dict[str, Any] = {"scores": [score._asdict() for score in scores], "report": report}
+    values["confusion"] = {"labels": labels, "matrix": matrix}
     shown = [f"{found.summary()}\n", _report_table(report), _confusion_table(labels, matrix)]
     title = "On these points" + (f", and by {folds}-fold cross-validation on them" if folds else "")
     shown.append(scores_table(title, scores, first=1 if folds else None))
@@ -189,7 +186,10 @@ def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
 
 def probabilities(model: Any, X: Array) -> Array | None:
     """Return the probabilities of all classes; None for a model without them, such as that of a stream."""
-    return np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
+    try:
+        return np.asarray(model.predict_proba(X))
+    except AttributeError:
+        return None
 
 
 def _score(
