@@ -14,8 +14,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import hyplearn
-from hyplearn.cli import main, reproduce
-from hyplearn.cli.command import add, explained
+from hyplearn.cli import builtin, main
+from hyplearn.cli.app import add, explained
 from hyplearn.cli.output import Outcome, plain, table, unpadded
 from hyplearn.datasets import load_mammals, load_points
 
@@ -94,7 +94,7 @@ def test_an_unforeseen_error_asks_for_debug(capsys):
         raise RuntimeError("oh")
 
     app = typer.Typer()
-    add(app, broken, "broken", ())
+    add(app, broken, "broken")
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 1
     assert "RuntimeError: oh" in result.stderr
@@ -165,7 +165,7 @@ def test_the_demo_prints_a_table_and_writes_picture_and_page(as_json, tmp_path):
 
 
 def test_a_file_in_the_place_of_the_demo_is_told_before_it_begins(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("hyplearn.cli.demo.load_mammals", lambda: pytest.fail("the demo began"))
+    monkeypatch.setattr("hyplearn.cli.builtin.load_mammals", lambda: pytest.fail("the demo began"))
     (tmp_path / "out").write_text("")
     assert "out is not a folder.\nPass another --output" in run("demo", code=1).stderr
 
@@ -174,7 +174,7 @@ def test_the_demo_shows_the_scores_and_writes_a_picture_and_a_page(tmp_path, cap
     """With one classifier in place of five."""
     from sklearn.dummy import DummyClassifier
 
-    from hyplearn.cli.demo import demonstrate
+    from hyplearn.cli.builtin import demonstrate
     from hyplearn.cli.output import show
 
     show(demonstrate({"largest class": DummyClassifier()}, tmp_path / "here", 2), [], as_json=False)
@@ -187,7 +187,7 @@ def test_the_demo_shows_the_scores_and_writes_a_picture_and_a_page(tmp_path, cap
 
 def test_reproduce_outside_a_checkout_is_a_kind_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="inside a checkout"):
-        reproduce.checkout([tmp_path])
+        builtin.find_checkout([tmp_path])
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def small_checkout(tmp_path):
 def test_reproduce_runs_all_scripts_in_order(as_json, small_checkout):
     told = as_json("reproduce")
     ran = (small_checkout / "ran.txt").read_text().splitlines()
-    assert ran == list(reproduce.EXPERIMENTS)
+    assert ran == list(builtin.EXPERIMENTS)
     assert [part["exit_code"] for part in told["parts"]] == [0] * len(ran)
 
 
@@ -210,11 +210,11 @@ def test_reproduce_stops_where_an_experiment_fails(run, small_checkout):
     (small_checkout / "experiments" / "__main__.py").write_text("raise SystemExit('no data')")
     result = run("reproduce", "--json", code=1)
     (part,) = json.loads(result.stdout)["parts"]
-    assert (part["name"], part["exit_code"], part["errors"]) == (reproduce.EXPERIMENTS[0], 1, "no data\n")
+    assert (part["name"], part["exit_code"], part["errors"]) == (builtin.EXPERIMENTS[0], 1, "no data\n")
     assert "no data" in run("reproduce", code=1).stdout
 
 
 def test_reproduce_runs_what_the_makefile_runs():
     makefile = (Path(__file__).resolve().parents[2] / "Makefile").read_text()
     (line,) = [line for line in makefile.splitlines() if line.startswith("EXPERIMENTS")]
-    assert tuple(line.partition("=")[2].split()) == reproduce.EXPERIMENTS
+    assert tuple(line.partition("=")[2].split()) == builtin.EXPERIMENTS

@@ -9,7 +9,7 @@ from sklearn.metrics import confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import hyplearn
-from hyplearn.cli.measures import calibration_error
+from hyplearn.cli.evaluate import calibration_error
 from support.fitted_models import NAMES, ball, images, networks
 
 X, codes = ball(60)

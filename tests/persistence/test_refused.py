@@ -87,6 +87,8 @@ def test_declared_sizes_are_held_to_the_file_before_memory_is_taken(svc_bytes, p
     refused(path, edited(svc_bytes, "arrays", 0, "dtype", value="|O"), "an array has the dtype")
     text = {"text": [2**30, ["ash", "birch", "cedar"]]}
     refused(path, edited(svc_bytes, "attributes", "classes_", value=text), "cannot be 1073741824 characters wide")
+    strings = ["x" * 50_000, *["y"] * 10_000]  # as an array, each as wide as the first
+    refused(path, edited(svc_bytes, "parameters", "reference", value=strings), "reference must be a strategy's name")
 
 
 @pytest.mark.parametrize(

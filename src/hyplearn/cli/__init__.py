@@ -2,11 +2,6 @@
 
 import sys
 
-NEEDS = "The command line needs typer and rich: pip install 'hyplearn[cli]'."
-
-# 128 + SIGINT, as shells count.
-INTERRUPTED = 130
-
 
 def main() -> None:
     """Run the command line; the entry point of ``hyplearn``."""
@@ -14,11 +9,11 @@ def main() -> None:
         import rich  # noqa: F401
         import typer  # noqa: F401
     except ImportError:
-        sys.stderr.write(f"{NEEDS}\n")
+        sys.stderr.write("The command line needs typer and rich: pip install 'hyplearn[cli]'.\n")
         raise SystemExit(1) from None
     try:
         from hyplearn.cli.app import app
 
         app(prog_name="hyplearn")
-    except KeyboardInterrupt:  # while modules are imported, where nobody else catches it
-        raise SystemExit(INTERRUPTED) from None
+    except KeyboardInterrupt:  # during imports, where typer does not catch it
+        raise SystemExit(130) from None  # 128 + SIGINT, as in shells

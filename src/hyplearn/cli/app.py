@@ -1,11 +1,151 @@
-"""All commands under one name. A new one is a file here, and a line below."""
+"""All commands under one name, with --json, --debug, errors without tracebacks, and exit codes.
 
-from typing import Annotated
+A command is a function that takes its options and returns an :class:`Outcome`; it prints nothing. Exit codes: 0 for
+success, 1 for wrong data, files or options of a model, 2 for a wrong command line.
+"""
+
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from hyplearn.cli import datasets, demo, embed, evaluate, explore, fit, inspect, plot, predict, reproduce
-from hyplearn.cli.command import add
+from hyplearn import __version__
+from hyplearn.cli.builtin import demo, fetch_dataset, list_datasets, reproduce
+from hyplearn.cli.embed import embed
+from hyplearn.cli.evaluate import evaluate
+from hyplearn.cli.fit import fit
+from hyplearn.cli.output import Outcome, show, show_error, write_json
+from hyplearn.cli.predict import predict
+from hyplearn.cli.views import explore, inspect, plot
+
+# The help of a command shows the lines that begin with its name.
+EXAMPLES = """
+hyplearn embed species.nwk --method tree -o species.csv
+hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
+hyplearn embed distances.npy --method mds -o points.npz
+hyplearn embed cells.h5ad --method map --label cell_type --root HSC_1 -o cells.npz
+hyplearn fit mammals.csv --label order -o mammals.hyp
+hyplearn fit cells.h5ad --label cell_type --model svc --c 10 -o cells.hyp
+hyplearn fit points.npz --model perceptron --reference origin -o points.hyp
+hyplearn fit atlas.parquet --label cell_type --stream -o atlas.hyp
+hyplearn predict cells.hyp new.h5ad -o labels.csv
+hyplearn predict points.hyp points.npy -o labels.parquet
+hyplearn predict points.hyp points.csv | cut -d, -f2 | sort | uniq -c
+hyplearn evaluate cells.hyp held_out.h5ad --label cell_type
+hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test --folds 0
+hyplearn evaluate mammals.hyp mammals.csv --json > report.json
+hyplearn plot mammals.hyp mammals.csv -o mammals.png
+hyplearn plot cells.hyp cells.h5ad --label cell_type -o cells.svg
+hyplearn explore mammals.hyp mammals.csv -o mammals.html
+hyplearn explore cells.hyp cells.h5ad --label cell_type -o cells.html
+hyplearn inspect mammals.hyp
+hyplearn inspect mammals.hyp --json
+hyplearn demo
+hyplearn demo -o out
+hyplearn reproduce
+hyplearn datasets list
+hyplearn datasets fetch mammals
+hyplearn datasets fetch olsson -o cells.npz
+"""
+# Options of every command.
+COMMON: dict[str, Any] = {
+    "as_json": Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")],
+    "debug": Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")],
+}
+EXPECTED = (ValueError, KeyError, OSError, ImportError)
+# Options of the command line by the names of function arguments in messages.
+FLAGS = {"basis": "points"} | {name: name for name in ("label", "points", "outside", "curvature", "reference")}
+# The class of click's errors about a wrong command line; its module depends on the version of typer.
+USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+
+
+class Command(TyperCommand):
+    """A command that reports wrong usage in JSON too, like any other error."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options."""
+        with _usage_error_in_json("--json" in args):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with _usage_error_in_json(ctx.params["as_json"]):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _usage_error_in_json(as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except USAGE_ERROR as error:
+        if as_json:
+            write_json({"error": error.format_message()})
+        raise
+
+
+def add(app: typer.Typer, function: Callable[..., Outcome], name: str, group: str = "") -> None:
+    """Make a function a command of the app, or of a group of commands."""
+    examples = [line for line in EXAMPLES.splitlines() if line.startswith(f"hyplearn {group or name}")]
+    epilog = "\n\n".join(["Examples:", *examples])
+    app.command(name, cls=Command, epilog=epilog)(_command(function))
+
+
+def _command(function: Callable[..., Outcome]) -> Callable[..., None]:
+    """Add --json and --debug to a function, print its outcome, and report its errors."""
+
+    @wraps(function)
+    def run(*, as_json: bool, debug: bool, **options: Any) -> None:
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                # Columns are chosen by name when a file is read; estimators get arrays, which have no names.
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                outcome = function(**options)
+            show(outcome, _messages(caught), as_json)
+            sys.stdout.flush()
+        except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
+            raise
+        except Exception as error:
+            if debug:
+                raise
+            show_error(explained(error), as_json)
+            raise typer.Exit(1) from None
+        if outcome.failed:
+            raise typer.Exit(1)
+
+    own = signature(function)
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in COMMON.items()]
+    run.__signature__ = own.replace(parameters=[*own.parameters.values(), *added])  # type: ignore[attr-defined]
+    run.__annotations__ = {**function.__annotations__, **COMMON, "return": None}
+    return run
+
+
+def explained(error: Exception) -> str:
+    """Return the message of an error with options in place of arguments, and advice for an unexpected error."""
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if not isinstance(error, EXPECTED):
+        return f"{type(error).__name__}: {text}\nThis was not foreseen. Run again with --debug for the traceback."
+    return re.sub(r"(?<![\w.-])(\w+)=([^\s,.;]?)", _as_flag, text)
+
+
+def _as_flag(found: re.Match[str]) -> str:
+    """Replace ``label=`` by ``--label`` and a space."""
+    name, value = found.groups()
+    return f"--{FLAGS[name]} {value}".rstrip() if name in FLAGS else found[0]
+
+
+def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Return each warning once, without those that libraries address to developers."""
+    kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
+    return list(dict.fromkeys(str(warning.message) for warning in kept))
+
 
 app = typer.Typer(
     name="hyplearn",
@@ -21,8 +161,6 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from hyplearn import __version__
-
         typer.echo(f"hyplearn {__version__}")
         raise typer.Exit
 
@@ -36,10 +174,10 @@ def _options(
     pass
 
 
-for module in (embed, fit, predict, evaluate, plot, explore, inspect, demo, reproduce):
-    add(app, module.run, module.NAME, module.EXAMPLES)
+for command in (embed, fit, predict, evaluate, plot, explore, inspect, demo, reproduce):
+    add(app, command, command.__name__)
 
-sets = typer.Typer(help="Data sets to begin with.", no_args_is_help=True)
-add(sets, datasets.listed, "list", datasets.EXAMPLES)
-add(sets, datasets.fetched, "fetch", datasets.EXAMPLES)
-app.add_typer(sets, name="datasets")
+datasets = typer.Typer(help="Data sets to begin with.", no_args_is_help=True)
+add(datasets, list_datasets, "list", group="datasets")
+add(datasets, fetch_dataset, "fetch", group="datasets")
+app.add_typer(datasets, name="datasets")

@@ -1,33 +1,33 @@
-"""``hyplearn embed``: a tree, distances or a table of features into the ball, as points for the other commands."""
+"""``hyplearn embed``: embed a tree, distances or a table of features in the ball, as points for the other commands."""
 
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from scipy import sparse
 
-from hyplearn.cli.data import LABEL, POINTS
-from hyplearn.cli.output import Outcome, check_output, csv_text, facts, npz_bytes, size_of
-from hyplearn.cli.raw import read_distances, read_features, read_tree
+from hyplearn.cli.inputs import LABEL, POINTS, read_points
+from hyplearn.cli.output import Outcome, check_output, csv_text, facts, file_and_size, npz_bytes
+from hyplearn.data.text import is_number, text_table
+from hyplearn.datasets import load_points
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
 from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.files import write_whole
 from hyplearn.types import Array
 
-NAME = "embed"
-EXAMPLES = (
-    "hyplearn embed species.nwk --method tree -o species.csv",
-    "hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz",
-    "hyplearn embed distances.npy --method mds -o points.npz",
-    "hyplearn embed cells.h5ad --method map --label cell_type --root HSC_1 -o cells.npz",
-)
-SUFFIXES = (".npz", ".csv")
+METHODS = ("tree", "mds", "map")
+NEWICK = (".nwk", ".newick", ".tree", ".tre")
+TEXT = (".csv", ".tsv")
+# Names of the columns with the two ends of an edge, and with its length.
+ENDS = (("source", "target"), ("from", "to"))
+LENGTHS = ("length", "weight", "distance")
 
 
 class Embedded(NamedTuple):
-    """Points, and of each row the name and the label where these are known; what to say of how good they are."""
+    """Points, names and labels of the rows if they are known, and measures of the quality of the embedding."""
 
     X: Array
     names: Array | None
@@ -35,45 +35,7 @@ class Embedded(NamedTuple):
     quality: dict[str, float]
 
 
-class Wishes(NamedTuple):
-    """What a user may ask of any method."""
-
-    label: str | None
-    points: str | None
-    dimensions: int
-    root: str | None
-    neighbors: int
-    seed: int
-
-
-def _tree(path: Path, wishes: Wishes) -> Embedded:
-    tree = read_tree(path, wishes.label)
-    fitted = TreeEmbedding(wishes.dimensions, root=wishes.root).fit(tree.source, edge_lengths=tree.lengths)
-    labels = None if tree.labels is None else np.array([tree.labels[name] for name in fitted.labels_])
-    quality = {"average_distortion": fitted.average_distortion_, "worst_distortion": fitted.worst_distortion_}
-    return Embedded(fitted.embedding_, np.array(fitted.labels_, dtype=str), labels, quality | {"scale": fitted.scale_})
-
-
-def _mds(path: Path, wishes: Wishes) -> Embedded:
-    names, distances = read_distances(path)
-    fitted = HyperbolicMDS(wishes.dimensions).fit(distances)
-    return Embedded(fitted.embedding_, names, None, {"stress": fitted.stress_})
-
-
-def _map(path: Path, wishes: Wishes) -> Embedded:
-    data = read_features(path, wishes.points, wishes.label)
-    root: Any = wishes.root
-    if root is not None and root.isdigit() and (data.names is None or root not in data.names):
-        root = int(root)
-    row = root_row(root, data.names, len(data.X))
-    chosen = PoincareMap(wishes.dimensions, n_neighbors=wishes.neighbors, root=row, random_state=wishes.seed)
-    return Embedded(chosen.fit_transform(data.X), data.names, data.y, {"loss": chosen.loss_})
-
-
-METHODS: dict[str, Callable[[Path, Wishes], Embedded]] = {"tree": _tree, "mds": _mds, "map": _map}
-
-
-def run(
+def embed(
     data: Annotated[
         Path,
         typer.Argument(
@@ -95,50 +57,137 @@ def run(
     """Bring a tree, distances or features into the ball, as points that the other commands read."""
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
-    check_output(output, SUFFIXES)
+    check_output(output, (".npz", ".csv"))
     start = perf_counter()
-    found = METHODS[method](data, Wishes(label, points, dimensions, root, neighbors, seed))
+    if method == "tree":
+        found = _embed_tree(data, label, TreeEmbedding(dimensions, root=root))
+    elif method == "mds":
+        names, distances = _read_distances(data)
+        mds = HyperbolicMDS(dimensions).fit(distances)
+        found = Embedded(mds.embedding_, names, None, {"stress": mds.stress_})
+    else:
+        chosen = PoincareMap(dimensions, n_neighbors=neighbors, random_state=seed)
+        found = _embed_features(data, label, points, root, chosen)
     seconds = perf_counter() - start
-    write_whole(output, (_csv_bytes if output.suffix.lower() == ".csv" else _npz_bytes)(found, label))
+    label_column = _write(output, found, label)
     radius = float(2 * np.arctanh(np.linalg.norm(found.X, axis=1).max()))
     n, d = found.X.shape
-    values = {
-        "method": method, "n_points": n, "n_coordinates": d, "radius": radius, **found.quality, "seconds": seconds,
-        "output": output,
-    }  # fmt: skip
-    measured = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in found.quality.items())
+    values = {"method": method, "n_points": n, "n_coordinates": d, "radius": radius, **found.quality}
+    values |= {"seconds": seconds, "output": output}
     lines = {
         "points": f"{n:,} in {d} dimensions, up to the hyperbolic radius {radius:.1f}",
-        "quality": measured,
+        "quality": ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in found.quality.items()),
         "time": f"{seconds:.2f} s",
-        "written": f"{output} ({size_of(output)})",
+        "written": file_and_size(output),
     }
-    step = [] if found.labels is None else [f"Next: hyplearn fit {output}{_flag(output, found, label)} -o model.hyp"]
+    flag = f" --label {label_column}" if output.suffix.lower() == ".csv" else ""
+    step = [] if found.labels is None else [f"Next: hyplearn fit {output}{flag} -o model.hyp"]
     return Outcome(values, [facts(lines), *step])
 
 
-def _flag(output: Path, found: Embedded, label: str | None) -> str:
-    return f" --label {_label_column(found, label)}" if output.suffix.lower() == ".csv" else ""
+def _write(output: Path, found: Embedded, label: str | None) -> str:
+    """Write the points and return the column of the labels in a table."""
+    coordinates = [f"x{j}" for j in range(found.X.shape[1])]
+    # The column keeps its name, unless names or coordinates have it.
+    label_column = "label" if label is None or label in ("name", *coordinates) else label
+    if output.suffix.lower() == ".csv":
+        columns = {"name": found.names, label_column: found.labels, **dict(zip(coordinates, found.X.T, strict=True))}
+        write_whole(output, csv_text({name: column for name, column in columns.items() if column is not None}).encode())
+    else:
+        arrays = {"X": found.X, "y": found.labels, "names": found.names}
+        write_whole(output, npz_bytes({name: array for name, array in arrays.items() if array is not None}))
+    return label_column
 
 
-def _label_column(found: Embedded, label: str | None) -> str:
-    """What the labels were called, unless names or coordinates are called so."""
-    return "label" if label is None or label in ("name", *_coordinates(found)) else label
+def _embed_tree(path: Path, label: str | None, model: TreeEmbedding) -> Embedded:
+    tree, lengths, node_labels = _read_tree(path, label)
+    model.fit(tree, edge_lengths=lengths)
+    labels = None if node_labels is None else np.array([node_labels[name] for name in model.labels_])
+    quality = {name: getattr(model, f"{name}_") for name in ("average_distortion", "worst_distortion", "scale")}
+    return Embedded(model.embedding_, np.array(model.labels_, dtype=str), labels, quality)
 
 
-def _coordinates(found: Embedded) -> list[str]:
-    return [f"x{j}" for j in range(found.X.shape[1])]
+def _embed_features(path: Path, label: str | None, points: str | None, root: Any, model: PoincareMap) -> Embedded:
+    """Embed a table of features; of AnnData, the principal components by default."""
+    data = read_points(path, points or ("X_pca" if path.suffix.lower() == ".h5ad" else None), label)
+    if root is not None and root.isdigit() and (data.names is None or root not in data.names):
+        root = int(root)
+    model.set_params(root=root_row(root, data.names, len(data.X)))
+    return Embedded(model.fit_transform(data.X), data.names, data.y, {"loss": model.loss_})
 
 
-def _csv_bytes(found: Embedded, label: str | None) -> bytes:
-    columns: dict[str, list[Any]] = {}
-    if found.names is not None:
-        columns["name"] = found.names.tolist()
-    if found.labels is not None:
-        columns[_label_column(found, label)] = found.labels.tolist()
-    return csv_text(columns | dict(zip(_coordinates(found), found.X.T.tolist(), strict=True))).encode()
+def _read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | None, dict[str, str] | None]:
+    """Read Newick text, or a table with a line per node: its name first, and its parent, empty for the root.
+
+    Returns the input of :class:`~hyplearn.embedding.TreeEmbedding`, the lengths of edges and the labels of nodes.
+    """
+    suffix = path.suffix.lower()
+    if suffix in NEWICK:
+        return path.read_text(encoding="utf-8"), None, None
+    if suffix not in TEXT:
+        raise ValueError(f"{path} is not a tree: known are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it.")
+    names, rows = text_table(path)
+    parent = _column(path, names, "parent")
+    node = 0 if parent else 1
+    length = _length_column(names)
+    if repeated := [name for name, times in Counter(row[node] for row in rows).items() if times > 1]:
+        raise ValueError(
+            f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\n"
+            "List each node once, with its parent."
+        )
+    parents = {row[node]: row[parent] or None for row in rows}
+    lengths = None if length is None else {row[node]: _number(path, row[length] or "1") for row in rows}
+    if label is None:
+        return parents, lengths, None
+    own = _column(path, names, label)
+    return parents, lengths, {row[node]: row[own] for row in rows}
 
 
-def _npz_bytes(found: Embedded, label: str | None) -> bytes:
-    arrays = {"X": found.X, "y": found.labels, "names": found.names}
-    return npz_bytes({name: array for name, array in arrays.items() if array is not None})
+def _read_distances(path: Path) -> tuple[Array | None, Any]:
+    """Read names, if there are any, and a square matrix of distances or a sparse one of the lengths of edges."""
+    if path.suffix.lower() not in TEXT:
+        return None, load_points(path)[0]
+    names, rows = text_table(path)
+    for ends in ENDS:
+        if set(ends) <= set(names):
+            return _read_edges(path, names, rows, ends)
+    if all(map(is_number, names)) and len(rows) < len(names):
+        rows.insert(0, names)  # the first line holds numbers, not names
+    first = 0 if is_number(rows[0][0]) else 1
+    matrix = np.array([[_number(path, field) for field in row[first:]] for row in rows])
+    return np.array([row[0] for row in rows]) if first else None, matrix
+
+
+def _read_edges(path: Path, names: list[str], rows: list[list[str]], ends: tuple[str, str]) -> tuple[Array, Any]:
+    one, other = (names.index(end) for end in ends)
+    length = _length_column(names)
+    nodes = np.array(list(dict.fromkeys(row[end] for row in rows for end in (one, other))))
+    number = {name: k for k, name in enumerate(nodes.tolist())}
+    pairs: dict[tuple[int, int], float] = {}
+    for row in rows:
+        first, second = sorted((number[row[one]], number[row[other]]))
+        value = 1.0 if length is None else _number(path, row[length])
+        if pairs.setdefault((first, second), value) != value:
+            raise ValueError(f"{path} gives the edge from {row[one]!r} to {row[other]!r} two lengths.\nKeep one.")
+    index = np.array(list(pairs)).T
+    half = sparse.coo_array((list(pairs.values()), index), shape=(len(nodes), len(nodes))).tocsr()
+    return nodes, half.maximum(half.T)
+
+
+def _length_column(names: list[str]) -> int | None:
+    return next((names.index(name) for name in LENGTHS if name in names), None)
+
+
+def _column(path: Path, names: list[str], name: str) -> int:
+    if name not in names:
+        raise ValueError(
+            f"{path} has no column {name!r}; it has {', '.join(names)}.\nA tree's table has a line for each node: its "
+            "name first, and a column parent."
+        )
+    return names.index(name)
+
+
+def _number(path: Path, text: str) -> float:
+    if not is_number(text):
+        raise ValueError(f"{path} holds {text!r} where a number is needed.\nCorrect it.")
+    return float(text)

@@ -1,35 +1,63 @@
 """``hyplearn evaluate``: scores of a model on labelled points, beside Euclidean baselines."""
 
 import warnings
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 from sklearn.base import clone
-from sklearn.metrics import classification_report, confusion_matrix
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import DataConversionWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import classification_report, confusion_matrix, f1_score, log_loss
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from hyplearn.cli.data import DATA, LABEL, MODEL, POINTS, Data, check_width, read_labelled
-from hyplearn.cli.measures import COLUMNS, Score, as_it_is, baselines, compared, folds_of
-from hyplearn.cli.models import load_ball_classifier, load_classifier
+from hyplearn.cli.inputs import DATA, LABEL, MODEL, POINTS, load_classifier, read_labelled
 from hyplearn.cli.output import Outcome, table
+from hyplearn.paper import EuclideanSVC
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
-NAME = "evaluate"
-EXAMPLES = (
-    "hyplearn evaluate cells.hyp held_out.h5ad --label cell_type",
-    "hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test --folds 0",
-    "hyplearn evaluate mammals.hyp mammals.csv --json > report.json",
-)
-# More classes than this make a matrix that no terminal shows.
+# A confusion matrix of more classes is wider than a terminal.
 MOST_SHOWN = 20
 NOTE = (
     "The first row is the model as it is: optimistic if it was fitted to these points.\n"
     "All others are fitted anew in each fold, the second with the model's parameters."
 )
+COSTS = (1.0, 100.0, 1e4)
+BINS = 15
+_macro_f1 = partial(f1_score, average="macro", zero_division=0.0)
+COLUMNS = ("classifier", "accuracy", "macro-F1", "log-loss", "calibration error", "time")
 
 
-def run(
+class Score(NamedTuple):
+    """Measures of one classifier; those of probabilities are None if it has none."""
+
+    name: str
+    accuracy: float
+    accuracy_std: float | None
+    macro_f1: float
+    log_loss: float | None
+    calibration_error: float | None
+    seconds: float
+
+    def accuracy_text(self) -> str:
+        """Return the accuracy in percent, with its standard deviation over folds."""
+        spread = "" if self.accuracy_std is None else f" ± {100 * self.accuracy_std:.1f}"
+        return f"{100 * self.accuracy:.1f}{spread} %"
+
+    def row(self) -> list[str]:
+        """Return the cells of a table with :data:`COLUMNS`."""
+        loss = "" if self.log_loss is None else f"{self.log_loss:.3f}"
+        error = "" if self.calibration_error is None else f"{self.calibration_error:.1%}"
+        return [self.name, self.accuracy_text(), f"{self.macro_f1:.3f}", loss, error, f"{self.seconds:.1f} s"]
+
+
+def evaluate(
     model: MODEL,
     data: DATA,
     label: LABEL = None,
@@ -38,26 +66,27 @@ def run(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
 ) -> Outcome:
     """Evaluate a model on labelled points, beside Euclidean classifiers trained on the same points."""
-    fitted = (load_ball_classifier if folds else load_classifier)(model)
+    fitted = load_classifier(model, in_ball=bool(folds))
     found = read_labelled(data, points, label, fitted)
-    check_width(fitted, found)
-    assert found.y is not None
-    check_labels(fitted, found.y, data)
-    predicted, labels = fitted.predict(found.X), np.union1d(fitted.classes_, found.y)
-    report = per_class(found.y, predicted)
-    matrix = confusion_matrix(found.y, predicted, labels=labels)
-    scores = [as_it_is(f"{type(fitted).__name__}, as it is", fitted, found.X, found.y)]
+    X, y = found.X, found.y
+    assert y is not None
+    _check_labels(fitted, y, data)
+    predicted, labels = fitted.predict(X), np.union1d(fitted.classes_, y)
+    report = classification_report(y, predicted, output_dict=True, zero_division=0.0)
+    report = {name: values for name, values in report.items() if isinstance(values, dict) and " avg" not in name}
+    matrix = confusion_matrix(y, predicted, labels=labels)
+    scores = [_score_fitted(f"{type(fitted).__name__}, as it is", fitted, X, y)]
     if folds:
-        scores += compare_with_baselines(fitted, found.X, found.y, folds, seed)
-    values = {
-        "scores": [score.values() for score in scores],
-        "report": report,
-        "confusion": {"labels": labels, "matrix": matrix},
-    }
-    return Outcome(values, _shown(found, report, labels, matrix, scores, folds), notes=found.notes())
+        scores += compare({f"{type(fitted).__name__}, fitted anew": clone(fitted), **baselines()}, X, y, folds, seed)
+    values: dict[str, Any] = {"scores": [score._asdict() for score in scores], "report": report}
+    values["confusion"] = {"labels": labels, "matrix": matrix}
+    shown = [f"{found.summary()}\n", _report_table(report), _confusion_table(labels, matrix)]
+    title = "On these points" + (f", and by {folds}-fold cross-validation on them" if folds else "")
+    shown.append(scores_table(title, scores, first=1 if folds else None))
+    return Outcome(values, [*shown, NOTE] if folds else shown, notes=found.notes())
 
 
-def check_labels(model: Any, y: Array, path: Any) -> None:
+def _check_labels(model: Any, y: Array, path: Path) -> None:
     """Raise if no label is a class of the model; warn if some are not."""
     unknown = [label for label in np.unique(y).tolist() if label not in model.classes_.tolist()]
     if len(unknown) == len(np.unique(y)):
@@ -73,39 +102,110 @@ def check_labels(model: Any, y: Array, path: Any) -> None:
         )
 
 
-def per_class(y: Array, predicted: Array) -> dict[str, dict[str, float]]:
-    """Precision, recall, F1 and number of rows of each class."""
-    report = classification_report(y, predicted, output_dict=True, zero_division=0.0)
-    return {name: values for name, values in report.items() if isinstance(values, dict) and " avg" not in name}
-
-
-def compare_with_baselines(model: Any, X: Array, y: Array, folds: int, seed: int) -> list[Score]:
-    """The model's own class and its baselines, on the same folds."""
-    models = {f"{type(model).__name__}, fitted anew": clone(model), **baselines()}
-    with report_steps(folds * len(models)) as report:
-        return list(compared(models, X, y, folds_of(y, folds, seed), report))
-
-
-def _shown(
-    data: Data, report: dict[str, Any], labels: Array, matrix: Array, scores: list[Score], folds: int
-) -> list[Any]:
+def _report_table(report: dict[str, Any]) -> Any:
     rows = [
         [name, *(f"{values[key]:.3f}" for key in ("precision", "recall", "f1-score")), f"{values['support']:,.0f}"]
         for name, values in report.items()
     ]
-    blocks = [f"{data.summary()}\n", table("By class", ("class", "precision", "recall", "F1", "points"), rows)]
-    if len(labels) <= MOST_SHOWN:
-        blocks.append(_matrix(labels, matrix))
-    else:
-        blocks.append(f"The confusion matrix of {len(labels)} classes is in --json.")
-    title = "On these points" + (f", and by {folds}-fold cross-validation on them" if folds else "")
-    best = int(np.argmax([score.accuracy for score in scores[1:]])) + 1 if folds else None
-    blocks.append(table(title, COLUMNS, [score.row() for score in scores], best=best))
-    return [*blocks, NOTE] if folds else blocks
+    return table("By class", ("class", "precision", "recall", "F1", "points"), rows)
 
 
-def _matrix(labels: Array, matrix: Array) -> Any:
-    """True classes by row, predicted classes by number in columns; zeros are dots, so that the others stand out."""
+def _confusion_table(labels: Array, matrix: Array) -> Any:
+    """Show true classes in rows, predicted classes by number in columns, and zeros as dots."""
+    if len(labels) > MOST_SHOWN:
+        return f"The confusion matrix of {len(labels)} classes is in --json."
     names = [f"{k + 1} {label}" for k, label in enumerate(labels)]
     rows = [[name, *(str(n) if n else "·" for n in row)] for name, row in zip(names, matrix.tolist(), strict=True)]
     return table("Confusion: rows are true, columns predicted", ("", *map(str, range(1, len(labels) + 1))), rows)
+
+
+def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
+    """Show scores, with the best from row ``first`` on in bold."""
+    best = None if first is None else first + int(np.argmax([score.accuracy for score in scores[first:]]))
+    return table(title, COLUMNS, [score.row() for score in scores], best=best)
+
+
+def baselines() -> dict[str, Any]:
+    """Euclidean classifiers at their best: with an intercept, and C chosen inside each training fold."""
+    softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
+    return {
+        "Euclidean softmax, C tuned": GridSearchCV(softmax, {"C": COSTS}, cv=3),
+        "Euclidean SVM, C tuned": GridSearchCV(EuclideanSVC(folds=3), {"C": COSTS}, cv=3),
+        "largest class": DummyClassifier(),
+    }
+
+
+def make_folds(y: Array, folds: int, seed: int) -> StratifiedKFold:
+    """Return the folds of a cross-validation; an error if no class has a row for each."""
+    most = int(np.max(np.unique(y, return_counts=True)[1]))
+    if folds < 2 or folds > most:
+        raise ValueError(
+            f"{folds} folds need at least 2, and a class of as many rows; the largest has {most}.\nPass other --folds."
+        )
+    return StratifiedKFold(folds, shuffle=True, random_state=seed)
+
+
+def compare(models: dict[str, Any], X: Array, y: Array, folds: int, seed: int) -> list[Score]:
+    """Cross-validate all classifiers on the same folds."""
+    with report_steps(folds * len(models)) as report:
+        split = make_folds(y, folds, seed)
+        return [cross_validate(name, model, X, y, split, report) for name, model in models.items()]
+
+
+def cross_validate(
+    name: str, model: Any, X: Array, y: Array, split: StratifiedKFold, report: Callable[[str], None]
+) -> Score:
+    """Return measures on held-out rows, for classifiers fitted to the other rows."""
+    start, classes = perf_counter(), np.unique(y)
+    predicted, accuracies = np.empty(len(y), dtype=classes.dtype), []
+    proba: Array | None = np.zeros((len(y), len(classes)))
+    for k, (train, test) in enumerate(split.split(X, y)):
+        report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
+        with warnings.catch_warnings():
+            # The fit to all rows warns of points outside the ball, with their rows in the file.
+            warnings.simplefilter("ignore", DataConversionWarning)
+            fitted = clone(model).fit(X[train], y[train])
+            predicted[test], own = fitted.predict(X[test]), probabilities(fitted, X[test])
+        accuracies.append(np.mean(predicted[test] == y[test]))
+        if own is None:
+            proba = None
+        elif proba is not None:
+            proba[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = own
+    return _score(name, y, predicted, classes, proba, float(np.std(accuracies)), perf_counter() - start)
+
+
+def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
+    """Return measures of a fitted classifier; those of probabilities on rows with labels among its classes."""
+    start, predicted = perf_counter(), model.predict(X)
+    proba, known = probabilities(model, X), np.isin(y, model.classes_)
+    seconds = perf_counter() - start
+    proba = None if proba is None else proba[known]
+    score = _score(name, y[known], predicted[known], model.classes_, proba, None, seconds)
+    return score._replace(accuracy=float(np.mean(predicted == y)), macro_f1=float(_macro_f1(y, predicted)))
+
+
+def probabilities(model: Any, X: Array) -> Array | None:
+    """Return the probabilities of all classes; None for a model without them, such as that of a stream."""
+    try:
+        return np.asarray(model.predict_proba(X))
+    except AttributeError:
+        return None
+
+
+def _score(
+    name: str, y: Array, predicted: Array, classes: Array, proba: Array | None, std: float | None, seconds: float
+) -> Score:
+    loss = error = None
+    if proba is not None:
+        # A class that is missing in a training fold has probability 0, of infinite loss: it counts as half a row.
+        raised = np.where(proba > 0, proba, 0.5 / len(y))
+        loss = float(log_loss(y, raised / raised.sum(axis=1, keepdims=True), labels=classes))
+        error = calibration_error(proba.max(axis=1), predicted == y)
+    return Score(name, float(np.mean(predicted == y)), std, float(_macro_f1(y, predicted)), loss, error, seconds)
+
+
+def calibration_error(confidence: Array, right: Array) -> float:
+    """Mean distance of confidence and accuracy over bins of the confidence, weighted by rows (the ECE)."""
+    which = np.minimum((BINS * confidence).astype(int), BINS - 1)
+    bins = [which == b for b in np.unique(which)]
+    return float(sum(np.mean(own) * abs(confidence[own].mean() - right[own].mean()) for own in bins))

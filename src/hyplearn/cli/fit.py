@@ -1,4 +1,4 @@
-"""``hyplearn fit``: a classifier from labelled points, with its cross-validated accuracy and its certificate."""
+"""``hyplearn fit``: fit a classifier to labelled points, with its cross-validated accuracy and its certificate."""
 
 import sys
 from contextlib import redirect_stdout
@@ -9,30 +9,37 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from hyplearn.cli.data import DATA, LABEL, POINTS, STREAM, Data, open_data, read_labelled
-from hyplearn.cli.measures import Score, cross_validated, folds_of
-from hyplearn.cli.models import NAMES, certificate, certificate_text, classifier
-from hyplearn.cli.output import Outcome, check_output, facts, size_of
+from hyplearn.cli.evaluate import Score, cross_validate, make_folds
+from hyplearn.cli.inputs import DATA, LABEL, POINTS, STREAM, Data, open_data, read_labelled
+from hyplearn.cli.output import Outcome, check_output, facts, file_and_size
+from hyplearn.data.columns import listed
 from hyplearn.data.points import PointSource
+from hyplearn.estimators import CLASSIFIERS, classifier_named
 from hyplearn.persistence import save
 from hyplearn.persistence.files import SUFFIX
 from hyplearn.progress import report_steps
+from hyplearn.reference import STRATEGIES
 
-NAME = "fit"
-EXAMPLES = (
-    "hyplearn fit mammals.csv --label order -o mammals.hyp",
-    "hyplearn fit cells.h5ad --label cell_type --model svc --c 10 -o cells.hyp",
-    "hyplearn fit points.npz --model perceptron --reference origin -o points.hyp",
-    "hyplearn fit atlas.parquet --label cell_type --stream -o atlas.hyp",
-)
+CERTIFICATE = ("status_", "dual_gap_", "converged_", "n_updates_", "mistake_bound_", "margin_")
 
 
-def run(
+class Fitted(NamedTuple):
+    """A fitted model, its scores on held-out rows if there are any, the seconds of the fit, and facts on the data."""
+
+    model: Any
+    score: Score | None
+    seconds: float
+    data: dict[str, Any]
+    summary: str
+    notes: list[str]
+
+
+def fit(
     data: DATA,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write (.hyp).")],
     label: LABEL = None,
     points: POINTS = None,
-    model: Annotated[str, typer.Option("--model", help=f"One of {', '.join(NAMES)}.")] = "softmax",
+    model: Annotated[str, typer.Option("--model", help=f"One of {', '.join(CLASSIFIERS)}.")] = "softmax",
     reference: Annotated[
         str | None, typer.Option("--reference", help="Reference point: a strategy, or coordinates like 0.1,-0.2.")
     ] = None,
@@ -48,48 +55,77 @@ def run(
 ) -> Outcome:
     """Fit a classifier to labelled points and write it to a model file."""
     check_output(output, (SUFFIX,))
-    chosen = classifier(model, reference, c, curvature, outside)
+    chosen = _classifier(model, reference, c, curvature=curvature, outside=outside)
     if stream:
         source = open_data(data, points, label).limited(memory=None if memory is None else memory * 2**20)
-        found = _fitted_to_blocks(chosen, data, source)
+        found = _fit_in_blocks(chosen, data, source)
     else:
-        found = _fitted_in_memory(chosen, read_labelled(data, points, label), folds, seed)
+        found = _fit_in_memory(chosen, read_labelled(data, points, label), folds, seed)
     save(found.model, output)
+    final, score = found.model, found.score
     values = {
-        "model": type(found.model).__name__,
-        "parameters": found.model.get_params(deep=False),
+        "model": type(final).__name__,
+        "parameters": final.get_params(deep=False),
         "data": found.data,
-        "classes": found.model.classes_,
-        "cross_validation": None if found.score is None else found.score.values() | {"folds": folds},
-        "certificate": certificate(found.model),
+        "classes": final.classes_,
+        "cross_validation": None if score is None else score._asdict() | {"folds": folds},
+        "certificate": {name.rstrip("_"): getattr(final, name) for name in CERTIFICATE if hasattr(final, name)},
         "fit_seconds": found.seconds,
         "output": output,
     }
     return Outcome(values, [facts(_summary(found, folds, output))], notes=found.notes)
 
 
-class Fitted(NamedTuple):
-    """A fitted model, its scores on held-out rows where there are any, the seconds of the fit, and the data."""
+def _classifier(name: str, reference: str | None, c: float | None, **parameters: Any) -> Any:
+    """Return the classifier of the options; a usage error if its class has no such option."""
+    if name not in CLASSIFIERS:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
+    if reference is not None:
+        parameters["reference"] = _reference(reference)
+    if c is not None:
+        if "C" not in CLASSIFIERS[name]().get_params():
+            raise typer.BadParameter(f"{name} has no cost C.", param_hint="--c")
+        parameters["C"] = c
+    return classifier_named(name, **parameters)
 
-    model: Any
-    score: Score | None
-    seconds: float
-    data: dict[str, Any]
-    about: str
-    notes: list[str]
+
+def _reference(text: str) -> Any:
+    """Return the name of a strategy, or the coordinates between commas."""
+    if text in STRATEGIES:
+        return text
+    try:
+        return np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        known = ", ".join(sorted(STRATEGIES))
+        raise typer.BadParameter(
+            f"{text!r} is neither one of {known} nor coordinates like 0.1,-0.2.", param_hint="--reference"
+        ) from None
 
 
-def _fitted_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
-    n, d = data.X.shape
-    told = {"path": data.path, "n_points": n, "n_coordinates": d, "n_without_label": data.left_out}
-    found = Fitted(*fit_and_measure(model, data, folds, seed), told, data.summary(), data.notes())
+def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
+    assert data.y is not None
+    split, score = make_folds(data.y, folds, seed) if folds else None, None
+    with report_steps(folds + 1) as report:
+        report("fit to all rows")  # before the folds, so that errors number the rows of the file
+        start = perf_counter()
+        try:
+            model.fit(data.X, data.y)
+        except ValueError as error:
+            if data.columns is None:
+                raise
+            raise ValueError(f"{data.path}, coordinates {listed(data.columns.coordinates)}: {error}") from error
+        seconds = perf_counter() - start
+        if split is not None:
+            score = cross_validate("cross-validation", model, data.X, data.y, split, report)
     if data.feature_names is not None:
-        found.model.feature_names_in_ = np.array(data.feature_names, dtype=object)
-    return found
+        model.feature_names_in_ = np.array(data.feature_names, dtype=object)
+    n, d = data.X.shape
+    about = {"path": data.path, "n_points": n, "n_coordinates": d, "n_without_label": data.left_out}
+    return Fitted(model, score, seconds, about, data.summary(), data.notes())
 
 
-def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
-    """The model fitted in passes over a file; a terminal shows them."""
+def _fit_in_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
+    """Fit the model in passes over a file, with progress in a terminal."""
     model.set_params(verbose=int(sys.stderr.isatty()))
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
@@ -98,38 +134,29 @@ def _fitted_to_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
         model.fit(source)
     seconds = perf_counter() - start
     model.set_params(verbose=0)
-    n = source.n_rows
-    told = {"path": path, "n_points": n, "n_coordinates": source.n_features, "n_without_label": 0}
+    n, d = source.n_rows, source.n_features
+    about = {"path": path, "n_points": n, "n_coordinates": d, "n_without_label": 0}
     points = "" if n is None else f"{n:,} points, "
-    about = f"{path.name}: {points}{source.n_features} coordinates, {len(model.classes_)} classes, read in blocks"
-    return Fitted(model, None, seconds, told, about, [])
-
-
-def fit_and_measure(model: Any, data: Data, folds: int, seed: int) -> tuple[Any, Score | None, float]:
-    """The model fitted to all rows, its scores on held-out rows, and the seconds of the fit."""
-    assert data.y is not None
-    split = folds_of(data.y, folds, seed) if folds else None
-    with report_steps(folds + 1) as report:
-        report("fit to all rows")  # before the folds, so that errors number the rows of the file
-        start = perf_counter()
-        with data.named():
-            model.fit(data.X, data.y)
-        seconds = perf_counter() - start
-        if split is None:
-            return model, None, seconds
-        return model, cross_validated("cross-validation", model, data.X, data.y, split, report), seconds
+    summary = f"{path.name}: {points}{d} coordinates, {len(model.classes_)} classes, read in blocks"
+    return Fitted(model, None, seconds, about, summary, [])
 
 
 def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
-    lines = {"model": str(found.model).replace("\n", " "), "data": found.about}
+    lines = {"model": str(found.model).replace("\n", " "), "data": found.summary}
     timing, score = f"fit {found.seconds:.2f} s", found.score
     if score is not None:
-        std = 0.0 if score.accuracy_std is None else score.accuracy_std
         loss = "" if score.log_loss is None else f", log-loss {score.log_loss:.3f}"
-        lines["accuracy"] = f"{100 * score.accuracy:.1f} ± {100 * std:.1f} % in {folds}-fold cross-validation{loss}"
+        lines["accuracy"] = f"{score.accuracy_text()} in {folds}-fold cross-validation{loss}"
         timing += f", cross-validation {score.seconds:.2f} s"
-    return lines | {
-        "certificate": certificate_text(found.model),
-        "time": timing,
-        "written": f"{output} ({size_of(output)})",
-    }
+    return lines | {"certificate": _certificate_text(found.model), "time": timing, "written": file_and_size(output)}
+
+
+def _certificate_text(model: Any) -> str:
+    """Return the certificate in one line: the worst of all problems."""
+    if hasattr(model, "dual_gap_"):
+        statuses = ", ".join(sorted(set(model.status_)))
+        return f"{statuses}: within {np.max(model.dual_gap_):.0e} of the optimum, proven"
+    if hasattr(model, "converged_"):
+        done, total = int(np.sum(model.converged_)), len(model.converged_)
+        return f"{done} of {total} problems ended without a mistake, after {int(np.sum(model.n_updates_)):,} updates"
+    return "none"

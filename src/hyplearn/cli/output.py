@@ -23,7 +23,7 @@ from rich.text import Text
 
 from hyplearn.files import place_of
 
-# Columns of text where no terminal tells.
+# Width of text that does not go to a terminal.
 PIPE_WIDTH = 120
 # A table's first column is not wrapped below this width; between columns there is a gap.
 NAME_WIDTH, COLUMN_GAP = 12, 3
@@ -31,10 +31,7 @@ NAME_WIDTH, COLUMN_GAP = 12, 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a command: values for ``--json``, and what is printed without it, text or tables of rich.
-
-    ``notes`` are what a user ought to know and need not mend.
-    """
+    """Result of a command: values for ``--json``, strings or tables to print without it, and notes for the user."""
 
     values: dict[str, Any]
     shown: Sequence[Any] = field(default_factory=list)
@@ -43,7 +40,7 @@ class Outcome:
 
 
 def check_output(output: Path, suffixes: Sequence[str]) -> None:
-    """Refuse the name of a file of another kind, and a place where none can be written, before the work is done."""
+    """Raise, before the work is done, if the suffix is not supported or no file can be written there."""
     if output.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{output} ends in none of {', '.join(suffixes)}.", param_hint="--output")
     place_of(output)
@@ -52,35 +49,33 @@ def check_output(output: Path, suffixes: Sequence[str]) -> None:
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
     """Print an outcome to stdout, notes and warnings to stderr; as JSON, all in one object."""
     if as_json:
-        said = {"notes": list(outcome.notes), "warnings": warned}
-        values = outcome.values | {name: messages for name, messages in said.items() if messages}
+        extra = {"notes": list(outcome.notes), "warnings": warned}
         with _written_or_dropped():
-            write_json(values)
+            write_json(outcome.values | {name: texts for name, texts in extra.items() if texts})
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-    with _written_or_dropped():  # what is said of it comes after it
+    with _written_or_dropped():  # before the notes on it
         for block in outcome.shown:
             if sys.stdout.isatty():
                 console.print(escape(block) if isinstance(block, str) else block, crop=False)
             else:
                 sys.stdout.write(unpadded(console, block))
-    for message in outcome.notes:
-        complain("note", message)
-    for message in warned:
-        complain("warning", message)
+    for kind, messages in (("note", outcome.notes), ("warning", warned)):
+        for message in messages:
+            complain(kind, message)
 
 
 def show_error(message: str, as_json: bool) -> None:
-    """Say on stderr why nothing came of it; as JSON on stdout too, where a program looks."""
+    """Print an error to stderr, and as JSON to stdout too, for programs."""
     complain("error", message)
     if as_json:
-        with suppress(OSError), _written_or_dropped():  # a full disk behind stdout may be the error that is told
+        with suppress(OSError), _written_or_dropped():  # a full disk may be the error itself
             write_json({"error": message})
 
 
 @contextmanager
 def _written_or_dropped() -> Iterator[None]:
-    """What stdout does not take is an error once, and not tried again when Python ends."""
+    """Flush stdout; if that fails, drop its contents, so that Python does not try again when it ends."""
     try:
         yield
         sys.stdout.flush()
@@ -90,12 +85,12 @@ def _written_or_dropped() -> Iterator[None]:
 
 
 def write_json(values: dict[str, Any]) -> None:
-    """One object on stdout."""
+    """Print one object to stdout."""
     sys.stdout.write(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def unpadded(console: Console, block: Any) -> str:
-    """Text for a pipe, where no line is wrapped and no table padded to the width of a screen."""
+    """Return text for a pipe: lines are not wrapped, and tables not padded to the width of a screen."""
     if isinstance(block, str):
         return f"{block}\n"
     with console.capture() as captured:
@@ -104,14 +99,14 @@ def unpadded(console: Console, block: Any) -> str:
 
 
 def complain(kind: str, message: str) -> None:
-    """A note, a warning or an error on stderr."""
+    """Print a note, a warning or an error to stderr."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     colour = {"error": "red", "warning": "yellow", "note": "cyan"}[kind]
     console.print(f"[bold {colour}]{kind}:[/] {escape(message)}")
 
 
 def plain(value: Any) -> Any:
-    """Values that JSON knows: numbers that are not finite, and paths, as text."""
+    """Convert values to types of JSON; infinite numbers, NaN and paths become strings."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -124,23 +119,24 @@ def plain(value: Any) -> Any:
 
 
 def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
-    """A table with the names of its columns as the first line; numbers read back to the same bits."""
+    """Return a table with the names of its columns as the first line; numbers are exact."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    plain_columns = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+    writer.writerows(zip(*plain_columns, strict=True))
     return text.getvalue()
 
 
 def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """An archive of arrays, compressed."""
+    """Return a compressed archive of arrays."""
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)
     return file.getvalue()
 
 
 def facts(pairs: dict[str, str]) -> Table:
-    """Names and what is to be said of them, one below the other."""
+    """Return a table of names and descriptions, one line each."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -150,10 +146,7 @@ def facts(pairs: dict[str, str]) -> Table:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
-    """A table whose columns of numbers stand at the right; one row may be the best.
-
-    On a narrow screen the first column is wrapped, and no other.
-    """
+    """Return a table with numbers aligned to the right and the best row in bold; only its first column is wrapped."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for k, name in enumerate(columns):
         cells = [name, *(row[k] for row in rows)]
@@ -169,7 +162,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
 
 @dataclass(frozen=True)
 class Uncut:
-    """A table that is wider than the screen where its cells are: rich would cut them, and the first column first."""
+    """A table that may be wider than the screen; rich alone would cut its cells, the first column first."""
 
     table: Table
 
@@ -178,7 +171,8 @@ class Uncut:
         yield from console.render(self.table, options.update_width(max(options.max_width, least)))
 
 
-def size_of(path: Path) -> str:
-    """The size of a file for people."""
+def file_and_size(path: Path) -> str:
+    """Return the path with the size of the file in parentheses."""
     size = path.stat().st_size
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
+    return f"{path} ({shown})"

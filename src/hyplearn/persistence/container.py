@@ -1,24 +1,26 @@
-"""The outer shape of a model file: a fixed prefix, a JSON header, raw arrays, a checksum.
+"""Bytes of a model file: a fixed prefix, a JSON header with tagged values, raw arrays, a checksum.
 
-``docs/format.md`` describes it byte by byte. Nothing here knows what a header means; whatever :func:`unpack` returns
-has the declared sizes, and no more memory was taken than the file is long.
+The arrays that :func:`unpack` returns have the declared sizes and take no more memory than the file is long.
+Values that JSON lacks are objects with one tag, such as ``array``; ``docs/format.md`` lists the tags.
 """
 
 import hashlib
 import json
 import math
+import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hyplearn.types import Array
 
-# As in PNG: a byte that no text has, the name, and line ends that a transfer as text would change.
+# As in PNG: a byte outside ASCII, the name, and line ends that a transfer in text mode would change.
 MAGIC = b"\x89HYP\r\n\x1a\n"
-# Version 1 was written by hyplearn 0.1; :mod:`hyplearn.persistence.upgrade` reads it.
+# Version 1 was written by hyplearn 0.1; :func:`hyplearn.persistence.parts.upgrade` converts it.
 SCHEMA_VERSION = 2
 PREFIX = struct.Struct("<8sIIQ")  # magic, schema version, bytes of the header, bytes of the arrays
 DIGEST_BYTES = 32
@@ -26,14 +28,17 @@ DIGEST_BYTES = 32
 LARGEST_HEADER = 2**23
 LARGEST_FILE = 2**32
 LARGEST_DIMENSIONS = 3
+DEEPEST = 4
+SMALLEST_INT, LARGEST_INT = -(2**63), 2**64 - 1
+SPECIAL_FLOATS = ("nan", "inf", "-inf")
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])
 BYTES_DTYPE = re.compile(r"\|S[1-9][0-9]{0,4}")
-
 SAVE_AGAIN = "Get a whole copy of the file, or save the model again."
+OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
 class FlawError(Exception):
-    """What is wrong, and the next step; who knows the file or the estimator turns it into an error for users."""
+    """A problem and the next step; callers that can name the file or the estimator turn it into an error for users."""
 
     def __init__(self, problem: str, advice: str = SAVE_AGAIN) -> None:
         super().__init__(problem)
@@ -41,8 +46,8 @@ class FlawError(Exception):
 
 
 def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
-    """The bytes of a model file; ``header["arrays"]`` is written here."""
-    stored = [little_endian(array) for array in arrays]
+    """Return the bytes of a model file, with the table of arrays added to the header."""
+    stored = [np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C") for array in arrays]
     table = [{"dtype": array.dtype.str, "shape": list(array.shape)} for array in stored]
     text = json.dumps({**header, "arrays": table}, allow_nan=False, separators=(",", ":")).encode()
     body = b"".join(array.tobytes() for array in stored)
@@ -56,17 +61,10 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
     return data + hashlib.sha256(data).digest()
 
 
-def little_endian(array: Array) -> Array:
-    """The same numbers in the byte order of the file, contiguous."""
-    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
-
-
 def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
-    """Schema version, header and arrays of a model file, its sizes and checksum proven; FlawError otherwise."""
+    """Return schema version, header and arrays of a model file after checking its sizes and checksum."""
     if not data.startswith(MAGIC):
-        raise FlawError(
-            f"it begins with {data[:8]!r}, not with {MAGIC!r}", "Pass a file that hyplearn.save has written."
-        )
+        raise FlawError(f"it begins with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
     if len(data) < PREFIX.size + DIGEST_BYTES:
         raise FlawError(f"it ends after {len(data)} bytes")
     if hashlib.sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
@@ -83,12 +81,12 @@ def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
         raise FlawError(
             f"it declares {header_bytes:,} bytes of header and {array_bytes:,} bytes of arrays in {len(data):,} bytes"
         )
-    header = _parsed(data[PREFIX.size : PREFIX.size + header_bytes])
+    header = _parse_header(data[PREFIX.size : PREFIX.size + header_bytes])
     return version, header, _arrays(header.pop("arrays", None), data, PREFIX.size + header_bytes, array_bytes)
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
-    """The header: one JSON object, no name twice, no NaN or infinity."""
+def _parse_header(text: bytes) -> dict[str, Any]:
+    """Parse the header: one JSON object without repeated names, NaN or infinity."""
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -110,7 +108,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _arrays(table: Any, data: bytes, start: int, array_bytes: int) -> list[Array]:
-    """The arrays of the table; their sizes are added up before the first is made."""
+    """Read the arrays of the table, after checking their total size."""
     if not isinstance(table, list):
         raise FlawError("its header has no list of arrays")
     described = [_described(entry) for entry in table]
@@ -141,3 +139,156 @@ def _described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     ):
         raise FlawError(f"an array has the shape {shape!r:.80}")
     return np.dtype(dtype), tuple(shape)
+
+
+def read_whole(path: Path) -> bytes:
+    """Read a regular file of a size that a model can have."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
+    if not path.is_file():
+        raise FlawError("it is not a regular file", OTHER_FILE)
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST_FILE:
+            raise FlawError(f"it has {size:,} bytes; a model file has up to {LARGEST_FILE:,}")
+        start = file.read(len(MAGIC))
+        # The first bytes suffice to reject a file of another kind.
+        return start + file.read(size + 1) if start == MAGIC else start
+
+
+class Encoder:
+    """Turns values into JSON and collects their arrays."""
+
+    def __init__(self) -> None:
+        self.arrays: list[Array] = []
+
+    def encode(self, value: Any) -> Any:
+        """Return the value as JSON; FlawError if a model file cannot hold it."""
+        if value is None or isinstance(value, (bool, str)):
+            return value if not isinstance(value, np.str_) else str(value)
+        if isinstance(value, np.generic):
+            return {"scalar": self._stored(np.asarray(value))}
+        if isinstance(value, int) and SMALLEST_INT <= value <= LARGEST_INT:
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is np.ndarray:
+            return self._array(value)
+        if type(value) is list:
+            return [self.encode(item) for item in value]
+        if type(value) is tuple:
+            return {"tuple": [self.encode(item) for item in value]}
+        if type(value) is dict:
+            return {"dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
+        raise FlawError(f"a model file holds no {type(value).__name__}, and got {value!r:.80}")
+
+    def _array(self, array: Array) -> dict[str, Any]:
+        if array.dtype.kind == "U" and array.ndim == 1:
+            return {"text": [array.dtype.itemsize // 4, array.tolist()]}
+        if array.dtype.kind == "O" and array.ndim == 1 and all(isinstance(item, str) for item in array):
+            return {"objects": [str(item) for item in array]}
+        return {"array": self._stored(array)}
+
+    def _stored(self, array: Array) -> int:
+        dtype = array.dtype.newbyteorder("<").str
+        if array.ndim > LARGEST_DIMENSIONS or not (dtype in DTYPES or BYTES_DTYPE.fullmatch(dtype)):
+            raise FlawError(
+                f"a model file holds no array of dtype {array.dtype} and shape {array.shape}",
+                "Pass labels as text, integers or booleans, and numbers as float64.",
+            )
+        self.arrays.append(array)
+        return len(self.arrays) - 1
+
+
+class Decoder:
+    """Turns JSON back into values; the arrays must be named once each, in order."""
+
+    def __init__(self, arrays: list[Array]) -> None:
+        self.arrays, self.used = arrays, 0
+
+    def decode(self, value: Any, depth: int = 0) -> Any:
+        """Return the value; FlawError if the JSON is not that of a value."""
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, (int, float)):
+            return _checked_number(value)
+        if depth >= DEEPEST:
+            raise FlawError(f"a value is nested more than {DEEPEST} deep")
+        if isinstance(value, list):
+            return [self.decode(item, depth + 1) for item in value]
+        if len(value) == 1:
+            ((tag, content),) = value.items()
+            if tag in ("tuple", "dict"):
+                return self._nested(tag, content, depth + 1)
+            readers: dict[str, Callable[[Any], Any]] = {
+                "float": _special_float,
+                "array": self._array,
+                "scalar": self._scalar,
+                "text": _text,
+                "objects": lambda words: np.array(_words(words), dtype=object),
+            }
+            if tag in readers:
+                return readers[tag](content)
+        raise FlawError(f"{value!r:.80} stands for no value")
+
+    def finish(self) -> None:
+        """Raise if an array was not named."""
+        if self.used != len(self.arrays):
+            raise FlawError(f"{len(self.arrays)} arrays are there, of which {self.used} are used")
+
+    def _array(self, content: Any) -> Array:
+        if type(content) is not int or content != self.used or content >= len(self.arrays):
+            raise FlawError(f"array {content!r:.80} is named where array {self.used} of {len(self.arrays)} is due")
+        self.used += 1
+        return self.arrays[content]
+
+    def _scalar(self, content: Any) -> Any:
+        array = self._array(content)
+        if array.shape != ():
+            raise FlawError(f"a scalar has the shape {array.shape}")
+        return array[()]
+
+    def _nested(self, tag: str, content: Any, depth: int) -> tuple[Any, ...] | dict[Any, Any]:
+        if not isinstance(content, list):
+            raise FlawError(f"{content!r:.80} is no {tag}")
+        if tag == "tuple":
+            return tuple(self.decode(item, depth) for item in content)
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in content):
+            raise FlawError(f"{content!r:.80} is no dict")
+        decoded = [(self.decode(key, depth), self.decode(item, depth)) for key, item in content]
+        if not all(isinstance(key, (bool, int, float, str, np.generic)) for key, _ in decoded):
+            raise FlawError("a key of a dict is neither number nor text")
+        found = dict(decoded)
+        if len(found) < len(decoded):
+            raise FlawError("a key of a dict occurs twice")
+        return found
+
+
+def _special_float(content: Any) -> float:
+    if content not in SPECIAL_FLOATS:
+        raise FlawError(f"{content!r:.80} is no special float")
+    return float(content)
+
+
+def _text(content: Any) -> Array:
+    if not isinstance(content, list) or len(content) != 2 or type(content[0]) is not int:
+        raise FlawError(f"{content!r:.80} is no text")
+    width, words = content[0], _words(content[1])
+    # The width alone decides how much memory is taken.
+    if not max(1, max(map(len, words), default=1)) <= width or width * max(1, len(words)) > LARGEST_HEADER:
+        raise FlawError(f"{len(words)} texts cannot be {width} characters wide")
+    return np.array(words, dtype=f"<U{width}")
+
+
+def _words(content: Any) -> list[str]:
+    if not isinstance(content, list) or not all(isinstance(word, str) for word in content):
+        raise FlawError(f"{content!r:.80} is no list of texts")
+    return content
+
+
+def _checked_number(value: float) -> float:
+    if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
+        raise FlawError("an integer needs more than 64 bits")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FlawError("a number is too large for a float")
+    return value

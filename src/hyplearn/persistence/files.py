@@ -1,33 +1,27 @@
 """Model files: estimators written and read without pickle."""
 
-import dataclasses
 import math
 import os
 import re
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from hyplearn.decision import Decision
 from hyplearn.files import write_whole
-from hyplearn.geometry.border import absolute_curvature
 from hyplearn.persistence.container import (
     DIGEST_BYTES,
     SAVE_AGAIN,
+    Decoder,
+    Encoder,
     FlawError,
     pack,
+    read_whole,
     unpack,
 )
-from hyplearn.persistence.decisions import decision_from, decision_parts, parts_of_decision
-from hyplearn.persistence.disk import read_whole
-from hyplearn.persistence.schema import CERTIFICATE, COMPOSED, SCHEMAS, Attributes, Schema
-from hyplearn.persistence.upgrade import upgrade
-from hyplearn.persistence.values import Decoder, Encoder
+from hyplearn.persistence.parts import put_together, take_apart, upgrade
+from hyplearn.persistence.schema import CERTIFICATE, SCHEMAS, Attributes
 
-T = TypeVar("T")
 PathLike: TypeAlias = str | os.PathLike[str]
 SUFFIX = ".hyp"
 HEADER = {"library", "class", "parameters", "certificate", "attributes"}
@@ -35,29 +29,28 @@ VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
 
 
 class ModelFileError(ValueError):
-    """A file that is no model file, or no longer one, or one of a newer hyplearn."""
+    """The file is no model file, is damaged, or was written by a newer hyplearn."""
 
 
 def save(estimator: Any, path: PathLike) -> None:
-    """Write an estimator to a model file, from which :func:`hyplearn.load` makes the same one, bit for bit.
+    """Write an estimator to a model file, from which :func:`hyplearn.load` restores it bit for bit.
 
-    The file is written beside its place and then moved there, so that no reader ever sees half of it. It holds numbers
-    and JSON alone, in a format that ``docs/format.md`` describes; the same estimator always gives the same bytes.
+    The file appears in one step, so that no reader sees half of it. It holds only numbers and JSON, in the format of
+    ``docs/format.md``; the same estimator always gives the same bytes.
 
     Parameters
     ----------
     estimator : estimator of hyplearn
         Fitted, in the middle of a stream, or not fitted yet.
     path : str or path
-        Where to; ends in ``.hyp``. A file that is there is replaced.
+        Path that ends in ``.hyp``. An existing file is replaced.
 
     Raises
     ------
     TypeError
-        If hyplearn has no such estimator.
+        If the estimator is not one of hyplearn's.
     ValueError
-        If a parameter is a function, a generator or another object that is no plain value; the message tells what to
-        set instead.
+        If a parameter is a function, a generator or another object that is not a plain value.
 
     Examples
     --------
@@ -80,10 +73,10 @@ def save(estimator: Any, path: PathLike) -> None:
 
 
 def load(path: PathLike) -> Any:
-    """The estimator of a model file that :func:`save` has written.
+    """Load the estimator of a model file that :func:`save` has written.
 
-    Everything in the file is checked before an estimator is made of it: sizes, checksum, types, shapes, whether numbers
-    are finite and points inside the ball. No file makes it run code, nor take much more memory than twice the file.
+    Sizes, checksum, types, shapes and ranges of numbers are checked before an estimator is made. No file can make it
+    run code, nor use much more memory than twice the size of the file.
 
     Parameters
     ----------
@@ -95,15 +88,15 @@ def load(path: PathLike) -> Any:
     ModelFileError
         If the file is damaged, no model file, or of a newer hyplearn.
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     """
-    return _used(path, from_bytes)
+    return _read(path, from_bytes)
 
 
 def read_metadata(path: PathLike) -> dict[str, Any]:
-    """What a model file tells about itself: schema and library version, class, parameters, certificate, names, labels.
+    """Return versions, class, parameters, certificate, feature names, classes and checksum of a model file.
 
-    The file is checked as by :func:`hyplearn.load`.
+    The file is checked as in :func:`hyplearn.load`.
 
     Examples
     --------
@@ -116,11 +109,11 @@ def read_metadata(path: PathLike) -> dict[str, Any]:
     ...     print(read_metadata(path)["class"], read_metadata(path)["n_features"])
     ExpMap 2
     """
-    return _used(path, _described)
+    return _read(path, _metadata)
 
 
-def _used(path: PathLike, reader: Callable[[bytes], T]) -> T:
-    """What the reader makes of the bytes of a file; its complaints name the file."""
+def _read(path: PathLike, reader: Callable[[bytes], Any]) -> Any:
+    """Return the result of the reader for the bytes of a file; its errors name the file."""
     path = Path(path).expanduser()
     try:
         return reader(read_whole(path))
@@ -128,7 +121,7 @@ def _used(path: PathLike, reader: Callable[[bytes], T]) -> T:
         raise ModelFileError(f"{path} is no model that can be used: {flaw.problem}.\n{flaw.advice}") from None
 
 
-def _described(data: bytes) -> dict[str, Any]:
+def _metadata(data: bytes) -> dict[str, Any]:
     model, (version, header, _) = from_bytes(data), unpack(data)
     names, classes = getattr(model, "feature_names_in_", None), getattr(model, "classes_", None)
     return {
@@ -145,7 +138,7 @@ def _described(data: bytes) -> dict[str, Any]:
 
 
 def to_bytes(estimator: Any) -> bytes:
-    """The contents of the model file of an estimator."""
+    """Return the contents of the model file of an estimator."""
     schema = SCHEMAS.get(type(estimator).__name__)
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
@@ -156,8 +149,10 @@ def to_bytes(estimator: Any) -> bytes:
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
         state.pop("calibration_", None)  # a part of the decision
-        attributes = _ordered(schema, _taken_apart(state))
-        schema.check(parameters, attributes)
+        parts = take_apart(state)
+        schema.check(parameters, parts)
+        # In the order of the schema, whatever the order of assignment: equal estimators give equal bytes.
+        attributes = {name: parts[name] for name in (*schema.fitted, *schema.settings) if name in parts}
         encoder = Encoder()
         header = {
             "library": metadata.version("hyplearn"),
@@ -173,7 +168,7 @@ def to_bytes(estimator: Any) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The estimator of the contents of a model file; FlawError if they are none."""
+    """Return the estimator of the contents of a model file; FlawError if they are not valid."""
     version, header, arrays = unpack(data)
     if set(header) != HEADER:
         raise FlawError(f"its header has the entries {sorted(header)!r:.200}, not {sorted(HEADER)}")
@@ -191,12 +186,8 @@ def from_bytes(data: bytes) -> Any:
     if header["certificate"] != _certificate(attributes):
         raise FlawError("the certificate of its header is not that of its arrays")
     estimator = schema.cls(**parameters)
-    for attribute, value in _put_together(schema, attributes).items():
+    for attribute, value in put_together(attributes, parameters, streams="_descents.w" in schema.fitted).items():
         setattr(estimator, attribute, value)
-    if (parts := decision_parts(attributes)) is not None:
-        estimator.decision_ = decision_from(parts, estimator.classes_, absolute_curvature(estimator.curvature))
-        if estimator.decision_.calibration is not None and "calibration" in parameters:
-            estimator.calibration_ = estimator.decision_.calibration
     return estimator
 
 
@@ -207,60 +198,9 @@ def _decoded(decoder: Decoder, header: dict[str, Any], part: str) -> dict[str, A
 
 
 def _certificate(attributes: Attributes) -> dict[str, list[Any]]:
-    """The proofs as plain JSON; NaN and infinity as text."""
+    """Return the certificate as plain JSON, with NaN and infinity as strings."""
     found = {name: attributes[name].tolist() for name in CERTIFICATE if name in attributes}
     return {
         name: [str(x) if isinstance(x, float) and not math.isfinite(x) else x for x in values]
         for name, values in found.items()
     }
-
-
-def _taken_apart(state: Attributes) -> Attributes:
-    """Attributes with those that are made of several as their parts."""
-    parts: Attributes = {}
-    for name, value in state.items():
-        if isinstance(value, Decision):
-            parts |= parts_of_decision(value)
-        elif name not in COMPOSED:
-            parts[name] = value
-        elif isinstance(value, dict) or hasattr(value, "_asdict"):
-            parts |= {f"{name}.{key}": part for key, part in _as_dict(value).items()}
-        elif value:
-            for field in dataclasses.fields(COMPOSED[name]):
-                parts[f"{name}.{field.name}"] = np.stack([np.asarray(getattr(item, field.name)) for item in value])
-    return parts
-
-
-def _as_dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else value._asdict()
-
-
-def _put_together(schema: Schema, parts: Attributes) -> Attributes:
-    """The inverse of :func:`_taken_apart`."""
-    state = {name: value for name, value in parts.items() if "." not in name}
-    for name, made_of in COMPOSED.items():
-        own = {key.partition(".")[2]: value for key, value in parts.items() if key.startswith(f"{name}.")}
-        if own:
-            state[name] = made_of(**own) if made_of is dict or hasattr(made_of, "_fields") else _items(made_of, own)
-        elif name == "_descents" and "_descents.w" in schema.fitted and state:
-            state[name] = []  # a fit, with no stream behind it
-    return state
-
-
-def _items(made_of: Any, columns: Attributes) -> list[Any]:
-    """One object per binary problem, from the stacked values of its fields."""
-    given = {field.name for field in dataclasses.fields(made_of) if field.init}
-    items = []
-    for k in range(len(columns["w"])):
-        row = {name: column[k].copy() if column.ndim > 1 else int(column[k]) for name, column in columns.items()}
-        item = made_of(**{name: row[name] for name in given})
-        for name in set(row) - given:
-            setattr(item, name, row[name])
-        items.append(item)
-    return items
-
-
-def _ordered(schema: Schema, attributes: Attributes) -> Attributes:
-    """In the order of the schema, whatever the order of assignment: equal estimators give equal bytes."""
-    places = {name: k for k, name in enumerate({**schema.fitted, **schema.settings})}
-    return dict(sorted(attributes.items(), key=lambda item: places.get(item[0], len(places))))

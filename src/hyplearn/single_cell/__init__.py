@@ -1,4 +1,4 @@
-"""Cells in AnnData objects: ``tl`` maps and classifies them, ``pl`` draws them, as in scanpy.
+"""Cells in AnnData objects: ``tl`` embeds and classifies them, ``pl`` draws them, as in scanpy.
 
 >>> import hyplearn.single_cell as hs
 >>> hs.tl.poincare_map(adata, use_rep="X_pca")  # doctest: +SKIP
@@ -7,7 +7,6 @@
 """
 
 from hyplearn.single_cell import pl, tl
-from hyplearn.single_cell.cells import labelled_cells, read_cells
-from hyplearn.single_cell.stored import stored_model
+from hyplearn.single_cell.cells import labelled_cells, read_cells, stored_model
 
 __all__ = ["labelled_cells", "pl", "read_cells", "stored_model", "tl"]

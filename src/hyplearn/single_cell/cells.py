@@ -1,4 +1,4 @@
-"""The border to AnnData: points from ``obsm``, labels from ``obs``, checked once."""
+"""Input from AnnData, checked: points from ``obsm``, labels from ``obs``, fitted classifiers from ``uns``."""
 
 import os
 from typing import Any, NamedTuple
@@ -7,13 +7,15 @@ import numpy as np
 
 from hyplearn.data.opening import opened
 from hyplearn.data.stores import gather_known
+from hyplearn.persistence import ModelFileError
+from hyplearn.persistence.container import FlawError
+from hyplearn.persistence.files import from_bytes, to_bytes
+from hyplearn.persistence.schema import SCHEMAS
 from hyplearn.types import Array
-
-NEEDS = "Single cells need anndata: pip install 'hyplearn[single-cell]'."
 
 
 class Cells(NamedTuple):
-    """Cells as points with names and, where asked for, labels; ``known`` tells which cells have one."""
+    """Points and names of cells, labels if requested, and ``known``, a mask of the cells that have a label."""
 
     X: Array
     names: Array
@@ -21,24 +23,19 @@ class Cells(NamedTuple):
     known: Array
 
 
-def anndata() -> Any:
-    """The library, or an error that tells how to install it."""
+def check_adata(adata: Any, copy: bool = False) -> Any:
+    """Return the AnnData object or a copy of it; an error if it is of another type."""
     try:
-        import anndata as library
+        from anndata import AnnData
     except ImportError as error:
-        raise ImportError(NEEDS) from error
-    return library
-
-
-def check_adata(adata: Any) -> Any:
-    """The AnnData object itself; an error if it is none."""
-    if not isinstance(adata, anndata().AnnData):
+        raise ImportError("Single cells need anndata: pip install 'hyplearn[single-cell]'.") from error
+    if not isinstance(adata, AnnData):
         raise TypeError(f"adata must be an AnnData object; got {type(adata).__name__}.\nRead it by anndata.read_h5ad.")
-    return adata
+    return adata.copy() if copy else adata
 
 
 def cell_points(adata: Any, basis: str) -> Array:
-    """The points of all cells, from ``obsm[basis]`` or ``obsm["X_" + basis]``."""
+    """Return the points of all cells, from ``obsm[basis]`` or ``obsm["X_" + basis]``."""
     X = _rows_of_obsm(adata, basis, "Pass basis=, the key of an embedding in the Poincaré ball.")
     bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if len(bad):
@@ -50,12 +47,12 @@ def cell_points(adata: Any, basis: str) -> Array:
 
 
 def cell_features(adata: Any, use_rep: str) -> Array:
-    """The features of all cells: from ``obsm``, or with "X" the matrix itself, dense."""
+    """Return the features of all cells: from ``obsm``, or for "X" the matrix itself, dense."""
     if use_rep != "X":
         return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass use_rep=, one of these.")
     if adata.X is None:
         raise ValueError("The AnnData object has no X.\nPass use_rep=, a key of obsm.")
-    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # of a file, a sparse matrix
+    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # a sparse matrix in a file
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
 
 
@@ -73,7 +70,7 @@ def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
 
 
 def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
-    """Labels of all cells as they are, and which of them are known: neither NaN nor None."""
+    """Return the labels of all cells, None where unknown, and a mask of the known ones."""
     if key not in adata.obs:
         raise KeyError(f"obs has no column {key!r}; it holds {_listed(adata.obs)}.\nPass one of these.")
     column = adata.obs[key]
@@ -81,39 +78,33 @@ def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
     if known.any() and column.dtype.kind == "f" and np.any(column[known] % 1):
         raise ValueError(
             f"obs[{key!r}] holds real numbers, such as {column[known].iloc[0]}, and no classes.\n"
-            "Pass a column of categories, text, booleans or whole numbers."
+            "Pass a column of categories, strings, booleans or integers."
         )
-    return np.array(column.astype(object), dtype=object), known
+    labels = np.array(column.astype(object), dtype=object)
+    labels[~known] = None
+    return labels, known
 
 
 def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare") -> Cells:
-    """Points, names and labels of an AnnData object; of labels, those that are not known are None.
+    """Return points, names and labels of an AnnData object; unknown labels are None.
 
     Parameters
     ----------
     adata : AnnData
         The cells.
     label_key : str or None
-        Column of ``obs`` with the labels; None for none.
+        Column of ``obs`` with the labels; None for no labels.
     basis : str
         Key of ``obsm`` with the points of the ball, with or without its ``"X_"``.
     """
     X, names = cell_points(check_adata(adata), basis), np.asarray(adata.obs_names, dtype=str)
     if label_key is None:
         return Cells(X, names, None, np.zeros(len(X), dtype=bool))
-    labels, known = cell_labels(adata, label_key)
-    labels[~known] = None
-    return Cells(X, names, labels, known)
-
-
-def class_labels(labels: Array) -> Array:
-    """Known labels in an array of one plain type, as classifiers want them; mixed ones as text."""
-    kinds = {type(label) for label in labels}
-    return np.array(labels.tolist() if len(kinds) == 1 else [str(label) for label in labels])
+    return Cells(X, names, *cell_labels(adata, label_key))
 
 
 def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str = "X_poincare") -> Cells:
-    """Points, names and labels of an ``.h5ad`` file or a ``.zarr`` store, without its matrix of counts.
+    """Read points, names and labels of an ``.h5ad`` file or a ``.zarr`` store, without its matrix of counts.
 
     Parameters
     ----------
@@ -133,3 +124,39 @@ def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str =
 
 def _listed(mapping: Any) -> str:
     return ", ".join(repr(str(key)) for key in mapping) or "nothing"
+
+
+def model_bytes(model: Any) -> Array | None:
+    """Return the model file of a classifier as an array, which every file format of AnnData keeps; None for others."""
+    if all(type(model) is not schema.cls for schema in SCHEMAS.values()):
+        return None
+    return np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
+
+
+def stored_model(adata: Any, key: str) -> Any:
+    """Return the fitted classifier that :func:`hyplearn.single_cell.tl.classify` has stored.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Classified cells, in memory or from a file.
+    key : str
+        The column of predictions, ``key_added``.
+
+    Examples
+    --------
+    >>> import hyplearn.single_cell as hs
+    >>> model = hs.stored_model(adata, "cell_type_predicted")  # doctest: +SKIP
+    """
+    kept = adata.uns.get(key)
+    if not isinstance(kept, dict) or "params" not in kept:
+        raise KeyError(f"uns has no classification {key!r}.\nRun hyplearn.single_cell.tl.classify first.")
+    if "model" not in kept:
+        raise KeyError(
+            f"uns[{key!r}] keeps no model: {kept['params']['model']} is no estimator of hyplearn alone.\n"
+            "Classify with one, or keep the fitted model yourself."
+        )
+    try:
+        return from_bytes(np.asarray(kept["model"], dtype=np.uint8).tobytes())
+    except FlawError as flaw:
+        raise ModelFileError(f"uns[{key!r}] holds no model that can be used: {flaw.problem}.\n{flaw.advice}") from None

@@ -1,4 +1,4 @@
-"""Plotting: cells in the Poincaré disk, coloured as scanpy colours them."""
+"""Plotting: cells in the Poincaré disk, with the colours of scanpy."""
 
 from typing import Any
 
@@ -8,8 +8,7 @@ from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import INK, class_colours, current_axes, draw_boundary, draw_legend, draw_rim
-from hyplearn.single_cell.cells import cell_points, check_adata
-from hyplearn.single_cell.stored import stored_model
+from hyplearn.single_cell.cells import cell_points, check_adata, stored_model
 from hyplearn.types import Array
 
 UNKNOWN = "lightgray"
@@ -35,21 +34,21 @@ def disk(
         The cells, with two coordinates each in ``obsm[basis]``.
     color : str, optional
         A column of ``obs``, or a gene. Categories have the colours of ``uns[f"{color}_colors"]``, else hyplearn's;
-        cells without one are light grey. Numbers are shown by ``cmap`` with a colour bar.
+        cells without a category are light grey. Numbers are shown with ``cmap`` and a colour bar.
     basis : str
         Key of the embedding in ``obsm``, with or without its ``"X_"``.
     boundaries : bool or str
-        Whether to draw the boundaries of the classification ``color``, or that of another key.
+        Whether to draw the boundaries of the classification ``color``, or the key of another one.
     curvature : float
         Sectional curvature of the disk.
     size : float, optional
-        Area of a marker in square points; by default as in scanpy, less for many cells.
+        Area of a marker in square points; by default it decreases with the number of cells, as in scanpy.
     cmap : str
         Colour map of numbers.
     legend : bool
         Whether to draw the legend or the colour bar.
     ax : matplotlib axes, optional
-        Where to draw; by default the current axes.
+        Axes to draw in; by default the current ones.
 
     Returns
     -------
@@ -63,7 +62,7 @@ def disk(
     X, c = cell_points(check_adata(adata), basis), absolute_curvature(curvature)
     if X.shape[1] != 2:
         raise ValueError(f"The disk shows two coordinates; {basis!r} has {X.shape[1]}.\nPass a basis of two.")
-    gap(X, c=c)  # refuses points outside
+    gap(X, c=c)  # raises for points outside the disk
     values = None if color is None else _values(adata, color)
     lines = _boundaries(adata, color if boundaries is True else boundaries)
     ax = current_axes() if ax is None else ax
@@ -72,7 +71,7 @@ def disk(
     if values is None:
         ax.scatter(*X.T, s=size, color=UNKNOWN, linewidths=0, zorder=2)
     elif hasattr(values, "cat"):
-        _draw_categories(ax, X, values, palette(adata, color, values.cat.categories), size)
+        _draw_categories(ax, X, values, _palette(adata, color, values.cat.categories), size)
     else:
         _draw_numbers(ax, X, np.asarray(values, dtype=np.float64), cmap, size, legend)
     if lines is not None:
@@ -84,21 +83,20 @@ def disk(
 
 
 def _values(adata: Any, color: str) -> Any:
-    """A column of obs, or the expression of a gene; text and booleans as categories."""
-    if color in adata.obs:
-        column = adata.obs[color]
-    elif color in adata.var_names:
-        return adata.obs_vector(color)
-    else:
+    """Return a column of obs, strings and booleans as categories, or the expression of a gene."""
+    if color not in adata.obs:
+        if color in adata.var_names:
+            return adata.obs_vector(color)
         raise KeyError(
             f"{color!r} is neither a column of obs nor a gene; obs holds {', '.join(map(repr, adata.obs))}.\n"
             "Pass color= one of these, or one of var_names."
         )
+    column = adata.obs[color]
     return column.astype("category") if column.dtype.kind in "OSUb" or hasattr(column, "cat") else column
 
 
-def palette(adata: Any, color: str | None, categories: Any) -> dict[Any, str]:
-    """Colours of categories: those of scanpy where it has given some, else hyplearn's."""
+def _palette(adata: Any, color: str | None, categories: Any) -> dict[Any, str]:
+    """Return the colours of categories: those in ``uns``, else hyplearn's."""
     given = adata.uns.get(f"{color}_colors", ())
     if len(given) >= len(categories):
         return dict(zip(categories, map(str, given), strict=False))
@@ -118,7 +116,7 @@ def _draw_categories(ax: Any, X: Array, values: Any, colours: dict[Any, str], si
 def _draw_numbers(ax: Any, X: Array, values: Array, cmap: str, size: float, legend: bool) -> None:
     unknown = np.isnan(values)
     ax.scatter(*X[unknown].T, s=size, color=UNKNOWN, linewidths=0, zorder=1.9)
-    # The largest on top, as scanpy does: few cells express a gene.
+    # The largest values on top, as in scanpy: few cells express a gene.
     order = np.flatnonzero(~unknown)[np.argsort(values[~unknown], kind="stable")]
     drawn = ax.scatter(*X[order].T, c=values[order], s=size, cmap=cmap, linewidths=0, zorder=2)
     if legend:
@@ -134,7 +132,7 @@ def _boundaries(adata: Any, key: str | bool | None) -> BoundaryDisplay | None:
 
 
 def _draw_lines(ax: Any, display: BoundaryDisplay) -> None:
-    """Arcs where they can be read from the model, else the edges of regions."""
+    """Draw arcs if the model has them, else the edges of the regions."""
     from matplotlib.patches import Circle
 
     for arc in display.boundaries:

@@ -1,0 +1,98 @@
+"""``hyplearn plot``, ``explore`` and ``inspect``: a model as a picture, as a page and as text."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hyplearn import explorer
+from hyplearn.cli.inputs import DATA, LABEL, MODEL, POINTS, Data, load_classifier, read_labelled, read_points
+from hyplearn.cli.output import Outcome, check_output, facts, file_and_size, plain
+from hyplearn.files import replacing
+from hyplearn.persistence import read_metadata
+from hyplearn.plotting import BoundaryDisplay
+from hyplearn.plotting.canvas import pyplot
+
+# Entries of a list that are printed; enough for the orders of the mammals.
+MOST_SHOWN = 13
+
+
+def plot(
+    model: MODEL,
+    data: DATA,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The picture to write: .png, .svg or .pdf.")],
+    label: LABEL = None,
+    points: POINTS = None,
+    title: Annotated[str | None, typer.Option("--title", help="A heading.")] = None,
+) -> Outcome:
+    """Draw the regions and boundaries of a model over the disk, with the points by class."""
+    check_output(output, (".png", ".svg", ".pdf"))
+    fitted, found, notes = _read(model, data, label, points)
+    draw(fitted, found.X, found.y, output, title)
+    values = {"output": output, "bytes": output.stat().st_size}
+    return Outcome(values, [f"The picture is {file_and_size(output)}."], notes=notes)
+
+
+def explore(
+    model: MODEL,
+    data: DATA,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write (.html).")],
+    label: LABEL = None,
+    points: POINTS = None,
+    title: Annotated[str | None, typer.Option("--title", help="A heading; the file's name by default.")] = None,
+) -> Outcome:
+    """Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it."""
+    check_output(output, (".html", ".htm"))
+    fitted, found, notes = _read(model, data, label, points)
+    explorer.explore(fitted, found.X, found.y, names=found.names, title=title or data.stem, path=output)
+    values = {"output": output, "bytes": output.stat().st_size}
+    return Outcome(values, [f"Open {file_and_size(output)} in a browser."], notes=notes)
+
+
+def _read(model: Path, data: Path, label: str | None, points: str | None) -> tuple[Any, Data, list[str]]:
+    """Return the model, the points to show (with --label, those that have one), and notes on the rest."""
+    fitted = load_classifier(model, in_ball=True)
+    found = (read_points if label is None else read_labelled)(data, points, label, fitted)
+    notes = found.notes()
+    if found.left_out:
+        notes.append(f"{data.name}: {found.left_out:,} without a label are not shown; without --label all are.")
+    return fitted, found, notes
+
+
+def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:
+    """Write the picture; no window is opened."""
+    pyplot()  # an error that tells what to install
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    ax = figure.subplots()
+    BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax)
+    if title:
+        ax.set_title(title)
+    with replacing(output) as file:
+        figure.savefig(file, format=output.suffix[1:].lower(), dpi=150)
+
+
+def inspect(model: MODEL) -> Outcome:
+    """Show what a model file holds: class, parameters, classes, certificate, versions, checksum."""
+    about = read_metadata(model)
+    names = "" if about["feature_names"] is None else f": {_join(about['feature_names'])}"
+    lines = {
+        "file": file_and_size(model),
+        "model": about["class"],
+        "made by": f"hyplearn {about['library_version']}, format {about['schema_version']}",
+        "coordinates": f"{about['n_features']}{names}",
+        "classes": "none" if about["classes"] is None else _join(about["classes"]),
+        "parameters": ", ".join(f"{name}={_short(value)}" for name, value in about["parameters"].items()),
+    }
+    proofs = {name.rstrip("_").replace("_", " "): _join(values) for name, values in about["certificate"].items()}
+    return Outcome({"path": model, **about}, [facts(lines | proofs | {"sha256": about["sha256"]})])
+
+
+def _join(values: Any) -> str:
+    shown = ", ".join(_short(value) for value in values[:MOST_SHOWN])
+    return shown + (f" and {len(values) - MOST_SHOWN} more" if len(values) > MOST_SHOWN else "")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(plain(value))

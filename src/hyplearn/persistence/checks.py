@@ -1,0 +1,116 @@
+"""Relations that the shapes of attributes do not show: between attributes, and between these and parameters."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hyplearn.embedding.ball_net.validation import LARGEST_RADIUS, SMALLEST_SIDE, layout
+from hyplearn.persistence.container import FlawError
+from hyplearn.persistence.kinds import are_inside
+from hyplearn.persistence.parts import DECISION_PARTS, decision_parts
+
+# Parameters and attributes of an estimator, by name.
+Found = dict[str, Any]
+Check = Callable[[Found], None]
+
+
+def check_decision(found: Found) -> None:
+    """Raise if parts of the decision are missing, or do not fit each other or the estimator."""
+    parts = decision_parts(found)
+    if missing := [name for name in DECISION_PARTS if name not in parts]:
+        raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
+    if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
+        raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
+    d = found["n_features_in_"] + (parts["link"] == "cone")
+    if parts["weights"].shape[1] != d:
+        raise FlawError(f"the weights of its decision must have {d} columns")
+
+
+def check_descents(found: Found) -> None:
+    """Raise unless the parts of the descents are all present, or none."""
+    group = ("_descents.w", "_descents.n_steps", "_descents.n_seen")
+    present = [name for name in group if name in found]
+    if present and len(present) < len(group):
+        raise FlawError(f"{', '.join(group)} belong together; there are {', '.join(present)} only")
+
+
+def check_support(found: Found) -> None:
+    """Raise unless the support consists of rows in order."""
+    support, n = found["support_"], found.get("_n_rows", 0)
+    if support.size and (np.any(np.diff(support) <= 0) or support[-1] >= n):
+        raise FlawError(f"support_ must be rows in order, below {n}")
+
+
+def check_first_order(found: Found) -> None:
+    """Raise if a perceptron of the first order has an inverse."""
+    if found["_perceptrons.root"].size or found["_perceptrons.outside"].size:
+        raise FlawError("a perceptron of the first order has no inverse")
+
+
+def check_second_order(found: Found) -> None:
+    """Raise unless the root of the inverse is there and, like the projector, of full width or empty."""
+    d = found["n_features_in_"]
+    for part in ("root", "outside"):
+        if found[f"_perceptrons.{part}"].shape[1] not in (0, d):
+            raise FlawError(f"_perceptrons.{part} must be 0 or {d} wide")
+    if not found["_perceptrons.root"].size:
+        raise FlawError("a perceptron of the second order has an inverse")
+
+
+def check_cone(found: Found) -> None:
+    """Raise unless the weights are those of cone coordinates at one centre."""
+    if found["coef_"].shape[1] != found["n_features_in_"] + 1:
+        raise FlawError("coef_ must have one column more than there are features")
+    if np.any(found["reference_"] != found["reference_"][:1]):
+        raise FlawError("reference_ must hold one centre, repeated")
+
+
+def check_landmarks(found: Found) -> None:
+    """Raise unless the landmarks are different rows of the embedding."""
+    rows, n = found["landmarks_"], len(found["embedding_"])
+    if len(rows) < 3 or np.any(rows >= n) or len(np.unique(rows)) < len(rows):
+        raise FlawError(f"landmarks_ must be three or more different rows below {n}")
+
+
+def check_input_shape(found: Found) -> None:
+    """Raise if the encoder of a network cannot take rows of the stored shape."""
+    shape, second = found["input_shape_"], found["n_features_in_"]
+    # Images without channels have got one: the second axis of X was their height.
+    if second != shape[0] and (len(shape) == 1 or (1, second) != shape[:2]):
+        raise FlawError(f"input_shape_ {shape} is not that of rows with a second axis of length {second}")
+    if found["encoder"] == "conv" and (len(shape) == 1 or min(shape[1:]) < SMALLEST_SIDE):
+        raise FlawError(f"encoder 'conv' takes images of {SMALLEST_SIDE} by {SMALLEST_SIDE} or more; it has {shape}")
+
+
+def check_weights(found: Found) -> None:
+    """Raise unless the weights fill the layers of the network, with positive deviations and integer counts."""
+    n_components, n_classes = int(found["n_components"]), len(found["classes_"])
+    shapes = layout(found["encoder"], found["head"], found["input_shape_"], n_components, n_classes)
+    sizes = [math.prod(shape) for shape in shapes.values()]
+    if sum(sizes) != len(found["weights_"]):
+        raise FlawError(f"its network has {sum(sizes):,} numbers, and weights_ holds {len(found['weights_']):,}")
+    for name, part in zip(shapes, np.split(found["weights_"], np.cumsum(sizes)[:-1]), strict=True):
+        last = name.rpartition(".")[2]
+        if (last == "scale" and np.any(part <= 0)) or (last == "running_var" and np.any(part < 0)):
+            raise FlawError(f"weights_ must hold deviations of rows; those of {name} go down to {part.min():.3g}")
+        if last == "num_batches_tracked" and (part[0] < 0 or part[0] != np.round(part[0])):
+            raise FlawError(f"weights_ must hold a count of batches in {name}; it is {part[0]:.3g}")
+
+
+def check_embedding(found: Found) -> None:
+    """Raise unless the embedding of a network fits its head, and the scores its epochs."""
+    embedding, c = found["embedding_"], -float(found["curvature"])
+    if embedding.shape[1] != found["n_components"] or not len(embedding) or np.any(found["radius_"] < 0):
+        raise FlawError(
+            f"embedding_ must hold points of n_components={found['n_components']} coordinates at distances from 0; its "
+            f"shape is {embedding.shape}"
+        )
+    if found["head"] == "hyperbolic" and not are_inside(embedding, c):
+        raise FlawError("embedding_ must hold points inside the ball")
+    if found["max_radius"] > LARGEST_RADIUS / math.sqrt(c):
+        raise FlawError(f"max_radius must be up to {LARGEST_RADIUS / math.sqrt(c):.4g}; it is {found['max_radius']}")
+    n_scores = len(found["validation_scores_"])
+    if n_scores not in (0, found["n_iter_"]):
+        raise FlawError(f"validation_scores_ must hold none or {found['n_iter_']} scores; there are {n_scores}")

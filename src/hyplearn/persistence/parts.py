@@ -1,0 +1,154 @@
+"""Attributes that consist of several values, and their parts in a model file under the names "attribute.part"."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from hyplearn.decision import Calibration, Decision
+from hyplearn.decision.calibration import FLAT
+from hyplearn.embedding.hydra import Hydra
+from hyplearn.geometry import gap
+from hyplearn.geometry.border import absolute_curvature
+from hyplearn.persistence.container import FlawError
+from hyplearn.solvers.perceptron import Perceptron
+from hyplearn.solvers.sgd import Descent
+
+Values = dict[str, Any]
+# Dicts, named tuples, and lists with one object per binary problem; the parts of lists are stacked.
+COMPOSED: dict[str, type[Any]] = {
+    "_descents": Descent,
+    "_perceptrons": Perceptron,
+    "mistake_bounds_": dict,
+    "_sklearn_output_config": dict,
+    "_hydra": Hydra,
+}
+# Classes and curvature are stored once: as ``classes_`` and as a parameter.
+DECISION_PARTS = ("link", "weights", "points", "intercepts", "gain", "through_points")
+PREFIX = "decision_."
+
+
+def take_apart(state: Values) -> Values:
+    """Replace attributes that consist of several values by their parts."""
+    parts: Values = {}
+    for name, value in state.items():
+        if isinstance(value, Decision):
+            parts |= _parts_of_decision(value)
+        elif name not in COMPOSED:
+            parts[name] = value
+        elif isinstance(value, dict) or hasattr(value, "_asdict"):
+            entries = value if isinstance(value, dict) else value._asdict()
+            parts |= {f"{name}.{key}": part for key, part in entries.items()}
+        elif value:
+            for field in dataclasses.fields(COMPOSED[name]):
+                parts[f"{name}.{field.name}"] = np.stack([np.asarray(getattr(item, field.name)) for item in value])
+    return parts
+
+
+def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
+    """Invert :func:`take_apart`; an estimator of ``streams`` without a descent gets an empty list of them."""
+    state = {name: value for name, value in parts.items() if "." not in name}
+    for name, made_of in COMPOSED.items():
+        own = {key.partition(".")[2]: value for key, value in parts.items() if key.startswith(f"{name}.")}
+        if own:
+            state[name] = made_of(**own) if made_of is dict or hasattr(made_of, "_fields") else _items(made_of, own)
+        elif name == "_descents" and streams and state:
+            state[name] = []
+    if decision := decision_parts(parts):
+        state["decision_"] = _decision_from(decision, state["classes_"], absolute_curvature(parameters["curvature"]))
+        if state["decision_"].calibration is not None and "calibration" in parameters:
+            state["calibration_"] = state["decision_"].calibration
+    return state
+
+
+def _items(made_of: Any, columns: Values) -> list[Any]:
+    """Make one object per binary problem from the stacked values of its fields."""
+    given = {field.name for field in dataclasses.fields(made_of) if field.init}
+    items = []
+    for k in range(len(columns["w"])):
+        row = {name: column[k].copy() if column.ndim > 1 else int(column[k]) for name, column in columns.items()}
+        item = made_of(**{name: row[name] for name in given})
+        for name in set(row) - given:
+            setattr(item, name, row[name])
+        items.append(item)
+    return items
+
+
+def decision_parts(attributes: Values) -> Values:
+    """Select the parts of the decision among attributes, without their prefix."""
+    return {name.removeprefix(PREFIX): value for name, value in attributes.items() if name.startswith(PREFIX)}
+
+
+def _parts_of_decision(decision: Decision) -> Values:
+    parts: Values = {name: getattr(decision, name) for name in DECISION_PARTS}
+    parts["gain"] = float(decision.gain)
+    if decision.calibration is not None:
+        parts |= {"slopes": decision.calibration.slopes, "offsets": decision.calibration.offsets}
+        if decision.calibration.sharpness is not None:
+            parts["sharpness"] = float(decision.calibration.sharpness)
+    return {PREFIX + name: value for name, value in parts.items()}
+
+
+def _decision_from(parts: Values, classes: Any, c: float) -> Decision:
+    calibration = Calibration(parts["slopes"], parts["offsets"], parts.get("sharpness")) if "slopes" in parts else None
+    return Decision(np.asarray(classes), c, calibration=calibration, **{name: parts[name] for name in DECISION_PARTS})
+
+
+TANGENT = ("PoincareSVC", "PoincarePerceptron", "PoincareSecondOrderPerceptron")
+SOFTMAX = ("PoincareLogisticRegression", "PoincareLogisticRegressionCV")
+BASELINES = ("HyperboloidSVC", "HyperboloidPerceptron", "EuclideanSVC", "AuthorsSVC")
+
+
+def upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:
+    """Convert parameters and attributes of a file of version 0.1 to those of this version.
+
+    Predictions stay the same. A calibration on training scores becomes the default one in the parameters, which a new
+    fit would use.
+    """
+    if name not in (*TANGENT, *SOFTMAX, *BASELINES):
+        return parameters, attributes
+    try:
+        return _upgrade(name, dict(parameters), dict(attributes))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise FlawError(f"its attributes are not those of {name} in version 0.1 ({str(error)[:80]})") from None
+
+
+def _upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:
+    if name == "PoincareSVC":
+        parameters.pop("solver", None)
+    if "classes_" in attributes:
+        attributes |= _parts_of_decision(_old_decision(name, parameters, attributes))
+    for old in ("sigmoids_", "sharpness_", "shift_"):
+        attributes.pop(old, None)
+    if parameters.get("calibration") == "training" and name in TANGENT:
+        parameters["calibration"] = "cross-fitted"
+    return parameters, attributes
+
+
+def _old_decision(name: str, parameters: Values, attributes: Values) -> Decision:
+    classes, c = attributes["classes_"], -float(parameters["curvature"])
+    coef = np.asarray(attributes["coef_"], dtype=np.float64)
+    calibration = _old_calibration(parameters, attributes)
+    points = attributes.get("reference_", np.zeros_like(coef))
+    intercepts, link, gain, through = np.zeros(len(coef)), "arsinh", 1.0, name in (*TANGENT, "AuthorsSVC")
+    if name in SOFTMAX:
+        link, intercepts, calibration = "cone", attributes["intercept_"], Calibration.identity(len(coef))
+    elif name in TANGENT and calibration is not None and parameters.get("calibration") == "training":
+        link = "frame" if parameters.get("margin") == "bound" else "z"
+    elif name in TANGENT:
+        lengths = np.linalg.norm(coef, axis=1, keepdims=True)
+        coef, gain = coef / np.where(lengths > 0, lengths, 1.0), 1 / np.sqrt(c)
+    elif name == "EuclideanSVC":
+        link, intercepts = "ball", attributes["intercept_"]
+    elif name == "AuthorsSVC":
+        link, coef = "frame", gap(points, c=c)[:, None] / 2 * coef
+    return Decision(classes, c, link, coef, points, intercepts, float(gain), calibration, through)  # type: ignore[arg-type]
+
+
+def _old_calibration(parameters: Values, attributes: Values) -> Calibration | None:
+    if "sigmoids_" not in attributes:
+        return None
+    slopes, offsets = np.array(attributes["sigmoids_"], dtype=np.float64).T.copy()
+    if len(slopes) == 1 and parameters.get("calibration") != "training" and slopes[0] <= 0:
+        slopes, offsets = np.array([FLAT]), np.zeros(1)  # the sign of the distance decided
+    return Calibration(slopes, offsets, float(attributes["sharpness_"]))
