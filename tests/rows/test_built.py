@@ -12,8 +12,7 @@ from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import count_classes
 from hyplearn.data.folding import summed
 from hyplearn.data.points import PIECE_NUMBERS
-from hyplearn.data.subsample import subsample, subsample_strides
-from hyplearn.data.training import Encoder, TrainingData
+from hyplearn.data.training import Encoder, TrainingData, subsample, subsample_strides
 from hyplearn.rows import ClassRows, Costs, Rows
 from hyplearn.rows.built import ClassRowBuilder, EncodedBuilder, SignedRowBuilder, StreamedRows, build_rows
 from hyplearn.rows.memory import KeptRows

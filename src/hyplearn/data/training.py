@@ -7,18 +7,20 @@ memory are encoded once and kept; blocks of files and Dask chunks are encoded ag
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numba import njit
 
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.class_counts import ClassCounts
 from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, map_in_threads
 from hyplearn.data.points import Block, PointSource
-from hyplearn.data.subsample import subsample, subsample_strides
 from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
+from hyplearn.numerics.hashing import uniform
 from hyplearn.types import Array
 
 
@@ -106,10 +108,10 @@ class Encoder:
     c: float
     project: bool = False
 
-    def __call__(self, block: Block) -> LabelledBlock:
-        """Encode a block whose labels and points were checked by the counting pass."""
-        codes = self.codes(block.y)
-        X, gaps = block.X, row_gaps(block.X, self.c)
+    def __call__(self, block: Block, gaps: Array | None = None) -> LabelledBlock:
+        """Encode a block whose labels and points were checked by the counting pass, which may have kept its gaps."""
+        X, codes = block.X, self.codes(block.y)
+        gaps = row_gaps(X, self.c) if gaps is None else gaps
         if self.project and not np.all(gaps > 0):
             # In float64, so that a model fitted on float64 sees the same points in float32.
             X = np.ascontiguousarray(pull_inside(X.astype(np.float64), self.c))
@@ -151,6 +153,8 @@ class TrainingData:
         Range of the row weights.
     threads : int
         Blocks that are worked on at once.
+    gaps : sequence of ndarrays
+        Gaps of the rows of each block, if the counting pass kept them.
     """
 
     points: PointSource
@@ -159,6 +163,7 @@ class TrainingData:
     totals: Array
     weights: Costs
     threads: int = 1
+    gaps: Sequence[Array] = ()
 
     @classmethod
     def counted(cls, points: PointSource, found: ClassCounts, encoder: Encoder, threads: int) -> Self:
@@ -167,7 +172,7 @@ class TrainingData:
         present = totals > 0
         lowest = (encoder.factors * found.lowest)[present].min(initial=np.inf)
         weights = Costs(float(lowest), float((encoder.factors * found.highest).max()), float(totals.sum()))
-        return cls(points, encoder, found.counts, totals, weights, threads)
+        return cls(points, encoder, found.counts, totals, weights, threads, found.gaps)
 
     @classmethod
     def of_arrays(
@@ -208,7 +213,8 @@ class TrainingData:
     @cached_property
     def blocks(self) -> list[LabelledBlock]:
         """Labelled blocks of points in memory, encoded once."""
-        return list(map_in_threads(self.encoder, self.points.blocks(), self.threads))
+        known = zip(self.points.blocks(), self.gaps or repeat(None), strict=False)
+        return list(map_in_threads(lambda pair: self.encoder(*pair), known, self.threads))
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
         """One pass: ``function(block, *arguments)`` of every labelled block, merged in order."""
@@ -227,7 +233,7 @@ class TrainingData:
         if self.in_memory and len(self.blocks) == 1:
             return self.blocks[0]
         if isinstance(self.points, ArrayPoints) and self.in_memory and "blocks" not in vars(self):
-            return self.encoder(self.points.whole())
+            return self.encoder(self.points.whole(), np.concatenate(self.gaps) if self.gaps else None)
         X, codes, weights, all_gaps = self.fold(_columns, columns_joined)
         return LabelledBlock(X, codes, weights, all_gaps, 0)
 
@@ -240,7 +246,7 @@ class TrainingData:
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
         strides = subsample_strides(counts, most)
-        X, codes, weights, all_gaps = self.fold(_subsample, columns_joined, sides, strides)
+        X, codes, weights, all_gaps = self.fold(_subsample_block, columns_joined, sides, strides)
         return LabelledBlock(X, codes, weights, all_gaps, 0), bool(strides.max() > 1)
 
     def reweighted(self, weights: Array) -> "TrainingData":
@@ -265,8 +271,36 @@ def _columns(block: LabelledBlock) -> tuple[Array, Array, Array, Array]:
     return block.X, block.codes, block.row_weights, block.gaps
 
 
-def _subsample(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array, Array]:
+def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array, Array]:
     own = sides[block.codes]
     kept = subsample(block.start, own, strides)
     part = block.taken(kept)
     return part.X, part.codes, part.row_weights * strides[own[kept]], part.gaps
+
+
+def subsample_strides(counts: Array, most: int) -> Array:
+    """Stride of each class, so that about ``most`` rows are kept in all.
+
+    All strides are 1 if ``most`` is enough; otherwise equally many rows of all classes are kept, and all rows of
+    classes that have fewer.
+    """
+    if counts.sum() <= most:
+        return np.ones_like(counts)
+    return np.maximum(1, -(-counts // max(1, most // len(counts))))
+
+
+def subsample(start: int, codes: Array, strides: Array) -> Array:
+    """Indices of the rows of a block that are kept, each of which then counts as often as its stride says.
+
+    ``start`` is the position of the block's first row in the source.
+    """
+    return np.arange(len(codes)) if np.all(strides == 1) else _subsample(start, codes, strides)
+
+
+@njit(cache=True, nogil=True)
+def _subsample(start, codes, strides):  # type: ignore[no-untyped-def]
+    kept, size = np.empty(codes.size, dtype=np.int64), 0
+    for i in range(codes.size):
+        kept[size] = i
+        size += uniform(0, start + i) * strides[codes[i]] < 1.0
+    return kept[:size].copy()
