@@ -18,7 +18,7 @@ import numpy as np
 
 from hyplearn.data.columns import NAMES_ARRAY, Wanted, choose_arrays, listed
 from hyplearn.data.points import Block, PointSource, checksum, point_type
-from hyplearn.data.watched import WatchedFile, check_kind, damage_named
+from hyplearn.data.watched import Watched, WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
@@ -31,34 +31,27 @@ CHUNK = 2**20
 
 
 class StoredArray(ABC):
-    """An array outside of memory that is read some rows at a time.
-
-    Attributes
-    ----------
-    name : str
-        Name in messages.
-    shape : tuple of int
-        The shape; the first entry is the number of rows.
-    dtype : dtype
-        Type of the rows that are read.
-    """
+    """An array outside of memory that is read some rows at a time, from a file or folder that must not change."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    # None if the array lies in memory or on another machine.
+    file: Watched | None
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Array:
         """Some rows."""
 
-    @abstractmethod
     def check(self) -> None:
         """Raise if the array was changed while it was read."""
+        if self.file is not None:
+            self.file.check()
 
     @property
-    @abstractmethod
     def state(self) -> tuple[Any, ...]:
-        """Value that changes with the files, where there are any."""
+        """Value that changes with the file or folder."""
+        return () if self.file is None else (self.file.state,)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -72,7 +65,9 @@ class StoredArray(ABC):
 
 
 class ArrayFile(StoredArray):
-    """An array in a file: row by row, column by column, or scattered among other values, as strides tell."""
+    """An array in a file: row by row, column by column, or with other strides."""
+
+    file: WatchedFile
 
     def __init__(
         self,
@@ -144,14 +139,10 @@ class ArrayFile(StoredArray):
             self.file.read_into(among.data, place + first * strides[0] + low)
             part[...] = np.ndarray(part.shape, self.dtype, among.data, -low, strides)
 
-    def check(self) -> None:
-        """Raise if the file was changed."""
-        self.file.check()
-
     @property
     def state(self) -> tuple[Any, ...]:
         """State of the file, and the place of the array in it."""
-        return *self.file.state, self.offset, self.strides
+        return self.file.state, self.offset, self.strides
 
 
 def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -182,15 +173,10 @@ def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
 class ArrayPoints(PointSource):
     """Points, labels and weights that can be sliced: arrays in files, in memory, or in a store of chunks.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Points: float32, or other real numbers, which become float64.
-    y, weights : arrays of shape (n,), optional
-        Their labels and weights.
+    Points of float32 keep their type; other real numbers become float64.
     """
 
-    # Reads the array of names of the rows, where the source has one.
+    # Reads the array of names of the rows, if the source has one.
     names: Callable[[], Any] | None = None
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
@@ -250,7 +236,7 @@ class ArrayPoints(PointSource):
 
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """Value that changes with the contents of an array, where these can be compared."""
+    """Value that changes with the contents of an array, if these can be compared."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
     return (checksum(array),) if isinstance(array, np.ndarray) else ()
@@ -265,8 +251,7 @@ def _part(array: Any, start: int, stop: int) -> Array:
 def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
     """Points, labels and weights of an archive.
 
-    An array that is not compressed is read from the file block by block; one that is compressed cannot be, and is read
-    into memory once.
+    Compressed arrays are read into memory once, others from the file block by block.
     """
     check_kind(path, ZIP_MAGIC)
     with damage_named(path), ZipFile(path) as archive:

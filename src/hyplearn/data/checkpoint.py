@@ -11,6 +11,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -54,18 +55,9 @@ class State:
 
 
 class CheckpointedPoints(PointSource):
-    """Points whose passes write their results to a file, which is removed when the fit is finished.
+    """Points whose passes write their results to a file, at most once in ``every`` seconds.
 
-    Made by :meth:`~hyplearn.data.points.PointSource.checkpointed`.
-
-    Parameters
-    ----------
-    points : PointSource
-        The points.
-    path : path
-        Where to write.
-    every : float
-        Seconds between two writes at least.
+    Made by :meth:`~hyplearn.data.points.PointSource.checkpointed`. The file is removed when the fit is finished.
     """
 
     def __init__(self, points: PointSource, path: str | os.PathLike[str], every: float) -> None:
@@ -206,6 +198,8 @@ def _hash_value(value: Any, update: Callable[[bytes], None]) -> None:
             _hash_value(part, update)
     elif isinstance(value, dict):
         _hash_value(list(value.items()), update)
+    elif isinstance(value, partial):
+        _hash_value((value.func, value.args, value.keywords), update)
     elif callable(value):
         update(f"{value.__module__}.{value.__qualname__}".encode())
     else:

@@ -16,34 +16,25 @@ LABEL_NAMES = ("y", "label", "labels", "target")
 LABEL_COLUMNS = ("label", "labels", "target", "class")
 # Names of rows; labels only if label= says so.
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
-# Rows from which a table's columns of strings are told from columns of numbers, and the classes in them are read.
+# Rows that decide which columns of a table hold strings, and which classes these hold.
 HEAD_ROWS = 10_000
 
 Names: TypeAlias = str | Sequence[str] | None
 
 
 class Wanted(NamedTuple):
-    """Names that a caller passes; None where the conventions decide.
+    """Names that a caller passes; None where the conventions decide."""
 
-    Attributes
-    ----------
-    points : str, sequence of str or None
-        Columns of the coordinates, or the array of points.
-    label, weight : str, array or None
-        Column or array of the labels and of the weights.
-    basis : str or None
-        AnnData only: key of ``obsm``.
-    fitted : sequence of str or None
-        Tables only: columns that a model was fitted on, read if `points` is None and the table names its columns.
-    labelled : bool
-        Whether labels are looked for if `label` is None.
-    """
-
+    # Columns of the coordinates, or the array of points.
     points: Names = None
+    # Columns or arrays of the labels and of the weights.
     label: Any = None
     weight: Any = None
+    # AnnData only: key of obsm.
     basis: str | None = None
+    # Tables only: columns that a model was fitted on, read if points is None and the table names its columns.
     fitted: Sequence[str] | None = None
+    # Whether labels are looked for if label is None.
     labelled: bool = True
 
 
@@ -63,13 +54,7 @@ class Columns(NamedTuple):
 
 
 class TablePoints(PointSource):
-    """Points in a table with columns.
-
-    Attributes
-    ----------
-    columns : Columns
-        The columns by role.
-    """
+    """Points in a table with columns."""
 
     columns: Columns
 
@@ -85,20 +70,9 @@ class TablePoints(PointSource):
 def choose_columns(
     path: Path, names: Sequence[str], texts: Collection[str], wanted: Wanted, *, named: bool = True
 ) -> Columns:
-    """The role of each column of a table.
+    """The role of each column of a table, of which ``texts`` hold no numbers.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    names : sequence of str
-        All columns, in order.
-    texts : collection of str
-        Columns without numbers.
-    wanted : Wanted
-        Names that the caller passes.
-    named : bool
-        Whether the file itself names its columns.
+    ``named`` says whether the file itself names its columns.
     """
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or ())
     if not points and wanted.fitted is not None and named:
@@ -149,16 +123,7 @@ def choose_arrays(
 ) -> tuple[str, str | None]:
     """Names of the array of points and of the array of labels, or None for the latter.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    names : sequence of str
-        All arrays.
-    array : callable
-        Returns an array, which has a shape and a dtype, by its name.
-    wanted : Wanted
-        Names that the caller passes.
+    ``array`` returns an array, which has a shape and a dtype, by its name.
     """
     if wanted.points is None:
         found = [name for name in POINTS_NAMES if name in names] or [

@@ -273,18 +273,8 @@ def _labels(y: Any) -> Array:
 def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
     """The result of a method of a fitted estimator for every chunk: an array for an array, with the index for a frame.
 
-    Parameters
-    ----------
-    estimator : classifier
-        Fitted; a copy without its dual variables travels to the workers.
-    method : str
-        Name of the method.
-    X : dask array or dataframe
-        Points of the ball.
-    columns : list or None
-        Names of the columns of the result; None for one value per row.
-    dtype : dtype
-        Type of the result.
+    ``columns`` names the columns of the result; None means one value per row. The estimator that travels to the workers
+    is a copy without dual variables.
     """
     local = copy.copy(estimator)
     for name in UNUSED:

@@ -24,13 +24,6 @@ class ParquetPoints(TablePoints):
     """Points in Parquet files that have the same columns, one file after the other.
 
     Blocks do not depend on how rows are divided into files and row groups. A file is open only while it is read.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files, in order.
-    wanted : Wanted
-        Names that the caller passes.
     """
 
     def __init__(self, paths: Sequence[Path], wanted: Wanted) -> None:
@@ -55,8 +48,8 @@ class ParquetPoints(TablePoints):
             raise ValueError(f"{self.name} holds no points: it has no rows.\nWrite it again.")
         self.feature_names = self.columns.coordinates
         self.n_features = len(self.feature_names)
-        single = all(str(kind) == "float" for kind in self.types[: self.n_features])
-        self.dtype = np.float32 if single else np.float64
+        are_single = all(str(kind) == "float" for kind in self.types[: self.n_features])
+        self.dtype = np.float32 if are_single else np.float64
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -31,13 +31,6 @@ class TextPoints(TablePoints):
     The first line holds the names of the columns if no field of it is a number, or if its numbers are 0, 1, 2, ...;
     otherwise columns are called "0", "1", ... Labels are integers if all of them are written like 7 (not like 007),
     floats if all are written like 7.0, else strings; a pass over the labels at the start decides.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    wanted : Wanted
-        Names that the caller passes.
     """
 
     def __init__(self, path: Path, wanted: Wanted) -> None:

@@ -1,7 +1,6 @@
-"""Training data: points of any source whose labels are codes, whose weights are known and which lie in the ball.
+"""Training data: validated points of any source, with codes for labels, in the blocks that all passes see.
 
-Everything above the solvers sees :class:`LabelledBlock`; labels, files and rows outside the ball end here. Points in
-memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
+Points in memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ from hyplearn.types import Array
 
 @checkpointable
 class Costs(NamedTuple):
-    """The least cost above 0 (infinite where there is none), the highest, and the sum."""
+    """The least cost above 0 (infinite if there is none), the highest, and the sum."""
 
     lowest: float
     highest: float
@@ -91,16 +90,8 @@ class LabelledBlock(NamedTuple):
 class Encoder:
     """Turns a block of a source into a labelled block.
 
-    Attributes
-    ----------
-    classes : ndarray
-        All labels, sorted.
-    factors : ndarray
-        Weight of each class.
-    c : float
-        Absolute curvature.
-    project : bool
-        Whether rows outside the ball are moved onto the largest radius inside it.
+    ``classes`` holds all labels, sorted, and ``factors`` their class weights. With ``project`` rows outside the ball
+    are moved onto the largest radius inside it.
     """
 
     classes: Array

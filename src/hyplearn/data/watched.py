@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
 
 def check_kind(path: Path, magic: bytes = b"") -> None:
@@ -33,12 +35,34 @@ def damage_named(path: Path | str) -> Iterator[None]:
         raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a complete copy.") from error
 
 
-class WatchedFile:
-    """A file that must not change after it was opened."""
+class Watched(ABC):
+    """A file or folder that must not change after it was opened."""
+
+    kind: str
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.state = self._state()
+
+    @abstractmethod
+    def _state(self) -> Any:
+        """Value that changes with the contents."""
+
+    def check(self) -> None:
+        """Raise if the contents were changed or removed."""
+        if not self.path.exists():
+            raise FileNotFoundError(f"{self.path} was removed while it was read.\nPut it back and run this again.")
+        if self._state() != self.state:
+            raise OSError(
+                f"{self.path} was changed while it was read; nothing was kept.\n"
+                f"Run this again when nothing writes to the {self.kind}."
+            )
+
+
+class WatchedFile(Watched):
+    """A file that must not change after it was opened."""
+
+    kind = "file"
 
     def _state(self) -> tuple[int, int, int]:
         found = self.path.stat()
@@ -73,39 +97,20 @@ class WatchedFile:
             raise
         self.check()
 
-    def check(self) -> None:
-        """Raise if the file was changed or removed."""
-        if not self.path.exists():
-            raise FileNotFoundError(f"{self.path} was removed while it was read.\nPut it back and run this again.")
-        if self._state() != self.state:
-            raise OSError(_changed(self.path, "file"))
 
+class WatchedFolder(Watched):
+    """A folder whose files must not change, be added or be removed after it was opened."""
 
-class WatchedFolder:
-    """A folder whose files must not change after it was opened."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.state = self._state()
+    kind = "folder"
 
     def _state(self) -> str:
         digest = hashlib.sha256()
         for folder, folders, files in os.walk(self.path):
             folders.sort()
             for name in sorted(files):
-                found = os.stat(os.path.join(folder, name))
+                try:
+                    found = os.stat(os.path.join(folder, name))
+                except FileNotFoundError:  # removed since the folder was listed
+                    continue
                 digest.update(f"{folder}/{name} {found.st_size} {found.st_mtime_ns} {found.st_ino}\n".encode())
         return digest.hexdigest()
-
-    def check(self) -> None:
-        """Raise if a file of the folder was changed, added or removed."""
-        try:
-            same = self._state() == self.state
-        except FileNotFoundError:
-            same = False
-        if not same:
-            raise OSError(_changed(self.path, "folder"))
-
-
-def _changed(path: Path, kind: str) -> str:
-    return f"{path} was changed while it was read; nothing was kept.\nRun this again when nothing writes to the {kind}."
