@@ -18,7 +18,7 @@ import numpy as np
 
 from hyplearn.data.columns import NAMES_ARRAY, Wanted, choose_arrays, listed
 from hyplearn.data.points import Block, PointSource, checksum, point_type
-from hyplearn.data.watched import Watched, WatchedFile, check_kind, damage_named
+from hyplearn.files import Watched, WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"

@@ -1,13 +1,13 @@
 """Names of columns and arrays: the names a caller passes, and the conventions for those that are left out."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hyplearn.data.points import PointSource
+from hyplearn.data.points import Block, PointSource, regrouped
 from hyplearn.types import Array
 
 POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
@@ -57,6 +57,15 @@ class TablePoints(PointSource):
     """Points in a table with columns."""
 
     columns: Columns
+
+    @abstractmethod
+    def parts(self, start: int) -> Iterator[Block]:
+        """The rows from the given one on, in blocks of any size."""
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """Blocks of ``block_rows`` rows."""
+        start = first * self.block_rows
+        return regrouped(self.parts(start), self.block_rows, start)
 
     @abstractmethod
     def strings(self, column: str, most: int | None = None) -> list[str]:

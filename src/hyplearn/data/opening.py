@@ -102,7 +102,7 @@ def open_points(
 
 
 def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
-    """The source that X, y and weights make, or None where X is an array or a data frame in memory."""
+    """The source of X, y and weights, or None if X is an array or a data frame in memory."""
     if any(is_dask(collection) for collection in (X, y, sample_weight)):
         return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):
@@ -233,20 +233,17 @@ def _array(array: Any) -> Any:
     if array is None or isinstance(array, StoredArray):
         return array
     if isinstance(array, (str, os.PathLike)):
-        return _npy(Path(array).expanduser())
+        path = Path(array).expanduser()
+        if path.suffix.lower() != ".npy" or not path.is_file():
+            raise ValueError(
+                f"Labels and weights of an array are arrays or .npy files; {str(path)!r} is not a .npy file.\n"
+                "Pass an array or such a path, or save points and labels together as .npz."
+            )
+        return ArrayFile.npy(path)
     if _is_mapped(array):
         return ArrayFile.of(array)
     known = {"h5py": Hdf5Array, "zarr": ZarrArray}.get(_library(array))
     return np.asarray(array) if known is None else known(array)
-
-
-def _npy(path: Path) -> ArrayFile:
-    if path.suffix.lower() != ".npy" or not path.is_file():
-        raise ValueError(
-            f"Labels and weights of an array are arrays or .npy files; {str(path)!r} is not a .npy file.\n"
-            "Pass an array or such a path, or save points and labels together as .npz."
-        )
-    return ArrayFile.npy(path)
 
 
 def _gives_blocks(X: Any) -> bool:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hyplearn.data.columns import Columns, TablePoints, Wanted, choose_columns
-from hyplearn.data.points import Block, regrouped
-from hyplearn.data.watched import WatchedFile, check_kind, damage_named
+from hyplearn.data.points import Block
+from hyplearn.files import WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
 
 PARQUET_MAGIC = b"PAR1"
@@ -57,11 +57,7 @@ class ParquetPoints(TablePoints):
         described = _described(self.columns, self.types)
         return described, *((str(file.path), *file.state) for file in self.files)
 
-    def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Blocks of ``block_rows`` rows."""
-        return regrouped(self._parts(first * self.block_rows), self.block_rows, first * self.block_rows)
-
-    def _parts(self, start: int) -> Iterator[Block]:
+    def parts(self, start: int) -> Iterator[Block]:
         """The batches of all files, from a row on."""
         ahead = 0
         for file, count in zip(self.files, self.counts, strict=True):
@@ -71,13 +67,12 @@ class ParquetPoints(TablePoints):
 
     def _parts_of(self, file: WatchedFile, count: int, ahead: int, start: int) -> Iterator[Block]:
         """The batches of one file with ``ahead`` rows before it, from one of its rows on."""
-        with file.reading(), _opened(file.path) as opened:
-            groups, place = _groups_from(opened.metadata, start)
-            for batch in _batches(file.path, opened, self.block_rows, groups, self.columns.read):
-                part = batch.slice(max(start - place, 0))
-                if len(part):
-                    yield self._block(file.path, part, ahead, place + len(batch) - len(part))
-                place += len(batch)
+        place = 0
+        for first, batch in self._batches(file, self.columns.read, start):
+            place = first + len(batch)
+            part = batch.slice(max(start - first, 0))
+            if len(part):
+                yield self._block(file.path, part, ahead, place - len(part))
         if place != count:
             raise OSError(f"{file.path} gave {place} of {count} rows.\nWrite or copy it again.")
 
@@ -94,14 +89,23 @@ class ParquetPoints(TablePoints):
 
     def strings(self, column: str, most: int | None = None) -> list[str]:
         """One column as strings; at most the given number of rows."""
-        return list(map(str, islice(self._values(column), most)))
+        batches = (batch for file in self.files for _, batch in self._batches(file, [column]))
+        values = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+        return list(map(str, islice(values, most)))
 
-    def _values(self, column: str) -> Iterator[Any]:
-        for file in self.files:
-            with file.reading(), _opened(file.path) as opened:
-                groups, _ = _groups_from(opened.metadata, 0)
-                for batch in _batches(file.path, opened, self.block_rows, groups, [column]):
-                    yield from batch.column(0).to_pylist()
+    def _batches(self, file: WatchedFile, names: list[str], start: int = 0) -> Iterator[tuple[int, Any]]:
+        """Batches of some columns, from the row group of a row on, with the positions of their first rows."""
+        with file.reading(), _opened(file.path) as opened:
+            groups, place = _groups_from(opened.metadata, start)
+            with damage_named(file.path):
+                batches = opened.iter_batches(self.block_rows, row_groups=groups, columns=names, use_threads=False)
+            while True:
+                with damage_named(file.path):
+                    batch = next(batches, None)
+                if batch is None:
+                    return
+                yield place, batch
+                place += len(batch)
 
 
 def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[Any, ...]]:
@@ -181,18 +185,6 @@ def _opened(path: Path) -> Iterator[Any]:
         yield file
     finally:
         file.close()
-
-
-def _batches(path: Path, opened: Any, size: int, groups: list[int], names: list[str]) -> Iterator[Any]:
-    """Some rows at a time of some row groups."""
-    with damage_named(path):
-        batches = opened.iter_batches(size, row_groups=groups, columns=names, use_threads=False)
-    while True:
-        with damage_named(path):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
 
 
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:

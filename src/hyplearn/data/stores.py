@@ -15,7 +15,7 @@ import numpy as np
 from hyplearn.data.arrays import ArrayPoints, StoredArray
 from hyplearn.data.columns import LABEL_COLUMNS, Wanted, choose_arrays, listed, the_only
 from hyplearn.data.points import Block, PointSource, check_finite, checksum
-from hyplearn.data.watched import WatchedFile, WatchedFolder, check_kind, damage_named
+from hyplearn.files import WatchedFile, WatchedFolder, check_kind, damage_named
 from hyplearn.types import Array
 
 HDF5_MAGIC = b"\x89HDF"

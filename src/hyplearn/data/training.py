@@ -135,15 +135,11 @@ class TrainingData:
     Attributes
     ----------
     points : PointSource
-        The source, or its contents in memory where they fit the source's memory budget.
-    encoder : Encoder
-        Makes labelled blocks of the blocks of the source.
+        The source, or its contents in memory if they fit the source's memory budget.
     counts, totals : ndarrays of shape (n_classes,)
         Number and total weight of the rows of each class.
     weights : Costs
         Range of the row weights.
-    threads : int
-        Blocks that are worked on at once.
     gaps : sequence of ndarrays
         Gaps of the rows of each block, if the counting pass kept them.
     """
@@ -220,7 +216,7 @@ class TrainingData:
         return X, codes
 
     def gathered(self) -> LabelledBlock:
-        """All rows as one block; of points in memory without a copy of X."""
+        """All rows as one block, without a copy of points in memory if possible."""
         if self.in_memory and len(self.blocks) == 1:
             return self.blocks[0]
         if isinstance(self.points, ArrayPoints) and self.in_memory and "blocks" not in vars(self):

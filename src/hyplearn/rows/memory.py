@@ -107,18 +107,8 @@ class MemoryRows(RowSource):
 class Rows(MemoryRows):
     """Signed rows: row i is ``along_i (x_i - p) + base_i p``, with the sign of its label in both numbers.
 
-    Attributes
-    ----------
-    X, p, along, base
-        As in :class:`~hyplearn.tangent.TangentRows`.
-    costs : ndarray of shape (n,)
-        Cost of each row.
-    start : int
-        Position of the first row in the source that this block was cut from.
-    threads : int
-        Blocks that are worked on at once.
-    block_numbers : int
-        Numbers of a block, which sets its rows.
+    ``X``, ``p``, ``along`` and ``base`` are those of :class:`~hyplearn.tangent.TangentRows`; ``start`` is the position
+    of the first row in the source that a block was cut from.
     """
 
     X: Array
@@ -204,11 +194,9 @@ class HyperboloidRows(Rows):
         return self.X.shape[0], self.X.shape[1] + 1
 
     def __getitem__(self, index: slice | Array) -> Array:
-        """Explicit rows, as float64."""
         return np.column_stack([self.times[index], super().__getitem__(index)])
 
     def __matmul__(self, w: Array) -> Array:
-        """``⟨u, w⟩`` of every row."""
         return self.times * w[0] + super().__matmul__(w[1:])
 
     @property
@@ -252,12 +240,10 @@ class ClassRows(HyperboloidRows):
         return n, d + (self.constant != 0)
 
     def __getitem__(self, index: slice | Array) -> Array:
-        """Explicit rows, as float64."""
         rows = super().__getitem__(index)
         return np.column_stack([rows, np.full(len(rows), self.constant)]) if self.constant else rows
 
     def __matmul__(self, w: Array) -> Array:
-        """``⟨u, w⟩`` of every row."""
         d = super().shape[1]
         return super().__matmul__(w[:d]) + self.constant * w[d:].sum()
 
