@@ -41,13 +41,9 @@ def test_gaps_of_points_in_memory_are_computed_once(monkeypatch, size):
     found = count_classes(points, 2.0, 1)
     monkeypatch.setattr(training, "row_gaps", None)
     encoder = Encoder(found.classes, np.ones(2), 2.0)
-    for by_blocks in (False, True):
-        data = TrainingData.counted(points, found, encoder, 1)
-        if by_blocks:
-            assert all(block.gaps is gaps for block, gaps in zip(data.blocks, found.gaps, strict=True))
-        block = data.gathered()
-        assert np.array_equal(block.X, X)
-        assert np.array_equal(block.gaps, row_gaps(X, 2.0))
+    data = TrainingData.counted(points, found, encoder, 1)
+    assert all(block.gaps is gaps for block, gaps in zip(data.blocks, found.gaps, strict=True))
+    assert np.array_equal(data.gathered().gaps, row_gaps(X, 2.0))
 
 
 def test_gaps_of_points_outside_memory_are_not_kept():

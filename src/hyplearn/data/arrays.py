@@ -211,21 +211,16 @@ class ArrayPoints(PointSource):
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Blocks of ``block_rows`` rows."""
-        n = int(self.X.shape[0])
+        n, arrays = int(self.X.shape[0]), (self.X, self.y, self.weights)
         for start in range(first * self.block_rows, n, self.block_rows):
-            cut = start, min(start + self.block_rows, n)
-            X, y, weights = (None if array is None else _part(array, *cut) for array in (self.X, self.y, self.weights))
+            stop = min(start + self.block_rows, n)
+            X, y, weights = (None if array is None else _part(array, start, stop) for array in arrays)
             assert X is not None
             X = X.astype(self.dtype, copy=False)
             yield Block(X, y, None if weights is None else weights.astype(np.float64), start)
-        for array in (self.X, self.y, self.weights):
+        for array in arrays:
             if isinstance(array, StoredArray):
                 array.check()
-
-    def whole(self) -> Block:
-        """All points of arrays in memory as one block, without a copy where their type allows it."""
-        weights = None if self.weights is None else self.weights.astype(np.float64, copy=False)
-        return Block(np.ascontiguousarray(self.X, dtype=self.dtype), self.y, weights, 0)
 
     def row_names(self) -> Array | None:
         """The array of names, if it holds one string per row."""
@@ -243,9 +238,7 @@ def _state(array: Any) -> tuple[Any, ...]:
 
 
 def _part(array: Any, start: int, stop: int) -> Array:
-    if isinstance(array, StoredArray):
-        return array.read(start, stop)
-    return np.ascontiguousarray(array[start:stop])
+    return array.read(start, stop) if isinstance(array, StoredArray) else np.ascontiguousarray(array[start:stop])
 
 
 def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
@@ -271,10 +264,15 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
 
 
 def _member(path: Path, info: ZipInfo) -> Any:
+    """An array of an archive: read into memory if it is compressed, else as a part of the file."""
     name = f"{path}, array {info.filename[:-4]!r}"
     with ZipFile(path) as archive:
         if info.compress_type != ZIP_STORED:
-            return _unpacked(archive, info, name)
+            with damage_named(name), archive.open(info) as stream:
+                dtype = _npy_header(stream)[2]
+            _refuse_objects(dtype, name)
+            with damage_named(name), archive.open(info) as stream:
+                return np.lib.format.read_array(stream, allow_pickle=False)
         with damage_named(path), archive.open(info) as stream:
             while stream.read(CHUNK):  # the archive compares its checksum at the end
                 pass
@@ -282,11 +280,3 @@ def _member(path: Path, info: ZipInfo) -> Any:
         file.seek(info.header_offset + LENGTHS_AT)
         at = info.header_offset + LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4)))
     return ArrayFile.npy(path, at=at, name=name)
-
-
-def _unpacked(archive: ZipFile, info: ZipInfo, name: str) -> Array:
-    with damage_named(name), archive.open(info) as stream:
-        dtype = _npy_header(stream)[2]
-    _refuse_objects(dtype, name)
-    with damage_named(name), archive.open(info) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)

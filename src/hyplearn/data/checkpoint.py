@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hyplearn.data.folding import Folding, Merge
-from hyplearn.data.points import Block, BlockFunction, Build, PointSource, Visitor, on_pieces
+from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, on_pieces
 from hyplearn.files import place_of, sealed, taking_the_place, unsealed
 
 T = TypeVar("T")
@@ -85,9 +85,7 @@ class CheckpointedPoints(PointSource):
         """Blocks of the wrapped source."""
         return self.points.blocks(first)
 
-    def fold(
-        self, function: BlockFunction, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1
-    ) -> Any:
+    def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """One pass, or the rest of it."""
         key = digest((function, merge, build, arguments))
         if build is not None:
@@ -125,7 +123,9 @@ class CheckpointedPoints(PointSource):
             self.points.on_block, state.current = self.on_block, key
             for pending in go_on(state.pending, state.n_blocks):
                 state.pending, state.n_blocks = pending, state.n_blocks + 1
-                self._save()
+                if time.monotonic() - self.saved >= self.every:
+                    write_state(state, self.path)
+                    self.saved = time.monotonic()
             state.finished.append((key, result(state.pending)))
             state.current, state.n_blocks, state.pending = "", 0, []
         self.turn += 1
@@ -137,11 +137,6 @@ class CheckpointedPoints(PointSource):
                 f"{self.path} was written by another fit: its pass {self.turn + 1} asked for something else.\n"
                 "Use the estimator and the parameters of that fit, or remove the file to begin anew."
             )
-
-    def _save(self) -> None:
-        if time.monotonic() - self.saved >= self.every:
-            write_state(self.state, self.path)
-            self.saved = time.monotonic()
 
     def finished(self) -> None:
         """Remove the file; the next fit starts from the beginning."""

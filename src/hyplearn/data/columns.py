@@ -85,7 +85,13 @@ def choose_columns(
     """
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or ())
     if not points and wanted.fitted is not None and named:
-        points = _fitted_columns(path, names, wanted.fitted)
+        points = list(wanted.fitted)
+        missing = [name for name in points if name not in names]
+        if missing:
+            raise ValueError(
+                f"{path} has no column {listed(missing)}; the model was fitted on {listed(points)}, and the columns "
+                f"here are {listed(names)}.\nName the coordinates as in the fit."
+            )
     label, weight = wanted.label, wanted.weight
     for name in [*points, *(one for one in (label, weight) if one is not None)]:
         if names.count(name) != 1:
@@ -104,16 +110,6 @@ def choose_columns(
     used = {*coordinates, label, weight}
     name = NAME_COLUMN if NAME_COLUMN in texts and NAME_COLUMN not in used else None
     return Columns(coordinates, label, weight, name, [one for one in names if one not in {*used, name}])
-
-
-def _fitted_columns(path: Path, names: Sequence[str], fitted: Sequence[str]) -> list[str]:
-    missing = [name for name in fitted if name not in names]
-    if missing:
-        raise ValueError(
-            f"{path} has no column {listed(missing)}; the model was fitted on {listed(fitted)}, and the columns here "
-            f"are {listed(names)}.\nName the coordinates as in the fit."
-        )
-    return list(fitted)
 
 
 def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str], coordinates: Sequence[str]) -> None:

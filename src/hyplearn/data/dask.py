@@ -39,7 +39,7 @@ import pandas as pd
 from distributed import Client, default_client, futures_of, get_worker
 
 from hyplearn.data.folding import Merge, fold_parts, needs_order
-from hyplearn.data.points import Block, BlockFunction, Build, PointSource, Visitor, on_pieces
+from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, on_pieces
 from hyplearn.types import Array
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -58,8 +58,7 @@ class DaskPoints(PointSource):
 
     A pass is one task per worker: it works on the chunks that lie there, merges the results, and sends the merged one
     to the client, which merges those of all workers in the order of rows. The assignment of chunks to workers is fixed
-    at the beginning, and with it the order of all sums. If a worker is lost, its chunks are computed again by another
-    one, if they can be.
+    at the beginning, and with it the order of all sums.
 
     Parameters
     ----------
@@ -103,9 +102,7 @@ class DaskPoints(PointSource):
             X, y, weights = self._gathered([one])[0]
             yield Block(X, y, weights, start)
 
-    def fold(
-        self, function: BlockFunction, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1
-    ) -> Any:
+    def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """One pass, in as many threads as the workers have: blocks are reduced on their workers and then here.
 
         If the order of parts matters, only neighbours are merged on a worker, and the others travel.
@@ -284,15 +281,15 @@ def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, 
         return X.map_partitions(_of_partition, *arguments, meta=_of_partition(X._meta, *arguments))
     X, width = X.rechunk({1: -1}), None if columns is None else len(columns)
     shape = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
-    return X.map_blocks(_of_block, local, method, width, dtype, **shape, meta=_empty(width, dtype))
-
-
-def _empty(width: int | None, dtype: Any) -> Array:
-    return np.empty(0 if width is None else (0, width), dtype=dtype)
+    return X.map_blocks(
+        _of_block, local, method, width, dtype, **shape, meta=_of_block((), local, method, width, dtype)
+    )
 
 
 def _of_block(X: Any, local: Any, method: str, width: int | None, dtype: Any) -> Array:
-    return getattr(local, method)(X) if len(X) else _empty(width, dtype)
+    if len(X):
+        return getattr(local, method)(X)
+    return np.empty(0 if width is None else (0, width), dtype=dtype)
 
 
 def _of_partition(X: Any, local: Any, method: str, columns: list[Any] | None, dtype: Any) -> Any:

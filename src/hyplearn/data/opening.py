@@ -148,11 +148,10 @@ def opened(
     if isinstance(source, (str, os.PathLike)):
         wanted = Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)
         return _opened_path(Path(source).expanduser(), wanted)
-    if is_dask(source):
+    if is_dask(source) or isinstance(source, np.ndarray) or _is_on_disk(source):
         _refuse(source, points=points, basis=basis)
-        return _dask_points(source, label, weight)
-    if isinstance(source, np.ndarray) or _is_on_disk(source):
-        _refuse(source, points=points, basis=basis)
+        if is_dask(source):
+            return _dask_points(source, label, weight)
         return ArrayPoints(_array(source), _array(label), _array(weight))
     _refuse(source, points=points, label=label, weight=weight, basis=basis)
     if isinstance(source, PointSource):
@@ -284,8 +283,7 @@ class BlockPoints(PointSource):
         first = next((block for block in map(self._block, again) if len(block[0])), None)
         if first is None:
             raise ValueError(f"{name} gave no rows.\nPass blocks (X, y) of at least one row.")
-        self.n_features, self.parts = first[0].shape[1], len(first)
-        self.kind = _kind(first)
+        self.n_features, self.parts, self.kind = first[0].shape[1], len(first), _kind(first)
         self.first_sums = [checksum(part) for part in first]
 
     @property

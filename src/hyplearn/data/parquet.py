@@ -80,7 +80,11 @@ class ParquetPoints(TablePoints):
         coordinates, label, weight, *_ = self.columns
         columns = {name: batch.column(name) for name in self.columns.read}
         for name, column in columns.items():
-            _check_present(path, name, column, start)
+            if column.null_count:
+                row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+                raise ValueError(
+                    f"{path}, row {row}, counted from 0, column {name!r}: the value is missing.\nFill it in."
+                )
         X = np.empty((len(batch), self.n_features), dtype=self.dtype)
         for j, name in enumerate(coordinates):
             X[:, j] = _numbers(columns[name])
@@ -115,31 +119,23 @@ def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[An
     with damage_named(path):
         # Pandas keeps the index of a frame under such names.
         types = {field.name: field.type for field in schema if not field.name.startswith("__index_level_")}
-    texts = _texts(types)
+    is_number = pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal
+    texts = {name for name, kind in types.items() if not any(check(kind) for check in is_number)}
     _refuse_nested(path, types, texts, wanted)
     columns = choose_columns(path, [field.name for field in schema if field.name in types], texts, wanted)
     kinds = [types[name] for name in columns.read]
     return columns, tuple(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds)
 
 
-def _texts(types: dict[str, Any]) -> set[str]:
-    """Columns without numbers."""
-    import pyarrow.types as of
-
-    numbers = of.is_floating, of.is_integer, of.is_decimal
-    return {name for name, kind in types.items() if not any(is_number(kind) for is_number in numbers)}
-
-
 def _refuse_nested(path: Path, types: dict[str, Any], texts: set[str], wanted: Wanted) -> None:
     """Raise if the points lie as lists in one column: if it is named, or if no column holds numbers."""
-    import pyarrow as pa
+    from pyarrow.types import is_nested
 
-    nested = [name for name, kind in types.items() if pa.types.is_nested(kind)]
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or [])
-    for name in nested:
-        if name in points or (not points and len(texts) == len(types)):
+    for name, kind in types.items():
+        if is_nested(kind) and (name in points or (not points and len(texts) == len(types))):
             raise ValueError(
-                f"{path}, column {name!r}, holds {types[name]}; each coordinate must be a column of numbers.\n"
+                f"{path}, column {name!r}, holds {kind}; each coordinate must be a column of numbers.\n"
                 "Write such columns, or save the points as an array: .npy, HDF5, zarr."
             )
 
@@ -195,12 +191,6 @@ def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
             return list(range(group, metadata.num_row_groups)), place
         place += metadata.row_group(group).num_rows
     return [], place
-
-
-def _check_present(path: Path, name: str, column: Any, start: int) -> None:
-    if column.null_count:
-        row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise ValueError(f"{path}, row {row}, counted from 0, column {name!r}: the value is missing.\nFill it in.")
 
 
 def _described(columns: Columns, types: Sequence[Any]) -> str:

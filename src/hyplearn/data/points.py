@@ -61,7 +61,7 @@ class Block(NamedTuple):
 
 
 # Called with a block, or with what a builder makes of it, and the arguments of a pass.
-BlockFunction: TypeAlias = Callable[..., Any]
+Function: TypeAlias = Callable[..., Any]
 Build: TypeAlias = Callable[[Block], Any] | None
 # Makes the next state from a block, the state so far and a number of threads, and changes none of them.
 Visitor: TypeAlias = Callable[[Block, T, int], T]
@@ -116,9 +116,8 @@ class PointSource(ABC):
 
     def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
         """Set the rows per block and the memory budget in bytes; None keeps the present value."""
-        for name, value in (("block_rows", block_rows), ("memory", memory)):
+        for name, value, least in (("block_rows", block_rows, 1), ("memory", memory, 0)):
             if value is not None:
-                least = 1 if name == "block_rows" else 0
                 if not isinstance(value, (int, np.integer)) or value < least:
                     raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
                 setattr(self, name, int(value))
@@ -153,9 +152,7 @@ class PointSource(ABC):
         self.n_passes += 1
         return deque(self.visits(function, state, threads=threads), maxlen=1)[0]
 
-    def fold(
-        self, function: BlockFunction, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1
-    ) -> Any:
+    def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """One pass: ``function(block, *arguments)`` of every block, merged in order.
 
         With ``build`` the function is called with ``build(piece)`` of every piece of a block instead.
@@ -222,9 +219,7 @@ def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:
     return Block(X, y, weights, start)
 
 
-def on_pieces(
-    block: Block, build: Callable[[Block], Any], function: BlockFunction, merge: Merge, arguments: Any
-) -> Any:
+def on_pieces(block: Block, build: Callable[[Block], Any], function: Function, merge: Merge, arguments: Any) -> Any:
     """Apply a function to every piece of a block, built by ``build``, and merge its results."""
     return merge([function(build(piece), *arguments) for piece in block.pieces(PIECE_NUMBERS)])
 

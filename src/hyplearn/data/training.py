@@ -14,7 +14,7 @@ from numba import njit
 
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.checkpoint import checkpointable
-from hyplearn.data.class_counts import ClassCounts
+from hyplearn.data.class_counts import ClassCounts, object_codes
 from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, map_in_threads
 from hyplearn.data.points import Block, PointSource
 from hyplearn.geometry.border import pull_inside
@@ -68,7 +68,7 @@ class LabelledBlock(NamedTuple):
     codes: Array
     weights: Array | None
     gaps: Array
-    start: int
+    start: int = 0
 
     def taken(self, index: Array | slice) -> "LabelledBlock":
         """Rows with the given positions, as a block of the same start."""
@@ -113,8 +113,7 @@ class Encoder:
         """Index of each label in the classes."""
         assert y is not None
         if self.classes.dtype.kind == "O":
-            table = {label: code for code, label in enumerate(self.classes.tolist())}
-            return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))
+            return object_codes(y, self.classes)
         if len(self.classes) == 2:
             return (y == self.classes[1]).view(np.int8)
         if self.classes.dtype.kind in "iu" and int(self.classes[-1]) - int(self.classes[0]) == len(self.classes) - 1:
@@ -156,8 +155,7 @@ class TrainingData:
     def counted(cls, points: PointSource, found: ClassCounts, encoder: Encoder, threads: int) -> Self:
         """Training data from the result of the counting pass."""
         totals = encoder.factors * found.totals
-        present = totals > 0
-        lowest = (encoder.factors * found.lowest)[present].min(initial=np.inf)
+        lowest = (encoder.factors * found.lowest)[totals > 0].min(initial=np.inf)
         weights = Costs(float(lowest), float((encoder.factors * found.highest).max()), float(totals.sum()))
         return cls(points, encoder, found.counts, totals, weights, threads, found.gaps)
 
@@ -212,17 +210,13 @@ class TrainingData:
 
     def taken(self, index: Array) -> tuple[Array, Array]:
         """Points and codes at the given sorted positions."""
-        X, codes = self.fold(_rows_at, columns_joined, index)
-        return X, codes
+        return self.fold(_rows_at, columns_joined, index)
 
     def gathered(self) -> LabelledBlock:
-        """All rows as one block, without a copy of points in memory if possible."""
+        """All rows as one block, without a copy if they lie in memory as one."""
         if self.in_memory and len(self.blocks) == 1:
             return self.blocks[0]
-        if isinstance(self.points, ArrayPoints) and self.in_memory and "blocks" not in vars(self):
-            return self.encoder(self.points.whole(), np.concatenate(self.gaps) if self.gaps else None)
-        X, codes, weights, all_gaps = self.fold(_columns, columns_joined)
-        return LabelledBlock(X, codes, weights, all_gaps, 0)
+        return LabelledBlock(*self.fold(_columns, columns_joined))
 
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
         """About ``most`` rows, as many of each side, with weights that represent all; and whether rows were left out.
@@ -233,17 +227,15 @@ class TrainingData:
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
         strides = subsample_strides(counts, most)
-        X, codes, weights, all_gaps = self.fold(_subsample_block, columns_joined, sides, strides)
-        return LabelledBlock(X, codes, weights, all_gaps, 0), bool(strides.max() > 1)
+        rows = LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides))
+        return rows, bool(strides.max() > 1)
 
     def reweighted(self, weights: Array) -> "TrainingData":
         """Rows in memory with other weights: for folds, where those held out weigh 0."""
-        span = Costs.of(weights)
-        cuts = [slice(block.start, block.start + len(block.X)) for block in self.blocks]
-        parts = [block._replace(weights=weights[cut]) for block, cut in zip(self.blocks, cuts, strict=True)]
+        parts = [block._replace(weights=weights[block.start : block.start + len(block.X)]) for block in self.blocks]
         codes = np.concatenate([block.codes for block in parts])
         totals = np.bincount(codes, weights, minlength=self.n_classes)
-        data = replace(self, totals=totals, weights=span)
+        data = replace(self, totals=totals, weights=Costs.of(weights))
         data.__dict__["blocks"] = parts
         return data
 
@@ -266,21 +258,14 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 
 
 def subsample_strides(counts: Array, most: int) -> Array:
-    """Stride of each class, so that about ``most`` rows are kept in all.
-
-    All strides are 1 if ``most`` is enough; otherwise equally many rows of all classes are kept, and all rows of
-    classes that have fewer.
-    """
+    """Strides that keep about ``most`` rows: equally many of each class, and all rows of classes that have fewer."""
     if counts.sum() <= most:
         return np.ones_like(counts)
     return np.maximum(1, -(-counts // max(1, most // len(counts))))
 
 
 def subsample(start: int, codes: Array, strides: Array) -> Array:
-    """Indices of the rows of a block that are kept, each of which then counts as often as its stride says.
-
-    ``start`` is the position of the block's first row in the source.
-    """
+    """Indices of the kept rows of a block that begins at row ``start``; each represents as many rows as its stride."""
     return np.arange(len(codes)) if np.all(strides == 1) else _subsample(start, codes, strides)
 
 

@@ -19,6 +19,7 @@ from hyplearn.types import Array
 # Dual variables that a solution keeps if rows may not fit into memory: 32 MiB with their positions.
 MOST_KEPT = 2**21
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
+BlockBuilder: TypeAlias = Callable[[Block], Rows]
 
 
 def row_costs(block: LabelledBlock, C: float) -> Array:
@@ -128,7 +129,7 @@ class StreamedRows(RowSource):
     """Rows that are built from the blocks of a source in every pass; their costs may be known without one."""
 
     points: PointSource
-    build: Callable[[Block], Rows]
+    build: BlockBuilder
     n_rows: int
     n_columns: int
     n_classes: int = 0
@@ -173,18 +174,16 @@ def build_encoded(block: Block, encoder: Encoder, build: RowBuilder) -> Rows:
     return build(encoder(block))
 
 
-def _build_altered(
-    block: Block, build: Callable[[Block], Rows], function: Callable[..., Rows], arguments: tuple[Any, ...]
-) -> Rows:
+def _build_altered(block: Block, build: BlockBuilder, function: Callable[..., Rows], arguments: Any) -> Rows:
     return function(build(block), *arguments)
 
 
-def _build_thinned(block: Block, build: Callable[[Block], Rows], n: int, size: int, seed: int) -> Rows:
+def _build_thinned(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
     rows = build(block.taken(sample_rows(n, size, seed, block)))
     return replace(rows, costs=rows.costs * (n / size))
 
 
-def _sample(block: Block, build: Callable[[Block], Rows], n: int, size: int, seed: int) -> Rows:
+def _sample(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
     """The rows of a sample that lie in a block; no others are built."""
     return build(block.taken(sample_rows(n, size, seed, block))).taken(slice(None))
 

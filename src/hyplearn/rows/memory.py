@@ -161,7 +161,9 @@ class Rows(MemoryRows):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "Rows":
         """Several parts of rows as one, explicit."""
-        return Rows.explicit(np.concatenate([part[:] for part in parts]), _joined_costs(parts))
+        return Rows.explicit(
+            np.concatenate([part[:] for part in parts]), np.concatenate([part.costs for part in parts])
+        )
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
         """Rows made by ``function(self, *arguments)``."""
@@ -264,8 +266,9 @@ class ClassRows(HyperboloidRows):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "ClassRows":
         """Several parts of rows as one, explicit."""
-        rows, codes = np.concatenate([part[:] for part in parts]), np.concatenate([part.codes for part in parts])
-        return ClassRows.of(rows, codes, _joined_costs(parts), parts[0].n_classes)
+        columns = zip(*((part[:], part.codes, part.costs) for part in parts), strict=True)
+        rows, codes, costs = (np.concatenate(column) for column in columns)
+        return ClassRows.of(rows, codes, costs, parts[0].n_classes)
 
     def blocks(self) -> Iterator["ClassRows"]:
         """The rows block by block, as views."""
@@ -277,10 +280,6 @@ class ClassRows(HyperboloidRows):
 def join_rows(parts: Sequence[R]) -> Rows:
     """Several parts of rows as one, explicit."""
     return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)
-
-
-def _joined_costs(parts: Sequence[Rows]) -> Array:
-    return np.concatenate([part.costs for part in parts])
 
 
 def _explicit(rows: Rows) -> Rows:
