@@ -90,7 +90,8 @@ class DaskPoints(PointSource):
 
     def _group_by_worker(self) -> list[tuple[str, list[int]]]:
         """Workers in the order of their first chunks, with the indices of their chunks."""
-        holders, groups = self.client.who_has(self._chunks), dict[str, list[int]]()
+        holders = self.client.who_has(self._chunks)
+        groups: dict[str, list[int]] = {}
         for i, one in enumerate(self._chunks):
             # Of several workers the first in the order of addresses; "" if the only one was just lost.
             groups.setdefault(min(holders[one.key], default=""), []).append(i)

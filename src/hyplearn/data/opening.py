@@ -18,8 +18,6 @@ from hyplearn.data.text import TextPoints
 
 TEXT_SUFFIXES, PARQUET_SUFFIXES, HDF5_SUFFIXES = (".csv", ".tsv"), (".parquet", ".pq"), (".h5", ".hdf5", ".h5ad")
 SUFFIXES = (".npz", ".npy", *TEXT_SUFFIXES, *PARQUET_SUFFIXES, *HDF5_SUFFIXES, ".zarr")
-# Files that make a folder a zarr store.
-ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
 
 
 def open_points(
@@ -166,7 +164,7 @@ def opened(
 
 def _opened_path(path: Path, wanted: Wanted) -> PointSource:
     suffix = path.suffix.lower()
-    is_zarr = suffix == ".zarr" or any((path / name).exists() for name in ZARR_FILES)
+    is_zarr = suffix == ".zarr" or any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
     if suffix == ".npy" and not is_zarr:
         return _opened_array(path, ArrayFile.npy(path), wanted)
     if is_zarr or suffix in HDF5_SUFFIXES:
@@ -218,12 +216,12 @@ def _is_on_disk(array: Any) -> bool:
 
 
 def _is_mapped(array: Any) -> bool:
-    """Whether an array is the contents of a file: copies and copy-on-write maps are memmaps too."""
+    """Whether an array is the contents of a file, which copies and copy-on-write maps are not."""
     return isinstance(array, np.memmap) and array.filename is not None and array.mode != "c" and array.ndim > 0
 
 
 def _library(array: Any) -> str:
-    # The type is asked: a dataset whose file was closed has no dtype.
+    # Looked up on the type, as a dataset whose file was closed has no dtype.
     return type(array).__module__.split(".")[0] if hasattr(type(array), "dtype") else ""
 
 
