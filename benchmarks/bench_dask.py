@@ -17,22 +17,28 @@ from sklearn.base import clone
 from timing import once, results
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
+from hyplearn.data import dask
 from hyplearn.data.dask import DaskPoints
+from hyplearn.data.folding import needs_order
 
 CHUNKS = 20
 PASSES = []
 
 
-def count_bytes(on_workers):
-    """Wrap ``on_workers`` to append the bytes sent to a worker, and the most that a worker returns, to ``PASSES``."""
+class CountedPoints(DaskPoints):
+    """Points whose passes append the bytes sent to a worker, and the most that a worker returns, to ``PASSES``."""
 
-    def counting(self, load):
-        function, _, in_order, *_ = pickle.loads(load)
-        found = on_workers(self, load)
-        PASSES.append((function.__name__, in_order, len(load), max(len(pickle.dumps(parts)) for parts in found)))
-        return found
+    def fold(self, function, merge, *arguments, **options):
+        """One pass, recorded."""
+        result = super().fold(function, merge, *arguments, **options)
+        sent = len(pickle.dumps((function, merge, options.get("build"), arguments)))
+        received = max(len(pickle.dumps(parts)) for parts in self.received)
+        PASSES.append((function.__name__, needs_order(merge), sent, received))
+        return result
 
-    return counting
+    def _gathered(self, futures):
+        self.received = super()._gathered(futures)
+        return self.received
 
 
 def overlapping(n, d, seed=0):
@@ -72,7 +78,7 @@ def compare(record, n, d):
 
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 10**7
-    DaskPoints.on_workers = count_bytes(DaskPoints.on_workers)
+    dask.DaskPoints = CountedPoints
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster),

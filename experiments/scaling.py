@@ -58,19 +58,18 @@ class WatchedPoints(DaskPoints):
 
     seconds, sent, received = 0.0, 0, 0
 
-    def fold(self, *arguments, **options):
-        """One pass, timed."""
+    def fold(self, function, merge, *arguments, **options):
+        """One pass, timed; records the bytes of its messages."""
         start = perf_counter()
-        found = super().fold(*arguments, **options)
+        found = super().fold(function, merge, *arguments, **options)
         self.seconds += perf_counter() - start
+        self.sent = max(self.sent, len(pickle.dumps((function, merge, options.get("build"), arguments))))
+        self.received = max(self.received, *(len(pickle.dumps(parts)) for parts in self.gathered_last))
         return found
 
-    def on_workers(self, load):
-        """The parts of every worker; records their bytes."""
-        found = super().on_workers(load)
-        self.sent = max(self.sent, len(load))
-        self.received = max(self.received, *(len(pickle.dumps(parts)) for parts in found))
-        return found
+    def _gathered(self, futures):
+        self.gathered_last = super()._gathered(futures)
+        return self.gathered_last
 
 
 def overlapping(n, d, seed):

@@ -1,4 +1,9 @@
-"""How far it is from ``fit`` to the kernel, on every kind of source."""
+"""How many calls lead from ``fit`` to the kernel, on every kind of source.
+
+Counted are the functions of the package on the stack. A task that is handed to a thread of a pool, or to a worker of
+Dask, continues the stack of the function that submitted it, so that handing over is one call. Functions of the standard
+library and of Dask in between are not counted.
+"""
 
 import sys
 import threading
@@ -12,6 +17,11 @@ import hyplearn
 from hyplearn import PoincareSVC
 from hyplearn.solvers.svm import margin_scan
 from support.sources import arguments
+
+try:
+    import distributed
+except ImportError:
+    distributed = None
 
 HOUSE = str(Path(hyplearn.__file__).parent)
 MOST_CALLS = 7
@@ -29,9 +39,9 @@ def callers(frame):
 
 @pytest.fixture
 def road(monkeypatch):
-    """The longest chain of calls from fit to the kernel; a thread begins where its task was handed over."""
+    """The longest chain of calls from fit to the kernel; a task begins where it was handed over."""
     submit, kernel, longest = ThreadPoolExecutor.submit, margin_scan.scan_kernel, []
-    handed_over = threading.local()
+    handed_over, to_cluster = threading.local(), []
 
     def submitted(pool, function, /, *args, **kwargs):
         ahead = [*getattr(handed_over, "callers", []), *callers(sys._getframe(1))]
@@ -44,21 +54,54 @@ def road(monkeypatch):
 
     def counted(*args):
         chain = [*getattr(handed_over, "callers", []), *callers(sys._getframe(1)), "scan_kernel"]
+        if "fit" not in chain:  # on a worker
+            chain = [*to_cluster, *chain]
         if "scan_block" in chain and len(chain) > len(longest):
             longest[:] = chain
         return kernel(*args)
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", submitted)
     monkeypatch.setattr(margin_scan, "scan_kernel", counted)
+    if distributed is not None:
+        send = distributed.Client.submit
+
+        def sent(client, function, /, *args, **kwargs):
+            # A fit waits for a pass before it submits the next one, so a task always belongs to the last submission.
+            to_cluster[:] = callers(sys._getframe(1))
+            return send(client, function, *args, **kwargs)
+
+        monkeypatch.setattr(distributed.Client, "submit", sent)
     return longest
+
+
+@pytest.fixture
+def cluster():
+    """One worker in this process, so that the calls on both sides are seen."""
+    pytest.importorskip("distributed")
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
+        yield
+
+
+def fit(kind, folder):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.6, 0.6, (3000, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(3000) > 0, "right", "left")
+    PoincareSVC([0.0, 0.0], calibration=None).fit(*arguments(kind, folder, X, y, rows=500))
+
+
+def assert_few(chain):
+    assert chain[-2:] == ["scan_block", "scan_kernel"]
+    assert len(chain) - 1 <= MOST_CALLS, " -> ".join(chain)
 
 
 @pytest.mark.parametrize("kind", ["array", "memmap", "parquet"])
 def test_few_calls_lead_from_fit_to_the_kernel(kind, tmp_path, road):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-0.6, 0.6, (3000, 2))
-    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(3000) > 0, "right", "left")
-    PoincareSVC([0.0, 0.0], calibration=None).fit(*arguments(kind, tmp_path, X, y, rows=500))
-    chain = road[road.index("fit") :]
-    assert chain[-2:] == ["scan_block", "scan_kernel"]
-    assert len(chain) - 1 <= MOST_CALLS, " -> ".join(chain)
+    fit(kind, tmp_path)
+    assert_few(road[road.index("fit") :])
+
+
+@pytest.mark.usefixtures("cluster")
+def test_few_calls_lead_from_fit_to_the_kernel_on_a_worker(tmp_path, road):
+    fit("dask", tmp_path)
+    assert "_fold_on_worker" in road
+    assert_few(road[road.index("fit") :])

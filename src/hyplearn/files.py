@@ -1,17 +1,125 @@
-"""Files that appear whole or not at all."""
+"""Files that are read only if they are of the right kind and unchanged, and written as a whole or not at all."""
 
 import hashlib
 import os
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+
+def check_kind(path: Path, magic: bytes = b"") -> None:
+    """Raise if a file is missing or empty, or does not begin with the bytes of its format."""
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
+    with path.open("rb") as stream:
+        start = stream.read(max(1, len(magic)))
+    if not start:
+        raise ValueError(f"{path} is empty.\nWrite it again.")
+    if not start.startswith(magic):
+        raise ValueError(
+            f"{path} is not a {path.suffix} file: it begins with {start!r}, not with {magic!r}.\nCheck its suffix."
+        )
+
+
+@contextmanager
+def damage_named(path: Path | str) -> Iterator[None]:
+    """Name the file in any error of its reader; libraries raise a dozen kinds of errors."""
+    try:
+        yield
+    except (MemoryError, ImportError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a complete copy.") from error
+
+
+class Watched(ABC):
+    """A file or folder that must not change after it was opened."""
+
+    kind: str
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.state = self._state()
+
+    @abstractmethod
+    def _state(self) -> Any:
+        """Value that changes with the contents."""
+
+    def check(self) -> None:
+        """Raise if the contents were changed or removed."""
+        if not self.path.exists():
+            raise FileNotFoundError(f"{self.path} was removed while it was read.\nPut it back and run this again.")
+        if self._state() != self.state:
+            raise OSError(
+                f"{self.path} was changed while it was read; nothing was kept.\n"
+                f"Run this again when nothing writes to the {self.kind}."
+            )
+
+
+class WatchedFile(Watched):
+    """A file that must not change after it was opened."""
+
+    kind = "file"
+
+    def _state(self) -> tuple[int, int, int]:
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns, found.st_ino
+
+    def read_into(self, buffer: memoryview, place: int) -> None:
+        """Fill a buffer with the bytes from a place on."""
+        with self._opened() as stream:
+            stream.seek(place)
+            while len(buffer):
+                count = stream.readinto(buffer)
+                if not count:
+                    self.check()
+                    raise OSError(f"{self.path} ended {len(buffer)} bytes too early.\nWrite or copy it again.")
+                buffer = buffer[count:]
+
+    def _opened(self) -> FileIO:
+        try:
+            return FileIO(self.path)
+        except FileNotFoundError:
+            self.check()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Check the file before and after; an error of a file that was changed says so."""
+        self.check()
+        try:
+            yield
+        except (ValueError, FileNotFoundError):
+            self.check()
+            raise
+        self.check()
+
+
+class WatchedFolder(Watched):
+    """A folder whose files must not change, be added or be removed after it was opened."""
+
+    kind = "folder"
+
+    def _state(self) -> str:
+        digest = hashlib.sha256()
+        for folder, folders, files in os.walk(self.path):
+            folders.sort()
+            for name in sorted(files):
+                try:
+                    found = os.stat(os.path.join(folder, name))
+                except FileNotFoundError:  # removed since the folder was listed
+                    continue
+                digest.update(f"{folder}/{name} {found.st_size} {found.st_mtime_ns} {found.st_ino}\n".encode())
+        return digest.hexdigest()
 
 
 # Not atomicwrites: it is archived, turns a file of mode 0644 into 0600, and replaces symbolic links by files.
 def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
-    """The place of a file that is to be written; an error if there can be none, for who has work to do before."""
+    """Resolved path of a file that will be written; raises now if that could not succeed after long work."""
     target, wanted = Path(path).resolve(), f" for {kind}" if kind else ""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent}{wanted}.\nMake it first.")
@@ -27,7 +135,7 @@ def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file beside ``path`` that takes its place in one step, unless something goes wrong while it is written."""
+    """A new file beside ``path`` that replaces it in one step, unless an error occurs while it is written."""
     target = place_of(path)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     with taking_the_place(beside, target), beside.open("x+b") as file:
@@ -38,7 +146,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def taking_the_place(beside: Path, target: Path) -> Iterator[None]:
-    """Put a file that is written meanwhile in the place of another one; or, if that fails, leave nothing of it."""
+    """Replace ``target`` by the file written inside the context, or remove that file if an error occurs."""
     try:
         yield
         os.replace(beside, target)
@@ -51,18 +159,18 @@ def taking_the_place(beside: Path, target: Path) -> Iterator[None]:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file in one step: whoever looks sees the old one, or none, or the whole new one."""
+    """Write a file in one step: a reader sees the old file, or none, or the complete new one."""
     with replacing(path) as file:
         file.write(data)
 
 
 def sealed(magic: bytes, body: bytes) -> bytes:
-    """A body behind the first bytes of its kind and its SHA-256."""
+    """The magic bytes of a format, the SHA-256 of the body, and the body."""
     return magic + hashlib.sha256(body).digest() + body
 
 
 def unsealed(path: Path, magic: bytes) -> bytes:
-    """The body of a checkpoint; an error if it is of another kind or was changed."""
+    """The body of a file made by :func:`sealed`; an error if it has another format or was changed."""
     content = path.read_bytes()
     head = len(magic) + hashlib.sha256().digest_size
     if content[: len(magic)] != magic or hashlib.sha256(content[head:]).digest() != content[len(magic) : head]:
@@ -71,7 +179,7 @@ def unsealed(path: Path, magic: bytes) -> bytes:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the new name last too, where folders can be flushed."""
+    """Flush a folder, so that a new name in it survives a crash; only on POSIX."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

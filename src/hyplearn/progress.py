@@ -149,7 +149,7 @@ class _GapReporter:
 
 
 class PassProgress:
-    """How far the current pass over points is.
+    """Progress of the current pass over points.
 
     Attributes
     ----------

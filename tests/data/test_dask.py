@@ -21,7 +21,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
-from hyplearn.data import dask_chunks  # noqa: E402
+from hyplearn.data import dask as dask_module  # noqa: E402
 from hyplearn.data.dask import DaskPoints  # noqa: E402
 
 UNEVEN = (1, 0, 257, 40, 3, 0, 299)
@@ -434,7 +434,7 @@ def test_without_a_cluster_an_error_says_how_to_start_one(monkeypatch):
     def none():
         raise ValueError("No clients found")
 
-    monkeypatch.setattr(dask_chunks, "default_client", none)
+    monkeypatch.setattr(dask_module, "default_client", none)
     with pytest.raises(ValueError, match=r"no Dask cluster.*\n.*distributed\.Client\(\)"):
         PoincareSVC().fit(da.zeros((4, 2)), da.zeros(4))
 

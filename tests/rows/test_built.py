@@ -3,6 +3,7 @@
 import pickle
 import threading
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,11 +13,9 @@ from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import count_classes
 from hyplearn.data.folding import summed
 from hyplearn.data.points import PIECE_NUMBERS
-from hyplearn.data.subsample import subsample, subsample_strides
-from hyplearn.data.training import Encoder, TrainingData
+from hyplearn.data.training import Encoder, TrainingData, subsample, subsample_strides
 from hyplearn.rows import ClassRows, Costs, Rows
-from hyplearn.rows.built import ClassRowBuilder, EncodedBuilder, SignedRowBuilder, StreamedRows, build_rows
-from hyplearn.rows.memory import KeptRows
+from hyplearn.rows.built import ClassRowBuilder, KeptRows, SignedRowBuilder, StreamedRows, build_encoded, build_rows
 from hyplearn.solvers.svm.hinge import BESIDE_A_ROW, LIMITS, Limits, certified, starting_point, working_sets
 from hyplearn.solvers.svm.margin_scan import scan_block
 from hyplearn.solvers.svm.solve import _capped
@@ -230,7 +229,7 @@ def test_an_error_in_a_block_ends_the_pass_and_no_thread_is_left_behind(data):
                     raise OSError("row 100 is gone")
                 yield block
 
-    build = EncodedBuilder(ENCODER, builder("signed", data[3], 3.0))
+    build = partial(build_encoded, encoder=ENCODER, build=builder("signed", data[3], 3.0))
     broken = StreamedRows(Broken(*data[:3]).limited(block_rows=10), build, N, D, threads=2)
     before = threading.active_count()
     with pytest.raises(OSError, match="row 100 is gone"):
@@ -249,7 +248,7 @@ def noisy_points(n=40_000, d=5):
 
 def signed(X, y, C=1.0, kind=StreamedRows):
     encoder = Encoder(np.array([-1, 1]), np.ones(2), 1.0)
-    build = EncodedBuilder(encoder, SignedRowBuilder(1, np.zeros(X.shape[1]), "frame", 1.0, C))
+    build = partial(build_encoded, encoder=encoder, build=SignedRowBuilder(1, np.zeros(X.shape[1]), "frame", 1.0, C))
     return kind(ArrayPoints(X, y), build, *X.shape, known_costs=Costs(C, C, C * len(X)))
 
 

@@ -1,1 +1,1 @@
-"""Where points come from: one reader per format, columns, label codes and class counts, checkpoints."""
+"""Sources of points: one reader per format, columns, label codes and class counts, checkpoints."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from hyplearn.data.columns import NAMES_ARRAY, Wanted, choose_arrays, listed
 from hyplearn.data.points import Block, PointSource, checksum, point_type
-from hyplearn.data.watched import WatchedFile, check_kind, damage_named
+from hyplearn.files import Watched, WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
@@ -31,34 +31,27 @@ CHUNK = 2**20
 
 
 class StoredArray(ABC):
-    """An array outside of memory that is read some rows at a time.
-
-    Attributes
-    ----------
-    name : str
-        Name in messages.
-    shape : tuple of int
-        The shape; the first entry is the number of rows.
-    dtype : dtype
-        Type of the rows that are read.
-    """
+    """An array outside of memory that is read some rows at a time, from a file or folder that must not change."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    # None if the array lies in memory or on another machine.
+    file: Watched | None
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Array:
         """Some rows."""
 
-    @abstractmethod
     def check(self) -> None:
         """Raise if the array was changed while it was read."""
+        if self.file is not None:
+            self.file.check()
 
     @property
-    @abstractmethod
     def state(self) -> tuple[Any, ...]:
-        """Value that changes with the files, where there are any."""
+        """Value that changes with the file or folder."""
+        return () if self.file is None else (self.file.state,)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -72,7 +65,9 @@ class StoredArray(ABC):
 
 
 class ArrayFile(StoredArray):
-    """An array in a file: row by row, column by column, or scattered among other values, as strides tell."""
+    """An array in a file: row by row, column by column, or with other strides."""
+
+    file: WatchedFile
 
     def __init__(
         self,
@@ -144,14 +139,10 @@ class ArrayFile(StoredArray):
             self.file.read_into(among.data, place + first * strides[0] + low)
             part[...] = np.ndarray(part.shape, self.dtype, among.data, -low, strides)
 
-    def check(self) -> None:
-        """Raise if the file was changed."""
-        self.file.check()
-
     @property
     def state(self) -> tuple[Any, ...]:
         """State of the file, and the place of the array in it."""
-        return *self.file.state, self.offset, self.strides
+        return self.file.state, self.offset, self.strides
 
 
 def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -182,15 +173,10 @@ def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
 class ArrayPoints(PointSource):
     """Points, labels and weights that can be sliced: arrays in files, in memory, or in a store of chunks.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Points: float32, or other real numbers, which become float64.
-    y, weights : arrays of shape (n,), optional
-        Their labels and weights.
+    Points of float32 keep their type; other real numbers become float64.
     """
 
-    # Reads the array of names of the rows, where the source has one.
+    # Reads the array of names of the rows, if the source has one.
     names: Callable[[], Any] | None = None
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
@@ -225,21 +211,16 @@ class ArrayPoints(PointSource):
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Blocks of ``block_rows`` rows."""
-        n = int(self.X.shape[0])
+        n, arrays = int(self.X.shape[0]), (self.X, self.y, self.weights)
         for start in range(first * self.block_rows, n, self.block_rows):
-            cut = start, min(start + self.block_rows, n)
-            X, y, weights = (None if array is None else _part(array, *cut) for array in (self.X, self.y, self.weights))
+            stop = min(start + self.block_rows, n)
+            X, y, weights = (None if array is None else _part(array, start, stop) for array in arrays)
             assert X is not None
             X = X.astype(self.dtype, copy=False)
             yield Block(X, y, None if weights is None else weights.astype(np.float64), start)
-        for array in (self.X, self.y, self.weights):
+        for array in arrays:
             if isinstance(array, StoredArray):
                 array.check()
-
-    def whole(self) -> Block:
-        """All points of arrays in memory as one block, without a copy where their type allows it."""
-        weights = None if self.weights is None else self.weights.astype(np.float64, copy=False)
-        return Block(np.ascontiguousarray(self.X, dtype=self.dtype), self.y, weights, 0)
 
     def row_names(self) -> Array | None:
         """The array of names, if it holds one string per row."""
@@ -250,23 +231,20 @@ class ArrayPoints(PointSource):
 
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """Value that changes with the contents of an array, where these can be compared."""
+    """Value that changes with the contents of an array, if these can be compared."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
     return (checksum(array),) if isinstance(array, np.ndarray) else ()
 
 
 def _part(array: Any, start: int, stop: int) -> Array:
-    if isinstance(array, StoredArray):
-        return array.read(start, stop)
-    return np.ascontiguousarray(array[start:stop])
+    return array.read(start, stop) if isinstance(array, StoredArray) else np.ascontiguousarray(array[start:stop])
 
 
 def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
     """Points, labels and weights of an archive.
 
-    An array that is not compressed is read from the file block by block; one that is compressed cannot be, and is read
-    into memory once.
+    Compressed arrays are read into memory once, others from the file block by block.
     """
     check_kind(path, ZIP_MAGIC)
     with damage_named(path), ZipFile(path) as archive:
@@ -286,10 +264,15 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
 
 
 def _member(path: Path, info: ZipInfo) -> Any:
+    """An array of an archive: read into memory if it is compressed, else as a part of the file."""
     name = f"{path}, array {info.filename[:-4]!r}"
     with ZipFile(path) as archive:
         if info.compress_type != ZIP_STORED:
-            return _unpacked(archive, info, name)
+            with damage_named(name), archive.open(info) as stream:
+                dtype = _npy_header(stream)[2]
+            _refuse_objects(dtype, name)
+            with damage_named(name), archive.open(info) as stream:
+                return np.lib.format.read_array(stream, allow_pickle=False)
         with damage_named(path), archive.open(info) as stream:
             while stream.read(CHUNK):  # the archive compares its checksum at the end
                 pass
@@ -297,11 +280,3 @@ def _member(path: Path, info: ZipInfo) -> Any:
         file.seek(info.header_offset + LENGTHS_AT)
         at = info.header_offset + LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4)))
     return ArrayFile.npy(path, at=at, name=name)
-
-
-def _unpacked(archive: ZipFile, info: ZipInfo, name: str) -> Array:
-    with damage_named(name), archive.open(info) as stream:
-        dtype = _npy_header(stream)[2]
-    _refuse_objects(dtype, name)
-    with damage_named(name), archive.open(info) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)

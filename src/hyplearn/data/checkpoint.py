@@ -1,7 +1,7 @@
-"""Passes that survive the process: what each of them found is written down, so that a fit goes on where it was killed.
+"""Checkpoints: the results of passes are written to a file, so that a fit that was killed continues from there.
 
-A fit is a chain of passes, each determined by what the ones before it found. So nothing of a solver needs to be saved:
-it is run again from its start, is told at once what the finished passes found, and reads only what is left.
+A fit is a chain of passes, each determined by the results of those before it. So nothing of a solver needs to be saved:
+it is run again from its start, gets the results of finished passes at once, and reads only the rest.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hyplearn.data.folding import Folding, Merge
-from hyplearn.data.points import Block, PointSource, Visitor, on_pieces
+from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, on_pieces
 from hyplearn.files import place_of, sealed, taking_the_place, unsealed
 
 T = TypeVar("T")
@@ -54,25 +55,16 @@ class State:
 
 
 class CheckpointedPoints(PointSource):
-    """Points whose passes are written down in a file, which is removed when the fit is finished.
+    """Points whose passes write their results to a file, at most once in ``every`` seconds.
 
-    Made by :meth:`~hyplearn.data.points.PointSource.checkpointed`.
-
-    Parameters
-    ----------
-    points : PointSource
-        The points.
-    path : path
-        Where to write.
-    every : float
-        Seconds between two writes at least.
+    Made by :meth:`~hyplearn.data.points.PointSource.checkpointed`. The file is removed when the fit is finished.
     """
 
     def __init__(self, points: PointSource, path: str | os.PathLike[str], every: float) -> None:
         self.points, self.path, self.every = points, Path(path).expanduser(), every
         self.name, self.paths, self.feature_names = points.name, points.paths, points.feature_names
         self.n_rows, self.n_features, self.memory = points.n_rows, points.n_features, points.memory
-        place_of(self.path, "a checkpoint")  # what would fail at the first one, when the fit has long been under way
+        place_of(self.path, "a checkpoint")  # raises now instead of at the first checkpoint of a long fit
         self._begin()
 
     def _begin(self) -> None:
@@ -93,14 +85,7 @@ class CheckpointedPoints(PointSource):
         """Blocks of the wrapped source."""
         return self.points.blocks(first)
 
-    def fold(
-        self,
-        function: Callable[..., Any],
-        merge: Merge,
-        *arguments: Any,
-        build: Callable[[Block], Any] | None = None,
-        threads: int = 1,
-    ) -> Any:
+    def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """One pass, or the rest of it."""
         key = digest((function, merge, build, arguments))
         if build is not None:
@@ -115,7 +100,7 @@ class CheckpointedPoints(PointSource):
         return self._passed(key, folding, merge)
 
     def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
-        """One pass from block to block, or what is left of it."""
+        """One pass from block to block, or the rest of it."""
 
         def visiting(pending: list[T], first: int) -> Iterator[list[T]]:
             begun = pending[0] if pending else state
@@ -127,7 +112,7 @@ class CheckpointedPoints(PointSource):
     def _passed(
         self, key: str, go_on: Callable[[list[Any], int], Iterator[list[Any]]], result: Callable[[list[Any]], Any]
     ) -> Any:
-        """What the pass of this turn found: remembered, or from the blocks that ``go_on`` has still to see."""
+        """Result of the current pass: from the file, or after ``go_on`` has processed the remaining blocks."""
         state = self.state
         self.n_passes += 1
         if self.turn < len(state.finished):
@@ -138,7 +123,9 @@ class CheckpointedPoints(PointSource):
             self.points.on_block, state.current = self.on_block, key
             for pending in go_on(state.pending, state.n_blocks):
                 state.pending, state.n_blocks = pending, state.n_blocks + 1
-                self._save()
+                if time.monotonic() - self.saved >= self.every:
+                    write_state(state, self.path)
+                    self.saved = time.monotonic()
             state.finished.append((key, result(state.pending)))
             state.current, state.n_blocks, state.pending = "", 0, []
         self.turn += 1
@@ -151,13 +138,8 @@ class CheckpointedPoints(PointSource):
                 "Use the estimator and the parameters of that fit, or remove the file to begin anew."
             )
 
-    def _save(self) -> None:
-        if time.monotonic() - self.saved >= self.every:
-            write_state(self.state, self.path)
-            self.saved = time.monotonic()
-
     def finished(self) -> None:
-        """Remove the file; the next fit begins anew."""
+        """Remove the file; the next fit starts from the beginning."""
         self.path.unlink(missing_ok=True)
         self._begin()
 
@@ -165,7 +147,7 @@ class CheckpointedPoints(PointSource):
 def write_state(state: State, path: Path) -> None:
     """Write a checkpoint so that the file is either the old one or the new one, whenever the machine stops."""
     content = pickle.dumps(state, protocol=5)
-    # Always the same name, so that whoever is killed again and again leaves one such file behind, not many.
+    # Always the same name, so that a process killed again and again leaves one such file behind, not many.
     temporary = path.with_name(path.name + ".writing")
     with taking_the_place(temporary, path), temporary.open("wb") as stream:
         stream.write(sealed(MAGIC, content))
@@ -174,7 +156,7 @@ def write_state(state: State, path: Path) -> None:
 
 
 def read_state(path: Path) -> State:
-    """The state in a checkpoint, which can hold numbers, arrays and parts of passes but nothing that acts."""
+    """The state in a checkpoint, which can hold only numbers, arrays and registered results of passes."""
     return _Reader(io.BytesIO(unsealed(path, MAGIC))).load()
 
 
@@ -188,29 +170,31 @@ class _Reader(pickle.Unpickler):
 
 
 def digest(value: Any) -> str:
-    """A hash of what a pass is asked for: functions by their names, everything else by its values."""
+    """Hash of the arguments of a pass: functions by their names, everything else by its values."""
     state = hashlib.sha256()
-    _stir(value, state.update)
+    _hash_value(value, state.update)
     return state.hexdigest()
 
 
-def _stir(value: Any, update: Callable[[bytes], None]) -> None:
+def _hash_value(value: Any, update: Callable[[bytes], None]) -> None:
     if isinstance(value, np.ndarray):
         update(f"{value.dtype.str}{value.shape}".encode())
         if value.dtype.hasobject:  # whose bytes are addresses
-            _stir(value.tolist(), update)
+            _hash_value(value.tolist(), update)
         else:
             update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value) and not isinstance(value, type):
         update(type(value).__qualname__.encode())
         for part in fields(value):
-            _stir(getattr(value, part.name), update)
+            _hash_value(getattr(value, part.name), update)
     elif isinstance(value, (tuple, list)):
         update(f"{len(value)}(".encode())
         for part in value:
-            _stir(part, update)
+            _hash_value(part, update)
     elif isinstance(value, dict):
-        _stir(list(value.items()), update)
+        _hash_value(list(value.items()), update)
+    elif isinstance(value, partial):
+        _hash_value((value.func, value.args, value.keywords), update)
     elif callable(value):
         update(f"{value.__module__}.{value.__qualname__}".encode())
     else:

@@ -1,6 +1,7 @@
 """The first pass over labelled points: class counts, weights, and the rows outside the ball."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,10 @@ class Outside(NamedTuple):
 
 @checkpointable
 class ClassCounts(NamedTuple):
-    """Classes with their row counts, total weights, least weight above 0 and largest weight; and rows outside."""
+    """Classes with their row counts, total weights, least weight above 0 and largest weight; and rows outside.
+
+    ``gaps`` holds the gaps of the rows block by block if the points lie in memory, and nothing otherwise.
+    """
 
     classes: Array
     counts: Array
@@ -36,6 +40,7 @@ class ClassCounts(NamedTuple):
     lowest: Array
     highest: Array
     outside: Outside
+    gaps: list[Array]
 
     @property
     def n_rows(self) -> int:
@@ -50,22 +55,23 @@ class ClassCounts(NamedTuple):
 
 def count_classes(points: PointSource, c: float, threads: int) -> ClassCounts:
     """Count the rows of every class, and those outside the ball; NaN is an error."""
-    return points.fold(_count, _merge, points.name, points.n_features, c, threads=threads)
+    return points.fold(_count, _merge, points.name, points.n_features, c, points.in_memory, threads=threads)
 
 
-def _count(block: Block, name: str, n_features: int, c: float) -> ClassCounts:
+def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) -> ClassCounts:
     check_shapes(block, name, n_features, labelled=True)
-    outside = find_outside(block, name, c)
+    gaps = row_gaps(block.X, c)
+    outside, kept = find_outside(block, gaps, name), [gaps] if keep_gaps else []
     assert block.y is not None
     classes, codes = _encode(block.y)
     counts = np.bincount(codes, minlength=len(classes))
     if block.weights is None:
         ones = np.ones(len(classes))
-        return ClassCounts(classes, counts, counts.astype(np.float64), ones, ones, outside)
+        return ClassCounts(classes, counts, counts.astype(np.float64), ones, ones, outside, kept)
     lowest, highest = np.full(len(classes), np.inf), np.zeros(len(classes))
     np.minimum.at(lowest, codes, np.where(block.weights > 0, block.weights, np.inf))
     np.maximum.at(highest, codes, block.weights)
-    return ClassCounts(classes, counts, np.bincount(codes, block.weights), lowest, highest, outside)
+    return ClassCounts(classes, counts, np.bincount(codes, block.weights), lowest, highest, outside, kept)
 
 
 def _encode(y: Array) -> tuple[Array, Array]:
@@ -91,42 +97,41 @@ def distinct(y: Array) -> tuple[Array, Array]:
     except TypeError:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
         raise ValueError(f"Labels must be of one type; got {kinds}.\nFill in the missing ones.") from None
-    table = {label: code for code, label in enumerate(ordered)}
     classes = np.empty(len(ordered), dtype=object)
     classes[:] = ordered
-    return classes, np.fromiter((table[label] for label in labels), dtype=np.int64, count=len(labels))
+    return classes, object_codes(y, classes)
 
 
-def find_outside(block: Block, name: str, c: float) -> Outside:
-    """Rows of a block on or beyond the rim; NaN and infinity are an error."""
-    X, gaps = block.X, row_gaps(block.X, c)
+def object_codes(y: Array, classes: Array) -> Array:
+    """Index of each label in the classes, both Python objects."""
+    table = {label: code for code, label in enumerate(classes.tolist())}
+    return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))
+
+
+def find_outside(block: Block, gaps: Array, name: str) -> Outside:
+    """Rows of a block on or beyond the rim, from the gaps of all its rows; NaN and infinity are an error."""
     if np.all(gaps > 0):
         return Outside(0, np.inf, 0, 0.0)
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    X, bad = block.X, np.argwhere(~np.isfinite(block.X))
     if len(bad):
+        row, column = bad[0]
         raise ValueError(
-            f"{name} holds NaN or infinite coordinates; the first is row {block.start + bad[0]} with "
-            f"{X[bad[0]][~np.isfinite(X[bad[0]])][0]}.\nRemove those rows or impute them."
+            f"{name} holds NaN or infinite coordinates; the first is row {block.start + row} with {X[row, column]}.\n"
+            "Remove those rows or impute them."
         )
     far = int(np.argmin(gaps))
     norm = float(norms(X[far : far + 1].astype(np.float64))[0])
     return Outside(int(np.count_nonzero(~(gaps > 0))), float(gaps[far]), block.start + far, norm)
 
 
-@in_any_order
+@in_any_order  # points in memory, whose gaps are kept, are merged in order anyway
 def _merge(parts: Sequence[ClassCounts]) -> ClassCounts:
-    classes, places = distinct(np.concatenate([part.classes for part in parts]))
-    _, counts, totals, lows, highs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:5])
+    classes, counts, totals, lows, highs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:5])
+    classes, places = distinct(classes)
     lowest, highest = np.full(len(classes), np.inf), np.zeros(len(classes))
     np.minimum.at(lowest, places, lows)
     np.maximum.at(highest, places, highs)
-    return ClassCounts(
-        classes,
-        np.bincount(places, counts).astype(np.int64),
-        np.bincount(places, totals),
-        lowest,
-        highest,
-        min((part.outside for part in parts), key=lambda one: one.gap)._replace(
-            n_outside=sum(part.outside.n_outside for part in parts)
-        ),
-    )
+    n_outside = sum(part.outside.n_outside for part in parts)
+    outside = min((part.outside for part in parts), key=attrgetter("gap"))._replace(n_outside=n_outside)
+    counts, gaps = np.bincount(places, counts).astype(np.int64), [gaps for part in parts for gaps in part.gaps]
+    return ClassCounts(classes, counts, np.bincount(places, totals), lowest, highest, outside, gaps)

@@ -1,13 +1,13 @@
 """Names of columns and arrays: the names a caller passes, and the conventions for those that are left out."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hyplearn.data.points import PointSource
+from hyplearn.data.points import Block, PointSource, regrouped
 from hyplearn.types import Array
 
 POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
@@ -16,34 +16,25 @@ LABEL_NAMES = ("y", "label", "labels", "target")
 LABEL_COLUMNS = ("label", "labels", "target", "class")
 # Names of rows; labels only if label= says so.
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
-# Rows from which a table's columns of strings are told from columns of numbers, and the classes in them are read.
+# Rows that decide which columns of a table hold strings, and which classes these hold.
 HEAD_ROWS = 10_000
 
 Names: TypeAlias = str | Sequence[str] | None
 
 
 class Wanted(NamedTuple):
-    """Names that a caller passes; None where the conventions decide.
+    """Names that a caller passes; None where the conventions decide."""
 
-    Attributes
-    ----------
-    points : str, sequence of str or None
-        Columns of the coordinates, or the array of points.
-    label, weight : str, array or None
-        Column or array of the labels and of the weights.
-    basis : str or None
-        AnnData only: key of ``obsm``.
-    fitted : sequence of str or None
-        Tables only: columns that a model was fitted on, read if `points` is None and the table names its columns.
-    labelled : bool
-        Whether labels are looked for if `label` is None.
-    """
-
+    # Columns of the coordinates, or the array of points.
     points: Names = None
+    # Columns or arrays of the labels and of the weights.
     label: Any = None
     weight: Any = None
+    # AnnData only: key of obsm.
     basis: str | None = None
+    # Tables only: columns that a model was fitted on, read if points is None and the table names its columns.
     fitted: Sequence[str] | None = None
+    # Whether labels are looked for if label is None.
     labelled: bool = True
 
 
@@ -63,15 +54,18 @@ class Columns(NamedTuple):
 
 
 class TablePoints(PointSource):
-    """Points in a table with columns.
-
-    Attributes
-    ----------
-    columns : Columns
-        The columns by role.
-    """
+    """Points in a table with columns."""
 
     columns: Columns
+
+    @abstractmethod
+    def parts(self, start: int) -> Iterator[Block]:
+        """The rows from the given one on, in blocks of any size."""
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """Blocks of ``block_rows`` rows."""
+        start = first * self.block_rows
+        return regrouped(self.parts(start), self.block_rows, start)
 
     @abstractmethod
     def strings(self, column: str, most: int | None = None) -> list[str]:
@@ -85,24 +79,19 @@ class TablePoints(PointSource):
 def choose_columns(
     path: Path, names: Sequence[str], texts: Collection[str], wanted: Wanted, *, named: bool = True
 ) -> Columns:
-    """The role of each column of a table.
+    """The role of each column of a table, of which ``texts`` hold no numbers.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    names : sequence of str
-        All columns, in order.
-    texts : collection of str
-        Columns without numbers.
-    wanted : Wanted
-        Names that the caller passes.
-    named : bool
-        Whether the file itself names its columns.
+    ``named`` says whether the file itself names its columns.
     """
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or ())
     if not points and wanted.fitted is not None and named:
-        points = _fitted_columns(path, names, wanted.fitted)
+        points = list(wanted.fitted)
+        missing = [name for name in points if name not in names]
+        if missing:
+            raise ValueError(
+                f"{path} has no column {listed(missing)}; the model was fitted on {listed(points)}, and the columns "
+                f"here are {listed(names)}.\nName the coordinates as in the fit."
+            )
     label, weight = wanted.label, wanted.weight
     for name in [*points, *(one for one in (label, weight) if one is not None)]:
         if names.count(name) != 1:
@@ -123,16 +112,6 @@ def choose_columns(
     return Columns(coordinates, label, weight, name, [one for one in names if one not in {*used, name}])
 
 
-def _fitted_columns(path: Path, names: Sequence[str], fitted: Sequence[str]) -> list[str]:
-    missing = [name for name in fitted if name not in names]
-    if missing:
-        raise ValueError(
-            f"{path} has no column {listed(missing)}; the model was fitted on {listed(fitted)}, and the columns here "
-            f"are {listed(names)}.\nName the coordinates as in the fit."
-        )
-    return list(fitted)
-
-
 def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str], coordinates: Sequence[str]) -> None:
     if not coordinates or any(name in texts for name in coordinates):
         which = listed([name for name in names if name in texts]) or "any column but the label"
@@ -149,16 +128,7 @@ def choose_arrays(
 ) -> tuple[str, str | None]:
     """Names of the array of points and of the array of labels, or None for the latter.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    names : sequence of str
-        All arrays.
-    array : callable
-        Returns an array, which has a shape and a dtype, by its name.
-    wanted : Wanted
-        Names that the caller passes.
+    ``array`` returns an array, which has a shape and a dtype, by its name.
     """
     if wanted.points is None:
         found = [name for name in POINTS_NAMES if name in names] or [

@@ -1,4 +1,4 @@
-"""Points on the workers of a Dask cluster, as a source of blocks.
+"""Dask collections: a source of points that stay on the workers of a cluster, and predictions computed lazily.
 
 A fit is a handful of passes. In a pass every worker gets w (or another argument) and sends one part, merged from all of
 its chunks. In bytes, for d features, K classes and s rows near the margin:
@@ -23,31 +23,42 @@ Chunks should fit into the memory of their workers. A worker that is lost costs 
 where they cannot be computed again, the fit ends with an error.
 """
 
+import copy
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
-from distributed import Client, get_worker
+import pandas as pd
+from distributed import Client, default_client, futures_of, get_worker
 
-from hyplearn.data.dask_chunks import Chunk, aligned, check_points, client_of, feature_names, placed, size
 from hyplearn.data.folding import Merge, fold_parts, needs_order
-from hyplearn.data.points import Block, PointSource, Visitor, on_pieces
+from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, on_pieces
+from hyplearn.types import Array
 
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Bytes of a pass's arguments beyond which workers pass them on to each other.
 LARGE = 2**20
+# Arguments travel as often as workers need them, which is not worth a warning.
+NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
+# Fitted attributes that may be as large as the data and that predictions do not read.
+UNUSED = ("support_", "support_vectors_", "dual_coef_")
+# Points, labels (None if there are none) and weights (None if all are equal) of a chunk.
+Chunk: TypeAlias = tuple[Array, Array | None, Array | None]
 
 
 class DaskPoints(PointSource):
     """Points, labels and weights in the chunks of Dask collections, which stay on the workers that hold them.
 
-    A pass is one task per worker: it works on the chunks that lie there, merges what they yield, and sends that to the
-    client, which merges it in the order of rows. Which worker has which chunks is settled at the beginning, so the
-    order of all sums is too. Where a worker is lost, its chunks are computed again by another one, if they can be.
+    A pass is one task per worker: it works on the chunks that lie there, merges the results, and sends the merged one
+    to the client, which merges those of all workers in the order of rows. The assignment of chunks to workers is fixed
+    at the beginning, and with it the order of all sums.
 
     Parameters
     ----------
@@ -62,69 +73,59 @@ class DaskPoints(PointSource):
     stays = True
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Client | None = None) -> None:
-        check_points(X)
-        self.client, self.name = client_of(client), "X"
-        self.n_features, self.feature_names = int(X.shape[1]), feature_names(X)
-        chunks = placed(self.client, aligned(X, y, sample_weight), (X, y, sample_weight))
-        found = self._gathered([self._submitted(size, one) for one in chunks])
-        sizes = np.array([rows for rows, _ in found], dtype=np.int64)
+        _check_points(X)
+        self.client, self.name, self.n_features = _running_client(client), "X", int(X.shape[1])
+        if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
+            self.feature_names = list(X.columns)
+        chunks = _place_chunks(self.client, _align_chunks(X, y, sample_weight), (X, y, sample_weight))
+        counts = [self.client.submit(_count_rows, one, pure=False) for one in chunks]
+        sizes = np.array(self._gathered(counts), dtype=np.int64)
         if not sizes.any():
             raise ValueError("X holds no rows at all.\nCheck how it was made.")
         self.n_rows = int(sizes.sum())
         kept = np.flatnonzero(sizes)
         self._chunks = [chunks[i] for i in kept]
-        self._starts = (np.cumsum(sizes) - sizes)[kept]
-        self._groups = _by_worker(self._holders())
+        self._starts: list[int] = (np.cumsum(sizes) - sizes)[kept].tolist()
+        self._groups = self._group_by_worker()
 
-    def _holders(self) -> list[str]:
-        """A worker that holds each chunk, the first in order of their addresses; "" where one was just lost."""
-        found = self.client.who_has(self._chunks)
-        return [min(found[one.key], default="") for one in self._chunks]
+    def _group_by_worker(self) -> list[tuple[str, list[int]]]:
+        """Workers in the order of their first chunks, with the indices of their chunks."""
+        holders = self.client.who_has(self._chunks)
+        groups: dict[str, list[int]] = {}
+        for i, one in enumerate(self._chunks):
+            # Of several workers the first in the order of addresses; "" if the only one was just lost.
+            groups.setdefault(min(holders[one.key], default=""), []).append(i)
+        return list(groups.items())
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """One chunk after the other, brought to the client."""
         for start, one in zip(self._starts[first:], self._chunks[first:], strict=True):
             X, y, weights = self._gathered([one])[0]
-            yield Block(X, y, weights, int(start))
+            yield Block(X, y, weights, start)
 
-    def fold(
-        self,
-        function: Callable[..., Any],
-        merge: Merge,
-        *arguments: Any,
-        build: Callable[[Block], Any] | None = None,
-        threads: int = 1,
-    ) -> Any:
+    def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """One pass, in as many threads as the workers have: blocks are reduced on their workers and then here.
 
-        Where the order of parts matters, only neighbours are merged on a worker, and the others travel.
+        If the order of parts matters, only neighbours are merged on a worker, and the others travel.
         """
         self.n_passes += 1
-        load = pickle.dumps((function, merge, needs_order(merge), build, arguments))
-        parts = sorted((part for found in self.on_workers(load) for part in found), key=itemgetter(0))
-        return fold_parts([part for _, part in parts], merge)
-
-    def on_workers(self, load: bytes) -> list[list[tuple[int, Any]]]:
-        """The parts of each worker, with the index of the first chunk of each, for the pickled function of a pass."""
-        sent = self._submitted(bytes, load) if len(load) > LARGE else load
-        pending = []
-        for worker, group in self._groups:
-            chunks, starts = [self._chunks[i] for i in group], [int(self._starts[i]) for i in group]
-            pending.append(self._submitted(_fold_on_worker, sent, group, starts, chunks, worker=worker))
-        return self._gathered(pending)
+        load, pending = pickle.dumps((function, merge, needs_order(merge), build, arguments)), []
+        with dask.config.set(NO_WARNING):
+            sent = self.client.submit(bytes, load, pure=False) if len(load) > LARGE else load
+            for worker, group in self._groups:
+                chunks, starts = [self._chunks[i] for i in group], [self._starts[i] for i in group]
+                place = {"workers": [worker], "allow_other_workers": True} if worker else {}
+                pending.append(self.client.submit(_fold_on_worker, sent, group, starts, chunks, pure=False, **place))
+        parts = sorted(chain.from_iterable(self._gathered(pending)), key=itemgetter(0))
+        return fold_parts((part for _, part in parts), merge)
 
     def visited(self, function: Visitor[Any], state: Any, *, threads: int = 1) -> Any:
         """One pass from block to block, each visited where it lies, in as many threads as its worker has."""
         self.n_passes += 1
-        for start, one in zip(self._starts, self._chunks, strict=True):
-            state = self._submitted(_on_chunk, function, int(start), one, state)
+        with dask.config.set(NO_WARNING):
+            for start, one in zip(self._starts, self._chunks, strict=True):
+                state = self.client.submit(_visit_chunk, function, start, one, state, pure=False)
         return self._gathered([state])[0]
-
-    def _submitted(self, function: Callable[..., Any], *arguments: Any, worker: str | None = None) -> Any:
-        place = {} if not worker else {"workers": [worker], "allow_other_workers": True}
-        # Arguments travel as often as workers need them, which is not worth a warning.
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GiB"}):
-            return self.client.submit(function, *arguments, pure=False, **place)
 
     def _gathered(self, futures: Sequence[Any]) -> list[Any]:
         try:
@@ -136,15 +137,11 @@ class DaskPoints(PointSource):
             ) from lost
 
 
-def _by_worker(holders: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """The workers, in the order of their first chunks, with the numbers of their chunks."""
-    groups: dict[str, list[int]] = {}
-    for i, holder in enumerate(holders):
-        groups.setdefault(holder, []).append(i)
-    return list(groups.items())
+def _count_rows(one: Chunk) -> int:
+    return len(one[0])
 
 
-def _on_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> Any:
+def _visit_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> Any:
     return function(Block(*one, start), state, get_worker().state.nthreads)
 
 
@@ -158,3 +155,146 @@ def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: li
     with ThreadPoolExecutor(get_worker().state.nthreads) as pool:
         parts = pool.map(function, blocks, *(repeat(argument) for argument in arguments))
         return [(int(run[0]), fold_parts(islice(parts, len(run)), merge)) for run in runs]
+
+
+def _running_client(client: Client | None) -> Client:
+    """The client that was passed, or the one that was started last."""
+    try:
+        found = default_client() if client is None else client
+    except ValueError:
+        raise ValueError(
+            "There is no Dask cluster to work on.\nStart one with distributed.Client(), or pass client."
+        ) from None
+    if found.status != "running" or found.asynchronous:
+        state = "asynchronous" if found.status == "running" else found.status
+        raise ValueError(f"The Dask client is {state}.\nPass one that runs and waits, such as distributed.Client().")
+    return found
+
+
+def _check_points(X: Any) -> None:
+    """Raise unless X is a two-dimensional collection of floats."""
+    if isinstance(X, da.Array) and X.ndim == 2:
+        types = [X.dtype]
+    elif isinstance(X, dd.DataFrame):
+        types = list(X.dtypes)
+    else:
+        raise TypeError(
+            f"X must be a Dask array of shape (n, d) or a Dask dataframe; got {_described(X)}.\n"
+            "Points in memory need no Dask: pass them to the estimator of hyplearn itself."
+        )
+    if not types or any(kind not in FLOATS for kind in types):
+        named = ", ".join(sorted({str(kind) for kind in types}))
+        raise TypeError(
+            f"X must hold float32 or float64; got {named or 'no column'}.\nConvert it with X.astype(float)."
+        )
+
+
+def _align_chunks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
+    """Delayed points, labels and weights of every chunk; arrays of known sizes are cut like X."""
+    columns = [_parts(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)]
+    for name, column in (("y", y), ("sample_weight", sample_weight)):
+        columns.append([None] * len(columns[0]) if column is None else _parts(_cut_like(X, column, name)))
+        if len(columns[-1]) != len(columns[0]):
+            raise ValueError(
+                f"X has {len(columns[0])} chunks, {name} has {len(columns[-1])}, and their sizes are not known.\n"
+                "Cut both in the same way, or call compute_chunk_sizes() on both."
+            )
+    return list(zip(*columns, strict=True))
+
+
+def _cut_like(X: Any, column: Any, name: str) -> Any:
+    one_column = isinstance(column, dd.Series) or (isinstance(column, da.Array) and column.ndim == 1)
+    if not one_column:
+        raise TypeError(
+            f"{name} must be a Dask array of shape (n,) or a Dask series, as X is a Dask collection; got "
+            f"{_described(column)}.\nMake one with dask.array.from_array(y, chunks=X.chunks[0])."
+        )
+    are_arrays = isinstance(X, da.Array) and isinstance(column, da.Array)
+    if not are_arrays or np.isnan(X.shape[0]) or np.isnan(column.shape[0]):
+        return column
+    if X.shape[0] != column.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, {name} has {column.shape[0]}.\nPass one for every row.")
+    return column.rechunk((X.chunks[0],))
+
+
+def _described(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return f"{type(value).__name__} of shape {shape}" if isinstance(shape, tuple) else f"{type(value).__name__}"
+
+
+def _parts(collection: Any) -> list[Any]:
+    return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
+
+
+def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]) -> list[Any]:
+    """The chunks as futures: persisted chunks stay on their workers, others go in equal runs to all workers.
+
+    With runs the place of a chunk, and so the last bits of a sum, depend on the number of workers alone.
+    """
+    made = [dask.delayed(_as_chunk, pure=False)(*row) for row in parts]
+    workers = sorted(client.nthreads())
+    if not workers:
+        raise ValueError("The Dask cluster has no workers.\nStart some, or wait for them: client.wait_for_workers(1).")
+    if futures_of([collection for collection in collections if collection is not None]):
+        return list(client.compute(made))
+    runs = np.array_split(np.arange(len(made)), len(workers))
+    futures: list[Any] = []
+    for worker, run in zip(workers, runs, strict=True):
+        if len(run):
+            futures += client.compute([made[i] for i in run], workers=[worker], allow_other_workers=True)
+    return futures
+
+
+def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
+    """Contiguous arrays of one chunk of the collections, copied only if needed."""
+    points = np.ascontiguousarray(X)
+    labels = None if y is None else _labels(y)
+    weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    for name, column in (("labels", labels), ("weights", weights)):
+        if column is not None and column.shape != points.shape[:1]:
+            raise ValueError(
+                f"A chunk of {len(points)} points has {len(column)} {name}.\nCut X, y and sample_weight alike."
+            )
+    return points, labels, weights
+
+
+def _labels(y: Any) -> Array:
+    """Labels as a NumPy array, with strings of pandas as strings; missing ones are an error."""
+    if hasattr(y, "isna") and y.isna().any():
+        raise ValueError(f"{int(y.isna().sum())} labels of a chunk are missing.\nLeave out such rows before the fit.")
+    labels = np.asarray(y)
+    if labels.dtype == object and len(labels) and all(isinstance(label, str) for label in labels):
+        return labels.astype(str)
+    return labels
+
+
+def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
+    """The result of a method of a fitted estimator for every chunk: an array for an array, with the index for a frame.
+
+    ``columns`` names the columns of the result; None means one value per row. The estimator that travels to the workers
+    is a copy without dual variables.
+    """
+    local = copy.copy(estimator)
+    for name in UNUSED:
+        vars(local).pop(name, None)
+    if isinstance(X, dd.DataFrame):
+        arguments = local, method, columns, dtype
+        return X.map_partitions(_of_partition, *arguments, meta=_of_partition(X._meta, *arguments))
+    X, width = X.rechunk({1: -1}), None if columns is None else len(columns)
+    shape = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+    return X.map_blocks(
+        _of_block, local, method, width, dtype, **shape, meta=_of_block((), local, method, width, dtype)
+    )
+
+
+def _of_block(X: Any, local: Any, method: str, width: int | None, dtype: Any) -> Array:
+    if len(X):
+        return getattr(local, method)(X)
+    return np.empty(0 if width is None else (0, width), dtype=dtype)
+
+
+def _of_partition(X: Any, local: Any, method: str, columns: list[Any] | None, dtype: Any) -> Any:
+    values = _of_block(X, local, method, None if columns is None else len(columns), dtype)
+    if columns is None:
+        return pd.Series(values, index=X.index, dtype=dtype)
+    return pd.DataFrame(values, index=X.index, columns=columns)

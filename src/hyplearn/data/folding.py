@@ -1,4 +1,4 @@
-"""Map over blocks, then reduce: how the parts that blocks yield become one result."""
+"""Map over blocks, then reduce: merging the parts of all blocks into one result."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ Merge: TypeAlias = Callable[[Sequence[Any]], Any]
 M = TypeVar("M", bound=Merge)
 # Merges that may see their parts in any order: see :func:`in_any_order`.
 _IN_ANY_ORDER: set[Merge] = {max}
-# Parts that are merged at a time: few enough to hold, enough that large parts are not copied for every block.
+# Parts that are merged at a time: few enough to hold, enough that large parts are not copied once per block.
 PENDING = 8
 
 
@@ -32,17 +32,17 @@ def needs_order(merge: Merge) -> bool:
 
 
 class Folding:
-    """Parts of a pass so far: each time that ``PENDING`` parts of as many blocks are there, they become one.
+    """Parts of a pass so far: every ``PENDING`` parts of as many blocks are merged into one.
 
-    So few parts wait, and large parts are copied once for each digit of the number of blocks. Which parts are merged
-    when depends on that number alone, so that an interrupted pass can be resumed.
+    So few parts wait, and large parts are copied once for each digit of the number of blocks. The order of merges
+    depends on that number alone, so that an interrupted pass can be resumed.
     """
 
     def __init__(self, merge: Merge, pending: Iterable[Any] = (), n_blocks: int = 0) -> None:
         self.merge, self.pending, self.n_blocks = merge, list(pending), n_blocks
 
     def add(self, part: Any) -> None:
-        """Take the part of the next block."""
+        """Add the part of the next block."""
         self.pending.append(part)
         self.n_blocks += 1
         full = self.n_blocks

@@ -1,8 +1,8 @@
-"""The source of points that belongs to a path, an array or an iterable."""
+"""The source of points that belongs to a path, an array or an iterable of blocks."""
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,13 @@ import numpy as np
 
 from hyplearn.data.arrays import ArrayFile, ArrayPoints, StoredArray, npz_points
 from hyplearn.data.columns import Names, Wanted
-from hyplearn.data.iterables import BlockPoints
 from hyplearn.data.parquet import ParquetPoints
-from hyplearn.data.points import PointSource
+from hyplearn.data.points import Block, PointSource, checksum, point_type
 from hyplearn.data.stores import Hdf5Array, Store, ZarrArray, open_hdf5, open_zarr
 from hyplearn.data.text import TextPoints
 
 TEXT_SUFFIXES, PARQUET_SUFFIXES, HDF5_SUFFIXES = (".csv", ".tsv"), (".parquet", ".pq"), (".h5", ".hdf5", ".h5ad")
 SUFFIXES = (".npz", ".npy", *TEXT_SUFFIXES, *PARQUET_SUFFIXES, *HDF5_SUFFIXES, ".zarr")
-# Files that make a folder a zarr store.
-ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
 
 
 def open_points(
@@ -103,7 +100,7 @@ def open_points(
 
 
 def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
-    """The source that X, y and weights make, or None where X is an array or a data frame in memory."""
+    """The source of X, y and weights, or None if X is an array or a data frame in memory."""
     if any(is_dask(collection) for collection in (X, y, sample_weight)):
         return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):
@@ -141,26 +138,18 @@ def opened(
     columns: Names = None,
     labelled: bool = True,
 ) -> PointSource:
-    """Open a source as :func:`open_points` does.
+    """Open a source like :func:`open_points`, with the rows per block and the memory budget by default.
 
-    Parameters
-    ----------
-    source, points, label, weight, basis
-        As in :func:`open_points`.
-    columns : sequence of str, optional
-        Tables only: columns that a model was fitted on, read if `points` is None and the table names its columns.
-    labelled : bool
-        Whether labels are looked for if `label` is None.
+    ``columns`` are those that a model was fitted on: read from a table that names its columns if `points` is None.
+    ``labelled`` says whether labels are looked for if `label` is None.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _opened_path(
-            Path(source).expanduser(), Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)
-        )
-    if is_dask(source):
+        wanted = Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)
+        return _opened_path(Path(source).expanduser(), wanted)
+    if is_dask(source) or isinstance(source, np.ndarray) or _is_on_disk(source):
         _refuse(source, points=points, basis=basis)
-        return _dask_points(source, label, weight)
-    if isinstance(source, np.ndarray) or _is_on_disk(source):
-        _refuse(source, points=points, basis=basis)
+        if is_dask(source):
+            return _dask_points(source, label, weight)
         return ArrayPoints(_array(source), _array(label), _array(weight))
     _refuse(source, points=points, label=label, weight=weight, basis=basis)
     if isinstance(source, PointSource):
@@ -175,7 +164,7 @@ def opened(
 
 def _opened_path(path: Path, wanted: Wanted) -> PointSource:
     suffix = path.suffix.lower()
-    is_zarr = suffix == ".zarr" or any((path / name).exists() for name in ZARR_FILES)
+    is_zarr = suffix == ".zarr" or any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
     if suffix == ".npy" and not is_zarr:
         return _opened_array(path, ArrayFile.npy(path), wanted)
     if is_zarr or suffix in HDF5_SUFFIXES:
@@ -207,15 +196,12 @@ def _parquet_paths(path: Path) -> list[Path]:
         found = [path]
     else:
         found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
-    if not found and path.is_dir():
-        raise FileNotFoundError(
-            f"There is no Parquet file directly in the folder {path}.\n"
-            f"Check the path; pass {str(path / '**' / '*.parquet')!r} for files in its subfolders."
-        )
     if not found:
-        raise FileNotFoundError(
-            f"There is no Parquet file {path}.\nCheck the path; the working directory is {Path.cwd()}."
-        )
+        where, hint = f" {path}", f"the working directory is {Path.cwd()}"
+        if path.is_dir():
+            where = f" directly in the folder {path}"
+            hint = f"pass {str(path / '**' / '*.parquet')!r} for files in its subfolders"
+        raise FileNotFoundError(f"There is no Parquet file{where}.\nCheck the path; {hint}.")
     for file in found:
         if file.suffix.lower() not in PARQUET_SUFFIXES:
             raise ValueError(
@@ -230,12 +216,12 @@ def _is_on_disk(array: Any) -> bool:
 
 
 def _is_mapped(array: Any) -> bool:
-    """Whether an array is the contents of a file: copies and copy-on-write maps are memmaps too."""
+    """Whether an array is the contents of a file, which copies and copy-on-write maps are not."""
     return isinstance(array, np.memmap) and array.filename is not None and array.mode != "c" and array.ndim > 0
 
 
 def _library(array: Any) -> str:
-    # The type is asked: a dataset whose file was closed has no dtype.
+    # Looked up on the type, as a dataset whose file was closed has no dtype.
     return type(array).__module__.split(".")[0] if hasattr(type(array), "dtype") else ""
 
 
@@ -244,20 +230,17 @@ def _array(array: Any) -> Any:
     if array is None or isinstance(array, StoredArray):
         return array
     if isinstance(array, (str, os.PathLike)):
-        return _npy(Path(array).expanduser())
+        path = Path(array).expanduser()
+        if path.suffix.lower() != ".npy" or not path.is_file():
+            raise ValueError(
+                f"Labels and weights of an array are arrays or .npy files; {str(path)!r} is not a .npy file.\n"
+                "Pass an array or such a path, or save points and labels together as .npz."
+            )
+        return ArrayFile.npy(path)
     if _is_mapped(array):
         return ArrayFile.of(array)
     known = {"h5py": Hdf5Array, "zarr": ZarrArray}.get(_library(array))
     return np.asarray(array) if known is None else known(array)
-
-
-def _npy(path: Path) -> ArrayFile:
-    if path.suffix.lower() != ".npy" or not path.is_file():
-        raise ValueError(
-            f"Labels and weights of an array are arrays or .npy files; {str(path)!r} is not a .npy file.\n"
-            "Pass an array or such a path, or save points and labels together as .npz."
-        )
-    return ArrayFile.npy(path)
 
 
 def _gives_blocks(X: Any) -> bool:
@@ -278,3 +261,90 @@ def _check_names(path: Path, wanted: Wanted) -> None:
     for name in (wanted.label, wanted.weight):
         if name is not None and not isinstance(name, str):
             raise ValueError(f"Labels and weights of {path} lie in the file; got {name!r:.80}.\nPass their names.")
+
+
+class BlockPoints(PointSource):
+    """Points of an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``, which keep their size.
+
+    The iterable must give the same rows in every pass. Blocks are copied: the next one is read while one is processed,
+    and may overwrite its memory.
+    """
+
+    def __init__(self, source: Any, name: str = "the source of blocks") -> None:
+        if iter(source) is (again := iter(source)):
+            raise ValueError(
+                f"A fit reads its rows several times; got a {type(source).__name__}, which can be read once.\n"
+                "Pass a list of blocks, or an object whose __iter__ begins anew each time."
+            )
+        self.source, self.name = source, name
+        self.sums: list[int] | None = None
+        first = next((block for block in map(self._block, again) if len(block[0])), None)
+        if first is None:
+            raise ValueError(f"{name} gave no rows.\nPass blocks (X, y) of at least one row.")
+        self.n_features, self.parts, self.kind = first[0].shape[1], len(first), _kind(first)
+        self.first_sums = [checksum(part) for part in first]
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Number of coordinates, and checksums of the first block."""
+        return self.name, self.n_features, *self.first_sums
+
+    def blocks(self, first: int = 0) -> Iterator[Block]:
+        """The blocks of the iterable, without empty ones."""
+        start, number, sums = 0, 0, [0] * self.parts
+        for parts in map(self._block, self.source):
+            if not len(parts[0]):
+                continue
+            self._check_like_first(parts, start)
+            sums = [checksum(part, so_far) for part, so_far in zip(parts, sums, strict=True)]
+            if number >= first:
+                X, y, weights = (*parts, None, None)[:3]
+                yield Block(X, y, None if weights is None else weights.astype(np.float64), start)
+            start, number = start + len(parts[0]), number + 1
+        self._check_same(start, sums)
+
+    def _check_same(self, n_rows: int, sums: list[int]) -> None:
+        """Raise if a pass differs from the first, as a solver would mix the results of both."""
+        if self.sums is None:
+            self.n_rows, self.sums = n_rows, sums
+        if n_rows != self.n_rows:
+            raise ValueError(
+                f"{self.name} gave {n_rows} rows, in an earlier pass {self.n_rows}.\nGive the same rows each time."
+            )
+        if sums != self.sums:
+            raise ValueError(
+                f"{self.name} gave {n_rows} rows, of which some differ from those of an earlier pass.\n"
+                "Give the same rows in the same order each time; do not shuffle them."
+            )
+
+    def _block(self, given: Any) -> tuple[Any, ...]:
+        """Arrays of points, labels and weights of one block."""
+        parts = tuple(given) if isinstance(given, tuple) or _is_listed(given) else (given,)
+        arrays = tuple(np.array(part, order="C") for part in parts)
+        if not 1 <= len(arrays) <= 3 or arrays[0].ndim != 2 or arrays[0].dtype.kind not in "fiu":
+            raise ValueError(
+                f"{self.name} must give blocks (X, y) or (X, y, weights) with rows X of numbers; got {given!r:.80}.\n"
+                "Pass tuples of arrays of the same length."
+            )
+        return arrays[0].astype(point_type(arrays[0].dtype), copy=False), *arrays[1:]
+
+    def _check_like_first(self, parts: tuple[Any, ...], start: int) -> None:
+        lengths = [part.shape[:1] for part in parts]
+        if len(parts) != self.parts or len(set(lengths)) > 1 or _kind(parts) != self.kind:
+            described = ", ".join(f"{part.dtype} of shape {part.shape}" for part in parts)
+            raise ValueError(
+                f"{self.name}: the block from row {start} on is unlike the first; it holds {described}.\n"
+                "Give each block points, labels of one type and weights, or leave the same out of all."
+            )
+
+
+def _is_listed(given: Any) -> bool:
+    """Whether a list is a batch of points with labels, as data loaders give it, and not a table of numbers."""
+    return isinstance(given, list) and len(given) in (2, 3) and np.ndim(given[0]) == 2
+
+
+def _kind(parts: tuple[Any, ...]) -> str:
+    """Kind of the labels: NumPy would silently turn numbers and strings into one type."""
+    if len(parts) < 2:
+        return "none"
+    return {"u": "i", "S": "U"}.get(parts[1].dtype.kind, parts[1].dtype.kind)

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hyplearn.data.columns import Columns, TablePoints, Wanted, choose_columns
-from hyplearn.data.points import Block, regrouped
-from hyplearn.data.watched import WatchedFile, check_kind, damage_named
+from hyplearn.data.points import Block
+from hyplearn.files import WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
 
 PARQUET_MAGIC = b"PAR1"
@@ -24,13 +24,6 @@ class ParquetPoints(TablePoints):
     """Points in Parquet files that have the same columns, one file after the other.
 
     Blocks do not depend on how rows are divided into files and row groups. A file is open only while it is read.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files, in order.
-    wanted : Wanted
-        Names that the caller passes.
     """
 
     def __init__(self, paths: Sequence[Path], wanted: Wanted) -> None:
@@ -55,8 +48,8 @@ class ParquetPoints(TablePoints):
             raise ValueError(f"{self.name} holds no points: it has no rows.\nWrite it again.")
         self.feature_names = self.columns.coordinates
         self.n_features = len(self.feature_names)
-        single = all(str(kind) == "float" for kind in self.types[: self.n_features])
-        self.dtype = np.float32 if single else np.float64
+        are_single = all(str(kind) == "float" for kind in self.types[: self.n_features])
+        self.dtype = np.float32 if are_single else np.float64
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -64,11 +57,7 @@ class ParquetPoints(TablePoints):
         described = _described(self.columns, self.types)
         return described, *((str(file.path), *file.state) for file in self.files)
 
-    def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Blocks of ``block_rows`` rows."""
-        return regrouped(self._parts(first * self.block_rows), self.block_rows, first * self.block_rows)
-
-    def _parts(self, start: int) -> Iterator[Block]:
+    def parts(self, start: int) -> Iterator[Block]:
         """The batches of all files, from a row on."""
         ahead = 0
         for file, count in zip(self.files, self.counts, strict=True):
@@ -78,13 +67,12 @@ class ParquetPoints(TablePoints):
 
     def _parts_of(self, file: WatchedFile, count: int, ahead: int, start: int) -> Iterator[Block]:
         """The batches of one file with ``ahead`` rows before it, from one of its rows on."""
-        with file.reading(), _opened(file.path) as opened:
-            groups, place = _groups_from(opened.metadata, start)
-            for batch in _batches(file.path, opened, self.block_rows, groups, self.columns.read):
-                part = batch.slice(max(start - place, 0))
-                if len(part):
-                    yield self._block(file.path, part, ahead, place + len(batch) - len(part))
-                place += len(batch)
+        place = 0
+        for first, batch in self._batches(file, self.columns.read, start):
+            place = first + len(batch)
+            part = batch.slice(max(start - first, 0))
+            if len(part):
+                yield self._block(file.path, part, ahead, place - len(part))
         if place != count:
             raise OSError(f"{file.path} gave {place} of {count} rows.\nWrite or copy it again.")
 
@@ -92,7 +80,11 @@ class ParquetPoints(TablePoints):
         coordinates, label, weight, *_ = self.columns
         columns = {name: batch.column(name) for name in self.columns.read}
         for name, column in columns.items():
-            _check_present(path, name, column, start)
+            if column.null_count:
+                row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+                raise ValueError(
+                    f"{path}, row {row}, counted from 0, column {name!r}: the value is missing.\nFill it in."
+                )
         X = np.empty((len(batch), self.n_features), dtype=self.dtype)
         for j, name in enumerate(coordinates):
             X[:, j] = _numbers(columns[name])
@@ -101,14 +93,23 @@ class ParquetPoints(TablePoints):
 
     def strings(self, column: str, most: int | None = None) -> list[str]:
         """One column as strings; at most the given number of rows."""
-        return list(map(str, islice(self._values(column), most)))
+        batches = (batch for file in self.files for _, batch in self._batches(file, [column]))
+        values = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+        return list(map(str, islice(values, most)))
 
-    def _values(self, column: str) -> Iterator[Any]:
-        for file in self.files:
-            with file.reading(), _opened(file.path) as opened:
-                groups, _ = _groups_from(opened.metadata, 0)
-                for batch in _batches(file.path, opened, self.block_rows, groups, [column]):
-                    yield from batch.column(0).to_pylist()
+    def _batches(self, file: WatchedFile, names: list[str], start: int = 0) -> Iterator[tuple[int, Any]]:
+        """Batches of some columns, from the row group of a row on, with the positions of their first rows."""
+        with file.reading(), _opened(file.path) as opened:
+            groups, place = _groups_from(opened.metadata, start)
+            with damage_named(file.path):
+                batches = opened.iter_batches(self.block_rows, row_groups=groups, columns=names, use_threads=False)
+            while True:
+                with damage_named(file.path):
+                    batch = next(batches, None)
+                if batch is None:
+                    return
+                yield place, batch
+                place += len(batch)
 
 
 def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[Any, ...]]:
@@ -118,31 +119,23 @@ def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[An
     with damage_named(path):
         # Pandas keeps the index of a frame under such names.
         types = {field.name: field.type for field in schema if not field.name.startswith("__index_level_")}
-    texts = _texts(types)
+    is_number = pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal
+    texts = {name for name, kind in types.items() if not any(check(kind) for check in is_number)}
     _refuse_nested(path, types, texts, wanted)
     columns = choose_columns(path, [field.name for field in schema if field.name in types], texts, wanted)
     kinds = [types[name] for name in columns.read]
     return columns, tuple(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds)
 
 
-def _texts(types: dict[str, Any]) -> set[str]:
-    """Columns without numbers."""
-    import pyarrow.types as of
-
-    numbers = of.is_floating, of.is_integer, of.is_decimal
-    return {name for name, kind in types.items() if not any(is_number(kind) for is_number in numbers)}
-
-
 def _refuse_nested(path: Path, types: dict[str, Any], texts: set[str], wanted: Wanted) -> None:
     """Raise if the points lie as lists in one column: if it is named, or if no column holds numbers."""
-    import pyarrow as pa
+    from pyarrow.types import is_nested
 
-    nested = [name for name, kind in types.items() if pa.types.is_nested(kind)]
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or [])
-    for name in nested:
-        if name in points or (not points and len(texts) == len(types)):
+    for name, kind in types.items():
+        if is_nested(kind) and (name in points or (not points and len(texts) == len(types))):
             raise ValueError(
-                f"{path}, column {name!r}, holds {types[name]}; each coordinate must be a column of numbers.\n"
+                f"{path}, column {name!r}, holds {kind}; each coordinate must be a column of numbers.\n"
                 "Write such columns, or save the points as an array: .npy, HDF5, zarr."
             )
 
@@ -190,18 +183,6 @@ def _opened(path: Path) -> Iterator[Any]:
         file.close()
 
 
-def _batches(path: Path, opened: Any, size: int, groups: list[int], names: list[str]) -> Iterator[Any]:
-    """Some rows at a time of some row groups."""
-    with damage_named(path):
-        batches = opened.iter_batches(size, row_groups=groups, columns=names, use_threads=False)
-    while True:
-        with damage_named(path):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
-
-
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
     """Row groups from the one that holds the given row on, and the number of rows before them."""
     place = 0
@@ -210,12 +191,6 @@ def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
             return list(range(group, metadata.num_row_groups)), place
         place += metadata.row_group(group).num_rows
     return [], place
-
-
-def _check_present(path: Path, name: str, column: Any, start: int) -> None:
-    if column.null_count:
-        row = start + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise ValueError(f"{path}, row {row}, counted from 0, column {name!r}: the value is missing.\nFill it in.")
 
 
 def _described(columns: Columns, types: Sequence[Any]) -> str:

@@ -21,7 +21,7 @@ from hyplearn.types import Array
 T = TypeVar("T")
 # Default memory budget of a source in bytes: a repeated pass over a small file would cost far more than its memory.
 MEMORY = 2**27
-# Default numbers of a block: 8 MiB of coordinates are some milliseconds of work, so that a pass can be shared between
+# Default size of a block: 8 MiB of coordinates are some milliseconds of work, so that a pass can be shared between
 # threads and interrupted. Blocks do not depend on the number of threads, so neither do sums over them.
 BLOCK_NUMBERS = 2**20
 # Coordinates whose rows are built at once: few enough that the rows stay in the cache while a solver uses them.
@@ -60,7 +60,10 @@ class Block(NamedTuple):
             yield self.taken(slice(first, first + step))._replace(start=self.start + first)
 
 
-# Makes the next state of a block, the state so far and a number of threads; what it is given it leaves as it was.
+# Called with a block, or with what a builder makes of it, and the arguments of a pass.
+Function: TypeAlias = Callable[..., Any]
+Build: TypeAlias = Callable[[Block], Any] | None
+# Makes the next state from a block, the state so far and a number of threads, and changes none of them.
 Visitor: TypeAlias = Callable[[Block, T, int], T]
 
 
@@ -70,23 +73,21 @@ class PointSource(ABC):
     Attributes
     ----------
     name : str
-        What messages call the source.
+        Name in messages.
     paths : tuple of Path
-        Files of rows that it reads, where it knows them.
+        Files that hold the rows, if any.
     n_features : int
         Number of coordinates.
     n_rows : int or None
-        Number of points, where it is known before a pass.
+        Number of points, if it is known before a pass.
     feature_names : list of str or None
-        Names of the coordinates, where they have any.
+        Names of the coordinates, if they have any.
     stays : bool
         Whether the points are never brought into one memory, however few they are.
     in_memory : bool
         Whether the points lie in memory, so that blocks are views and their rows are kept between passes.
-    block_rows : int
-        Rows per block, where the source is free to choose.
     memory : int
-        Bytes up to which the points are read into memory at once, where they then stay between passes.
+        Bytes up to which the points are read into memory once and kept between passes.
     on_block : callable or None
         Called with the number of rows after each block of a pass.
     n_passes : int
@@ -106,18 +107,17 @@ class PointSource(ABC):
 
     @cached_property
     def block_rows(self) -> int:
-        """Rows per block, where the source is free to choose."""
+        """Rows per block, unless the source has blocks of its own."""
         return max(1, BLOCK_NUMBERS // self.n_features)
 
     @abstractmethod
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """The blocks in order, from the one with the given number on; none of them empty, and the same every time."""
+        """The blocks in order, from the one with the given index on; the same in every pass, and none empty."""
 
     def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
         """Set the rows per block and the memory budget in bytes; None keeps the present value."""
-        for name, value in (("block_rows", block_rows), ("memory", memory)):
+        for name, value, least in (("block_rows", block_rows, 1), ("memory", memory, 0)):
             if value is not None:
-                least = 1 if name == "block_rows" else 0
                 if not isinstance(value, (int, np.integer)) or value < least:
                     raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
                 setattr(self, name, int(value))
@@ -148,21 +148,14 @@ class PointSource(ABC):
             yield state
 
     def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
-        """One pass in which each block begins where the one before it ended: the last state of :meth:`visits`."""
+        """One pass in which each block starts from the state after the one before: the last of :meth:`visits`."""
         self.n_passes += 1
         return deque(self.visits(function, state, threads=threads), maxlen=1)[0]
 
-    def fold(
-        self,
-        function: Callable[..., Any],
-        merge: Merge,
-        *arguments: Any,
-        build: Callable[[Block], Any] | None = None,
-        threads: int = 1,
-    ) -> Any:
+    def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
         """One pass: ``function(block, *arguments)`` of every block, merged in order.
 
-        With ``build`` the function sees ``build(piece)`` of every piece of a block instead.
+        With ``build`` the function is called with ``build(piece)`` of every piece of a block instead.
         """
         self.n_passes += 1
         if build is not None:
@@ -174,28 +167,28 @@ class PointSource(ABC):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What tells this source from others, and from itself after a change."""
+        """Value that differs between sources, and changes with their contents."""
         return self.name, self.n_features
 
     def checkpointed(self, path: str | os.PathLike[str], *, every: float = 30.0) -> "PointSource":
-        """The same points, with a file that remembers what passes over them found.
+        """The same points, with a file that keeps the results of passes.
 
-        A fit that was killed goes on from there when it is run again, and ends in the same bits. The file is written
+        A fit that was killed continues from there when it is run again, and ends in the same bits. The file is written
         after a block at most once in ``every`` seconds, and removed when the fit is finished.
         """
-        from hyplearn.data.checkpoint import CheckpointedPoints  # which is made of this class
+        from hyplearn.data.checkpoint import CheckpointedPoints  # a subclass of this class
 
         return CheckpointedPoints(self, path, every)
 
-    def finished(self) -> None:  # noqa: B027, most sources remember nothing
-        """Called at the end of a fit: nothing needs to be remembered any more."""
+    def finished(self) -> None:  # noqa: B027, most sources keep nothing
+        """Called at the end of a fit: results of its passes are no longer needed."""
 
     def row_names(self) -> Array | None:
-        """Names of all points as strings, where the source has any."""
+        """Names of all points as strings, if the source has any."""
         return None
 
     def gathered(self, *, labelled: bool = True) -> Block:
-        """All points in memory; labels need not be there if ``labelled`` is false."""
+        """All points in memory; labels may be absent unless ``labelled``."""
         blocks: list[Block] = []
         for block in self.blocks():
             check_shapes(block, self.name, self.n_features, labelled=labelled)
@@ -203,7 +196,7 @@ class PointSource(ABC):
         return join_blocks(blocks)
 
     def within_memory(self) -> Block | None:
-        """All points in memory, or None where they exceed the memory budget or stay where they are."""
+        """All points in memory, or None if they exceed the memory budget or stay on workers."""
         if self.stays or (self.n_rows is not None and 8 * self.n_rows * self.n_features > self.memory):
             return None
         blocks, size = [], 0
@@ -216,23 +209,18 @@ class PointSource(ABC):
         return join_blocks(blocks)
 
 
-def join_blocks(blocks: Sequence[Block]) -> Block:
-    """Several blocks as one that starts at row 0."""
+def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:
+    """Several blocks as one whose first row has the position ``start``."""
     if len(blocks) == 1:
-        return blocks[0]
-    y, weights = ([getattr(block, name) for block in blocks] for name in ("y", "weights"))
-    return Block(
-        np.concatenate([block.X for block in blocks]),
-        None if y[0] is None else np.concatenate(y),
-        None if weights[0] is None else np.concatenate(weights),
-        0,
-    )
+        return blocks[0]._replace(start=start)
+    columns = list(zip(*blocks, strict=True))[:3]
+    X, y, weights = (None if column[0] is None else np.concatenate(column) for column in columns)
+    assert X is not None
+    return Block(X, y, weights, start)
 
 
-def on_pieces(
-    block: Block, build: Callable[[Block], Any], function: Callable[..., Any], merge: Merge, arguments: Any
-) -> Any:
-    """Apply a function to a block of points, built piece by piece, and merge its results."""
+def on_pieces(block: Block, build: Callable[[Block], Any], function: Function, merge: Merge, arguments: Any) -> Any:
+    """Apply a function to every piece of a block, built by ``build``, and merge its results."""
     return merge([function(build(piece), *arguments) for piece in block.pieces(PIECE_NUMBERS)])
 
 
@@ -242,13 +230,13 @@ def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def checksum(array: Array, so_far: int = 0) -> int:
-    """What changes with the contents of an array; of several in turn, with what was found so far."""
+    """CRC-32 of the contents of an array, continued from that of the arrays before it."""
     plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
     return zlib.crc32(plain.view(np.uint8).data, so_far)
 
 
 def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
-    """Refuse a block of another width, and labels or weights that are not one for each of its rows."""
+    """Raise if a block has another width, or not one label and one weight per row."""
     X, y, weights = block.X, block.y, block.weights
     if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
         raise ValueError(
@@ -271,7 +259,7 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
 
 @contextmanager
 def rows_named(block: Block, name: str) -> Iterator[None]:
-    """Say which rows they are where something is wrong with a block that was passed on as an array."""
+    """Name the source and the first row of a block in errors about its array."""
     try:
         yield
     except ValueError as problem:
@@ -302,27 +290,16 @@ def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
         waiting.append(part)
         count += len(part.X)
         while count >= size:
-            joined = _joined(waiting, start)
+            joined = join_blocks(waiting, start)
             yield joined.taken(slice(size))
             start, count = start + size, count - size
             waiting = [joined.taken(slice(size, None))]
     if count:
-        yield _joined(waiting, start)
-
-
-def _joined(blocks: Sequence[Block], start: int) -> Block:
-    """Several blocks as one."""
-    if len(blocks) == 1:
-        return blocks[0]._replace(start=start)
-    X, y, weights = (
-        None if column[0] is None else np.concatenate(column) for column in list(zip(*blocks, strict=True))[:3]
-    )
-    assert X is not None
-    return Block(X, y, weights, start)
+        yield join_blocks(waiting, start)
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
-    """The same blocks, the next one being read by a thread while one is worked on."""
+    """The same blocks; a thread reads the next one while one is processed."""
     with ThreadPoolExecutor(1) as reader:
         stop = threading.Event()
 

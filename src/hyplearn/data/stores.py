@@ -15,7 +15,7 @@ import numpy as np
 from hyplearn.data.arrays import ArrayPoints, StoredArray
 from hyplearn.data.columns import LABEL_COLUMNS, Wanted, choose_arrays, listed, the_only
 from hyplearn.data.points import Block, PointSource, check_finite, checksum
-from hyplearn.data.watched import WatchedFile, WatchedFolder, check_kind, damage_named
+from hyplearn.files import WatchedFile, WatchedFolder, check_kind, damage_named
 from hyplearn.types import Array
 
 HDF5_MAGIC = b"\x89HDF"
@@ -24,13 +24,7 @@ DEFAULT_BASIS = "X_poincare"
 
 
 class Hdf5Array(StoredArray):
-    """A dataset of an open HDF5 file; strings are read as such.
-
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-        The dataset.
-    """
+    """A dataset of an open HDF5 file; strings are read as such."""
 
     def __init__(self, dataset: Any) -> None:
         import h5py
@@ -52,16 +46,6 @@ class Hdf5Array(StoredArray):
             rows = np.ascontiguousarray(self.dataset[start:stop])
         self.check()  # HDF5 reads zeros beyond the end of a file that was cut
         return rows.astype(str) if self.dtype.kind == "U" else rows
-
-    def check(self) -> None:
-        """Raise if the file was changed."""
-        if self.file is not None:
-            self.file.check()
-
-    @property
-    def state(self) -> tuple[Any, ...]:
-        """State of the file."""
-        return () if self.file is None else self.file.state
 
 
 def _check_written(dataset: Any, name: str) -> None:
@@ -86,14 +70,9 @@ def _check_written(dataset: Any, name: str) -> None:
 class ZarrArray(StoredArray):
     """An array of a zarr store.
 
-    A missing chunk is read as zeros, and by default zarr does not store a chunk of zeros; the two cannot be told apart,
-    so that both are errors. Chunks within shards are not listed: their rows are read twice at first, with two values in
-    place of missing ones.
-
-    Parameters
-    ----------
-    array : zarr.Array
-        The array.
+    A missing chunk is read as zeros, and by default zarr does not store a chunk of zeros. The two look the same, so
+    both are errors. Chunks within shards are not listed: their rows are read twice at first, with two values in place
+    of missing ones.
     """
 
     def __init__(self, array: Any) -> None:
@@ -101,9 +80,9 @@ class ZarrArray(StoredArray):
         self.name = f"{place or 'zarr array'}, /{array.path}"
         self.shape = array.shape
         self.dtype = np.dtype(str) if array.dtype.kind in "OT" else array.dtype
-        self.watched: WatchedFolder | WatchedFile | None = None
+        self.file = None
         if place is not None:
-            self.watched = WatchedFolder(place / array.path) if place.is_dir() else WatchedFile(place)
+            self.file = WatchedFolder(place / array.path) if place.is_dir() else WatchedFile(place)
         self.twin, self.compared = None if array.shards is None else _filled_otherwise(array), 0
         self._check_chunks()
 
@@ -124,15 +103,9 @@ class ZarrArray(StoredArray):
 
     def check(self) -> None:
         """Raise if a chunk was changed or removed."""
-        if self.watched is not None:
-            self.watched.check()
-        else:
+        super().check()
+        if self.file is None:
             self._check_chunks()
-
-    @property
-    def state(self) -> tuple[Any, ...]:
-        """State of the folder or the file."""
-        return () if self.watched is None else (self.watched.state,)
 
     def _check_chunks(self) -> None:
         missing = 0 if self.twin is not None else self.array.nchunks - self.array.nchunks_initialized
@@ -189,19 +162,13 @@ def open_zarr(path: Path) -> Any:
 class ObservationColumn(StoredArray):
     """A column of AnnData's observations, in which values may be missing.
 
-    Parameters
-    ----------
-    values : StoredArray
-        The values, or numbers of categories, which are negative where there is none.
-    categories : ndarray, optional
-        The categories by number.
-    mask : StoredArray, optional
-        True where a value is missing.
+    With ``categories`` the values are indices of these, negative if there is no value; otherwise ``mask`` is true where
+    a value is missing.
     """
 
     def __init__(self, values: StoredArray, categories: Array | None = None, mask: StoredArray | None = None) -> None:
         self.values, self.categories, self.mask = values, categories, mask
-        self.name, self.shape = values.name, values.shape
+        self.name, self.shape, self.file = values.name, values.shape, values.file
         self.dtype = values.dtype if categories is None else categories.dtype
 
     def read(self, start: int, stop: int) -> Array:
@@ -230,24 +197,9 @@ class ObservationColumn(StoredArray):
         """Raise if the column was changed while it was read."""
         self.values.check()
 
-    @property
-    def state(self) -> tuple[Any, ...]:
-        """State of the values."""
-        return self.values.state
-
 
 class Store:
-    """Named arrays of an HDF5 file or a zarr store.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder, for messages.
-    content : h5py.Group or zarr.Group
-        The root group.
-    stored : callable
-        Makes a :class:`StoredArray` of an array of the group.
-    """
+    """Named arrays of an HDF5 file or a zarr store; ``stored`` makes a :class:`StoredArray` of an array of either."""
 
     def __init__(self, path: Path, content: Any, stored: Callable[[Any], StoredArray]) -> None:
         self.path, self.content, self.stored = path, content, stored

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hyplearn.data.columns import HEAD_ROWS, TablePoints, Wanted, choose_columns
-from hyplearn.data.points import Block, regrouped
-from hyplearn.data.watched import WatchedFile, check_kind
+from hyplearn.data.points import Block
+from hyplearn.files import WatchedFile, check_kind
 from hyplearn.types import Array
 
 # Lines parsed at once, as strings: with 10,000 garbage collection more than doubles the time, 4.7 against 2.0 s for 1e6
@@ -31,13 +31,6 @@ class TextPoints(TablePoints):
     The first line holds the names of the columns if no field of it is a number, or if its numbers are 0, 1, 2, ...;
     otherwise columns are called "0", "1", ... Labels are integers if all of them are written like 7 (not like 007),
     floats if all are written like 7.0, else strings; a pass over the labels at the start decides.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    wanted : Wanted
-        Names that the caller passes.
     """
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
@@ -60,11 +53,8 @@ class TextPoints(TablePoints):
         """Columns, and the state of the file."""
         return ", ".join(self.columns.read), str(self.path), *self.file.state
 
-    def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Blocks of ``block_rows`` rows."""
-        return regrouped(self._parts(first * self.block_rows), self.block_rows, first * self.block_rows)
-
-    def _parts(self, start: int) -> Iterator[Block]:
+    def parts(self, start: int) -> Iterator[Block]:
+        """The lines in batches, from a row on."""
         coordinates, label, weight, *_ = self.columns
         is_whole = start == 0
         with self.file.reading():

@@ -1,30 +1,31 @@
-"""Training data: points of any source whose labels are codes, whose weights are known and which lie in the ball.
+"""Training data: validated points of any source, with codes for labels, in the blocks that all passes see.
 
-Everything above the solvers sees :class:`LabelledBlock`; labels, files and rows outside the ball end here. Points in
-memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
+Points in memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numba import njit
 
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.checkpoint import checkpointable
-from hyplearn.data.class_counts import ClassCounts
+from hyplearn.data.class_counts import ClassCounts, object_codes
 from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, map_in_threads
 from hyplearn.data.points import Block, PointSource
-from hyplearn.data.subsample import subsample, subsample_strides
 from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
+from hyplearn.numerics.hashing import uniform
 from hyplearn.types import Array
 
 
 @checkpointable
 class Costs(NamedTuple):
-    """The least cost above 0 (infinite where there is none), the highest, and the sum."""
+    """The least cost above 0 (infinite if there is none), the highest, and the sum."""
 
     lowest: float
     highest: float
@@ -67,7 +68,7 @@ class LabelledBlock(NamedTuple):
     codes: Array
     weights: Array | None
     gaps: Array
-    start: int
+    start: int = 0
 
     def taken(self, index: Array | slice) -> "LabelledBlock":
         """Rows with the given positions, as a block of the same start."""
@@ -89,16 +90,8 @@ class LabelledBlock(NamedTuple):
 class Encoder:
     """Turns a block of a source into a labelled block.
 
-    Attributes
-    ----------
-    classes : ndarray
-        All labels, sorted.
-    factors : ndarray
-        Weight of each class.
-    c : float
-        Absolute curvature.
-    project : bool
-        Whether rows outside the ball are moved onto the largest radius inside it.
+    ``classes`` holds all labels, sorted, and ``factors`` their class weights. With ``project`` rows outside the ball
+    are moved onto the largest radius inside it.
     """
 
     classes: Array
@@ -106,10 +99,10 @@ class Encoder:
     c: float
     project: bool = False
 
-    def __call__(self, block: Block) -> LabelledBlock:
-        """Encode a block whose labels and points were checked by the counting pass."""
-        codes = self.codes(block.y)
-        X, gaps = block.X, row_gaps(block.X, self.c)
+    def __call__(self, block: Block, gaps: Array | None = None) -> LabelledBlock:
+        """Encode a block whose labels and points were checked by the counting pass, which may have kept its gaps."""
+        X, codes = block.X, self.codes(block.y)
+        gaps = row_gaps(X, self.c) if gaps is None else gaps
         if self.project and not np.all(gaps > 0):
             # In float64, so that a model fitted on float64 sees the same points in float32.
             X = np.ascontiguousarray(pull_inside(X.astype(np.float64), self.c))
@@ -120,8 +113,7 @@ class Encoder:
         """Index of each label in the classes."""
         assert y is not None
         if self.classes.dtype.kind == "O":
-            table = {label: code for code, label in enumerate(self.classes.tolist())}
-            return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))
+            return object_codes(y, self.classes)
         if len(self.classes) == 2:
             return (y == self.classes[1]).view(np.int8)
         if self.classes.dtype.kind in "iu" and int(self.classes[-1]) - int(self.classes[0]) == len(self.classes) - 1:
@@ -142,15 +134,13 @@ class TrainingData:
     Attributes
     ----------
     points : PointSource
-        The source, or its contents in memory where they fit the source's memory budget.
-    encoder : Encoder
-        Makes labelled blocks of the blocks of the source.
+        The source, or its contents in memory if they fit the source's memory budget.
     counts, totals : ndarrays of shape (n_classes,)
         Number and total weight of the rows of each class.
     weights : Costs
         Range of the row weights.
-    threads : int
-        Blocks that are worked on at once.
+    gaps : sequence of ndarrays
+        Gaps of the rows of each block, if the counting pass kept them.
     """
 
     points: PointSource
@@ -159,15 +149,15 @@ class TrainingData:
     totals: Array
     weights: Costs
     threads: int = 1
+    gaps: Sequence[Array] = ()
 
     @classmethod
     def counted(cls, points: PointSource, found: ClassCounts, encoder: Encoder, threads: int) -> Self:
         """Training data from the result of the counting pass."""
         totals = encoder.factors * found.totals
-        present = totals > 0
-        lowest = (encoder.factors * found.lowest)[present].min(initial=np.inf)
+        lowest = (encoder.factors * found.lowest)[totals > 0].min(initial=np.inf)
         weights = Costs(float(lowest), float((encoder.factors * found.highest).max()), float(totals.sum()))
-        return cls(points, encoder, found.counts, totals, weights, threads)
+        return cls(points, encoder, found.counts, totals, weights, threads, found.gaps)
 
     @classmethod
     def of_arrays(
@@ -208,7 +198,8 @@ class TrainingData:
     @cached_property
     def blocks(self) -> list[LabelledBlock]:
         """Labelled blocks of points in memory, encoded once."""
-        return list(map_in_threads(self.encoder, self.points.blocks(), self.threads))
+        known = zip(self.points.blocks(), self.gaps or repeat(None), strict=False)
+        return list(map_in_threads(lambda pair: self.encoder(*pair), known, self.threads))
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
         """One pass: ``function(block, *arguments)`` of every labelled block, merged in order."""
@@ -219,17 +210,13 @@ class TrainingData:
 
     def taken(self, index: Array) -> tuple[Array, Array]:
         """Points and codes at the given sorted positions."""
-        X, codes = self.fold(_rows_at, columns_joined, index)
-        return X, codes
+        return self.fold(_rows_at, columns_joined, index)
 
     def gathered(self) -> LabelledBlock:
-        """All rows as one block; of points in memory without a copy of X."""
+        """All rows as one block, without a copy if they lie in memory as one."""
         if self.in_memory and len(self.blocks) == 1:
             return self.blocks[0]
-        if isinstance(self.points, ArrayPoints) and self.in_memory and "blocks" not in vars(self):
-            return self.encoder(self.points.whole())
-        X, codes, weights, all_gaps = self.fold(_columns, columns_joined)
-        return LabelledBlock(X, codes, weights, all_gaps, 0)
+        return LabelledBlock(*self.fold(_columns, columns_joined))
 
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
         """About ``most`` rows, as many of each side, with weights that represent all; and whether rows were left out.
@@ -240,17 +227,15 @@ class TrainingData:
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
         strides = subsample_strides(counts, most)
-        X, codes, weights, all_gaps = self.fold(_subsample, columns_joined, sides, strides)
-        return LabelledBlock(X, codes, weights, all_gaps, 0), bool(strides.max() > 1)
+        rows = LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides))
+        return rows, bool(strides.max() > 1)
 
     def reweighted(self, weights: Array) -> "TrainingData":
         """Rows in memory with other weights: for folds, where those held out weigh 0."""
-        span = Costs.of(weights)
-        cuts = [slice(block.start, block.start + len(block.X)) for block in self.blocks]
-        parts = [block._replace(weights=weights[cut]) for block, cut in zip(self.blocks, cuts, strict=True)]
+        parts = [block._replace(weights=weights[block.start : block.start + len(block.X)]) for block in self.blocks]
         codes = np.concatenate([block.codes for block in parts])
         totals = np.bincount(codes, weights, minlength=self.n_classes)
-        data = replace(self, totals=totals, weights=span)
+        data = replace(self, totals=totals, weights=Costs.of(weights))
         data.__dict__["blocks"] = parts
         return data
 
@@ -265,8 +250,29 @@ def _columns(block: LabelledBlock) -> tuple[Array, Array, Array, Array]:
     return block.X, block.codes, block.row_weights, block.gaps
 
 
-def _subsample(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array, Array]:
+def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array, Array]:
     own = sides[block.codes]
     kept = subsample(block.start, own, strides)
     part = block.taken(kept)
     return part.X, part.codes, part.row_weights * strides[own[kept]], part.gaps
+
+
+def subsample_strides(counts: Array, most: int) -> Array:
+    """Strides that keep about ``most`` rows: equally many of each class, and all rows of classes that have fewer."""
+    if counts.sum() <= most:
+        return np.ones_like(counts)
+    return np.maximum(1, -(-counts // max(1, most // len(counts))))
+
+
+def subsample(start: int, codes: Array, strides: Array) -> Array:
+    """Indices of the kept rows of a block that begins at row ``start``; each represents as many rows as its stride."""
+    return np.arange(len(codes)) if np.all(strides == 1) else _subsample(start, codes, strides)
+
+
+@njit(cache=True, nogil=True)
+def _subsample(start, codes, strides):  # type: ignore[no-untyped-def]
+    kept, size = np.empty(codes.size, dtype=np.int64), 0
+    for i in range(codes.size):
+        kept[size] = i
+        size += uniform(0, start + i) * strides[codes[i]] < 1.0
+    return kept[:size].copy()

@@ -153,7 +153,7 @@ def _equations(
 
 
 def held_out_values(
-    rows: LabelledBlock, values: Array, folds: int, refit: Callable[[Array], Callable[[LabelledBlock], Array]]
+    rows: LabelledBlock, values: Array, dealt: Array, refit: Callable[[Array], Callable[[LabelledBlock], Array]]
 ) -> Iterator[tuple[int, Array]]:
     """Values of rows by models that have not seen them, fold by fold, written into ``values``.
 
@@ -163,8 +163,8 @@ def held_out_values(
         The rows that calibrate.
     values : ndarray of shape (n, P)
         Their values by the model itself: those of rows that are never held out remain.
-    folds : int
-        Number of folds.
+    dealt : ndarray of int of shape (n,)
+        Fold in which each row is held out, from :func:`deal_folds`.
     refit : callable
         Learns from the rows with other weights, 0 for those held out, and returns the values of a block.
 
@@ -175,44 +175,35 @@ def held_out_values(
     held : ndarray of int
         Its rows.
     """
-    own = values[np.arange(len(values)), rows.codes] if values.shape[1] > 1 else values[:, 0]
-    weights = rows.row_weights
-    dealt = deal_folds(own.copy(), rows.codes, weights, folds)
-    for fold in range(folds):
+    for fold in np.unique(dealt[dealt >= 0]).tolist():
         held = np.flatnonzero(dealt == fold)
-        if held.size:
-            rest = weights.copy()
-            rest[held] = 0
-            values[held] = refit(rest)(rows.taken(held))
-            yield fold, held
+        rest = rows.row_weights.copy()
+        rest[held] = 0
+        values[held] = refit(rest)(rows.taken(held))
+        yield fold, held
 
 
-def deal_folds(values: Array, codes: Array, weights: Array, folds: int) -> Array:
-    """The fold in which each row is held out, -1 where in none.
+def deal_folds(values: Array, codes: Array, weights: Array, folds: int, n_classes: int) -> tuple[Array, Array]:
+    """The fold in which each row is held out, -1 where in none; and the number of distinct rows of each class.
 
     The rows of a class are dealt out in the order of their values: every fold has its share of all classes, near and
     far, copies of a row stay together, and neither the order of rows nor an isometry changes anything. The only row of
     a class is never held out, as nothing could be learned of its class without it.
     """
-    dealt = np.full(len(values), -1)
+    dealt, n_distinct = np.full(len(values), -1), np.zeros(n_classes, dtype=np.int64)
     scale = np.max(np.abs(values), initial=0.0) or 1.0
-    for k in np.unique(codes):
+    for k in range(n_classes):
         rows = np.flatnonzero((codes == k) & (weights > 0))
         different, ranks = np.unique(np.round(values[rows] / scale, SAME_VALUE), return_inverse=True)
+        n_distinct[k] = len(different)
         if len(different) > 1:
             dealt[rows] = (np.ravel(ranks) + k) % folds
-    return dealt
+    return dealt, n_distinct
 
 
-def warn_of_few_rows(values: Array, codes: Array, weights: Array, folds: int, classes: Array) -> None:
+def warn_of_few_rows(n_distinct: Array, folds: int, classes: Array) -> None:
     """Warn of classes with fewer distinct rows than folds."""
-    scale = np.max(np.abs(values), initial=0.0) or 1.0
-    few = []
-    for k, label in enumerate(classes):
-        rows = np.flatnonzero((codes == k) & (weights > 0))
-        n = len(np.unique(np.round(values[rows] / scale, SAME_VALUE)))
-        if 0 < n < folds:
-            few.append(f"{label} ({n})")
+    few = [f"{label} ({n})" for label, n in zip(classes, n_distinct, strict=True) if 0 < n < folds]
     if few:
         warnings.warn(
             f"Classes with fewer distinct rows than the {folds} folds have unreliable probabilities: "

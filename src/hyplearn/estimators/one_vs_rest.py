@@ -17,6 +17,7 @@ from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Decision
 from hyplearn.decision.calibration import (
     CALIBRATED_NUMBERS,
+    deal_folds,
     fit_calibration,
     held_out_values,
     warn_of_few_rows,
@@ -148,7 +149,8 @@ class OneVsRest(BallClassifier):
         boundaries = self._boundaries(vars(self))
         values = boundaries.values(rows.X, rows.gaps)
         own = values[np.arange(len(values)), rows.codes] if values.shape[1] > 1 else values[:, 0]
-        warn_of_few_rows(own, rows.codes, rows.row_weights, self.folds, self.classes_)
+        dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes)
+        warn_of_few_rows(n_distinct, self.folds, self.classes_)
         # A boundary through a reference point has no intercept of its own, and the offset of the calibration is one;
         # but where it separates the training rows, it stays where their margin put it.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
@@ -162,7 +164,7 @@ class OneVsRest(BallClassifier):
             unfinished.extend(str(warning.message) for warning in caught)
             return lambda block: decision.values(block.X, block.gaps)
 
-        for fold, _ in held_out_values(rows, values, self.folds, refit):
+        for fold, _ in held_out_values(rows, values, dealt, refit):
             if self.verbose:
                 print(f"{type(self).__name__}: probabilities, fold {fold + 1} of {self.folds}")  # noqa: T201
         self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)

@@ -22,6 +22,7 @@ from hyplearn.estimators.validation import (
     training_points,
 )
 from hyplearn.geometry.border import outside_sentence
+from hyplearn.geometry.kernels import row_gaps
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,11 @@ def check_block(block: Block, encoder: Encoder, name: str) -> LabelledBlock:
     check_shapes(block, name, block.X.shape[1], labelled=True)
     assert block.y is not None
     check_known(distinct(block.y)[0], encoder.classes)
-    count, _, row, norm = find_outside(block, name, encoder.c)
+    gaps = row_gaps(block.X, encoder.c)
+    count, _, row, norm = find_outside(block, gaps, name)
     if count:
         report_outside(outside_sentence(count, len(block.X), row, norm, encoder.c), encoder.project)
-    return encoder(block)
+    return encoder(block, gaps)
 
 
 class StreamClassifier(OneVsRest):

@@ -67,13 +67,12 @@ def _spread(found: ClassCounts, classes: Array) -> ClassCounts:
         out[places] = column
         return out
 
-    return ClassCounts(
-        classes,
-        spread(found.counts, 0),
-        spread(found.totals, 0),
-        spread(found.lowest, np.inf),
-        spread(found.highest, 0),
-        found.outside,
+    return found._replace(
+        classes=classes,
+        counts=spread(found.counts, 0),
+        totals=spread(found.totals, 0),
+        lowest=spread(found.lowest, np.inf),
+        highest=spread(found.highest, 0),
     )
 
 
@@ -193,7 +192,7 @@ def inside_rows(
     gaps = row_gaps(X, c)
     if np.all(gaps > 0):
         return X, gaps
-    count, _, row, norm = find_outside(Block(X, None, None, start), name, c)
+    count, _, row, norm = find_outside(Block(X, None, None, start), gaps, name)
     report_outside(outside_sentence(count, len(X), row, norm, c), project)
     X = np.ascontiguousarray(pull_inside(X if keep_dtype else X.astype(np.float64), c))
     return X, row_gaps(X, c)
@@ -225,7 +224,7 @@ def prediction_points(estimator: Any, source: Any) -> PointSource:
 
 def lazily(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
     """The result of a method for a Dask collection, as a lazy collection."""
-    from hyplearn.data.dask_results import lazy_result
+    from hyplearn.data.dask import lazy_result
 
     return lazy_result(estimator, method, X, columns, dtype)
 

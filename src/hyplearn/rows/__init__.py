@@ -1,7 +1,6 @@
-"""What a solver sees: rows of R^m with costs, in passes over blocks."""
+"""Rows of R^m with costs, in blocks: the input of the solvers."""
 
 from hyplearn.data.training import Costs
-from hyplearn.rows.memory import ClassRows, HyperboloidRows, Rows
-from hyplearn.rows.source import RowSource
+from hyplearn.rows.memory import ClassRows, HyperboloidRows, Rows, RowSource
 
 __all__ = ["ClassRows", "Costs", "HyperboloidRows", "RowSource", "Rows"]

@@ -1,6 +1,6 @@
-"""Rows built from training data: kept where the points lie in memory, rebuilt in every pass where they do not."""
+"""Rows built from training data: kept if the points lie in memory, rebuilt in every pass otherwise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
@@ -9,16 +9,17 @@ import numpy as np
 from numba import njit
 
 from hyplearn.cone import cone_rows
+from hyplearn.data.folding import map_in_threads
 from hyplearn.data.points import Block, PointSource
 from hyplearn.data.training import Costs, Encoder, LabelledBlock, TrainingData
-from hyplearn.rows.memory import ClassRows, KeptRows, Rows, drawn, join_rows, scale_costs, seed_of
-from hyplearn.rows.source import RowSource
+from hyplearn.rows.memory import ClassRows, MemoryRows, Rows, RowSource, join_rows, sample_rows, scale_costs, seed_of
 from hyplearn.tangent import Features, implicit_rows
 from hyplearn.types import Array
 
-# Dual variables that a solution keeps where rows need not fit into memory: 32 MiB with their positions.
+# Dual variables that a solution keeps if rows may not fit into memory: 32 MiB with their positions.
 MOST_KEPT = 2**21
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
+BlockBuilder: TypeAlias = Callable[[Block], Rows]
 
 
 def row_costs(block: LabelledBlock, C: float) -> Array:
@@ -30,7 +31,7 @@ def row_costs(block: LabelledBlock, C: float) -> Array:
 
 @dataclass(frozen=True)
 class SignedRowBuilder:
-    """Builds the rows of a binary problem: features at p, with the sign of the label, at C times the weight."""
+    """Builds the rows of a binary problem: features at p with the sign of the label, at C times the weight."""
 
     positive: int
     p: Array
@@ -83,76 +84,52 @@ def build_rows(
     """Rows of the training data, at C times their weights."""
     threads = data.threads if threads is None else threads
     if data.in_memory:
-        return KeptRows(build, data.blocks, (data.n_rows, n_columns), n_classes, threads)
+        return KeptRows(build, data.blocks, data.n_rows, n_columns, n_classes, threads)
     lowest, highest, total = data.weights
     costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
-    encoded = EncodedBuilder(data.encoder, build)
+    encoded = partial(build_encoded, encoder=data.encoder, build=build)
     return StreamedRows(data.points, encoded, data.n_rows, n_columns, n_classes, threads, costs)
 
 
-@dataclass(frozen=True)
-class EncodedBuilder:
-    """Builds the rows of a block of a source."""
+@dataclass(frozen=True, eq=False)
+class KeptRows(MemoryRows):
+    """Rows of points in memory, built from labelled blocks when they are first needed and kept between passes."""
 
-    encoder: Encoder
     build: RowBuilder
-
-    def __call__(self, block: Block) -> Rows:
-        """Rows of a block."""
-        return self.build(self.encoder(block))
-
-
-@dataclass(frozen=True)
-class AlteredBuilder:
-    """Builds rows and alters them by ``function(rows, *arguments)``."""
-
-    build: Callable[[Block], Rows]
-    function: Callable[..., Rows]
-    arguments: tuple[Any, ...]
-
-    def __call__(self, block: Block) -> Rows:
-        """Rows of a block."""
-        return self.function(self.build(block), *self.arguments)
-
-
-@dataclass(frozen=True)
-class ThinnedBuilder:
-    """Builds the rows of a random subset of the points, with costs scaled by the inverse of its share."""
-
-    build: Callable[[Block], Rows]
+    labelled: list[LabelledBlock]
     n_rows: int
-    size: int
-    seed: int
+    n_columns: int
+    n_classes: int = 0
+    threads: int = 1
 
-    def __call__(self, block: Block) -> Rows:
-        """Rows of a block."""
-        own = drawn(self.n_rows, self.size, self.seed, block.start, block.start + len(block.X))
-        rows = self.build(block.taken(own - block.start))
-        return replace(rows, costs=rows.costs * (self.n_rows / self.size))
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.n_rows, self.n_columns
+
+    @cached_property
+    def kept(self) -> list[Rows]:
+        """The blocks."""
+        built = map_in_threads(self.build, self.labelled, self.threads)
+        return [part for rows in built for part in rows.blocks()]
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows block by block."""
+        return iter(self.kept)
+
+    def altered(self, function: Callable[..., Rows], *arguments: Any) -> "KeptRows":
+        """Rows made by ``function(block, *arguments)`` of every block."""
+        other = replace(self)
+        other.__dict__["kept"] = [function(block, *arguments) for block in self.kept]
+        return other
 
 
 @dataclass(frozen=True)
 class StreamedRows(RowSource):
-    """Rows that are built from the points of a source in every pass.
-
-    Attributes
-    ----------
-    points : PointSource
-        The source.
-    build : callable
-        Builds the rows of a block of the source.
-    n_rows, n_columns : int
-        Shape of the rows.
-    n_classes : int
-        Number of classes, of rows that carry the code of their class.
-    threads : int
-        Blocks that are worked on at once.
-    known_costs : Costs or None
-        Range of the costs, where it is known.
-    """
+    """Rows that are built from the blocks of a source in every pass; their costs may be known without one."""
 
     points: PointSource
-    build: Callable[[Block], Rows]
+    build: BlockBuilder
     n_rows: int
     n_columns: int
     n_classes: int = 0
@@ -168,7 +145,7 @@ class StreamedRows(RowSource):
 
     @cached_property
     def cost_range(self) -> Costs:
-        """Range of the costs; where it is unknown, by a pass."""
+        """Range of the costs; a pass finds it if it is unknown."""
         return self.known_costs if self.known_costs is not None else self.fold(_cost_range, Costs.merged)
 
     @property
@@ -178,7 +155,8 @@ class StreamedRows(RowSource):
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
         """Rows made by ``function(block, *arguments)`` of every block."""
-        return replace(self, build=AlteredBuilder(self.build, function, arguments), known_costs=None)
+        build = partial(_build_altered, build=self.build, function=function, arguments=arguments)
+        return replace(self, build=build, known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
         """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
@@ -187,23 +165,28 @@ class StreamedRows(RowSource):
 
     def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
         """A random subset of the rows, spread evenly and rebuilt in every pass, with scaled costs."""
-        build = ThinnedBuilder(self.build, self.n_rows, size, seed_of(rng))
+        build = partial(_build_thinned, build=self.build, n=self.n_rows, size=size, seed=seed_of(rng))
         return replace(self, build=build, n_rows=size, known_costs=None)
 
-    def gathered(self) -> Rows:
-        """All rows, explicit, in memory."""
-        return self.fold(_explicit, join_rows)
+
+def build_encoded(block: Block, encoder: Encoder, build: RowBuilder) -> Rows:
+    """Rows of a block of a source, whose labels are encoded first."""
+    return build(encoder(block))
+
+
+def _build_altered(block: Block, build: BlockBuilder, function: Callable[..., Rows], arguments: Any) -> Rows:
+    return function(build(block), *arguments)
+
+
+def _build_thinned(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
+    rows = build(block.taken(sample_rows(n, size, seed, block)))
+    return replace(rows, costs=rows.costs * (n / size))
+
+
+def _sample(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
+    """The rows of a sample that lie in a block; no others are built."""
+    return build(block.taken(sample_rows(n, size, seed, block))).taken(slice(None))
 
 
 def _cost_range(rows: Rows) -> Costs:
     return Costs.of(rows.costs)
-
-
-def _sample(block: Block, build: Callable[[Block], Rows], n: int, size: int, seed: int) -> Rows:
-    """The part of a sample that lies in a block; rows are built of no other points."""
-    own = drawn(n, size, seed, block.start, block.start + len(block.X)) - block.start
-    return build(block.taken(own)).taken(slice(None))
-
-
-def _explicit(rows: Rows) -> Rows:
-    return rows.taken(slice(None))

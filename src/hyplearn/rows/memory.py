@@ -1,13 +1,12 @@
-"""Rows in memory, with a cost each.
+"""Rows with costs, as solvers see them: the interface of all sources of rows, and rows in memory.
 
-Rows u = y f carry the sign of their label; those of a softmax carry the number of their class instead. A block of rows
-is itself a :class:`Rows`, so whatever holds rows in memory is a source.
+Rows u = y f carry the sign of their label; those of a softmax carry the code of their class instead. A block of rows
+is itself a :class:`Rows`, and so a source.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -18,20 +17,61 @@ from hyplearn.data.points import BLOCK_NUMBERS
 from hyplearn.data.training import Costs
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
 from hyplearn.numerics.hashing import uniforms
-from hyplearn.rows.source import RowSource
 from hyplearn.tangent import TangentRows
 from hyplearn.types import Array
 
 R = TypeVar("R", bound="Rows")
+# Numbers in a sample at most: it is held in memory, wherever the rows are.
+SAMPLE_NUMBERS = 2**23
 # A sample takes runs of this many neighbours, which share cache lines.
 RUN = 8
 
 
-class MemoryRows(RowSource):
-    """Rows in memory, as a sequence of blocks.
+class RowSource(ABC):
+    """Rows with costs that are seen in passes.
 
-    Subclasses give the blocks; passes, samples and gathering are the same for all.
+    The function of a pass, and the one that merges its results, are defined at the top level of a module, so that they
+    can be pickled and sent to where a block is.
     """
+
+    # Number of dual variables that a solution keeps: all of them unless rows may not fit into memory.
+    most_kept: float = np.inf
+    # Number of classes, of rows that carry the code of their class.
+    n_classes: int
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+
+    @property
+    @abstractmethod
+    def cost_range(self) -> Costs:
+        """Range of the costs."""
+
+    @abstractmethod
+    def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
+        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+
+    @abstractmethod
+    def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "RowSource":
+        """Rows made by ``function(block, *arguments)`` of every block."""
+
+    @abstractmethod
+    def sample(self, size: int, rng: np.random.Generator) -> "Rows":
+        """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
+
+    @abstractmethod
+    def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
+        """A random subset of the rows, spread evenly, with costs scaled by the inverse of its share."""
+
+    def gathered(self) -> "Rows":
+        """All rows, explicit, in memory."""
+        return self.fold(_explicit, join_rows)
+
+
+class MemoryRows(RowSource):
+    """Rows in memory, as a sequence of blocks that subclasses define."""
 
     threads: int
 
@@ -57,83 +97,18 @@ class MemoryRows(RowSource):
         part = self._drawn(size, rng)
         return replace(part, costs=part.costs * (self.shape[0] / size), threads=self.threads)
 
-    def gathered(self) -> "Rows":
-        """All rows, explicit, as one block."""
-        return join_rows([block.taken(slice(None)) for block in self.blocks()])
-
     def _drawn(self, size: int, rng: np.random.Generator) -> "Rows":
         n, seed = self.shape[0], seed_of(rng)
-        own = [(block, drawn(n, size, seed, block.start, block.start + len(block.X))) for block in self.blocks()]
-        return join_rows([block.taken(index - block.start) for block, index in own])
-
-
-class KeptRows(MemoryRows):
-    """Rows of points in memory, built when they are first asked for and kept between passes.
-
-    Parameters
-    ----------
-    build : callable
-        Builds the rows of a block.
-    labelled : list of blocks
-        Labelled blocks of the points, in order.
-    shape : tuple of int
-        Number of rows and of columns.
-    n_classes : int
-        Number of classes, of rows that carry the code of their class.
-    threads : int
-        Blocks that are worked on at once.
-    """
-
-    def __init__(
-        self,
-        build: Callable[[Any], "Rows"],
-        labelled: Sequence[Any],
-        shape: tuple[int, int],
-        n_classes: int,
-        threads: int,
-    ) -> None:
-        self.build, self.labelled, self.n_classes, self.threads = build, labelled, n_classes, threads
-        self._shape = shape
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-        return self._shape
-
-    @cached_property
-    def kept(self) -> list["Rows"]:
-        """The blocks."""
-        built = map_in_threads(self.build, self.labelled, self.threads)
-        return [part for rows in built for part in rows.blocks()]
-
-    def blocks(self) -> Iterator["Rows"]:
-        """The rows block by block."""
-        return iter(self.kept)
-
-    def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "KeptRows":
-        """Rows made by ``function(block, *arguments)`` of every block."""
-        other = KeptRows(self.build, self.labelled, self.shape, self.n_classes, self.threads)
-        other.__dict__["kept"] = [function(block, *arguments) for block in self.kept]
-        return other
+        return join_rows([block.taken(sample_rows(n, size, seed, block)) for block in self.blocks()])
 
 
 @checkpointable
 @dataclass(frozen=True)
 class Rows(MemoryRows):
-    """Signed rows in memory: row i is ``along_i (x_i - p) + base_i p``, with the sign of its label in both numbers.
+    """Signed rows: row i is ``along_i (x_i - p) + base_i p``, with the sign of its label in both numbers.
 
-    Attributes
-    ----------
-    X, p, along, base
-        As in :class:`~hyplearn.tangent.TangentRows`.
-    costs : ndarray of shape (n,)
-        Cost of each row.
-    start : int
-        Position of the first row in the source that this block was cut from.
-    threads : int
-        Blocks that are worked on at once.
-    block_numbers : int
-        Numbers of a block, which sets its rows.
+    ``X``, ``p``, ``along`` and ``base`` are those of :class:`~hyplearn.tangent.TangentRows`; ``start`` is the position
+    of the first row in the source that a block was cut from.
     """
 
     X: Array
@@ -163,7 +138,7 @@ class Rows(MemoryRows):
 
     @property
     def centre(self) -> Array | tuple[float, ...]:
-        """The point p as kernels like it."""
+        """The point p in the form that kernels take."""
         return unrolled(self.p)
 
     def __getitem__(self, index: slice | Array) -> Array:
@@ -186,7 +161,9 @@ class Rows(MemoryRows):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "Rows":
         """Several parts of rows as one, explicit."""
-        return Rows.explicit(np.concatenate([part[:] for part in parts]), _joined_costs(parts))
+        return Rows.explicit(
+            np.concatenate([part[:] for part in parts]), np.concatenate([part.costs for part in parts])
+        )
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
         """Rows made by ``function(self, *arguments)``."""
@@ -198,7 +175,7 @@ class Rows(MemoryRows):
         return max(1, self.block_numbers // self.shape[1])
 
     def _cuts(self) -> Iterator[slice]:
-        """Where blocks begin and end."""
+        """Slices of the blocks."""
         return (slice(i, i + self._step) for i in range(0, len(self.X), self._step))
 
     def blocks(self) -> Iterator["Rows"]:
@@ -219,11 +196,9 @@ class HyperboloidRows(Rows):
         return self.X.shape[0], self.X.shape[1] + 1
 
     def __getitem__(self, index: slice | Array) -> Array:
-        """Explicit rows, as float64."""
         return np.column_stack([self.times[index], super().__getitem__(index)])
 
     def __matmul__(self, w: Array) -> Array:
-        """``⟨u, w⟩`` of every row."""
         return self.times * w[0] + super().__matmul__(w[1:])
 
     @property
@@ -244,9 +219,9 @@ class HyperboloidRows(Rows):
 @checkpointable
 @dataclass(frozen=True, kw_only=True)
 class ClassRows(HyperboloidRows):
-    """Rows of several classes: each carries the number of its class, from 0, instead of a sign.
+    """Rows of several classes: each carries the code of its class instead of a sign.
 
-    Where ``constant`` is not 0, every row ends with it: a column for an intercept, which takes no memory.
+    Unless ``constant`` is 0, every row ends with it: a column for an intercept, which takes no memory.
     """
 
     codes: Array
@@ -267,12 +242,10 @@ class ClassRows(HyperboloidRows):
         return n, d + (self.constant != 0)
 
     def __getitem__(self, index: slice | Array) -> Array:
-        """Explicit rows, as float64."""
         rows = super().__getitem__(index)
         return np.column_stack([rows, np.full(len(rows), self.constant)]) if self.constant else rows
 
     def __matmul__(self, w: Array) -> Array:
-        """``⟨u, w⟩`` of every row."""
         d = super().shape[1]
         return super().__matmul__(w[:d]) + self.constant * w[d:].sum()
 
@@ -293,8 +266,9 @@ class ClassRows(HyperboloidRows):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "ClassRows":
         """Several parts of rows as one, explicit."""
-        rows, codes = np.concatenate([part[:] for part in parts]), np.concatenate([part.codes for part in parts])
-        return ClassRows.of(rows, codes, _joined_costs(parts), parts[0].n_classes)
+        columns = zip(*((part[:], part.codes, part.costs) for part in parts), strict=True)
+        rows, codes, costs = (np.concatenate(column) for column in columns)
+        return ClassRows.of(rows, codes, costs, parts[0].n_classes)
 
     def blocks(self) -> Iterator["ClassRows"]:
         """The rows block by block, as views."""
@@ -308,27 +282,28 @@ def join_rows(parts: Sequence[R]) -> Rows:
     return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)
 
 
-def _joined_costs(parts: Sequence[Rows]) -> Array:
-    return np.concatenate([part.costs for part in parts])
+def _explicit(rows: Rows) -> Rows:
+    return rows.taken(slice(None))
 
 
 def seed_of(rng: np.random.Generator) -> int:
-    """A seed for :func:`drawn`."""
+    """A seed for :func:`sample_rows`."""
     return int(rng.integers(2**63))
 
 
-def drawn(n: int, size: int, seed: int, start: int, stop: int) -> Array:
-    """Which of the positions from ``start`` to ``stop`` are in a sample of about ``size`` of n, spread evenly.
+def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
+    """Indices of the rows of a block that are in a sample of about ``size`` of n rows, spread evenly.
 
     Runs of ``RUN`` neighbours, each at a random place of its own share of the positions. The place is a hash of the
-    seed and the number of the run, so that every block knows its part of the sample without the others.
+    seed and the index of the run, so that the part of the sample in a block does not depend on other blocks.
     """
+    start, stop = block.start, block.start + len(block.X)
     runs = -(-size // RUN)
     share = (n - RUN + 1) / runs
     first, last = max(0, int((start - RUN) / share) - 1), min(runs, int(stop / share) + 2)
     numbers = np.arange(first, last)
     index = (((numbers + uniforms(seed, numbers)) * share).astype(np.int64)[:, None] + np.arange(RUN)).ravel()
-    return index[(index >= start) & (index < stop)]
+    return index[(index >= start) & (index < stop)] - start
 
 
 def scale_costs(sample: R, whole: Costs) -> R:

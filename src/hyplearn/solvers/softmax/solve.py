@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
-from hyplearn.rows.source import SAMPLE_NUMBERS
+from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array

@@ -18,7 +18,7 @@ import numpy as np
 
 from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import SAMPLE_NUMBERS
+from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.interior_point import BoxSolution, solve_box
 from hyplearn.solvers.svm.margin_scan import (

@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 from hyplearn.data.folding import columns_joined, columns_summed, summed
 from hyplearn.geometry.kernels import unrolled
 from hyplearn.rows import Rows, RowSource
-from hyplearn.rows.source import SAMPLE_NUMBERS
+from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.tangent import element, row_product
 from hyplearn.types import Array
