@@ -1,11 +1,9 @@
 """The support vector machine that takes the ball for a piece of Euclidean space."""
 
-import warnings
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn.decision import Decision
 from hyplearn.estimators.validation import absolute_curvature
@@ -19,6 +17,7 @@ from hyplearn.types import Array
 INTERCEPT_COLUMN = 100.0
 
 
+@dataclass(eq=False, repr=False)
 class EuclideanSVC(BaselineClassifier):
     r"""Linear support vector machine on the coordinates of the ball, solved to a certificate of optimality.
 
@@ -35,23 +34,13 @@ class EuclideanSVC(BaselineClassifier):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The loss, q = 2 or 1. The default is that of scikit-learn's LinearSVC, and the better one with many classes.
     fit_intercept : bool, default=True
-        Whether boundaries may miss the origin; False as in the paper's tables, for the record.
+        Whether boundaries may miss the origin; False as in the paper's tables.
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
         Largest number of working sets or Newton steps.
-    class_weight : dict or "balanced", default=None
-        Factors of C by class, multiplied with ``sample_weight``.
-    calibration : {"cross-fitted", "training"} or None, default="cross-fitted"
-        Whether Platt's sigmoids make probabilities of scores, and predictions of these: of scores of rows that the
-        boundary has not seen, or, as the paper does, of the rows of training. None: ``predict`` goes by scores.
-    folds : int, default=5
-        Number of folds of "cross-fitted".
-    curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in: the radius of the ball, within which they must be.
-    outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+    class_weight, calibration, folds, curvature, outside
+        As in :class:`~hyplearn.HyperboloidSVC`.
 
     Attributes
     ----------
@@ -78,35 +67,16 @@ class EuclideanSVC(BaselineClassifier):
     0.96...
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str = "squared_hinge",
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        class_weight: Any = None,
-        calibration: str | None = "cross-fitted",
-        folds: int = 5,
-        curvature: float = -1.0,
-        outside: str = "raise",
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self.folds = folds
-        self.curvature = curvature
-        self.outside = outside
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str = "squared_hinge"
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int = 100
 
     def _check_parameters(self) -> None:
         self._check_calibration()
-        check_positive("C", self.C)
-        check_positive("tol", self.tol)
+        check_positive(C=self.C, tol=self.tol)
         check_count("max_iter", self.max_iter)
         check_choice("loss", self.loss, ("hinge", "squared_hinge"))
 
@@ -118,26 +88,10 @@ class EuclideanSVC(BaselineClassifier):
             signed = Rows.explicit(self._signs(rows, k)[:, None] * X, self.C * rows.weights)
             solutions.append(solve_svm(signed, loss=self.loss, tol=self.tol, max_iter=self.max_iter))  # type: ignore[arg-type]
         W = np.stack([solution.w for solution in solutions])
-        found = {name: np.array([getattr(one, name) for one in solutions]) for name in ("primal", "status", "n_iter")}
-        gaps = np.array([solution.gap for solution in solutions])
-        unsolved = np.flatnonzero(found["status"] != "optimal")
-        if unsolved.size:
-            warnings.warn(
-                f"{type(self).__name__} reached a relative duality gap of {gaps.max():.1e}, not tol="
-                f"{self.tol:.1e} ({self._names(unsolved)}).\nRaise max_iter or tol, or lower C.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return {
-            "coef_": W[:, :-1].copy(),
-            "intercept_": column * W[:, -1],
-            "dual_gap_": gaps,
-            **{f"{name}_": value for name, value in found.items()},
-        }
+        found = self._certificates(solutions, ("primal", "status", "n_iter"), "Raise max_iter or tol, or lower C.")
+        return {"coef_": W[:, :-1].copy(), "intercept_": column * W[:, -1], **found}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
         """``⟨x, w⟩ + b`` for each problem."""
-        coef = fitted["coef_"]
-        return Decision(
-            self.classes_, absolute_curvature(self.curvature), "ball", coef, np.zeros_like(coef), fitted["intercept_"]
-        )
+        c, coef = absolute_curvature(self.curvature), fitted["coef_"]
+        return Decision(self.classes_, c, "ball", coef, np.zeros_like(coef), fitted["intercept_"])

@@ -1,11 +1,10 @@
 """The perceptron on the hyperboloid, and where its normalisation does not exist."""
 
-import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numba import njit
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from hyplearn.paper.classifier import BaselineRows, check_count
@@ -13,8 +12,9 @@ from hyplearn.paper.hyperboloid import HyperboloidClassifier, boundary, hyperbol
 from hyplearn.types import Array
 
 
+@dataclass(eq=False, repr=False)
 class HyperboloidPerceptron(HyperboloidClassifier):
-    r"""Perceptron on the hyperboloid (Weber et al., 2020), as the paper prints it; kept for the record.
+    r"""Perceptron on the hyperboloid (Weber et al., 2020), as the paper prints it, to reproduce its counterexamples.
 
     With points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, a
     point is scored by :math:`-[w, x]`, and each point on the wrong side of the boundary, or on it, changes w to
@@ -30,24 +30,14 @@ class HyperboloidPerceptron(HyperboloidClassifier):
     Parameters
     ----------
     start : array-like of shape (n_features + 1,), default=None
-        The first w, in hyperboloid coordinates, w⁰ first; None for (0, 2, 0, …), which leaves room
-        for points on the boundary.
+        The first w, in hyperboloid coordinates, w⁰ first. None is (0, 2, 0, …), from which a point on the boundary
+        still allows an update.
     max_epochs : int, default=100
         Largest number of passes over the data.
     random_state : int, RandomState instance or None, default=0
         Seed of the order of rows, drawn again for each pass.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, multiplied with ``sample_weight``.
-    calibration : {"cross-fitted", "training"} or None, default=None
-        Whether Platt's sigmoids make probabilities of scores, and predictions of these: of scores of rows that the
-        boundary has not seen, or, as the paper does, of the rows of training. None: ``predict`` goes by scores.
-    folds : int, default=5
-        Number of folds of "cross-fitted".
-    curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in.
-    outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+    class_weight, calibration, folds, curvature, outside
+        As in :class:`~hyplearn.HyperboloidSVC`, but with ``calibration=None`` by default.
 
     Attributes
     ----------
@@ -79,26 +69,11 @@ class HyperboloidPerceptron(HyperboloidClassifier):
     ValueError: The normalisation of the hyperboloid perceptron does not exist ...
     """
 
-    def __init__(
-        self,
-        start: Any = None,
-        *,
-        max_epochs: int = 100,
-        random_state: Any = 0,
-        class_weight: Any = None,
-        calibration: str | None = None,
-        folds: int = 5,
-        curvature: float = -1.0,
-        outside: str = "raise",
-    ) -> None:
-        self.start = start
-        self.max_epochs = max_epochs
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self.folds = folds
-        self.curvature = curvature
-        self.outside = outside
+    start: Any = None
+    _: KW_ONLY
+    max_epochs: int = 100
+    random_state: Any = 0
+    calibration: str | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -122,12 +97,8 @@ class HyperboloidPerceptron(HyperboloidClassifier):
         coef, reference = (np.stack(part) for part in zip(*boundaries, strict=True))
         unsolved = np.flatnonzero(mistakes)
         if unsolved.size:
-            warnings.warn(
-                f"{type(self).__name__} still made mistakes in the last of {self.max_epochs} passes "
-                f"({self._names(unsolved)}).\nOn most data it never stops: take PoincarePerceptron.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            result = f"still made mistakes in the last of {self.max_epochs} passes"
+            self._warn(unsolved, result, "On most data it never stops: take PoincarePerceptron.")
         return {
             "coef_": coef,
             "reference_": reference,
@@ -156,8 +127,8 @@ class HyperboloidPerceptron(HyperboloidClassifier):
             updates, epochs = updates + mistakes, epochs + 1
             if failed >= 0 or square <= 0:
                 self._refuse(rows, failed, square, updates)
-            wrong = y * -minkowski_products(rows, w) <= 0
-            if (error := float(wrong @ weights)) < least:
+            scores = rows[:, 0] * w[0] - rows[:, 1:] @ w[1:]
+            if (error := float((y * scores <= 0) @ weights)) < least:
                 best, least = (w.copy(), square), error
         return -best[0], best[1], mistakes, epochs, updates
 
@@ -168,11 +139,6 @@ class HyperboloidPerceptron(HyperboloidClassifier):
             "w = u / min(1, √[u, u]) needs [u, u] > 0.\nBegin from another start with [w, w] > 1, or take "
             "PoincarePerceptron, which converges."
         )
-
-
-def minkowski_products(R: Array, w: Array) -> Array:
-    """``[w, x]`` of every row."""
-    return R[:, 1:] @ w[1:] - R[:, 0] * w[0]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
