@@ -6,18 +6,18 @@ import io
 import os
 import sys
 import urllib.request
-import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from hyplearn.files import write_whole
 from hyplearn.types import Array
 
 
 class Publication(NamedTuple):
-    """Files that were published: the URL before their names, their SHA-256, and how long to wait for a byte."""
+    """Published files: the URL before their names, their SHA-256, and the seconds to wait for a byte."""
 
     url: str
     sha256: dict[str, str]
@@ -130,20 +130,13 @@ def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_i
 
     Parameters
     ----------
-    data_home : path, optional
-        Directory that keeps the downloaded files; see :func:`fetch_olsson`.
-    download_if_missing : bool
-        Whether to download missing files (1.4 MB). If False, that is an error.
+    data_home, download_if_missing
+        As in :func:`fetch_olsson`; the download has 1.4 MB.
 
     Returns
     -------
     Bunch
-        With ``X_train``, ``y_train``, ``X_test``, ``y_test``, ``reference_points`` (one per class) and ``DESCR``.
-
-    Raises
-    ------
-    OSError
-        If a file is missing and cannot be downloaded, or is not the published one to the last bit (SHA-256).
+        As :func:`fetch_olsson` returns it.
     """
     return fetch_embedding("cifar", data_home, download_if_missing)
 
@@ -153,20 +146,13 @@ def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, down
 
     Parameters
     ----------
-    data_home : path, optional
-        Directory that keeps the downloaded files; see :func:`fetch_olsson`.
-    download_if_missing : bool
-        Whether to download missing files (1.7 MB). If False, that is an error.
+    data_home, download_if_missing
+        As in :func:`fetch_olsson`; the download has 1.7 MB.
 
     Returns
     -------
     Bunch
-        With ``X_train``, ``y_train``, ``X_test``, ``y_test``, ``reference_points`` (one per class) and ``DESCR``.
-
-    Raises
-    ------
-    OSError
-        If a file is missing and cannot be downloaded, or is not the published one to the last bit (SHA-256).
+        As :func:`fetch_olsson` returns it.
     """
     return fetch_embedding("fashion-mnist", data_home, download_if_missing)
 
@@ -187,20 +173,15 @@ def fetch_embedding(
         y_test=_integers(embedding["y_test"]),
         reference_points=points,
     )
-    bunch.DESCR = _describe(bunch, **_SETS[prefix])
-    return bunch
-
-
-def _describe(bunch: Bunch, *, title: str, **texts: str) -> str:
-    return _DESCR.format(
-        title=title,
-        rule="-" * len(f"{title} in the Poincaré disk"),
+    bunch.DESCR = _DESCR.format(
+        **_SETS[prefix],
+        rule="-" * len(f"{_SETS[prefix]['title']} in the Poincaré disk"),
         n_train=len(bunch.X_train),
         n_test=len(bunch.X_test),
-        n_classes=len(bunch.reference_points),
+        n_classes=len(points),
         largest_norm=max(np.linalg.norm(X, axis=1).max() for X in (bunch.X_train, bunch.X_test)),
-        **texts,
     )
+    return bunch
 
 
 def _integers(labels: Array) -> Array:
@@ -211,7 +192,7 @@ def _integers(labels: Array) -> Array:
     return integers
 
 
-# Not pooch: it brings 8 packages to replace about 38 lines, has no ``download_if_missing=False``, and reports a missing
+# Not pooch: it brings 8 packages to replace about 30 lines, has no ``download_if_missing=False``, and reports a missing
 # network without a next step (pooch 1.9).
 def _content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
     """Bytes of a published file: from HYPLEARN_DATA, else from `home`, else downloaded and kept in `home`."""
@@ -242,15 +223,10 @@ def _sha256(content: bytes) -> str:
 
 
 def _keep(content: bytes, path: Path) -> None:
-    """Write the file in one step, so that no other process sees a part of it."""
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    """Write a downloaded file, in one step."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(path, content)
     except OSError as error:
         raise OSError(
             f"{path} could not be written: {error}.\n"

@@ -33,8 +33,7 @@ def make_ball_classification(
     r"""Points of the Poincaré ball (c = 1), labelled by the side of a random hyperplane H(w, p).
 
     The paper's recipe: points uniform, in the Euclidean sense, in the ball of the given radius; p in a uniformly
-    random direction; w a uniformly random unit vector; every point with :math:`d(x, H) \le` `margin` thrown away and
-    drawn again.
+    random direction; w a uniformly random unit vector; every point with :math:`d(x, H) \le` `margin` drawn again.
 
     Parameters
     ----------
@@ -110,16 +109,9 @@ def sample_classes(
     block_numbers: int = BLOCK_NUMBERS,
     rows_of_grace: int = ROWS_OF_GRACE,
 ) -> tuple[Array, Array, Array, Array]:
-    """Draw points, labels, p and w of :func:`make_ball_classification`.
+    """Draw X, y, p and w of :func:`make_ball_classification` from valid parameters, ``block_numbers`` numbers at once.
 
-    Parameters
-    ----------
-    n, d, rng, margin, reference_norm, radius
-        As there, checked.
-    block_numbers : int
-        Coordinates drawn at once.
-    rows_of_grace : int
-        Rows beyond n for which ``MOST_DRAWN_PER_ROW`` points each may be drawn in vain.
+    Gives up after ``MOST_DRAWN_PER_ROW`` points for each row filled and for each of ``rows_of_grace`` more.
     """
     p = reference_norm * _direction(rng, d)
     w = _direction(rng, d)

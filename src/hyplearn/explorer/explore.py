@@ -1,6 +1,7 @@
 """The page itself: the scene, the template, and the modules of JavaScript in one file."""
 
 import html
+import json
 import os
 import re
 from functools import cache
@@ -8,7 +9,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from hyplearn.explorer.encoding import script_json
 from hyplearn.explorer.scene import scene
 from hyplearn.files import write_whole
 
@@ -18,6 +18,8 @@ MODULES = (
     "card", "panel", "input", "picture", "main",
 )  # fmt: skip
 NOTEBOOK_HEIGHT = 680
+# Inside a script element only these could end it, begin a comment, or (the last two) break a line.
+UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
 
 
 class Explorer:
@@ -129,6 +131,14 @@ def explore(
     if path is not None:
         explorer.save(path)
     return explorer
+
+
+def script_json(value: Any) -> str:
+    """JSON that stays data inside a script element: a label such as ``</script>`` cannot end it."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # JSON has surrogates only where Python's text had lone ones, which no file could hold.
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.translate(UNSAFE)
 
 
 def _filled(template: str, parts: dict[str, str]) -> str:

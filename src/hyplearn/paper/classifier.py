@@ -106,13 +106,15 @@ class BaselineClassifier(OneVsRest):
         gaps = np.array([solution.gap for solution in solutions])
         unsolved = np.flatnonzero(found["status_"] != "optimal")
         if unsolved.size:
-            self._warn(unsolved, f"reached a relative duality gap of {gaps.max():.1e}, not tol={self.tol:.1e}", advice)
+            self._warn(
+                f"reached a relative duality gap of {gaps.max():.1e}, not tol={self.tol:.1e} "
+                f"({self._names(unsolved)}).\n{advice}"
+            )
         return {**found, "dual_gap_": gaps}
 
-    def _warn(self, problems: Array, result: str, advice: str) -> None:
+    def _warn(self, message: str) -> None:
         """Warn that some problems were not solved; ``fit`` repeats the warning with the caller's line."""
-        message = f"{type(self).__name__} {result} ({self._names(problems)}).\n{advice}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
 
     def _calibrate(self, data: TrainingData, *, warned: bool) -> None:
         if self.calibration != "training":
