@@ -7,8 +7,7 @@ from hyplearn.datasets.files import (
     load_mini_imagenet_images,
     load_points,
 )
-from hyplearn.datasets.mammals import load_mammals
-from hyplearn.datasets.published import fetch_cifar10, fetch_fashion_mnist, fetch_olsson
+from hyplearn.datasets.published import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
 from hyplearn.datasets.synthetic import make_ball_classification
 
 __all__ = [

@@ -25,14 +25,12 @@ CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt"
 THINGS = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "lorry")
 IMAGENET = "mini-imagenet_images.npz"
 EMBEDDING, POINTS = "mini-imagenet_poincare_embedding.npz", "mini-imagenet_reference_points_gt.npy"
-_BALL_LAYOUT = (
-    "x_train of shape (n, d) and x_test of shape (m, d), points inside the open unit ball (in the paper n = 5600, "
-    "m = 2400, d = 512), and y_train and y_test, their integer class numbers from 0"
+_LAYOUT = (
+    "x_train of shape (n, {0}) and x_test of shape (m, {0}), {1} (in the paper n = 5600, m = 2400, {2}), and y_train "
+    "and y_test, their integer class numbers from 0"
 )
-_IMAGENET_LAYOUT = (
-    "x_train of shape (n, 3, h, w) and x_test of shape (m, 3, h, w), bytes (in the paper n = 5600, m = 2400, "
-    "h = w = 84), and y_train and y_test, their integer class numbers from 0"
-)
+_BALL_LAYOUT = _LAYOUT.format("d", "points inside the open unit ball", "d = 512")
+_IMAGENET_LAYOUT = _LAYOUT.format("3, h, w", "bytes", "h = w = 84")
 _INSTALL = "Install Debian's package dataset-fashion-mnist, or set HYPLEARN_DATA to a directory with the four files."
 _CIFAR_SHAPE = (3, 32, 32)
 
@@ -114,13 +112,6 @@ def load_fashion_mnist_images(*, data_home: Location | None = None) -> Bunch:
         If a file is in none of these places.
     ValueError
         If a file is damaged, or has another format.
-
-    Examples
-    --------
-    >>> from hyplearn.datasets import load_fashion_mnist_images
-    >>> clothes = load_fashion_mnist_images()  # doctest: +SKIP
-    >>> clothes.X_train.shape, clothes.target_names[clothes.y_train[0]]  # doctest: +SKIP
-    ((60000, 28, 28), 'ankle boot')
     """
     return read_fashion_mnist(search_folders(data_home, "fashion-mnist", DEBIAN_FOLDER))
 
@@ -139,8 +130,8 @@ def read_fashion_mnist(folders: Sequence[Path]) -> Bunch:
 def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
     """CIFAR10 as it was published, in its binary version: 50,000 + 10,000 images of 3 by 32 by 32 bytes, 10 classes.
 
-    Its files ``data_batch_1.bin`` to ``data_batch_5.bin`` and ``test_batch.bin`` hold bytes alone; those of the Python
-    version are pickles, which could run code, and are not read.
+    Its files are ``data_batch_1.bin`` to ``data_batch_5.bin`` and ``test_batch.bin``. Those of the Python version are
+    pickles, which could run code, and are not read.
 
     Parameters
     ----------
@@ -152,13 +143,6 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
     -------
     Bunch
         With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file is cut short, or has a label that is no class number.
     """
     folders = search_folders(data_home, "cifar-10-batches-bin")
     advice = "Get cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it there."
@@ -184,13 +168,6 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
     -------
     Bunch
         With ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file is missing.
-    ValueError
-        If it has another layout.
     """
     path = _find(IMAGENET, search_folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
     images = _read_split(path, _IMAGENET_LAYOUT)
@@ -221,13 +198,6 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
     -------
     Bunch
         With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``reference_points`` (None without their file).
-
-    Raises
-    ------
-    FileNotFoundError
-        If the embedding is missing.
-    ValueError
-        If a file has another layout.
 
     Examples
     --------

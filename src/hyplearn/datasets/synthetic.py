@@ -70,15 +70,12 @@ def make_ball_classification(
     -----
     Signed distances to H within the ball run from :math:`\delta_0 - \rho` to :math:`\delta_0 + \rho`, with
     :math:`\delta_0` that of the origin and :math:`\rho = 2 \operatorname{artanh} R`; and
-    :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality for w along p. Neither class is empty,
-    whatever the direction of w, if, and for `n_features` = 1 only if,
+    :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality for w along p. Neither class is empty, for any
+    w, if the following holds, which is required so that w stays uniform and errors do not depend on the seed:
 
     .. math:: \text{margin} < 2 \operatorname{artanh} R - 2 \operatorname{artanh} \|p\|.
 
-    This is required. So w stays uniform, as in the paper, and whether a request is refused does not depend on the
-    seed.
-
-    If all `n_samples` points fall on one side, drawing goes on until one falls on the other; it takes the last row.
+    If all `n_samples` points fall on one side, the last row is replaced with the next point of the other side.
 
     Examples
     --------
@@ -90,8 +87,8 @@ def make_ball_classification(
     >>> print((y * signed_distance(X, w, p)).min() > 0.1)
     True
     """
-    _check_integer("n_samples", n_samples, at_least=2)
-    _check_integer("n_features", n_features, at_least=1)
+    _check("n_samples", n_samples, numbers.Integral, "an integer, at least 2", lambda n: n >= 2)
+    _check("n_features", n_features, numbers.Integral, "an integer, at least 1", lambda d: d >= 1)
     _check_extent(margin, reference_norm, radius)
     return sample_classes(
         n_samples, n_features, _generator(random_state), margin=margin, reference_norm=reference_norm, radius=radius
@@ -192,33 +189,25 @@ def _generator(random_state: Any) -> np.random.Generator:
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    if random_state is None or (_is_integer(random_state) and random_state >= 0):
-        return np.random.default_rng(random_state)
-    raise ValueError(
-        "random_state must be None, a non-negative integer, a numpy.random.RandomState or a numpy.random.Generator; "
-        f"got {random_state!r}.\nPass an integer for reproducible data."
-    )
+    if random_state is not None:
+        wanted = "None, a non-negative integer, a numpy.random.RandomState or a numpy.random.Generator"
+        _check("random_state", random_state, numbers.Integral, wanted, lambda seed: seed >= 0)
+    return np.random.default_rng(random_state)
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _check_integer(name: str, value: Any, *, at_least: int) -> None:
-    if not (_is_integer(value) and value >= at_least):
-        raise ValueError(f"{name} must be an integer, at least {at_least}; got {value!r}.")
-
-
-def _check_real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> None:
-    if not (isinstance(value, numbers.Real) and not isinstance(value, bool) and holds(float(value))):
-        raise ValueError(f"{name} must be a number {wanted}; got {value!r}.")
+def _check(name: str, value: Any, kind: type, wanted: str, holds: Callable[[Any], bool]) -> None:
+    """Raise unless a value is a number of this kind for which the condition holds."""
+    if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
 def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
-    """Raise if w has a direction in which a class is empty."""
-    _check_real("radius", radius, "above 0 and below 1, the rim of the ball", lambda r: 0 < r < 1)
-    _check_real("reference_norm", reference_norm, f"from 0 to below radius={radius:g}", lambda r: 0 <= r < radius)
-    _check_real("margin", margin, "from 0 up, a hyperbolic distance", lambda m: 0 <= m < np.inf)
+    """Raise if a class is empty for some direction of w."""
+    real = numbers.Real
+    _check("radius", radius, real, "a number above 0 and below 1, the rim of the ball", lambda r: 0 < r < 1)
+    below_radius = f"a number from 0 to below radius={radius:g}"
+    _check("reference_norm", reference_norm, real, below_radius, lambda r: 0 <= r < radius)
+    _check("margin", margin, real, "a number from 0 up, a hyperbolic distance", lambda m: 0 <= m < np.inf)
     extent = 2 * np.arctanh(radius) - 2 * np.arctanh(reference_norm)
     if margin >= extent:
         raise ValueError(

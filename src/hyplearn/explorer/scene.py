@@ -43,18 +43,17 @@ def scene(
     X, y = check_labelled(X, y)
     fitted = _fitted(estimator, X, curvature)
     gap(X, c=fitted.decision.c)  # raises for points outside
-    root = float(np.sqrt(fitted.decision.c))
-    x = root * (X if fitted.plane is None else fitted.plane.project(X))
+    support = None if fitted.shown is None else support_of(fitted.estimator)
     return {
         "title": type(fitted.estimator).__name__ if title is None else str(title),
         "model": type(fitted.estimator).__name__,
         "dimensions": X.shape[1],
-        "root": root,
+        "root": float(np.sqrt(fitted.decision.c)),
         "plane": None if fitted.plane is None else fitted.plane.statement.replace("\n", " "),
-        "points": {"x": typed_array(x[:, 0], "<f8"), "y": typed_array(x[:, 1], "<f8")},
+        "points": _places(fitted, X),
         "names": None if names is None else _names(names, len(X)),
         "edges": None if edges is None else typed_array(check_edges(edges, len(X)).ravel(), "<u4"),
-        "support": _support(fitted, root),
+        "support": None if support is None else _places(fitted, support),
         **_classes(fitted, y),
         **_predictions(fitted, X),
         **_decision(fitted),
@@ -157,11 +156,9 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _support(fitted: Fitted, root: float) -> dict[str, Any] | None:
-    vectors = support_of(fitted.estimator)
-    if fitted.shown is None or vectors is None:
-        return None
-    x = root * (vectors if fitted.plane is None else fitted.plane.project(vectors))
+def _places(fitted: Fitted, X: Array) -> dict[str, Any]:
+    """Positions of points of the ball in the unit disk of the page."""
+    x = np.sqrt(fitted.decision.c) * (X if fitted.plane is None else fitted.plane.project(X))
     return {"x": typed_array(x[:, 0], "<f8"), "y": typed_array(x[:, 1], "<f8")}
 
 

@@ -162,21 +162,9 @@ def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
 def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> LocalMinimum:
     """Quasi-Newton steps in polar coordinates, from every start at the first width, then from the best to the last.
 
-    Parameters
-    ----------
-    R : ndarray of shape (n, d + 1)
-        Rows, seen from among them: their coordinates are then as small as they can be.
-    y, costs : ndarrays of shape (n,)
-        Labels ±1, and positive costs.
-    tol : float
-        Relative decrease of P over a step at which a stage ends.
-    max_iter : int
-        Largest number of steps in a stage.
-
-    Returns
-    -------
-    LocalMinimum
-        With status "local", or "max_iter" if the last stage was cut short, or "one-sided" if all rows are on one side.
+    Rows R, of shape (n, d + 1), are seen from among them, which keeps their coordinates small; labels y are ±1 and
+    costs positive. A stage ends when a step decreases P by at most ``tol``, relative, or after ``max_iter`` steps. The
+    status is "local", "max_iter" if the last stage was cut short, or "one-sided" if all rows are on one side.
     """
     farthest = farthest_shift(R)
     tried = [_descend(R, y, costs, *to_polar(u, farthest), WIDTHS[0], tol, max_iter) for u in starts(R, y, costs)]

@@ -67,13 +67,10 @@ class HyperboloidSVC(HyperboloidClassifier):
     is not convex: the result is the best local minimum from several starts, with no proof that it is the global one.
 
     Points are scored by arsinh [n, x], which grows with the signed distance to the boundary, and seen from their
-    Fréchet mean, so that an isometry of the data moves the boundary with them. As coordinates there come from the ball,
-    they are exact up to its rim (hyperbolic radius 37), where the hyperboloid's own end at 19; but rows as long as
-    ``exp`` of their distance slow down any descent.
-
-    Both solvers read every row once per gradient or epoch. Compared with a Python loop over rows, as in the published
-    implementations, this is about 500 times as fast in 2 dimensions, 90 times in 100, and 14 times in 1,000, where
-    reading the rows from memory limits any implementation to 25 times (``benchmarks/bench_baselines.py``).
+    Fréchet mean, so that an isometry of the data moves the boundary with them. Their coordinates come from the ball and
+    are exact up to its rim, at hyperbolic radius 37; those of the hyperboloid itself end at 19. Compared with a Python
+    loop over rows, as in the published implementations, both solvers are about 500 times as fast in 2 dimensions, 90
+    times in 100, and 14 times in 1,000 (``benchmarks/bench_baselines.py``).
 
     Parameters
     ----------
@@ -210,8 +207,8 @@ class HyperboloidPerceptron(HyperboloidClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes. Two make one binary problem, K > 2 make K, each class against the rest.
     coef_ : ndarray of shape (n_problems, n_features)
-        Normal vector of each boundary in frame coordinates at its point ``reference_``; its length is √[w, w]. Of all
-        passes, it is from the one after which the least weight is misclassified.
+        Normal vector of each boundary in frame coordinates at its point ``reference_``; its length is √[w, w]. It is
+        that of the pass after which the least weight is misclassified.
     reference_ : ndarray of shape (n_problems, n_features)
         The point of each boundary next to the origin.
     status_ : ndarray of str of shape (n_problems,)

@@ -11,17 +11,9 @@ import numpy as np
 from hyplearn.decision import Decision, Equidistant, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.plotting import canvas
 from hyplearn.plotting.arcs import geodesic_of, hypercycle, minkowski_normal
-from hyplearn.plotting.canvas import (
-    MOST_MARKERS,
-    Display,
-    class_colours,
-    draw_boundary,
-    draw_margins,
-    draw_reference,
-    draw_rim,
-    draw_support,
-)
+from hyplearn.plotting.canvas import MOST_MARKERS, Display
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
 from hyplearn.plotting.plane import Plane, choose_plane
 from hyplearn.types import Array
@@ -177,16 +169,17 @@ class BoundaryDisplay(Display):
     def _draw(self, ax: Any, size: float) -> None:
         self._draw_regions(ax)
         if self.points is None:
-            draw_rim(ax, absolute_curvature(self.curvature))
+            canvas.draw_rim(ax, absolute_curvature(self.curvature))
         else:
             self.points.plot(ax, size=size, legend=False)
         if self.points is None or self.points.y is None:
-            self._name_regions(ax)
+            for label, colour in canvas.class_colours(self.classes).items():
+                ax.scatter([], [], marker="s", color=colour, alpha=1 - PALE, label=label)  # an entry in the legend
         self._draw_curves(ax)
         if self.support is not None:
-            draw_support(ax, self.support, size)
+            canvas.draw_support(ax, self.support, size)
         if self.reference is not None:
-            draw_reference(ax, self.reference)
+            canvas.draw_reference(ax, self.reference)
         if self.plane is not None:
             ax.set_title(self.plane.statement, fontsize="small")
 
@@ -195,7 +188,7 @@ class BoundaryDisplay(Display):
         from matplotlib.patches import Circle
 
         radius = 1 / np.sqrt(absolute_curvature(self.curvature))
-        palette = class_colours(self.classes)
+        palette = canvas.class_colours(self.classes)
         tints = [PALE + (1 - PALE) * np.array(to_rgb(palette[label])) for label in self.classes]
         image = np.array([*tints, (1, 1, 1)])[self.regions]
         edge = (-radius, radius, -radius, radius)
@@ -208,21 +201,16 @@ class BoundaryDisplay(Display):
                 style = {"levels": [0.5], "colors": "white", "linewidths": 0.8, "zorder": 1}
                 ax.contour(self.grid, self.grid, self.regions == k, **style).set_clip_path(rim)
 
-    def _name_regions(self, ax: Any) -> None:
-        """Add entries to the legend for regions without labelled points."""
-        for label, colour in class_colours(self.classes).items():
-            ax.scatter([], [], marker="s", color=colour, alpha=1 - PALE, label=label)
-
     def _draw_curves(self, ax: Any) -> None:
         if len(self.classes) > 2:
             # Below markers, but above an image that would hide it.
             dense = self.points is not None and self.points.cloud.counts is not None
             for arc in self.boundaries:
-                draw_boundary(ax, arc, None, color="white", linewidth=0.9, zorder=2.2 if dense else 1)
+                canvas.draw_boundary(ax, arc, None, color="white", linewidth=0.9, zorder=2.2 if dense else 1)
         else:
             for arc in self.boundaries:
-                draw_boundary(ax, arc)
-            draw_margins(ax, self.margins, f"margin {self.margin:.3g}" if self.margins else "")
+                canvas.draw_boundary(ax, arc)
+            canvas.draw_margins(ax, self.margins, f"margin {self.margin:.3g}" if self.margins else "")
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:

@@ -191,7 +191,7 @@ class Cloud:
         Their classes.
     classes : array
         All classes, in the order of their colours; some may have no points here.
-    centre, reach : tuple of float, float
+    centre, reach : array of shape (2,), float
         Centre of the picture, and half the side of its square.
     counts : array of shape (n_classes, m, m) or None
         Number of points of each class in each pixel, rows from the bottom; None if points are drawn as markers.
@@ -200,19 +200,13 @@ class Cloud:
     X: Array
     y: Array | None
     classes: Array
-    centre: tuple[float, float]
+    centre: Array
     reach: float
     counts: Array | None = None
 
     @classmethod
     def of(
-        cls,
-        X: Array,
-        y: Array | None,
-        classes: Array | None,
-        centre: tuple[float, float],
-        reach: float,
-        most_markers: int,
+        cls, X: Array, y: Array | None, classes: Array | None, centre: Array, reach: float, most_markers: int
     ) -> Self:
         """Points, counted by pixel if more than ``most_markers``; classes of y that are not given come last."""
         classes = all_classes(y, classes)

@@ -8,18 +8,9 @@ import numpy as np
 
 from hyplearn.geometry import closest_points, closest_vertices, gap, graham_scan, midpoint
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.plotting import canvas
 from hyplearn.plotting.arcs import bisector, hypercycle, outline, segment
-from hyplearn.plotting.canvas import (
-    GROUND,
-    INK,
-    MOST_MARKERS,
-    Cloud,
-    Display,
-    class_colours,
-    draw_boundary,
-    draw_reference,
-    draw_rim,
-)
+from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
 from hyplearn.types import Array
 
 # The grid: circles at these distances from the centre, in units of the curvature's radius, and so many diameters.
@@ -29,7 +20,7 @@ GRID_DIAMETERS = 6
 SAME = 1e-6
 STYLES: dict[str, dict[str, Any]] = {
     "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
-    "points": {"color": INK, "linestyle": "-"},
+    "points": {"color": canvas.INK, "linestyle": "-"},
 }
 
 
@@ -101,7 +92,7 @@ class DiskDisplay(Display):
     def cloud(self) -> Cloud:
         """The points as they are drawn."""
         radius = float(1 / np.sqrt(absolute_curvature(self.curvature)))
-        return Cloud.of(self.X, self.y, self.all_classes, (0.0, 0.0), radius, self.most_markers)
+        return Cloud.of(self.X, self.y, self.all_classes, np.zeros(2), radius, self.most_markers)
 
     def plot(self, ax: Any = None, *, size: float = 10.0, legend: bool = True, grid: bool = False) -> Self:
         """Draw the rim, the edges and the points.
@@ -117,7 +108,7 @@ class DiskDisplay(Display):
 
     def _draw(self, ax: Any, size: float, *, grid: bool = False) -> None:
         c = absolute_curvature(self.curvature)
-        draw_rim(ax, c)
+        canvas.draw_rim(ax, c)
         if grid:
             _draw_grid(ax, c)
         if self.edges is not None:
@@ -145,7 +136,7 @@ def _draw_grid(ax: Any, c: float) -> None:
     curves = [radius * circle for radius in radii] + [np.stack([-end, end]) for end in ends]
     ax.add_collection(LineCollection(curves, colors="0.83", linewidths=0.5, zorder=1.2))
     # Labels stand above the points, which would hide them, and need a light edge to be readable there.
-    edge = withStroke(linewidth=1.5, foreground=GROUND)
+    edge = withStroke(linewidth=1.5, foreground=canvas.GROUND)
     style = {"color": "0.5", "fontsize": 7, "ha": "left", "va": "bottom", "zorder": 2.7, "path_effects": [edge]}
     for distance, radius in zip(GRID_CIRCLES[:3], radii, strict=False):
         ax.text(0, radius, f"{distance / np.sqrt(c):.3g}", **style)
@@ -247,7 +238,7 @@ class HullDisplay(Display):
     def _draw(self, ax: Any, size: float, *, pairs: tuple[str, ...], boundary: bool) -> None:
         c = absolute_curvature(self.points.curvature)
         self.points.plot(ax, size=size, legend=False)
-        colours = class_colours(self.points.classes)
+        colours = canvas.class_colours(self.points.classes)
         for V, label in zip(self.hulls, self.points.classes, strict=True):
             edge = outline(V, c=c)
             ax.fill(*edge.T, facecolor=colours[label], alpha=0.13, edgecolor="none", zorder=1)
@@ -267,9 +258,9 @@ class HullDisplay(Display):
         ax.plot(*segment(a, b, c=c).T, color=style["color"], linewidth=1.8, zorder=2.3)
         ring = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.5, "linestyle": "none"}
         ax.plot(*self.pairs[pair].T, "o", color=style["color"], **ring, label=name, zorder=2.5)
-        draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])
+        canvas.draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])
         if boundary and np.any(a != b):  # nothing is halfway between a point of both classes and itself
-            draw_boundary(ax, self.boundary(pair), "boundary halfway", **style, linewidth=1.5)
+            canvas.draw_boundary(ax, self.boundary(pair), "boundary halfway", **style, linewidth=1.5)
 
 
 def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:

@@ -8,17 +8,9 @@ import numpy as np
 from hyplearn.decision import Decision, Equidistant, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.plotting import canvas
 from hyplearn.plotting.boundary import margin_of, support_of
-from hyplearn.plotting.canvas import (
-    GROUND,
-    MOST_MARKERS,
-    Cloud,
-    Display,
-    draw_boundary,
-    draw_margins,
-    draw_reference,
-    draw_support,
-)
+from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
 from hyplearn.plotting.disk import check_labelled, check_width
 from hyplearn.plotting.plane import Plane
 from hyplearn.tangent import frame_coordinates
@@ -174,14 +166,14 @@ class TangentDisplay(Display):
 
     def _draw(self, ax: Any, size: float) -> None:
         left, right, lower, upper = self.cloud.extent
-        ax.set_facecolor(GROUND)
+        ax.set_facecolor(canvas.GROUND)
         self.cloud.draw(ax, size)
         if self.boundary is not None:
-            draw_boundary(ax, self.boundary, self.boundary_name)
-        draw_margins(ax, self.margins, self.margin_name)
+            canvas.draw_boundary(ax, self.boundary, self.boundary_name)
+        canvas.draw_margins(ax, self.margins, self.margin_name)
         if self.support is not None:
-            draw_support(ax, self.support, size)
-        draw_reference(ax, np.zeros(2))
+            canvas.draw_support(ax, self.support, size)
+        canvas.draw_reference(ax, np.zeros(2))
         ax.set_aspect("equal")
         ax.set_xlim(left, right)
         ax.set_ylim(lower, upper)
@@ -197,7 +189,7 @@ def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) 
     """The points in the smallest square that holds them and p, with a border around it."""
     low, high = np.minimum(F.min(axis=0), 0), np.maximum(F.max(axis=0), 0)
     middle, reach = (low + high) / 2, BORDER * np.max(high - low) / 2
-    return Cloud.of(F, y, classes, (float(middle[0]), float(middle[1])), float(reach) or 1.0, most_markers)
+    return Cloud.of(F, y, classes, middle, float(reach) or 1.0, most_markers)
 
 
 def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -> tuple[int, Equidistant]:
