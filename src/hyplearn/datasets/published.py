@@ -71,10 +71,8 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
             Points of the open unit disk (curvature -1); the root is the origin.
         target : ndarray of shape (1170,)
             The order of each node, a string.
-        target_names : list of str
-            The 13 orders, sorted.
-        feature_names : list of str
-            ``["x0", "x1"]``.
+        target_names, feature_names : list of str
+            The 13 orders, sorted, and ``["x0", "x1"]``.
         names : ndarray of shape (1170,)
             The name of each node.
         parents : ndarray of shape (1170,)

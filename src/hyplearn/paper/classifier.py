@@ -13,6 +13,7 @@ from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
 from hyplearn.decision.calibration import fit_sigmoids
 from hyplearn.estimators.one_vs_rest import OneVsRest
+from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.reference.strategies import FEW_ROWS, merge_copies
 from hyplearn.solvers.svm import Solution
 from hyplearn.types import Array
@@ -31,8 +32,8 @@ class BaselineRows(NamedTuple):
 class BaselineClassifier(OneVsRest):
     """A baseline, with the validation, weights and one-vs-rest of all classifiers of the ball.
 
-    Subclasses learn in :meth:`_train` and define their scores in :meth:`_boundaries`. Their parameters are dataclass
-    fields; :class:`~hyplearn.HyperboloidSVC` documents those that all of them share.
+    Subclasses learn in :meth:`_train`, and override :meth:`_boundaries` if they have other scores. Parameters are
+    dataclass fields; :class:`~hyplearn.HyperboloidSVC` documents those that all of them share.
     """
 
     _: KW_ONLY
@@ -49,10 +50,6 @@ class BaselineClassifier(OneVsRest):
     @abstractmethod
     def _train(self, rows: BaselineRows) -> dict[str, Array]:
         """Fitted attributes, ``coef_`` among them."""
-
-    @abstractmethod
-    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """The decision without calibration, with the baseline's own scores."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn every binary problem from points within the memory budget of their source.
@@ -74,6 +71,11 @@ class BaselineClassifier(OneVsRest):
             self._calibrate(data, warned=bool(caught))
             self.decision_ = self._decide()
         return self
+
+    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
+        """The decision without calibration: ``arsinh [n, x]`` of the normal n that is ``coef_`` at ``reference_``."""
+        c, coef = absolute_curvature(self.curvature), fitted["coef_"]
+        return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
 
     def _check_memory(self, data: TrainingData) -> None:
         if not data.in_memory:

@@ -5,7 +5,6 @@ scaled tangent vector at p: all of them exact up to the rim of the ball. A norma
 geodesic hyperplane ``[n, x] = 0``, whose distance from p, along n, is ``arsinh(n⁰ / √[n, n])``.
 """
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -13,8 +12,6 @@ import numpy as np
 from numba import njit
 from sklearn.utils import check_random_state
 
-from hyplearn.decision import Decision
-from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import conformal_factor, frechet_mean, transport
 from hyplearn.paper.arsinh_svm import LocalMinimum, solve_by_projected_gradient, solve_by_stages
 from hyplearn.paper.classifier import BaselineClassifier, BaselineRows, check_choice, check_count, check_positive
@@ -44,17 +41,8 @@ def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array,
     return length * unit / np.linalg.norm(unit), q
 
 
-class HyperboloidClassifier(BaselineClassifier):
-    """A baseline that keeps the boundary of each normal n as :func:`boundary` returns it."""
-
-    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """``arsinh [n, x]`` for each problem."""
-        c, coef = absolute_curvature(self.curvature), fitted["coef_"]
-        return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
-
-
 @dataclass(eq=False, repr=False)
-class HyperboloidSVC(HyperboloidClassifier):
+class HyperboloidSVC(BaselineClassifier):
     r"""Support vector machine on the hyperboloid (Cho et al., 2019).
 
     With points x in hyperboloid coordinates and the Minkowski product :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`,
@@ -176,7 +164,7 @@ class HyperboloidSVC(HyperboloidClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class HyperboloidPerceptron(HyperboloidClassifier):
+class HyperboloidPerceptron(BaselineClassifier):
     r"""Perceptron on the hyperboloid (Weber et al., 2020), as the paper prints it, to reproduce its counterexamples.
 
     With points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, a
@@ -186,9 +174,9 @@ class HyperboloidPerceptron(HyperboloidClassifier):
 
     The root exists only for :math:`[u, u] > 0`, and :math:`[u, u] = [w, w] + 2y[w, x] - 1`. So from w = 0 no update is
     possible; nor, from [w, w] = 1, one by a point on the boundary. These are the paper's two counterexamples to the
-    theorem that it converges, and an error here. Where the rule is well-defined it still learns little: as
-    :math:`-[x, x'] = \cosh d(x, x')`, an update moves the scores of all points to the same side, those of far points
-    most. Take :class:`~hyplearn.PoincarePerceptron` for work.
+    theorem that it converges; ``fit`` raises ValueError at such an update. Where the rule is well-defined it still
+    learns little: as :math:`-[x, x'] = \cosh d(x, x')`, an update moves the scores of all points to the same side,
+    those of far points most. Use :class:`~hyplearn.PoincarePerceptron` in practice.
 
     Parameters
     ----------
@@ -204,22 +192,13 @@ class HyperboloidPerceptron(HyperboloidClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes. Two make one binary problem, K > 2 make K, each class against the rest.
-    coef_ : ndarray of shape (n_problems, n_features)
-        Normal vector of each boundary in frame coordinates at its point ``reference_``; its length is √[w, w]. It is
-        that of the pass after which the least weight is misclassified.
-    reference_ : ndarray of shape (n_problems, n_features)
-        The point of each boundary next to the origin.
+    classes_, coef_, reference_
+        As in :class:`~hyplearn.HyperboloidSVC`, with the point of each boundary next to the origin. The w kept is that
+        of the pass after which the least weight is misclassified.
     status_ : ndarray of str of shape (n_problems,)
         "converged" if the last pass had no mistake, else "max_epochs", with a warning.
     n_iter_, n_updates_ : ndarrays of shape (n_problems,)
         Number of passes, and of updates.
-
-    Raises
-    ------
-    ValueError
-        From ``fit``, at the first update whose normalisation does not exist.
 
     Examples
     --------
@@ -308,12 +287,12 @@ class HyperboloidPerceptron(HyperboloidClassifier):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
-    """Visit all rows in the given order; update w in place, and ``square = [w, w]`` by what an update adds to it.
+    """Visit all rows in the given order and update w in place; ``square`` is [w, w], updated with w.
 
     A row of weight k is visited up to k times in a row, the last time with the step of the fraction that is left. An
     update takes 1 from y[w, x] and, while that is 1 or more, makes [w, w] grow beyond 1, where nothing is normalised:
-    visits that follow one another until the row is right are one step. Returns the number of updates, the square, and
-    the row whose update has no norm (-1 if all have; the visit ends there, with the square of u).
+    successive visits until the row is right are one step. Returns the number of updates, the square, and the row whose
+    update has no norm, where the visit ends with the square of u (-1 if there is none).
     """
     updates = 0
     for i in order:

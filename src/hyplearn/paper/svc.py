@@ -177,12 +177,8 @@ class AuthorsSVC(BaselineClassifier):
     drop_intercept : bool, default=False
         Whether w is learned beside an intercept that is then dropped, so that the boundary passes through p though w
         was not made for that. The paper's table was computed without one: 86.4, 91.9 and 88.4 % come out with it.
-    tol : float, default=1e-4
-        Tolerance of liblinear.
-    max_iter : int, default=1000
-        Largest number of its iterations.
-    random_state : int, RandomState instance or None, default=0
-        Seed of its dual solver, which it takes for fewer rows than columns.
+    tol, max_iter, random_state
+        Those of liblinear, as in scikit-learn's LinearSVC; by default 1e-4, 1000 and 0.
     reference, class_weight, calibration, folds, curvature, outside
         As in :class:`PaperSVC`.
 

@@ -49,10 +49,8 @@ class BoundaryDisplay(Display):
         Hyperbolic distance of the margins from the boundary.
     margins : list of arrays of shape (n, 2)
         Points along the hypercycles at that distance, on both sides.
-    reference : array of shape (2,), optional
-        The reference point p.
-    support : array of shape (k, 2), optional
-        The support vectors.
+    reference, support : arrays of shape (2,) and (k, 2), optional
+        The reference point p and the support vectors.
     plane : Plane, optional
         The plane of the picture, for a classifier of more than two dimensions.
 

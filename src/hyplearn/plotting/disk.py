@@ -179,12 +179,8 @@ class HullDisplay(Display):
 
         Parameters
         ----------
-        X : array-like of shape (n, 2)
-            Points of the disk.
-        y : array-like of shape (n,)
-            Their classes, two of them.
-        curvature, most_markers
-            As in :class:`DiskDisplay`.
+        X, y, curvature, most_markers
+            As in :class:`DiskDisplay`, with two classes.
         """
         points = DiskDisplay.from_points(X, y, curvature=curvature, most_markers=most_markers)
         if len(points.classes) != 2:

@@ -1,13 +1,13 @@
 r"""Projections of points of more than two dimensions onto a geodesic plane.
 
-In hyperboloid coordinates about p, with the plane spanned by the unit vectors n and e, a point has a time
-:math:`T = \cosh \rho`, a height :math:`a = \langle \sqrt c z, n \rangle` above the hyperplane H(n, p), which is the
-hyperbolic sine of its signed distance, a position :math:`b = \langle \sqrt c z, e \rangle`, and other coordinates r
-that the picture has to lose; :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. Two projections leave the plane itself in place:
+In hyperboloid coordinates about p, with the plane spanned by the unit vectors n and e, a point has the time
+:math:`T = \cosh \rho`, the coordinates :math:`a = \langle \sqrt c z, n \rangle`, which is the hyperbolic sine of its
+signed distance to the hyperplane H(n, p), and :math:`b = \langle \sqrt c z, e \rangle`, and further coordinates r that
+the picture does not show; :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. Two projections keep the points of the plane:
 
 - along the boundary: :math:`(T, a, b) \mapsto (\lambda T, a, \lambda b)`, :math:`\lambda^2 = (1 + a^2) / (T^2 - b^2)`.
   The foot of x on H is projected orthogonally onto the geodesic along e, and x keeps its distance to H and its side.
-  A classifier whose boundary is H predicts for the picture of a point what it predicts for the point.
+  A classifier whose boundary is H predicts the same for a point and for its projection.
 - orthogonal: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}`, the nearest point of the plane.
 """
 
