@@ -119,7 +119,7 @@ class Publication(NamedTuple):
     timeout: float
 
     def verify(self, content: bytes, name: str, where: str, next_step: str) -> None:
-        """Raise if the content is not that of the published file."""
+        """Raise if the content differs from the published file."""
         if (found := _sha256(content)) != self.sha256[name]:
             raise OSError(
                 f"{where} is not the published file: it has {len(content)} bytes with SHA-256 {found}, expected "

@@ -15,7 +15,7 @@ from hyplearn.types import Array
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 
-# A request that keeps less than one point in a hundred is given up, but not before a million points are drawn. The
+# Drawing ends with an error if less than one point in a hundred is kept, but not before a million points are drawn. The
 # paper's widest margin, 1, keeps one point in two at d = 2 and still 5 % at d = 1000.
 MOST_DRAWN_PER_ROW = 100
 ROWS_OF_GRACE = 10_000

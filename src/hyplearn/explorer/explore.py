@@ -1,4 +1,4 @@
-"""The page itself: the scene, the template, and the modules of JavaScript in one file."""
+"""The page: the scene, the template, and the modules of JavaScript in one file."""
 
 import html
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from hyplearn.explorer.scene import scene
 from hyplearn.files import write_whole
 
-# In the order in which they need one another.
+# Modules of JavaScript, each after those that it imports.
 MODULES = (
     "geometry", "decision", "view", "colours", "points", "stamps", "regions", "nearest", "curves", "overlay", "filter",
     "card", "panel", "input", "picture", "main",
@@ -59,7 +59,7 @@ def explore(
     curvature: float | None = None,
     title: str | None = None,
 ) -> Explorer:
-    r"""A page to explore a fitted classifier: its regions and boundaries in the disk, with points to point at.
+    r"""A page to explore a fitted classifier: its regions and boundaries in the disk, with the points.
 
     One self-contained HTML file that needs no network and no program but a browser. Dragging moves the disk by
     hyperbolic translations, the wheel zooms, pointing at a point shows its name, class, probabilities and distances to
@@ -110,7 +110,9 @@ def explore(
     """
     found = scene(estimator, X, y, names, edges, curvature, title)
     parts = {"title": html.escape(found["title"]), "scene": script_json(found), "style": _read("style.css")}
-    explorer = Explorer(_filled(_read("template.html"), parts | {"script": _script()}))
+    parts["script"] = _script()
+    # In one pass, so that ``{{name}}`` in a label is left alone.
+    explorer = Explorer(re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("template.html")))
     if path is not None:
         explorer.save(path)
     return explorer
@@ -122,11 +124,6 @@ def script_json(value: Any) -> str:
     # Lone surrogates of Python strings cannot be encoded in UTF-8.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text.translate(UNSAFE)
-
-
-def _filled(template: str, parts: dict[str, str]) -> str:
-    """The template with each ``{{name}}`` replaced, in one pass: replacements are not searched for names."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
 @cache

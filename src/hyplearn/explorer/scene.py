@@ -39,7 +39,7 @@ class Fitted:
 def scene(
     estimator: Any, X: Any, y: Any, names: Any, edges: Any, curvature: float | None, title: str | None
 ) -> dict[str, Any]:
-    """Everything that the page needs, as values of JSON."""
+    """The content of the page, as values of JSON."""
     X, y = check_labelled(X, y)
     fitted = _fitted(estimator, X, curvature)
     gap(X, c=fitted.decision.c)  # raises for points outside
@@ -72,7 +72,7 @@ def _fitted(estimator: Any, X: Array, curvature: float | None) -> Fitted:
 
 
 def _across(decision: Decision) -> Decision | None:
-    """The decision on a plane across the boundary of two classes, if there the distance to it is all that counts.
+    """The decision on a plane across the boundary of two classes, if scores depend only on the distance to it.
 
     On that plane the point of the boundary is the centre and its normal points to the right.
     """
@@ -98,7 +98,7 @@ def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Predictions for the points themselves, wherever they are in the picture."""
+    """Predictions for the points of the ball, not for their projections."""
     estimator, probabilities = fitted.estimator, None
     if fitted.decision.has_probabilities:
         probabilities = np.asarray(evaluate(estimator, "predict_proba", None, X), dtype=np.float64)
@@ -118,7 +118,7 @@ def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:
-    """The decision, or a table of the predicted classes all over the disk."""
+    """The decision, or a table of the predicted classes over the disk."""
     decision = fitted.shown
     if decision is None:
         regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.decision.c)[1]
@@ -174,6 +174,6 @@ def _names(names: Any, n: int) -> list[str]:
 
 
 def typed_array(values: Array, dtype: str) -> dict[str, str]:
-    """Base64 of the bytes, with the name of the typed array that they are."""
+    """Bytes of an array in base64, with the name of its JavaScript type."""
     data = np.ascontiguousarray(values, dtype=np.dtype(dtype))
     return {"type": TYPES[dtype], "base64": base64.b64encode(data.tobytes()).decode("ascii")}

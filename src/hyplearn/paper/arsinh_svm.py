@@ -25,17 +25,17 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# Widths of the rounded kinks, one per stage. The first lets every start feel the whole loss; the last changes P by at
-# most half of it for each row near its margin, four digits below what such a row costs.
+# Widths of the rounded kinks, one per stage. The first smooths the whole loss for every start; the last changes P by at
+# most half of it for each row near its margin, a ten-thousandth of the cost of such a row.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 # A boundary this far beyond the farthest row has all rows on one side, as has any beyond it. None is sought farther
-# than 17 from the centre, where float64 no longer tells n from a vector of the light cone.
+# than 17 from the centre, where float64 cannot distinguish n from a vector of the light cone.
 BEYOND, FARTHEST = 3.0, 17.0
-# Corrections that the quasi-Newton steps remember.
+# Corrections that L-BFGS stores.
 MEMORY = 20
 LEAST_SQUARES_STEPS = 30
 BATCH = 32
-# The first step, in units of what is safe when all rows of a batch pull the same way; they hardly ever do.
+# The first step, relative to the one that is safe if all rows of a batch pull the same way, which is rare.
 FIRST_STEP = 1000.0
 GROWTH = 1.5
 # Halvings in a row after which the step is too short to matter.
@@ -115,7 +115,7 @@ def from_polar(v: Array, a: float) -> Array:
 
 
 def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
-    """Direction v, of length √[n, n], and shift a, no farther than given: a normal beyond is moved to that shift."""
+    """Direction v, of length √[n, n], and shift a, clipped to the given largest one."""
     space = float(np.linalg.norm(u[1:]))
     if space == 0:
         return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])

@@ -43,7 +43,7 @@ class BaselineClassifier(OneVsRest):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # Not annotated, so that these are no fields: most baselines have no such parameters.
+    # Without annotations, which would make them fields: most baselines do not have these parameters.
     reference = "origin"
     n_jobs = None
 
@@ -62,7 +62,11 @@ class BaselineClassifier(OneVsRest):
             Weight k counts as k copies, weight 0 as absence.
         """
         with self._training(X, y, sample_weight) as (data, _):
-            self._check_memory(data)
+            if not data.in_memory:
+                raise ValueError(
+                    f"{type(self).__name__} learns from points in memory; {data.points.name}, with {data.n_rows:,} "
+                    "rows, is read in blocks.\nPass an array, or raise memory= in open_points."
+                )
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
                 self.__dict__.update(self._train(self._present(data)))
@@ -76,13 +80,6 @@ class BaselineClassifier(OneVsRest):
         """The decision without calibration: ``arsinh [n, x]`` of the normal n that is ``coef_`` at ``reference_``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
-
-    def _check_memory(self, data: TrainingData) -> None:
-        if not data.in_memory:
-            raise ValueError(
-                f"{type(self).__name__} learns from points in memory; {data.points.name}, with {data.n_rows:,} rows, "
-                "is read in blocks.\nPass an array, or raise memory= in open_points."
-            )
 
     def _refit(self, data: TrainingData) -> Decision:
         return self._boundaries(self._train(self._present(data)))

@@ -20,9 +20,9 @@ from hyplearn.types import Array
 
 # Share of white in the colour of a region.
 PALE = 0.76
-# Numbers that predict sees at once.
+# Numbers passed to predict at once: 32 MiB.
 BLOCK_NUMBERS = 2**22
-# Points along a boundary that is cut where a third class begins: the cut is that precise.
+# Points along a boundary of two classes, which is cut where a third one begins: more make the cut more precise.
 CUT_POINTS = 4001
 
 
@@ -212,7 +212,7 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Hyperbolic distance from the hyperplane of a problem at which to draw the margin; None for none.
+    r"""Hyperbolic distance from the hyperplane of a problem at which to draw the margin, or None.
 
     The given distance; for an SVM with ``margin="exact"`` the distance where ⟨z, w⟩ = 1, which is
     :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`; otherwise ``margin_``, the least distance of a training
@@ -261,20 +261,20 @@ def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Arra
     step = max(1, BLOCK_NUMBERS // (x.shape[1] if plane is None else len(plane.p)))
     blocks = (x[i : i + step] for i in range(0, len(x), step))
     with warnings.catch_warnings():
-        # A classifier fitted on named columns: pixels have the same, unnamed.
+        # Pixels have no column names, whether or not the classifier was fitted on named columns.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         results = [getattr(estimator, method)(block if plane is None else plane.embed(block)) for block in blocks]
     return np.concatenate(results)
 
 
 def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision, plane: Plane | None) -> Iterator[Array]:
-    """The geodesics on which two classes are equally likely, as far as no third class is predicted there."""
+    """The geodesics on which two classes are equally likely, up to where a third class is predicted."""
     for i, j, N in pairwise_normals(decision):
         line = geodesic_of(N if plane is None else plane.cut(N), c=decision.c)
         if line is None:
             continue
         arc = hypercycle(*line, c=decision.c, n_points=CUT_POINTS)
-        # The two ends lie on the rim, where no classifier can be asked.
+        # The two ends lie on the rim, where no prediction is possible.
         valid = np.pad(np.isin(predicted_codes(estimator, plane, arc[1:-1]), [i, j]), 1, mode="edge")
         cuts = np.flatnonzero(np.diff(valid, prepend=False, append=False))
         yield from (arc[start:stop] for start, stop in cuts.reshape(-1, 2) if stop - start > 1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# Paul Tol's "muted" scheme, made to be told apart by the colour-blind, and five more, in an order in which few classes
+# Paul Tol's "muted" scheme, which colour-blind readers can distinguish, and five more, in an order in which few classes
 # differ most: dark blue and orange, then teal. Grey is left for "other".
 COLOURS = (
     "#332288", "#EE7733", "#44AA99", "#882255", "#DDCC77", "#4477AA", "#117733",
@@ -18,7 +18,7 @@ OTHER = "#9A9A9A"
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 # Ink and colours are made for a light ground, which pictures and legends have in figures of any style.
 INK, GROUND = "0.1", "white"
-# More rings than this would run into one another.
+# More rings than this would overlap.
 MOST_RINGS = 200
 # More points than this are an image: markers would cover one another and make a vector graphic of megabytes.
 MOST_MARKERS = 20_000
@@ -72,7 +72,7 @@ class Display:
 
 
 def _short(value: Any) -> str:
-    """Representation of a value, of an array its shape."""
+    """Short representation of a value; arrays are given by their shapes."""
     if isinstance(value, np.ndarray):
         return f"<array of shape {value.shape}>"
     if isinstance(value, (list, tuple)):
@@ -127,7 +127,7 @@ def draw_rim(ax: Any, c: float) -> None:
 
 
 def draw_boundary(ax: Any, curve: Array, label: str | None = "decision boundary", **style: Any) -> None:
-    """Draw a boundary up to its last point."""
+    """Draw a boundary."""
     ax.plot(*curve.T, **{"color": INK, "linewidth": 1.6, "zorder": 2.2, "solid_capstyle": "butt"} | style, label=label)
 
 
@@ -163,7 +163,7 @@ def draw_legend(ax: Any) -> None:
     columns = -(-len(handles) // _lines_beside(ax))
     legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, **style)
     for text in legend.get_texts():
-        text.set_parse_math(False)  # names of classes are no formulas
+        text.set_parse_math(False)  # a class name is not a formula
     # Markers that are small in the picture are larger here.
     for handle in legend.legend_handles:
         if hasattr(handle, "set_sizes"):

@@ -13,10 +13,10 @@ from hyplearn.plotting.arcs import bisector, hypercycle, outline, segment
 from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
 from hyplearn.types import Array
 
-# The grid: circles at these distances from the centre, in units of the curvature's radius, and so many diameters.
+# The grid: circles at these distances from the centre, in units of 1/√c, and this many diameters.
 GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
-# Pairs nearer than this to one another are one pair to the eye: both closest points are vertices.
+# Pairs whose coordinates differ by less look the same: both closest points are vertices.
 SAME = 1e-6
 STYLES: dict[str, dict[str, Any]] = {
     "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
@@ -107,20 +107,16 @@ class DiskDisplay(Display):
         return self._plot(ax, size, legend, grid=grid)
 
     def _draw(self, ax: Any, size: float, *, grid: bool = False) -> None:
+        from matplotlib.collections import LineCollection
+
         c = absolute_curvature(self.curvature)
         canvas.draw_rim(ax, c)
         if grid:
             _draw_grid(ax, c)
         if self.edges is not None:
-            self._draw_edges(ax, c)
+            lines = list(segment(*self.X[np.asarray(self.edges).T], c=c))
+            ax.add_collection(LineCollection(lines, colors="0.35", linewidths=0.35, alpha=0.7, zorder=1.5))
         self.cloud.draw(ax, size)
-
-    def _draw_edges(self, ax: Any, c: float) -> None:
-        from matplotlib.collections import LineCollection
-
-        start, end = self.X[np.asarray(self.edges).T]
-        lines = LineCollection(list(segment(start, end, c=c)), colors="0.35", linewidths=0.35, alpha=0.7, zorder=1.5)
-        ax.add_collection(lines)
 
 
 def _draw_grid(ax: Any, c: float) -> None:
@@ -135,7 +131,7 @@ def _draw_grid(ax: Any, c: float) -> None:
     ends = np.stack([np.cos(turns), np.sin(turns)], axis=1) / np.sqrt(c)
     curves = [radius * circle for radius in radii] + [np.stack([-end, end]) for end in ends]
     ax.add_collection(LineCollection(curves, colors="0.83", linewidths=0.5, zorder=1.2))
-    # Labels stand above the points, which would hide them, and need a light edge to be readable there.
+    # Labels are drawn above the points, with a light edge to be readable there.
     edge = withStroke(linewidth=1.5, foreground=canvas.GROUND)
     style = {"color": "0.5", "fontsize": 7, "ha": "left", "va": "bottom", "zorder": 2.7, "path_effects": [edge]}
     for distance, radius in zip(GRID_CIRCLES[:3], radii, strict=False):
@@ -255,7 +251,7 @@ class HullDisplay(Display):
         ring = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.5, "linestyle": "none"}
         ax.plot(*self.pairs[pair].T, "o", color=style["color"], **ring, label=name, zorder=2.5)
         canvas.draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])
-        if boundary and np.any(a != b):  # nothing is halfway between a point of both classes and itself
+        if boundary and np.any(a != b):  # a point of both classes has no boundary
             canvas.draw_boundary(ax, self.boundary(pair), "boundary halfway", **style, linewidth=1.5)
 
 
@@ -300,7 +296,7 @@ def check_width(X: Array, d: int, estimator: Any) -> None:
 
 
 def check_edges(edges: Any, n: int) -> Array:
-    """Pairs of rows, or an error."""
+    """Edges as an array of pairs of rows, or an error."""
     edges = np.asarray(edges)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(
