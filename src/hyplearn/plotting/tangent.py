@@ -121,8 +121,8 @@ class TangentDisplay(Display):
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
         display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, decision.classes, most_markers), len(p))
-        support = support_of(estimator)
-        if decision.is_binary and support is not None:
+        support = support_of(estimator) if decision.is_binary else None
+        if support is not None:
             display.support = frame_coordinates(support, p, c=c) @ basis.T
         normal = basis @ w / np.linalg.norm(w)
         display._add_boundary(normal, height, c)
