@@ -18,9 +18,8 @@ from timing import once, results, timed
 from hyplearn import HyperboloidSVC, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.paper import AuthorsSVC, EuclideanSVC
-from hyplearn.paper.arsinh_svm import loss_and_gradient
+from hyplearn.paper.arsinh_svm import BATCH, epoch, loss_and_gradient
 from hyplearn.paper.hyperboloid import hyperboloid_rows
-from hyplearn.paper.projected_gradient import BATCH, epoch
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from support import naive

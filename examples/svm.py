@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from hyplearn import PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import hyperplane_points
-from hyplearn.paper.sgd import solve_sgd
+from hyplearn.paper.svc import solve_sgd
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.rows import Rows
 from hyplearn.solvers.svm.solve import solve_svm

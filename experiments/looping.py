@@ -1,6 +1,6 @@
 r"""A rival with its handicaps: the hyperboloid SVM of Cho et al. as the paper's numbers were made with it.
 
-The descent is that of :mod:`hyplearn.paper.projected_gradient`, with fifty batches an epoch and a step of 0.001
+The descent is that of :mod:`hyplearn.paper.arsinh_svm`, with fifty batches an epoch and a step of 0.001
 that is halved when epochs stop helping. Three faults are kept, and two of them can be taken away one by one:
 
 - every product is computed in a Python loop over the rows;
@@ -17,8 +17,8 @@ import math
 import numpy as np
 from sklearn.svm import LinearSVC
 
+from hyplearn.paper.arsinh_svm import project
 from hyplearn.paper.hyperboloid import hyperboloid_rows
-from hyplearn.paper.projected_gradient import project
 
 BATCHES = 50
 # Epochs in a row that do not help before the step is halved, and halvings before the descent ends.

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hyplearn.datasets import load_cifar10_images, load_fashion_mnist_images, load_mini_imagenet_images
-from hyplearn.datasets.images import IMAGENET, read_fashion_mnist, read_idx, search_folders
+from hyplearn.datasets.files import IMAGENET, read_fashion_mnist, read_idx, search_folders
 
 RNG = np.random.default_rng(0)
 

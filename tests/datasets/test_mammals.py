@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hyplearn.datasets.mammals import load_mammals
+from hyplearn.datasets import load_mammals
 
 EDGE = 1.0
 CHECKOUT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hyplearn.datasets import load_mini_imagenet
-from hyplearn.datasets.images import EMBEDDING, POINTS
+from hyplearn.datasets.files import EMBEDDING, POINTS
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import table2
 
-from hyplearn.datasets.images import EMBEDDING
+from hyplearn.datasets.files import EMBEDDING
 
 SMALL = (240, 6, 4, 3.0)
 

@@ -26,8 +26,7 @@ from hyplearn.geometry import distance, gap, signed_distance, translate, transpo
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.arcs import hypercycle
-from hyplearn.plotting.boundary import chosen_plane
-from hyplearn.plotting.plane import Plane
+from hyplearn.plotting.plane import Plane, choose_plane
 from hyplearn.tangent import from_frame
 from support.balls import cloud
 from support.explored import rgb, scene_of, waited
@@ -324,7 +323,7 @@ def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, t
         model = fitted(PoincareSVC(C=10, folds=2), X, y)
         page = explore(model, X, y)
         browser.open(page, tmp_path)
-        plane = chosen_plane(model, model.decision_.boundary(), X, 1.0)
+        plane = choose_plane(model, model.decision_.boundary(), X, 1.0)
         assert isinstance(plane, Plane)
         assert "A projection. 4 dimensions on the geodesic plane" in browser.text("notes")
         assert not browser.is_shown("movable")
@@ -332,7 +331,7 @@ def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, t
         assert browser.ask("state().counts.wrong") == np.sum(found != np.searchsorted(model.classes_, y))
         assert np.allclose(browser.screen(plane.project(X)), on_stage(browser, plane.project(X))[0])
         few = explore(model, X[:4], y[:4])
-        few_plane = chosen_plane(model, model.decision_.boundary(), X[:4], 1.0)
+        few_plane = choose_plane(model, model.decision_.boundary(), X[:4], 1.0)
         browser.open(few, tmp_path)
         check_regions(
             browser, few, lambda V, p, plane=few_plane, model=model: np.searchsorted(

@@ -17,7 +17,8 @@ from sklearn.svm import SVR
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, explore
 from hyplearn.decision import Decision, decision_of
-from hyplearn.explorer.encoding import script_json, typed_array
+from hyplearn.explorer.explore import script_json
+from hyplearn.explorer.scene import typed_array
 from hyplearn.plotting.canvas import COLOURS
 from support.balls import cloud
 from support.explored import decoded, scene_of

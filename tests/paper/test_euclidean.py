@@ -7,7 +7,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from hyplearn.datasets import make_ball_classification
 from hyplearn.paper import EuclideanSVC
-from hyplearn.paper.euclidean import INTERCEPT_COLUMN
+from hyplearn.paper.svc import INTERCEPT_COLUMN
 
 
 @pytest.fixture

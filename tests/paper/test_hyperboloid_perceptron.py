@@ -7,8 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import signed_distance
 from hyplearn.paper import HyperboloidPerceptron
-from hyplearn.paper.hyperboloid import hyperboloid_rows
-from hyplearn.paper.hyperboloid_perceptron import visit
+from hyplearn.paper.hyperboloid import hyperboloid_rows, visit
 from support import naive
 
 

@@ -15,16 +15,17 @@ from hyplearn.geometry import ball_to_hyperboloid, minkowski, rotate, signed_dis
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.paper import arsinh_svm
 from hyplearn.paper.arsinh_svm import (
-    Found,
+    LocalMinimum,
+    epoch,
     from_polar,
     loss_and_gradient,
     objective,
+    project,
     solve_by_stages,
     starts,
     to_polar,
 )
 from hyplearn.paper.hyperboloid import boundary, hyperboloid_rows
-from hyplearn.paper.projected_gradient import epoch, project
 from support import naive
 from support.balls import cloud
 
@@ -259,7 +260,7 @@ def test_the_best_start_wins(monkeypatch):
     """From the bad start alone the descent ends above where it ends from all."""
     R, y, C = problem(7, n=200, flipped=0.0)
     best = solve_by_stages(R, y, C, tol=1e-8, max_iter=1000)
-    bad = Found(np.array([1e-3, 0.0]), arsinh_svm.farthest_shift(R), 0.0, "", 0).normal
+    bad = LocalMinimum(np.array([1e-3, 0.0]), arsinh_svm.farthest_shift(R), 0.0, "", 0).normal
     monkeypatch.setattr(arsinh_svm, "starts", lambda *problem: iter([bad]))
     alone = solve_by_stages(R, y, C, tol=1e-8, max_iter=1000)
     monkeypatch.setattr(arsinh_svm, "starts", lambda *problem: iter([bad, best.normal]))

@@ -1,14 +1,13 @@
 """Data to learn from: synthetic balls, published embeddings, raw images, a small set in the package, your files."""
 
-from hyplearn.datasets.files import load_points
-from hyplearn.datasets.images import (
+from hyplearn.datasets.files import (
     load_cifar10_images,
     load_fashion_mnist_images,
     load_mini_imagenet,
     load_mini_imagenet_images,
+    load_points,
 )
-from hyplearn.datasets.mammals import load_mammals
-from hyplearn.datasets.published import fetch_cifar10, fetch_fashion_mnist, fetch_olsson
+from hyplearn.datasets.published import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
 from hyplearn.datasets.synthetic import make_ball_classification
 
 __all__ = [

@@ -1,15 +1,42 @@
-"""Points read into memory from files of any format that hyplearn knows."""
+"""Readers of your own files: points in any format, images, and the embedding of mini-ImageNet."""
 
+import gzip
+import math
 import os
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.utils import Bunch
 
 from hyplearn.data.columns import Names
 from hyplearn.data.opening import opened
 from hyplearn.data.points import check_finite
 from hyplearn.types import Array
 
+Location: TypeAlias = str | os.PathLike[str]
+
+# Where Debian's package dataset-fashion-mnist puts its files.
+DEBIAN_FOLDER = Path("/usr/share/datasets/fashion-mnist")
+CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
+THINGS = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "lorry")
+IMAGENET = "mini-imagenet_images.npz"
+EMBEDDING, POINTS = "mini-imagenet_poincare_embedding.npz", "mini-imagenet_reference_points_gt.npy"
+_LAYOUT = (
+    "x_train of shape (n, {0}) and x_test of shape (m, {0}), {1} (in the paper n = 5600, m = 2400, {2}), and y_train "
+    "and y_test, their integer class numbers from 0"
+)
+_BALL_LAYOUT = _LAYOUT.format("d", "points inside the open unit ball", "d = 512")
+_IMAGENET_LAYOUT = _LAYOUT.format("3, h, w", "bytes", "h = w = 84")
+_INSTALL = "Install Debian's package dataset-fashion-mnist, or set HYPLEARN_DATA to a directory with the four files."
+_CIFAR_SHAPE = (3, 32, 32)
+
 
 def load_points(
-    path: str | os.PathLike[str], *, points: Names = None, label: str | None = None, labelled: bool = True
+    path: Location, *, points: Names = None, label: str | None = None, labelled: bool = True
 ) -> tuple[Array, Array | None]:
     r"""Read points, one per row, and their labels if there are any.
 
@@ -18,30 +45,13 @@ def load_points(
     Parameters
     ----------
     path : path
-        A file whose suffix names its format, a folder of Parquet files, or a pattern of their names:
-
-        ``.npz``
-            The array named `points`, else the one called X, x, points, embedding, embeddings, data, X_train or
-            x_train, else the only two-dimensional array of floats. Labels are the array named `label`, else y for X,
-            y_train for X_train, and so on, else label, labels or target.
-        ``.npy``
-            The array; its labels are another such file, whose path is `label`.
-        ``.csv``, ``.tsv``
-            UTF-8 text with or without a line of names; without, columns are called "0", "1", ... The label is the
-            column named `label`, else the one called label, labels, target or class, else the only one that holds no
-            numbers and is not called name. Coordinates are the columns named `points`, else all others that hold
-            numbers.
-        ``.parquet``
-            The same. Needs pyarrow.
-        ``.h5``, ``.hdf5``, ``.zarr``
-            As ``.npz``. Needs h5py or zarr.
-        ``.h5ad``, or AnnData in ``.zarr``
-            The embedding of ``obsm`` named `points`, else X_poincare, else the only one, and the column of ``obs``
-            named `label`, else label, labels, target or class. Needs h5py or zarr.
+        A file whose suffix names its format (``.npz``, ``.npy``, ``.csv``, ``.tsv``, ``.parquet``, ``.h5``, ``.hdf5``,
+        ``.h5ad`` or ``.zarr``), a folder of Parquet files, or a pattern of their names.
     points : str or sequence of str, optional
-        Name of the array of points, or names of the columns of coordinates.
+        Name of the array of points, or names of the columns of coordinates; by default those that
+        :func:`hyplearn.open_points` takes.
     label : str, optional
-        Name of the array or column of labels; for ``.npy`` the path of their file.
+        Name of the array or column of labels, with the same default; for ``.npy`` the path of their file.
     labelled : bool, default=True
         Whether labels are looked for if `label` is None. If False, the columns of a table that hold no numbers are left
         out, and so are columns of numbers called label, labels, target or class.
@@ -78,3 +88,208 @@ def load_points(
     block = source.gathered(labelled=False)
     check_finite(block, source.name)
     return block.X, block.y
+
+
+def load_fashion_mnist_images(*, data_home: Location | None = None) -> Bunch:
+    """Fashion-MNIST as it was published: 60,000 + 10,000 images of 28 by 28 bytes, 10 classes.
+
+    Its four files, ``train-images-idx3-ubyte`` and so on, with or without ``.gz``, are read in the idx format.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of the files. By default that of the environment variable ``HYPLEARN_DATA``, or
+        ``fashion-mnist`` in it; else where Debian's package ``dataset-fashion-mnist`` puts them.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is in none of these places.
+    ValueError
+        If a file is damaged, or has another format.
+    """
+    return read_fashion_mnist(search_folders(data_home, "fashion-mnist", DEBIAN_FOLDER))
+
+
+def read_fashion_mnist(folders: Sequence[Path]) -> Bunch:
+    """The four files of Fashion-MNIST, each from the first folder that has it."""
+    parts: dict[str, Array] = {}
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        X = read_idx(_find(f"{prefix}-images-idx3-ubyte", folders, _INSTALL), 3)
+        y = read_idx(_find(f"{prefix}-labels-idx1-ubyte", folders, _INSTALL), 1)
+        _check_pairs(f"the {prefix} files of {folders[0]}", X, y, len(CLOTHES))
+        parts |= {f"X_{part}": X, f"y_{part}": y.astype(np.int64)}
+    return Bunch(**parts, target_names=np.array(CLOTHES))
+
+
+def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
+    """CIFAR10 as it was published, in its binary version: 50,000 + 10,000 images of 3 by 32 by 32 bytes, 10 classes.
+
+    Its files are ``data_batch_1.bin`` to ``data_batch_5.bin`` and ``test_batch.bin``. Those of the Python version are
+    pickles, which could run code, and are not read.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of the files, or of ``cifar-10-batches-bin`` with them; by default that of the environment variable
+        ``HYPLEARN_DATA``.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``target_names``.
+    """
+    folders = search_folders(data_home, "cifar-10-batches-bin")
+    advice = "Get cifar-10-binary.tar.gz from https://www.cs.toronto.edu/~kriz/cifar.html, and unpack it there."
+    batches = [_read_cifar(_find(f"data_batch_{k}.bin", folders, advice)) for k in range(1, 6)]
+    X_test, y_test = _read_cifar(_find("test_batch.bin", folders, advice))
+    X_train, y_train = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+    return Bunch(X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test, target_names=np.array(THINGS))
+
+
+def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
+    """mini-ImageNet from an archive that you have made of its images: in the paper 5,600 + 2,400, 20 classes.
+
+    Save the images as::
+
+        np.savez("mini-imagenet_images.npz", x_train=..., y_train=..., x_test=..., y_test=...)
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of this file; by default that of the environment variable ``HYPLEARN_DATA``.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test`` and ``y_test``.
+    """
+    path = _find(IMAGENET, search_folders(data_home, ""), f"Save one there, with {_IMAGENET_LAYOUT}.")
+    images = _read_split(path, _IMAGENET_LAYOUT)
+    for part in ("train", "test"):
+        X, y = images[f"X_{part}"], images[f"y_{part}"]
+        if X.dtype != np.uint8 or X.ndim != 4 or X.shape[1:] != images.X_train.shape[1:] or X.shape[1] != 3:
+            raise ValueError(f"{path} holds {X.dtype} of shape {X.shape}.\nSave it again, with {_IMAGENET_LAYOUT}.")
+        _check_pairs(str(path), X, y, math.inf)
+        images[f"y_{part}"] = y.astype(np.int64)
+    return images
+
+
+def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
+    """mini-ImageNet in the Poincaré ball, 512-d, from a file that you have: 5,600 + 2,400 images, 20 classes.
+
+    The authors of the paper did not publish this embedding, made as by Khrulkov et al. (2020). Save yours with the
+    names of the published files::
+
+        np.savez("mini-imagenet_poincare_embedding.npz", x_train=..., y_train=..., x_test=..., y_test=...)
+        np.save("mini-imagenet_reference_points_gt.npy", points)  # if there are any, one row for each class
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Directory of these files; by default that of the environment variable ``HYPLEARN_DATA``.
+
+    Returns
+    -------
+    Bunch
+        With ``X_train``, ``y_train``, ``X_test``, ``y_test`` and ``reference_points`` (None without their file).
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from hyplearn.datasets import load_mini_imagenet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "mini-imagenet_poincare_embedding.npz")
+    ...     X, y = np.array([[0.1, 0.2], [0.3, -0.4]]), np.array([0, 1])
+    ...     np.savez(path, x_train=X, y_train=y, x_test=-X, y_test=y)
+    ...     images = load_mini_imagenet(data_home=folder)
+    >>> images.X_train.shape, images.reference_points
+    ((2, 2), None)
+    """
+    advice = f"The authors did not publish it. Set HYPLEARN_DATA or pass data_home, with such a file of {_BALL_LAYOUT}."
+    path = _find(EMBEDDING, search_folders(data_home, ""), advice)
+    images = _read_split(path, _BALL_LAYOUT)
+    for part in ("train", "test"):
+        X, y = images[f"X_{part}"], images[f"y_{part}"]
+        d, integers = images.X_train.shape[-1], y.astype(np.int64)
+        if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1] or np.any(y != integers):
+            raise ValueError(
+                f"{path} holds points of shape {X.shape} with labels of shape {y.shape}.\n"
+                f"Save it again, with {_BALL_LAYOUT}."
+            )
+        images[f"y_{part}"] = integers
+    points = path.with_name(POINTS)
+    images.reference_points = np.load(points, allow_pickle=False) if points.is_file() else None
+    return images
+
+
+def _read_split(path: Path, layout: str) -> Bunch:
+    """The four arrays of an archive; a missing one is an error that gives the layout."""
+    names = ("x_train", "y_train", "x_test", "y_test")
+    with np.load(path, allow_pickle=False) as archive:
+        if missing := [name for name in names if name not in archive.files]:
+            raise ValueError(f"{path} lacks {', '.join(missing)}.\nSave it again, with {layout}.")
+        return Bunch(**{name.replace("x", "X"): archive[name] for name in names})
+
+
+def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
+    """Folders to search: data_home or HYPLEARN_DATA, a folder in it, and the others unless data_home is passed."""
+    named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
+    first = [Path(named).expanduser()] if named else []
+    return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
+
+
+def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
+    """The first file of this name, with or without ``.gz``."""
+    for folder in folders:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+    places = " or ".join(map(str, folders)) or "any place: HYPLEARN_DATA is not set"
+    raise FileNotFoundError(f"{name} is not in {places}.\n{advice}")
+
+
+def read_idx(path: Path, n_axes: int) -> Array:
+    """Bytes in the idx format: two zeros, the type 8, the number of axes, their sizes (big-endian), the bytes."""
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is damaged: {error}.\nGet it again.") from None
+    head = struct.calcsize(f">4B{n_axes}I")
+    if len(content) < head or content[:4] != bytes([0, 0, 8, n_axes]):
+        raise ValueError(
+            f"{path} begins with {content[:4]!r}, not with {bytes([0, 0, 8, n_axes])!r} and sizes, as idx files of "
+            f"bytes with {n_axes} axes do.\nGet it again."
+        )
+    shape = struct.unpack(f">{n_axes}I", content[4:head])
+    if len(content) - head != math.prod(shape):
+        raise ValueError(f"{path} has {len(content) - head:,} bytes for the shape {shape}.\nGet it again.")
+    return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
+
+
+def _read_cifar(path: Path) -> tuple[Array, Array]:
+    """Images and labels of a batch: for each image a byte of label, then the planes of red, green and blue."""
+    content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    width = 1 + math.prod(_CIFAR_SHAPE)
+    if not content.size or content.size % width:
+        raise ValueError(f"{path} has {content.size:,} bytes, which are no rows of {width:,}.\nGet it again.")
+    rows = content.reshape(-1, width)
+    X, y = rows[:, 1:].reshape(-1, *_CIFAR_SHAPE), rows[:, 0].astype(np.int64)
+    _check_pairs(str(path), X, y, len(THINGS))
+    return X, y
+
+
+def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
+    """Raise if images have no labels, or labels are not class numbers."""
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"There are {len(X):,} images and labels of shape {y.shape} in {where}.\nGet them again.")
+    wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
+    if wrong.any():
+        limit = "" if n_classes == math.inf else f" below {n_classes:g}"
+        raise ValueError(f"Labels must be integers from 0{limit}; {y[wrong][0]} is one of {where}.\nCorrect it.")

@@ -15,7 +15,7 @@ from hyplearn.types import Array
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 
-# A request that keeps less than one point in a hundred is given up, but not before a million points are drawn. The
+# Drawing ends with an error if less than one point in a hundred is kept, but not before a million points are drawn. The
 # paper's widest margin, 1, keeps one point in two at d = 2 and still 5 % at d = 1000.
 MOST_DRAWN_PER_ROW = 100
 ROWS_OF_GRACE = 10_000
@@ -33,8 +33,7 @@ def make_ball_classification(
     r"""Points of the Poincaré ball (c = 1), labelled by the side of a random hyperplane H(w, p).
 
     The paper's recipe: points uniform, in the Euclidean sense, in the ball of the given radius; p in a uniformly
-    random direction; w a uniformly random unit vector; every point with :math:`d(x, H) \le` `margin` thrown away and
-    drawn again.
+    random direction; w a uniformly random unit vector; every point with :math:`d(x, H) \le` `margin` drawn again.
 
     Parameters
     ----------
@@ -71,15 +70,12 @@ def make_ball_classification(
     -----
     Signed distances to H within the ball run from :math:`\delta_0 - \rho` to :math:`\delta_0 + \rho`, with
     :math:`\delta_0` that of the origin and :math:`\rho = 2 \operatorname{artanh} R`; and
-    :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality for w along p. Neither class is empty,
-    whatever the direction of w, if, and for `n_features` = 1 only if,
+    :math:`|\delta_0| \le 2 \operatorname{artanh} \|p\|`, with equality for w along p. Neither class is empty, for any
+    w, if the following holds, which is required so that w stays uniform and errors do not depend on the seed:
 
     .. math:: \text{margin} < 2 \operatorname{artanh} R - 2 \operatorname{artanh} \|p\|.
 
-    This is required. So w stays uniform, as in the paper, and whether a request is refused does not depend on the
-    seed.
-
-    If all `n_samples` points fall on one side, drawing goes on until one falls on the other; it takes the last row.
+    If all `n_samples` points fall on one side, the last row is replaced with the next point of the other side.
 
     Examples
     --------
@@ -91,8 +87,8 @@ def make_ball_classification(
     >>> print((y * signed_distance(X, w, p)).min() > 0.1)
     True
     """
-    _check_integer("n_samples", n_samples, at_least=2)
-    _check_integer("n_features", n_features, at_least=1)
+    _check("n_samples", n_samples, numbers.Integral, "an integer, at least 2", lambda n: n >= 2)
+    _check("n_features", n_features, numbers.Integral, "an integer, at least 1", lambda d: d >= 1)
     _check_extent(margin, reference_norm, radius)
     return sample_classes(
         n_samples, n_features, _generator(random_state), margin=margin, reference_norm=reference_norm, radius=radius
@@ -110,16 +106,9 @@ def sample_classes(
     block_numbers: int = BLOCK_NUMBERS,
     rows_of_grace: int = ROWS_OF_GRACE,
 ) -> tuple[Array, Array, Array, Array]:
-    """Draw points, labels, p and w of :func:`make_ball_classification`.
+    """Draw X, y, p and w of :func:`make_ball_classification` from valid parameters, ``block_numbers`` numbers at once.
 
-    Parameters
-    ----------
-    n, d, rng, margin, reference_norm, radius
-        As there, checked.
-    block_numbers : int
-        Coordinates drawn at once.
-    rows_of_grace : int
-        Rows beyond n for which ``MOST_DRAWN_PER_ROW`` points each may be drawn in vain.
+    Gives up after ``MOST_DRAWN_PER_ROW`` points for each row filled and for each of ``rows_of_grace`` more.
     """
     p = reference_norm * _direction(rng, d)
     w = _direction(rng, d)
@@ -200,33 +189,25 @@ def _generator(random_state: Any) -> np.random.Generator:
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    if random_state is None or (_is_integer(random_state) and random_state >= 0):
-        return np.random.default_rng(random_state)
-    raise ValueError(
-        "random_state must be None, a non-negative integer, a numpy.random.RandomState or a numpy.random.Generator; "
-        f"got {random_state!r}.\nPass an integer for reproducible data."
-    )
+    if random_state is not None:
+        wanted = "None, a non-negative integer, a numpy.random.RandomState or a numpy.random.Generator"
+        _check("random_state", random_state, numbers.Integral, wanted, lambda seed: seed >= 0)
+    return np.random.default_rng(random_state)
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _check_integer(name: str, value: Any, *, at_least: int) -> None:
-    if not (_is_integer(value) and value >= at_least):
-        raise ValueError(f"{name} must be an integer, at least {at_least}; got {value!r}.")
-
-
-def _check_real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> None:
-    if not (isinstance(value, numbers.Real) and not isinstance(value, bool) and holds(float(value))):
-        raise ValueError(f"{name} must be a number {wanted}; got {value!r}.")
+def _check(name: str, value: Any, kind: type, wanted: str, holds: Callable[[Any], bool]) -> None:
+    """Raise unless a value is a number of this kind for which the condition holds."""
+    if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 
 
 def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
-    """Raise if w has a direction in which a class is empty."""
-    _check_real("radius", radius, "above 0 and below 1, the rim of the ball", lambda r: 0 < r < 1)
-    _check_real("reference_norm", reference_norm, f"from 0 to below radius={radius:g}", lambda r: 0 <= r < radius)
-    _check_real("margin", margin, "from 0 up, a hyperbolic distance", lambda m: 0 <= m < np.inf)
+    """Raise if a class is empty for some direction of w."""
+    real = numbers.Real
+    _check("radius", radius, real, "a number above 0 and below 1, the rim of the ball", lambda r: 0 < r < 1)
+    below_radius = f"a number from 0 to below radius={radius:g}"
+    _check("reference_norm", reference_norm, real, below_radius, lambda r: 0 <= r < radius)
+    _check("margin", margin, real, "a number from 0 up, a hyperbolic distance", lambda m: 0 <= m < np.inf)
     extent = 2 * np.arctanh(radius) - 2 * np.arctanh(reference_norm)
     if margin >= extent:
         raise ValueError(

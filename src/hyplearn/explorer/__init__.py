@@ -1,4 +1,4 @@
-"""A page to walk through the disk: one self-contained HTML file, for a browser or a notebook."""
+"""An interactive page of the disk: one self-contained HTML file, for a browser or a notebook."""
 
 from hyplearn.explorer.explore import Explorer, explore
 

@@ -1,6 +1,7 @@
-"""The page itself: the scene, the template, and the modules of JavaScript in one file."""
+"""The page: the scene, the template, and the modules of JavaScript in one file."""
 
 import html
+import json
 import os
 import re
 from functools import cache
@@ -8,23 +9,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from hyplearn.explorer.encoding import script_json
 from hyplearn.explorer.scene import scene
 from hyplearn.files import write_whole
 
-# In the order in which they need one another.
+# Modules of JavaScript, each after those that it imports.
 MODULES = (
     "geometry", "decision", "view", "colours", "points", "stamps", "regions", "nearest", "curves", "overlay", "filter",
     "card", "panel", "input", "picture", "main",
 )  # fmt: skip
 NOTEBOOK_HEIGHT = 680
+# Inside a script element only these could end it, begin a comment, or (the last two) break a line.
+UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
 
 
 class Explorer:
-    """A page that shows a classifier in the disk; ``str(page)`` is its HTML, and a notebook shows it by itself.
-
-    Made by :func:`hyplearn.explore`.
-    """
+    """A page made by :func:`hyplearn.explore`; ``str(page)`` is its HTML, and a notebook displays it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -36,27 +35,15 @@ class Explorer:
         return f"<Explorer: a page of {len(self._text) / 1e6:.1f} MB; save(path) writes it>"
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that neither it nor the notebook changes the other's looks."""
-        style = "width:100%;border:0;border-radius:10px"
-        allowed = "allow-scripts allow-downloads"
+        """The page in a frame of its own, so that its style and the notebook's stay apart."""
         return (
-            f'<iframe title="hyplearn explorer" sandbox="{allowed}" style="{style}" height="{NOTEBOOK_HEIGHT}" '
+            '<iframe title="hyplearn explorer" sandbox="allow-scripts allow-downloads" '
+            f'style="width:100%;border:0;border-radius:10px" height="{NOTEBOOK_HEIGHT}" '
             f'srcdoc="{html.escape(self._text)}"></iframe>'
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page, whole or not at all.
-
-        Parameters
-        ----------
-        path : path
-            The file to make or to replace.
-
-        Returns
-        -------
-        Path
-            That file.
-        """
+        """Write the page to a file in one step, and return its path."""
         write_whole(path, self._text.encode())
         return Path(path)
 
@@ -72,7 +59,7 @@ def explore(
     curvature: float | None = None,
     title: str | None = None,
 ) -> Explorer:
-    r"""A page to explore a fitted classifier: its regions and boundaries in the disk, with points to point at.
+    r"""A page to explore a fitted classifier: its regions and boundaries in the disk, with the points.
 
     One self-contained HTML file that needs no network and no program but a browser. Dragging moves the disk by
     hyperbolic translations, the wheel zooms, pointing at a point shows its name, class, probabilities and distances to
@@ -84,18 +71,17 @@ def explore(
         Takes points of the ball, alone or at the end of a pipeline. The page evaluates classifiers of hyplearn itself,
         for every pixel and at any magnification; others are shown by a table of 512 × 512 predictions.
     X : array-like of shape (n, d)
-        Points of the ball. In more than two dimensions they are projected onto a plane as
-        :class:`~hyplearn.plotting.BoundaryDisplay` does, and the page says so.
+        Points of the ball, in more than two dimensions projected as in :class:`~hyplearn.plotting.BoundaryDisplay`.
     y : array-like of shape (n,), optional
         Their classes. Without them, points have the colours of their predictions.
     names : sequence of str, optional
-        What each point is called.
+        Name of each point.
     edges : array-like of shape (m, 2), optional
         Pairs of rows of X to join by geodesics, such as a tree's children and parents.
     path : path, optional
         Where to save the page.
     curvature : float, optional
-        Sectional curvature, -1 by default. An estimator that has a curvature is shown with its own.
+        Sectional curvature, by default that of the estimator, or -1 if it has none.
     title : str, optional
         Heading of the page; by default the name of the estimator's class.
 
@@ -106,9 +92,8 @@ def explore(
 
     Notes
     -----
-    Coordinates travel as float64. In float32 a point near the rim would stand at a hyperbolic distance of up to about
-    1e-7 / (1 - ‖x‖²) from where it is: a pixel at radius 12, once dragged to the centre, and all of the disk at radius
-    18. With another curvature than -1 coordinates are scaled by √c, which moves them by up to 3e-16 / (1 - c‖x‖²).
+    Coordinates are stored as float64: in float32 a point at hyperbolic radius 12, once dragged to the centre, would be
+    a pixel off. With a curvature other than -1 they are scaled by √c, which moves points by up to 3e-16 / (1 - c‖x‖²).
     50,000 points without names make a page of 1.7 MB.
 
     Examples
@@ -125,15 +110,20 @@ def explore(
     """
     found = scene(estimator, X, y, names, edges, curvature, title)
     parts = {"title": html.escape(found["title"]), "scene": script_json(found), "style": _read("style.css")}
-    explorer = Explorer(_filled(_read("template.html"), parts | {"script": _script()}))
+    parts["script"] = _script()
+    # In one pass, so that ``{{name}}`` in a label is left alone.
+    explorer = Explorer(re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("template.html")))
     if path is not None:
         explorer.save(path)
     return explorer
 
 
-def _filled(template: str, parts: dict[str, str]) -> str:
-    """The template with each ``{{name}}`` replaced, in one pass: what is put in is not read again."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+def script_json(value: Any) -> str:
+    """JSON that is safe inside a script element: a label such as ``</script>`` cannot end it."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Lone surrogates of Python strings cannot be encoded in UTF-8.
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.translate(UNSAFE)
 
 
 @cache
@@ -143,7 +133,7 @@ def _script() -> str:
 
 
 def _enclosed(name: str, source: str) -> str:
-    """A module as a function called once, whose exports are what it returns: its other names stay its own."""
+    """A module as a function that is called once and returns the exports, so that other names stay private."""
     exports = re.findall(r"^export (?:class|const|function) (\w+)", source, flags=re.MULTILINE)
     source = re.sub(r'^import (\{.*\}) from "\./(\w+)\.js";$', r"const \1 = \2;", source, flags=re.MULTILINE)
     source = re.sub(r"^export ", "", source, flags=re.MULTILINE)

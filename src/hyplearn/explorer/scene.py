@@ -1,5 +1,6 @@
 """The content of a page, computed once: points in the unit disk, classes, predictions, the decision, and notes."""
 
+import base64
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,14 +9,11 @@ import numpy as np
 from hyplearn.cone import NEAR
 from hyplearn.decision import Decision, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
-from hyplearn.explorer.encoding import typed_array
 from hyplearn.geometry import gap
-from hyplearn.plotting.boundary import chosen_plane, margin_of
-from hyplearn.plotting.canvas import class_colours
-from hyplearn.plotting.cloud import all_classes, positions
+from hyplearn.plotting.boundary import evaluate, margin_of, predicted_codes, predicted_regions, support_of
+from hyplearn.plotting.canvas import all_classes, class_colours, positions
 from hyplearn.plotting.disk import check_edges, check_labelled
-from hyplearn.plotting.plane import Plane
-from hyplearn.plotting.regions import answers, predicted_codes, predicted_regions
+from hyplearn.plotting.plane import Plane, choose_plane
 from hyplearn.types import Array
 
 # Pixels along the diameter of the table of a classifier that the page cannot evaluate: 0.5 MB of base64.
@@ -24,6 +22,8 @@ TABLE_PIXELS = 512
 TOP = 3
 # A code is stored in two bytes, and the last one means outside the disk.
 MOST_CLASSES = 2**16 - 1
+# Little-endian types of NumPy and the typed arrays of JavaScript that read them.
+TYPES = {"<f8": "Float64Array", "<f4": "Float32Array", "<u4": "Uint32Array", "<u2": "Uint16Array"}
 
 
 @dataclass(frozen=True)
@@ -35,31 +35,25 @@ class Fitted:
     plane: Plane | None
     shown: Decision | None
 
-    @property
-    def c(self) -> float:
-        """Absolute curvature."""
-        return self.decision.c
-
 
 def scene(
     estimator: Any, X: Any, y: Any, names: Any, edges: Any, curvature: float | None, title: str | None
 ) -> dict[str, Any]:
-    """Everything that the page needs, as values of JSON."""
+    """The content of the page, as values of JSON."""
     X, y = check_labelled(X, y)
     fitted = _fitted(estimator, X, curvature)
-    gap(X, c=fitted.c)  # raises for points outside
-    root = float(np.sqrt(fitted.c))
-    x = root * (X if fitted.plane is None else fitted.plane.project(X))
+    gap(X, c=fitted.decision.c)  # raises for points outside
+    support = None if fitted.shown is None else support_of(fitted.estimator)
     return {
         "title": type(fitted.estimator).__name__ if title is None else str(title),
         "model": type(fitted.estimator).__name__,
         "dimensions": X.shape[1],
-        "root": root,
+        "root": float(np.sqrt(fitted.decision.c)),
         "plane": None if fitted.plane is None else fitted.plane.statement.replace("\n", " "),
-        "points": {"x": typed_array(x[:, 0], "<f8"), "y": typed_array(x[:, 1], "<f8")},
+        "points": _places(fitted, X),
         "names": None if names is None else _names(names, len(X)),
         "edges": None if edges is None else typed_array(check_edges(edges, len(X)).ravel(), "<u4"),
-        "support": _support(fitted, root),
+        "support": None if support is None else _places(fitted, support),
         **_classes(fitted, y),
         **_predictions(fitted, X),
         **_decision(fitted),
@@ -72,13 +66,13 @@ def _fitted(estimator: Any, X: Array, curvature: float | None) -> Fitted:
         raise ValueError(
             f"The page shows up to {MOST_CLASSES} classes; got {len(decision.classes)}.\nMerge classes first."
         )
-    plane = chosen_plane(estimator, decision.boundary(), X, decision.c)
+    plane = choose_plane(estimator, decision.boundary(), X, decision.c)
     shown = decision if isinstance(decision, Decision) else None
     return Fitted(estimator, decision, plane, shown if shown is None or plane is None else _across(shown))
 
 
 def _across(decision: Decision) -> Decision | None:
-    """The decision on a plane across the boundary of two classes, if there the distance to it is all that counts.
+    """The decision on a plane across the boundary of two classes, if scores depend only on the distance to it.
 
     On that plane the point of the boundary is the centre and its normal points to the right.
     """
@@ -104,10 +98,10 @@ def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Predictions for the points themselves, wherever they are in the picture."""
+    """Predictions for the points of the ball, not for their projections."""
     estimator, probabilities = fitted.estimator, None
     if fitted.decision.has_probabilities:
-        probabilities = np.asarray(answers(estimator, "predict_proba", None, X), dtype=np.float64)
+        probabilities = np.asarray(evaluate(estimator, "predict_proba", None, X), dtype=np.float64)
     found: dict[str, Any] = {
         "predicted": typed_array(predicted_codes(estimator, None, X), "<u2"),
         "confidence": None if probabilities is None else typed_array(probabilities.max(axis=1), "<f4"),
@@ -124,13 +118,13 @@ def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:
-    """The decision, or a table of the predicted classes all over the disk."""
+    """The decision, or a table of the predicted classes over the disk."""
     decision = fitted.shown
     if decision is None:
-        regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.c)[1]
+        regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.decision.c)[1]
         table = {"size": TABLE_PIXELS, "codes": typed_array(np.where(regions < 0, MOST_CLASSES, regions), "<u2")}
         return {"decision": None, "table": table, "margin": None, "movable": False}
-    margin = None if decision.boundary() is None else margin_of(fitted.estimator, None, fitted.c)
+    margin = None if decision.boundary() is None else margin_of(fitted.estimator, None, fitted.decision.c)
     movable = decision.through_points and decision.is_binary
     return {"decision": decision_json(decision), "table": None, "margin": margin, "movable": movable}
 
@@ -162,11 +156,9 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _support(fitted: Fitted, root: float) -> dict[str, Any] | None:
-    vectors = np.asarray(getattr(fitted.estimator, "support_vectors_", ()), dtype=np.float64)
-    if fitted.shown is None or len(vectors) == 0:
-        return None
-    x = root * (vectors if fitted.plane is None else fitted.plane.project(vectors))
+def _places(fitted: Fitted, X: Array) -> dict[str, Any]:
+    """Positions of points of the ball in the unit disk of the page."""
+    x = np.sqrt(fitted.decision.c) * (X if fitted.plane is None else fitted.plane.project(X))
     return {"x": typed_array(x[:, 0], "<f8"), "y": typed_array(x[:, 1], "<f8")}
 
 
@@ -179,3 +171,9 @@ def _names(names: Any, n: int) -> list[str]:
             "Pass a list of names in the order of the rows."
         )
     return texts
+
+
+def typed_array(values: Array, dtype: str) -> dict[str, str]:
+    """Bytes of an array in base64, with the name of its JavaScript type."""
+    data = np.ascontiguousarray(values, dtype=np.dtype(dtype))
+    return {"type": TYPES[dtype], "base64": base64.b64encode(data.tobytes()).decode("ascii")}

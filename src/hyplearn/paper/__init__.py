@@ -1,9 +1,6 @@
 """The paper to the letter: its algorithms as printed, its protocol, and its baselines, as good as they can be made."""
 
-from hyplearn.paper.authors import AuthorsSVC
-from hyplearn.paper.euclidean import EuclideanSVC
-from hyplearn.paper.hyperboloid_perceptron import HyperboloidPerceptron
-from hyplearn.paper.hyperboloid_svc import HyperboloidSVC
-from hyplearn.paper.svc import PaperSVC
+from hyplearn.paper.hyperboloid import HyperboloidPerceptron, HyperboloidSVC
+from hyplearn.paper.svc import AuthorsSVC, EuclideanSVC, PaperSVC
 
 __all__ = ["AuthorsSVC", "EuclideanSVC", "HyperboloidPerceptron", "HyperboloidSVC", "PaperSVC"]

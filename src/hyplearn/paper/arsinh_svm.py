@@ -1,12 +1,13 @@
-r"""The problem of the hyperboloid SVM (Cho et al., 2019), and two ways down its slopes.
+r"""The problem of the hyperboloid SVM (Cho et al., 2019), and two descents that solve it.
 
 Rows x are hyperboloid coordinates, :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`, and costs C_i stand beside labels ±1:
 
 .. math:: \min_{[n, n] > 0} P(n) = \tfrac12 [n, n]
           + \sum_i C_i \max(0, \operatorname{arsinh} 1 - \operatorname{arsinh}(y_i [n, x_i]))
 
-P is neither convex nor smooth, so what is found is a local minimum, the best from several starts. It has kinks where a
-margin is 1; these are rounded off over a width that shrinks from stage to stage.
+P is neither convex nor smooth, so the result is a local minimum, the best from several starts. :func:`solve_by_stages`
+rounds off its kinks, where a margin is 1, over a width that shrinks from stage to stage.
+:func:`solve_by_projected_gradient` is the descent of Cho et al.
 
 The normal is kept as ``u = (-n⁰, n)``, so that ``[n, x] = ⟨u, x⟩``, or in polar coordinates v and a, in which no
 constraint is left: ``u = (-‖v‖ sinh a, v cosh a)`` and ``[n, n] = ‖v‖²``.
@@ -24,20 +25,26 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# Widths of the rounded kinks, one per stage. The first lets every start feel the whole loss; the last changes P by at
-# most half of it for each row near its margin, four digits below what such a row costs.
+# Widths of the rounded kinks, one per stage. The first smooths the whole loss for every start; the last changes P by at
+# most half of it for each row near its margin, a ten-thousandth of the cost of such a row.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 # A boundary this far beyond the farthest row has all rows on one side, as has any beyond it. None is sought farther
-# than 17 from the centre, where float64 no longer tells n from a vector of the light cone.
+# than 17 from the centre, where float64 cannot distinguish n from a vector of the light cone.
 BEYOND, FARTHEST = 3.0, 17.0
-# Corrections that the quasi-Newton steps remember.
+# Corrections that L-BFGS stores.
 MEMORY = 20
 LEAST_SQUARES_STEPS = 30
+BATCH = 32
+# The first step, relative to the one that is safe if all rows of a batch pull the same way, which is rare.
+FIRST_STEP = 1000.0
+GROWTH = 1.5
+# Halvings in a row after which the step is too short to matter.
+HALVINGS = 16
 ARSINH_1 = float(np.arcsinh(1.0))
 
 
-class Found(NamedTuple):
-    """A local minimum in polar coordinates: ``[n, n] = ‖direction‖²``, and the boundary is ``shift`` off the centre."""
+class LocalMinimum(NamedTuple):
+    """A local minimum in polar coordinates: ``[n, n] = ‖direction‖²``, with the boundary ``shift`` off the centre."""
 
     direction: Array
     shift: float
@@ -57,7 +64,7 @@ def objective(R: Array, y: Array, costs: Array, u: Array) -> float:
 
 
 def _objective(scores: Array, y: Array, costs: Array, u: Array) -> float:
-    """P of a normal u whose products with all rows are known."""
+    """P of a normal u, from its products with all rows."""
     return _sum_of_losses(scores, y, costs) + 0.5 * float(u[1:] @ u[1:] - u[0] ** 2)
 
 
@@ -71,14 +78,14 @@ def _sum_of_losses(scores, y, costs):  # type: ignore[no-untyped-def]
 
 
 def loss_and_gradient(R: Array, y: Array, costs: Array, u: Array, width: float) -> tuple[float, Array]:
-    """The sum of losses with kinks rounded off over ``width``, and its gradient by u."""
+    """The sum of losses with kinks rounded off over ``width``, and its gradient with respect to u."""
     gradient = np.zeros(len(u))
     return _one_pass(R, y, costs, u, width, gradient), gradient
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
-    """The sum of losses; adds their slopes to the gradient while a row is at hand, so that R is read once."""
+    """The sum of losses; their slopes are added to the gradient in the same loop, so that R is read once."""
     total = 0.0
     for i in range(len(R)):
         margin = y[i] * dot(R[i], u)
@@ -93,11 +100,9 @@ def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _rounded(margin, width):  # type: ignore[no-untyped-def]
-    """Loss and slope of a margin below 1: s - width/2, or s²/(2 width) for s < width; s = arsinh 1 - arsinh margin.
-
-    arsinh as a logarithm is exact to an ulp of 1 here, and half as dear.
-    """
+    """Loss and slope of a margin below 1: s - width/2, or s²/(2 width) for s < width; s = arsinh 1 - arsinh margin."""
     root = math.sqrt(1.0 + margin * margin)
+    # arsinh as a logarithm is exact to an ulp of 1 here, and takes half the time.
     s = ARSINH_1 + (math.log(root - margin) if margin < 0.0 else -math.log(root + margin))
     if s < width:
         return s * s / (2.0 * width), -s / (width * root)
@@ -110,7 +115,7 @@ def from_polar(v: Array, a: float) -> Array:
 
 
 def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
-    """Direction v, of length √[n, n], and shift a, no farther than given: a normal beyond is moved to that shift."""
+    """Direction v, of length √[n, n], and shift a, clipped to the given largest one."""
     space = float(np.linalg.norm(u[1:]))
     if space == 0:
         return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])
@@ -119,15 +124,15 @@ def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
 
 
 def farthest_shift(R: Array) -> float:
-    """How far from the centre a boundary is sought: beyond the farthest row."""
+    """Largest distance from the centre at which a boundary is sought: beyond the farthest row."""
     return min(float(np.arccosh(R[:, 0].max())) + BEYOND, FARTHEST)
 
 
 def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
     """Normals to begin from, with the right sign and scale: halfway between the means, least squares, one-sided.
 
-    The first two see Klein coordinates, in which hyperplanes are straight and no row outweighs the others, and both
-    sides alike. In the last one all rows are on the side of the costlier label.
+    The first two use Klein coordinates, in which hyperplanes are straight and no row outweighs the others, and weigh
+    both sides equally. The last one has all rows on the side of the costlier label.
     """
     plus, minus = costs * (y > 0), costs * (y < 0)
     tangent = np.eye(R.shape[1] - 1)[0]
@@ -146,7 +151,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 
 
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
-    """The best multiple of u on a coarse scale, after u has been moved to where [n, n] > 0."""
+    """The best multiple of u on a coarse scale, once u is moved to where [n, n] > 0."""
     u = from_polar(*to_polar(u, farthest_shift(R)))
     scores = R @ u
     unit = float(np.median(np.abs(scores))) or 1.0
@@ -154,24 +159,12 @@ def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
     return u * min(scales, key=lambda scale: _objective(scale * scores, y, costs, scale * u))
 
 
-def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> Found:
+def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> LocalMinimum:
     """Quasi-Newton steps in polar coordinates, from every start at the first width, then from the best to the last.
 
-    Parameters
-    ----------
-    R : ndarray of shape (n, d + 1)
-        Rows, seen from among them: their coordinates are then as small as they can be.
-    y, costs : ndarrays of shape (n,)
-        Labels ±1, and positive costs.
-    tol : float
-        Relative decrease of P over a step at which a stage ends.
-    max_iter : int
-        Largest number of steps in a stage.
-
-    Returns
-    -------
-    Found
-        With status "local", or "max_iter" if the last stage was cut short, or "one-sided" if all rows are on one side.
+    Rows R, of shape (n, d + 1), are seen from among them, which keeps their coordinates small; labels y are ±1 and
+    costs positive. A stage ends when a step decreases P by at most ``tol``, relative, or after ``max_iter`` steps. The
+    status is "local", "max_iter" if the last stage was cut short, or "one-sided" if all rows are on one side.
     """
     farthest = farthest_shift(R)
     tried = [_descend(R, y, costs, *to_polar(u, farthest), WIDTHS[0], tol, max_iter) for u in starts(R, y, costs)]
@@ -180,17 +173,19 @@ def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: i
     for width in WIDTHS[1:]:
         found = _descend(R, y, costs, found.direction, found.shift, width, tol, max_iter)
         evaluations += found.n_iter
-    return found._replace(status=judged(R, found.normal, found.status), n_iter=evaluations)
+    return found._replace(status=status_of(R, found.normal, found.status), n_iter=evaluations)
 
 
-def judged(R: Array, u: Array, status: str) -> str:
-    """The status, or "one-sided" if no boundary runs between the rows."""
+def status_of(R: Array, u: Array, status: str) -> str:
+    """The given status, or "one-sided" if all rows are on one side of the boundary."""
     scores = R @ u
     return "one-sided" if np.all(scores > 0) or np.all(scores < 0) else status
 
 
-def _descend(R: Array, y: Array, costs: Array, v: Array, a: float, width: float, tol: float, max_iter: int) -> Found:
-    """One stage of L-BFGS from v and a, in units of ‖v‖: rows may be long, and v as short."""
+def _descend(
+    R: Array, y: Array, costs: Array, v: Array, a: float, width: float, tol: float, max_iter: int
+) -> LocalMinimum:
+    """One stage of L-BFGS from v and a, in units of ‖v‖, which is short if rows are long."""
     unit = float(np.linalg.norm(v)) or 1.0
 
     def value(polar: Array) -> tuple[float, Array]:
@@ -207,4 +202,79 @@ def _descend(R: Array, y: Array, costs: Array, v: Array, a: float, width: float,
     end = minimize(value, np.concatenate([[a], v / unit]), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     v, a = unit * end.x[1:], float(end.x[0])
     status = "max_iter" if end.status == 1 else "local"
-    return Found(v, a, objective(R, y, costs, from_polar(v, a)), status, int(end.nfev))
+    return LocalMinimum(v, a, objective(R, y, costs, from_polar(v, a)), status, int(end.nfev))
+
+
+def solve_by_projected_gradient(
+    R: Array, y: Array, costs: Array, *, tol: float, max_iter: int, rng: np.random.Generator
+) -> LocalMinimum:
+    r"""Descend from the best start in mini-batches B, each followed by a projection Π onto normals with [n, n] > 0.
+
+    .. math:: u \leftarrow \Pi \Bigl( u - \eta \Bigl( \tfrac{|B|}{N} H u
+              - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}
+              \Bigr) \Bigr), \qquad H = \operatorname{diag}(-1, 1, \dots, 1)
+
+    Every row is in one batch of an epoch. The step η grows as long as an epoch lowers the objective by more than
+    ``tol``, relative; an epoch that does not is undone and η halved, until halving helps no more or ``max_iter`` epochs
+    are over. The other parameters and the result are those of :func:`solve_by_stages`.
+    """
+    farthest = farthest_shift(R)
+    slope = math.tanh(farthest)
+    u = min(starts(R, y, costs), key=lambda u: objective(R, y, costs, u))
+    least = objective(R, y, costs, u)
+    step = FIRST_STEP * len(R) / BATCH / float(costs @ np.einsum("ij,ij->i", R, R))
+    # Rows are shuffled once and batches before every epoch, so that the rows of a batch are adjacent in memory.
+    shuffled = rng.permutation(len(R))
+    R, y, costs, firsts = R[shuffled], y[shuffled], costs[shuffled], np.arange(0, len(R), BATCH)
+    epochs = halvings = 0
+    while halvings < HALVINGS and epochs < max_iter:
+        tried = u.copy()
+        epoch(R, y, costs, rng.permutation(firsts), BATCH, step, slope, tried)
+        value = objective(R, y, costs, tried)
+        epochs += 1
+        if value < least - tol * abs(least):
+            u, least, step, halvings = tried, value, GROWTH * step, 0
+        else:
+            step, halvings = step / 2, halvings + 1
+    status = "local" if halvings == HALVINGS else "max_iter"
+    return LocalMinimum(*to_polar(u, farthest), least, status_of(R, u, status), epochs)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def epoch(R, y, costs, firsts, batch, step, slope, u):  # type: ignore[no-untyped-def]
+    """Visit all rows once, batch by batch in the order of their first rows, and update u in place."""
+    n, d = R.shape
+    gradient = np.empty(d)
+    for start in firsts:
+        stop = min(start + batch, n)
+        share = (stop - start) / n
+        gradient[0] = -share * u[0]
+        for j in range(1, d):
+            gradient[j] = share * u[j]
+        for i in range(start, stop):
+            score = dot(R[i], u)
+            if y[i] * score < 1.0:
+                pull = costs[i] * y[i] / math.sqrt(1.0 + score * score)
+                for j in range(d):
+                    gradient[j] -= pull * R[i, j]
+        for j in range(d):
+            u[j] -= step * gradient[j]
+        project(u, slope)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def project(u, slope):  # type: ignore[no-untyped-def]
+    """Move u to the nearest point of the cone ``|u⁰| ≤ slope ‖u¹…‖``, in place."""
+    space = 0.0
+    for j in range(1, u.size):
+        space += u[j] * u[j]
+    space, time = math.sqrt(space), abs(u[0])
+    if time <= slope * space:
+        return
+    new = (slope * time + space) / (1.0 + slope * slope)
+    u[0] = math.copysign(slope * new, u[0])
+    if space > 0.0:
+        for j in range(1, u.size):
+            u[j] *= new / space
+    else:
+        u[1] = new

@@ -2,7 +2,8 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,12 +13,14 @@ from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
 from hyplearn.decision.calibration import fit_sigmoids
 from hyplearn.estimators.one_vs_rest import OneVsRest
+from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.reference.strategies import FEW_ROWS, merge_copies
+from hyplearn.solvers.svm import Solution
 from hyplearn.types import Array
 
 
 class BaselineRows(NamedTuple):
-    """Rows of positive weight, float64: points, codes of their classes, weights, and the training data they make."""
+    """Rows of positive weight in float64: points, class codes, weights, and the training data made of them."""
 
     X: Array
     codes: Array
@@ -25,23 +28,28 @@ class BaselineRows(NamedTuple):
     data: TrainingData
 
 
+@dataclass(eq=False, repr=False)
 class BaselineClassifier(OneVsRest):
-    """A baseline: validation, weights and one-vs-rest are those of all classifiers of the ball, learning is its own.
+    """A baseline, with the validation, weights and one-vs-rest of all classifiers of the ball.
 
-    Subclasses learn in :meth:`_train` and say in :meth:`_boundaries` how their weights score points.
+    Subclasses learn in :meth:`_train`, and override :meth:`_boundaries` if they have other scores. Parameters are
+    dataclass fields; :class:`~hyplearn.HyperboloidSVC` documents those that all of them share.
     """
 
-    # A baseline without a parameter of this name sees points from the origin of its coordinates.
-    reference: Any = "origin"
-    n_jobs: int | None = None
+    _: KW_ONLY
+    class_weight: Any = None
+    calibration: str | None = "cross-fitted"
+    folds: int = 5
+    curvature: float = -1.0
+    outside: str = "raise"
+
+    # Without annotations, which would make them fields: most baselines do not have these parameters.
+    reference = "origin"
+    n_jobs = None
 
     @abstractmethod
     def _train(self, rows: BaselineRows) -> dict[str, Array]:
-        """Fitted attributes, ``coef_`` and ``reference_`` among them."""
-
-    @abstractmethod
-    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """The decision without calibration, by the baseline's own scores."""
+        """Fitted attributes, ``coef_`` among them."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn every binary problem from points within the memory budget of their source.
@@ -54,7 +62,11 @@ class BaselineClassifier(OneVsRest):
             Weight k counts as k copies, weight 0 as absence.
         """
         with self._training(X, y, sample_weight) as (data, _):
-            self._check_memory(data)
+            if not data.in_memory:
+                raise ValueError(
+                    f"{type(self).__name__} learns from points in memory; {data.points.name}, with {data.n_rows:,} "
+                    "rows, is read in blocks.\nPass an array, or raise memory= in open_points."
+                )
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
                 self.__dict__.update(self._train(self._present(data)))
@@ -64,18 +76,16 @@ class BaselineClassifier(OneVsRest):
             self.decision_ = self._decide()
         return self
 
-    def _check_memory(self, data: TrainingData) -> None:
-        if not data.in_memory:
-            raise ValueError(
-                f"{type(self).__name__} learns from points in memory; {data.points.name}, with {data.n_rows:,} rows, "
-                "is read in blocks.\nPass an array, or raise memory= in open_points."
-            )
+    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
+        """The decision without calibration: ``arsinh [n, x]`` of the normal n that is ``coef_`` at ``reference_``."""
+        c, coef = absolute_curvature(self.curvature), fitted["coef_"]
+        return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
 
     def _refit(self, data: TrainingData) -> Decision:
         return self._boundaries(self._train(self._present(data)))
 
     def _present(self, data: TrainingData) -> BaselineRows:
-        """Rows of positive weight; where they are few, sorted and with copies merged."""
+        """Rows of positive weight; small data sets are sorted and their copies merged."""
         if data.n_rows <= FEW_ROWS:
             data = merge_copies(data)
         block = data.gathered()
@@ -89,6 +99,22 @@ class BaselineClassifier(OneVsRest):
         """Labels ±1 of problem k."""
         return np.where(rows.codes == self._positives[k], 1.0, -1.0)
 
+    def _certificates(self, solutions: Sequence[Solution], names: Sequence[str], advice: str) -> dict[str, Array]:
+        """Fitted attributes of these names and the duality gaps, with a warning if a gap is above ``tol``."""
+        found = {f"{name}_": np.array([getattr(solution, name) for solution in solutions]) for name in names}
+        gaps = np.array([solution.gap for solution in solutions])
+        unsolved = np.flatnonzero(found["status_"] != "optimal")
+        if unsolved.size:
+            self._warn(
+                f"reached a relative duality gap of {gaps.max():.1e}, not tol={self.tol:.1e} "
+                f"({self._names(unsolved)}).\n{advice}"
+            )
+        return {**found, "dual_gap_": gaps}
+
+    def _warn(self, message: str) -> None:
+        """Warn that some problems were not solved; ``fit`` repeats the warning with the caller's line."""
+        warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
+
     def _calibrate(self, data: TrainingData, *, warned: bool) -> None:
         if self.calibration != "training":
             super()._calibrate(data, warned=warned)
@@ -98,15 +124,15 @@ class BaselineClassifier(OneVsRest):
         self.calibration_ = fit_sigmoids(values, block.codes, block.row_weights)
 
     def _check_calibration(self) -> None:
-        """As for all, and Platt's sigmoids of training scores, as the paper has them."""
         if self.calibration != "training":
             super()._check_calibration()
 
 
-def check_positive(name: str, value: object) -> None:
-    """Raise unless the value is a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a positive finite number; got {value!r}.")
+def check_positive(**values: object) -> None:
+    """Raise unless the values are positive finite numbers."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+            raise ValueError(f"{name} must be a positive finite number; got {value!r}.")
 
 
 def check_count(name: str, value: object) -> None:

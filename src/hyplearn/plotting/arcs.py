@@ -1,8 +1,8 @@
-r"""Curves of the disk as the circular arcs that they are.
+r"""Geodesics and hypercycles of the disk as circular arcs.
 
-A geodesic meets the rim at right angles; the hypercycle at signed distance h from it, the set of points that far from
-it, passes through the same two ends of the rim, at the angle :math:`\operatorname{gd}(\sqrt c\, h)` to the geodesic.
-So two points of the rim and one angle describe every such curve, straight ones included.
+A geodesic meets the rim at right angles. The hypercycle at signed distance h from it passes through the same two points
+of the rim, at the angle :math:`\operatorname{gd}(\sqrt c\, h)` to the geodesic. So two points of the rim and one angle
+define every such curve, straight ones included.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
         \qquad -1 \le u \le 1, \quad \tan \varphi_0 = -\frac{\langle m, \nu \rangle}{a}, \quad
         \varphi = \varphi_0 + \operatorname{gd}(\sqrt c \, \text{height})
 
-    written by sin x / x, so that a diameter (φ = 0) is no exception. The first and the last point lie on the rim.
+    computed with sin x / x, so that a diameter (φ = 0) needs no special case. The first and last point are on the rim.
 
     Examples
     --------
@@ -42,13 +42,11 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
 
 
 def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
-    r"""Points along the geodesics from x to y, at equal angles of their arcs: even long ones are round to the eye.
+    r"""Points along the geodesics between rows of x and y, shape (..., n_points, 2), at equal angles of their arcs.
 
-    Half the angle of the arc is
+    Half the angle of an arc is
 
     .. math:: \varphi = \arctan \frac{c\, (x_0 y_1 - x_1 y_0)}{1 - c \langle x, y \rangle}
-
-    Of arrays of shape (..., 2) the result has shape (..., n_points, 2).
     """
     turn, apart = x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0], y - x
     phi = np.arctan2(c * turn, (gap(x, c=c) + gap(y, c=c) + c * np.sum(apart**2, axis=-1)) / 2)
@@ -56,7 +54,7 @@ def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
 
 
 def _arc(start: Array, end: Array, phi: Array, n_points: int) -> Array:
-    """Points along the arc of half the angle φ between two points, which bulges to the left where φ > 0."""
+    """Points along the arc of half the angle φ between two points; it bulges to the left if φ > 0."""
     u, phi = np.linspace(-1, 1, n_points)[:, None], np.asarray(phi)[..., None, None]
     centre, half = (start + end)[..., None, :] / 2, (end - start)[..., None, :] / 2
     left = np.stack([-half[..., 1], half[..., 0]], axis=-1)
@@ -71,7 +69,7 @@ def _sinc(x: Array) -> Array:
 
 
 def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
-    r"""The two ends of the geodesic H(w, p) of the disk on the rim, the side of w to the left of the way between them.
+    r"""The two ends of the geodesic H(w, p) on the rim, in the order that has w to the left.
 
     .. math:: p \oplus \frac{\pm t}{\sqrt c} = p + \frac{1 - c\|p\|^2}{c} \frac{s}{\|s\|^2},
               \qquad s = p \pm \frac{t}{\sqrt c}, \quad t \perp w, \quad \|t\| = 1
@@ -83,7 +81,7 @@ def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
 
 
 def bisector(a: Array, b: Array, *, c: float = 1.0) -> tuple[Array, Array]:
-    """The hyperplane (w, p) of all points as far from a as from b, w pointing to b."""
+    """The geodesic (w, p) of the points at equal distance from a and b; w points to b."""
     p = midpoint(a, b, c=c)
     return log_map(b, p, c=c), p
 
@@ -98,8 +96,6 @@ def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
 
     .. math:: N = \Bigl(\frac{2 \sqrt c \langle p, n \rangle}{1 - c\|p\|^2}, \;
               n + \frac{2 c \langle p, n \rangle}{1 - c\|p\|^2}\, p\Bigr), \qquad n = w / \|w\|
-
-    Differences of such vectors tell where two classes are equally far on their sides.
     """
     n = w / np.linalg.norm(w)
     slope = 2 * np.sqrt(c) * (p @ n) / gap(p, c=c)
@@ -107,7 +103,7 @@ def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
 
 
 def geodesic_of(N: Array, *, c: float = 1.0) -> tuple[Array, Array] | None:
-    """The geodesic (w, p) of the disk where ``[N, X] = 0``, p nearest to the centre; None where that is nowhere."""
+    """The geodesic (w, p) of the disk where ``[N, X] = 0``, with p nearest to the centre; None if it is empty."""
     length = np.linalg.norm(N[1:])
     if not length > abs(N[0]):
         return None

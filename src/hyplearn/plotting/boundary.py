@@ -1,6 +1,9 @@
 """Regions, boundaries and margins of a classifier in the disk."""
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -8,25 +11,19 @@ import numpy as np
 from hyplearn.decision import Decision, Equidistant, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.geometry.border import absolute_curvature
-from hyplearn.plotting.arcs import hypercycle
-from hyplearn.plotting.canvas import (
-    Display,
-    class_colours,
-    draw_boundary,
-    draw_legend,
-    draw_margins,
-    draw_reference,
-    draw_rim,
-    draw_support,
-)
-from hyplearn.plotting.cloud import MOST_MARKERS
+from hyplearn.plotting import canvas
+from hyplearn.plotting.arcs import geodesic_of, hypercycle, minkowski_normal
+from hyplearn.plotting.canvas import MOST_MARKERS, Display
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
-from hyplearn.plotting.plane import Plane
-from hyplearn.plotting.regions import pairwise_arcs, predicted_regions
+from hyplearn.plotting.plane import Plane, choose_plane
 from hyplearn.types import Array
 
 # Share of white in the colour of a region.
 PALE = 0.76
+# Numbers passed to predict at once: 32 MiB.
+BLOCK_NUMBERS = 2**22
+# Points along a boundary of two classes, which is cut where a third one begins: more make the cut more precise.
+CUT_POINTS = 4001
 
 
 @dataclass(repr=False)
@@ -38,10 +35,10 @@ class BoundaryDisplay(Display):
     grid : array of shape (m,)
         Coordinates of the raster, the same in both directions.
     regions : array of shape (m, m)
-        Index of the predicted class at ``(grid[column], grid[row])``, or where that is outside the disk at the corner
-        of the pixel that is inside; -1 for pixels that the disk does not touch.
+        Index in ``classes`` of the prediction at ``(grid[column], grid[row])``, or at the innermost corner of a pixel
+        whose centre is outside the disk; -1 for pixels that the disk does not touch.
     classes : array
-        The classes that the indices stand for.
+        The classes of the classifier.
     curvature : float
         Sectional curvature of the disk.
     points : DiskDisplay, optional
@@ -52,17 +49,10 @@ class BoundaryDisplay(Display):
         Hyperbolic distance of the margins from the boundary.
     margins : list of arrays of shape (n, 2)
         Points along the hypercycles at that distance, on both sides.
-    reference : array of shape (2,), optional
-        The reference point p.
-    support : array of shape (k, 2), optional
-        The support vectors.
+    reference, support : arrays of shape (2,) and (k, 2), optional
+        The reference point p and the support vectors.
     plane : Plane, optional
         The plane of the picture, for a classifier of more than two dimensions.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure
-        Where ``plot`` has drawn.
 
     Examples
     --------
@@ -106,33 +96,30 @@ class BoundaryDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier with `predict` and `classes_`
-            Takes points of the ball, alone or at the end of a pipeline. Boundaries are arcs where the decision of the
-            classifier has them (:func:`hyplearn.decision.decision_of`): equidistants of a geodesic for two classes,
-            geodesics for more. Otherwise the regions show where predictions change.
+            Takes points of the ball, alone or at the end of a pipeline. Boundaries are drawn as arcs if
+            :func:`hyplearn.decision.decision_of` finds them: equidistants of a geodesic for two classes, geodesics for
+            more. Otherwise the regions show where predictions change.
         X, y : array-like, optional
             Points and classes to show over the regions. In more than two dimensions X is needed to choose the plane.
         curvature : float, optional
-            Sectional curvature, -1 by default. An estimator that has a curvature, or wraps one that has, is drawn with
-            that.
+            Sectional curvature, by default that of the estimator, or -1 if it has none.
         margin : float, optional
             Hyperbolic distance from the hyperplane of two classes at which to draw hypercycles. The default is that of
             the SVM's margin, ⟨z, w⟩ = ±1, for ``margin="exact"``, and ``margin_`` for other classifiers, if it is
             positive. The lines ⟨f, w⟩ = ±1 of ``margin="bound"`` are no hypercycles: :class:`TangentDisplay` has them.
-        edges : array-like of shape (m, 2), optional
-            Pairs of rows of X to join by geodesics.
         resolution : int
             Pixels along the diameter.
-        most_markers : int
-            Up to this many points are drawn as markers, more as an image of their density.
+        edges, most_markers
+            As in :class:`DiskDisplay`.
 
         Notes
         -----
         Reference point, margins and support vectors are drawn for two classes. A classifier of d > 2 dimensions is
         shown on a geodesic plane, as the title says. If the boundary of two classes is an equidistant of a hyperplane
         H(w, p), it is the plane through p along w and the direction in which the points spread most, with every point
-        moved along H: sides and distances to the boundary are true for every point. Otherwise it is the plane of the
-        points' two main directions about their mean, with orthogonal projections: regions and boundaries are those on
-        the plane, and a point outside it may be drawn in the region of another class than the predicted one.
+        moved along H, which keeps its side and its distance to the boundary. Otherwise it is the plane of the points'
+        two main directions about their mean, with orthogonal projections: regions and boundaries are those on the
+        plane, and a point outside it may be drawn in the region of another class than the predicted one.
         """
         if not isinstance(resolution, (int, np.integer)) or resolution < 2:
             raise ValueError(f"resolution must be an integer of at least 2; got {resolution!r}.\nPass 600.")
@@ -145,7 +132,7 @@ class BoundaryDisplay(Display):
                 "Leave margin out."
             )
         X, y = (None, None) if X is None else check_labelled(X, y)
-        plane = chosen_plane(estimator, found, X, decision.c)
+        plane = choose_plane(estimator, found, X, decision.c)
         if plane is not None and X is not None:
             X = plane.project(X)
         regions = predicted_regions(estimator, plane, resolution, decision.c)
@@ -163,7 +150,7 @@ class BoundaryDisplay(Display):
     def _add_boundary(
         self, estimator: Any, decision: Decision | ForeignDecision, found: Equidistant, margin: float | None
     ) -> None:
-        """The boundary of two classes with its margins, reference point and support vectors."""
+        """Add the boundary of two classes with its margins, reference point and support vectors."""
         c, (w, p, height) = decision.c, found
         self.margin = margin_of(estimator, margin, c)
         if self.plane is not None:
@@ -173,47 +160,33 @@ class BoundaryDisplay(Display):
             self.margins = [hypercycle(w, p, sign * self.margin, c=c) for sign in (-1, 1)]
         if decision.through_points:
             self.reference = p
-        if len(getattr(estimator, "support_vectors_", ())):
-            support = np.asarray(estimator.support_vectors_, dtype=np.float64)
+        support = support_of(estimator)
+        if support is not None:
             self.support = support if self.plane is None else self.plane.project(support)
 
-    def plot(self, ax: Any = None, *, size: float = 10.0, legend: bool = True) -> Self:
-        """Draw the regions, boundaries, margins, points, support vectors and p.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default the current axes.
-        size : float
-            Area of a marker, in square points.
-        legend : bool
-            Whether to name what is drawn.
-        """
-        ax = self._take(ax)
+    def _draw(self, ax: Any, size: float) -> None:
         self._draw_regions(ax)
         if self.points is None:
-            draw_rim(ax, absolute_curvature(self.curvature))
+            canvas.draw_rim(ax, absolute_curvature(self.curvature))
         else:
             self.points.plot(ax, size=size, legend=False)
         if self.points is None or self.points.y is None:
-            self._name_regions(ax)
+            for label, colour in canvas.class_colours(self.classes).items():
+                ax.scatter([], [], marker="s", color=colour, alpha=1 - PALE, label=label)  # an entry in the legend
         self._draw_curves(ax)
         if self.support is not None:
-            draw_support(ax, self.support, size)
+            canvas.draw_support(ax, self.support, size)
         if self.reference is not None:
-            draw_reference(ax, self.reference)
+            canvas.draw_reference(ax, self.reference)
         if self.plane is not None:
             ax.set_title(self.plane.statement, fontsize="small")
-        if legend:
-            draw_legend(ax)
-        return self
 
     def _draw_regions(self, ax: Any) -> None:
         from matplotlib.colors import to_rgb
         from matplotlib.patches import Circle
 
         radius = 1 / np.sqrt(absolute_curvature(self.curvature))
-        palette = class_colours(self.classes)
+        palette = canvas.class_colours(self.classes)
         tints = [PALE + (1 - PALE) * np.array(to_rgb(palette[label])) for label in self.classes]
         image = np.array([*tints, (1, 1, 1)])[self.regions]
         edge = (-radius, radius, -radius, radius)
@@ -226,43 +199,20 @@ class BoundaryDisplay(Display):
                 style = {"levels": [0.5], "colors": "white", "linewidths": 0.8, "zorder": 1}
                 ax.contour(self.grid, self.grid, self.regions == k, **style).set_clip_path(rim)
 
-    def _name_regions(self, ax: Any) -> None:
-        """Entries of the legend for regions without labelled points."""
-        for label, colour in class_colours(self.classes).items():
-            ax.scatter([], [], marker="s", color=colour, alpha=1 - PALE, label=label)
-
     def _draw_curves(self, ax: Any) -> None:
         if len(self.classes) > 2:
             # Below markers, but above an image that would hide it.
             dense = self.points is not None and self.points.cloud.counts is not None
             for arc in self.boundaries:
-                draw_boundary(ax, arc, None, color="white", linewidth=0.9, zorder=2.2 if dense else 1)
+                canvas.draw_boundary(ax, arc, None, color="white", linewidth=0.9, zorder=2.2 if dense else 1)
         else:
             for arc in self.boundaries:
-                draw_boundary(ax, arc)
-            draw_margins(ax, self.margins, f"margin {self.margin:.3g}" if self.margins else "")
-
-
-def chosen_plane(estimator: Any, found: Equidistant | None, X: Array | None, c: float) -> Plane | None:
-    """The plane of the picture where there are more than two dimensions to choose from."""
-    d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
-    if X is not None and X.shape[1] != d:
-        raise ValueError(
-            f"X must have {d} coordinates, as many as {type(estimator).__name__} was fitted on; got {X.shape[1]}.\n"
-            "Pass points of the same ball."
-        )
-    if d == 2:
-        return None
-    if X is None:
-        raise ValueError(
-            f"A picture of {d} dimensions shows a plane that is chosen from the points; got X=None.\n"
-            "Pass X, such as the training points."
-        )
-    return Plane.principal(X, c) if found is None else Plane.across(found.w, found.p, X, c)
+                canvas.draw_boundary(ax, arc)
+            canvas.draw_margins(ax, self.margins, f"margin {self.margin:.3g}" if self.margins else "")
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Hyperbolic distance from the hyperplane of a problem at which to draw the margin; None for none.
+    r"""Hyperbolic distance from the hyperplane of a problem at which to draw the margin, or None.
 
     The given distance; for an SVM with ``margin="exact"`` the distance where ⟨z, w⟩ = 1, which is
     :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`; otherwise ``margin_``, the least distance of a training
@@ -276,3 +226,71 @@ def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0
         return float(np.arcsinh(np.sqrt(c) / np.linalg.norm(estimator.coef_[problem])) / np.sqrt(c))
     least = getattr(estimator, "margin_", None)
     return float(least[problem]) if least is not None and least[problem] > 0 else None
+
+
+def support_of(estimator: Any) -> Array | None:
+    """The support vectors of an estimator; None if it has none."""
+    vectors = np.asarray(getattr(estimator, "support_vectors_", ()), dtype=np.float64)
+    return vectors if len(vectors) else None
+
+
+def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array]:
+    """Pixel centres and the code of the class predicted for each; -1 for pixels that the disk does not touch.
+
+    A pixel on the rim whose centre is outside has the class of its innermost corner: left empty, such pixels would
+    look like notches.
+    """
+    radius = 1 / np.sqrt(c)
+    grid = radius * ((2 * np.arange(resolution) + 1) / resolution - 1)
+    pixels = np.stack(np.meshgrid(grid, grid), axis=-1)
+    outside = np.sum(pixels**2, axis=-1) >= radius**2
+    pixels[outside] -= np.sign(pixels[outside]) * radius / resolution
+    touched = np.sum(pixels**2, axis=-1) < radius**2
+    regions = np.full(touched.shape, -1)
+    regions[touched] = predicted_codes(estimator, plane, pixels[touched])
+    return grid, regions
+
+
+def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
+    """Codes of the predicted classes, for points of the picture; without a plane these are points of the ball."""
+    return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
+
+
+def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Array:
+    """Result of a method of the classifier for points of the picture, in blocks that fit in memory."""
+    step = max(1, BLOCK_NUMBERS // (x.shape[1] if plane is None else len(plane.p)))
+    blocks = (x[i : i + step] for i in range(0, len(x), step))
+    with warnings.catch_warnings():
+        # Pixels have no column names, whether or not the classifier was fitted on named columns.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        results = [getattr(estimator, method)(block if plane is None else plane.embed(block)) for block in blocks]
+    return np.concatenate(results)
+
+
+def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision, plane: Plane | None) -> Iterator[Array]:
+    """The geodesics on which two classes are equally likely, up to where a third class is predicted."""
+    for i, j, N in pairwise_normals(decision):
+        line = geodesic_of(N if plane is None else plane.cut(N), c=decision.c)
+        if line is None:
+            continue
+        arc = hypercycle(*line, c=decision.c, n_points=CUT_POINTS)
+        # The two ends lie on the rim, where no prediction is possible.
+        valid = np.pad(np.isin(predicted_codes(estimator, plane, arc[1:-1]), [i, j]), 1, mode="edge")
+        cuts = np.flatnonzero(np.diff(valid, prepend=False, append=False))
+        yield from (arc[start:stop] for start, stop in cuts.reshape(-1, 2) if stop - start > 1)
+
+
+def pairwise_normals(decision: Decision | ForeignDecision) -> Iterator[tuple[int, int, Array]]:
+    """Codes of two classes and the vector N of Minkowski space with ``[N, X] = 0`` where both are equally likely.
+
+    With a hyperplane per class, scores compare as multiples of the sinh of the distances to them. These are linear in
+    X, so two classes meet on a geodesic hyperplane.
+    """
+    pairs, steepness = combinations(range(len(decision.classes)), 2), decision.steepness()
+    if steepness is not None:
+        planes = zip(steepness, decision.weights, decision.points, strict=True)
+        normals = [factor * minkowski_normal(w, p, c=decision.c) for factor, w, p in planes]
+        yield from ((i, j, normals[j] - normals[i]) for i, j in pairs)
+    elif decision.is_pairwise:
+        found = ((i, j, decision.hyperplane_between(i, j)) for i, j in pairs)
+        yield from ((i, j, minkowski_normal(*plane, c=decision.c)) for i, j, plane in found if plane is not None)

@@ -1,13 +1,13 @@
-"""What every display needs of matplotlib: axes, imported late; colours of classes; the rim of the disk; a legend."""
+"""Parts that all displays share: axes of matplotlib, colours of classes, points, the rim of the disk, a legend."""
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from hyplearn.types import Array
 
-# Paul Tol's "muted" scheme, made to be told apart by the colour-blind, and five more, in an order in which few classes
+# Paul Tol's "muted" scheme, which colour-blind readers can distinguish, and five more, in an order in which few classes
 # differ most: dark blue and orange, then teal. Grey is left for "other".
 COLOURS = (
     "#332288", "#EE7733", "#44AA99", "#882255", "#DDCC77", "#4477AA", "#117733",
@@ -18,31 +18,61 @@ OTHER = "#9A9A9A"
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 # Ink and colours are made for a light ground, which pictures and legends have in figures of any style.
 INK, GROUND = "0.1", "white"
-# More rings than this would run into one another.
+# More rings than this would overlap.
 MOST_RINGS = 200
+# More points than this are an image: markers would cover one another and make a vector graphic of megabytes.
+MOST_MARKERS = 20_000
+# Pixels along one side of that image.
+PIXELS = 200
+# Opacity of a pixel that holds one point, so that outliers stay visible beside the crowd.
+FAINTEST = 0.3
 
 
 @dataclass(repr=False)
 class Display:
-    """A picture, computed first and drawn second; ``plot`` keeps its axes in ``ax_``, their figure in ``figure_``."""
+    """A picture, computed first and drawn second."""
 
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
 
     def __repr__(self) -> str:
-        """What there is to draw, arrays by their shapes."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}
-        told = [f"{name}={_short(value)}" for name, value in values.items() if value is not None]
-        return f"{type(self).__name__}({', '.join(told)})"
+        shown = [f"{name}={_short(value)}" for name, value in values.items() if value is not None]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _take(self, ax: Any) -> Any:
-        """The axes to draw on: those given, or matplotlib's current ones."""
+    def plot(self, ax: Any = None, *, size: float = 10.0, legend: bool = True) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default the current axes.
+        size : float
+            Area of a marker, in square points.
+        legend : bool
+            Whether to draw a legend beside the axes.
+
+        Returns
+        -------
+        The display itself, with the axes in ``ax_`` and their figure in ``figure_``.
+        """
+        return self._plot(ax, size, legend)
+
+    def _plot(self, ax: Any, size: float, legend: bool, **options: Any) -> Self:
         self.ax_ = current_axes() if ax is None else ax
         self.figure_ = self.ax_.figure
-        return self.ax_
+        self._draw(self.ax_, size, **options)
+        if legend:
+            draw_legend(self.ax_)
+        return self
+
+    def _draw(self, *args: Any, **options: Any) -> None:
+        """Draw everything but the legend, for given axes and size of markers."""
+        raise NotImplementedError
 
 
 def _short(value: Any) -> str:
+    """Short representation of a value; arrays are given by their shapes."""
     if isinstance(value, np.ndarray):
         return f"<array of shape {value.shape}>"
     if isinstance(value, (list, tuple)):
@@ -51,7 +81,7 @@ def _short(value: Any) -> str:
 
 
 def pyplot() -> Any:
-    """Return matplotlib's pyplot, or an error that tells how to install it."""
+    """Import matplotlib's pyplot; without matplotlib, raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -60,7 +90,7 @@ def pyplot() -> Any:
 
 
 def current_axes() -> Any:
-    """The current axes of matplotlib; new ones, where a figure has none, with room for a legend beside them."""
+    """The current axes of matplotlib; new axes leave space for a legend beside them."""
     figure = pyplot().gcf()
     if not figure.axes and figure.get_layout_engine() is None:
         figure.set_layout_engine("compressed")
@@ -76,14 +106,14 @@ def class_colours(classes: Array) -> dict[Any, str]:
 
 
 def class_markers(classes: Array) -> dict[Any, str]:
-    """One shape per class, by which those of one colour differ."""
+    """One marker per class; classes of one colour have different markers."""
     named = [label for label in classes if str(label) != "other"]
     rounds = {label: i // len(COLOURS) % len(MARKERS) for i, label in enumerate(named)}
     return {label: MARKERS[rounds.get(label, 0)] for label in classes}
 
 
 def draw_rim(ax: Any, c: float) -> None:
-    """The empty disk: its ground, its rim of radius 1/√c, no axes."""
+    """Draw the empty disk: its ground and its rim of radius 1/√c, without axes."""
     from matplotlib.patches import Circle
 
     radius = 1 / np.sqrt(c)
@@ -97,24 +127,24 @@ def draw_rim(ax: Any, c: float) -> None:
 
 
 def draw_boundary(ax: Any, curve: Array, label: str | None = "decision boundary", **style: Any) -> None:
-    """A boundary, which ends where its last point is."""
+    """Draw a boundary."""
     ax.plot(*curve.T, **{"color": INK, "linewidth": 1.6, "zorder": 2.2, "solid_capstyle": "butt"} | style, label=label)
 
 
 def draw_margins(ax: Any, curves: list[Array], label: str) -> None:
-    """The margins on both sides, named once."""
+    """Draw the margins on both sides, with one entry in the legend."""
     for i, curve in enumerate(curves):
         style = {"color": INK, "linewidth": 0.9, "linestyle": (0, (4, 2.5)), "zorder": 2.2}
         ax.plot(*curve.T, **style, label=None if i else label)
 
 
 def draw_reference(ax: Any, p: Array, label: str = "reference point p", colour: str = INK) -> None:
-    """A star with a light edge, to be seen on any ground."""
+    """Draw a star with a light edge, visible on any ground."""
     ax.scatter(*p, marker="*", s=130, color=colour, edgecolors="white", linewidths=0.8, label=label, zorder=2.6)
 
 
 def draw_support(ax: Any, X: Array, size: float) -> None:
-    """Rings around the support vectors, wider than markers of the given size; dots where there are many."""
+    """Draw rings around the support vectors, wider than markers of the given size; many get dots instead."""
     if len(X) > MOST_RINGS:
         ax.scatter(*X.T, s=2, color=INK, linewidths=0, label="support vectors", zorder=2.4)
         return
@@ -123,17 +153,17 @@ def draw_support(ax: Any, X: Array, size: float) -> None:
 
 
 def draw_legend(ax: Any) -> None:
-    """Name all that has a label, to the right of the picture, in as many columns as its height asks for."""
+    """Draw a legend to the right of the picture, in as many columns as its height requires."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    # The free room goes to the legend, not to both sides.
+    # The free space goes to the legend, not to both sides.
     ax.set_anchor("W")
     style = {"facecolor": GROUND, "labelcolor": INK, "edgecolor": "none", "framealpha": 1, "fontsize": "small"}
     columns = -(-len(handles) // _lines_beside(ax))
     legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, **style)
     for text in legend.get_texts():
-        text.set_parse_math(False)  # names of classes are no formulas
+        text.set_parse_math(False)  # a class name is not a formula
     # Markers that are small in the picture are larger here.
     for handle in legend.legend_handles:
         if hasattr(handle, "set_sizes"):
@@ -141,9 +171,95 @@ def draw_legend(ax: Any) -> None:
 
 
 def _lines_beside(ax: Any) -> int:
-    """Lines of a legend that find room in the height of the axes."""
+    """Number of lines of a legend that fit in the height of the axes."""
     from matplotlib.font_manager import FontProperties
 
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
     line = FontProperties(size="small").get_size_in_points() * (1 + pyplot().rcParams["legend.labelspacing"])
     return max(1, int(height / line))
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Points by class: a marker each, or an image of their density if there are many.
+
+    Parameters
+    ----------
+    X : array of shape (n, 2)
+        Positions of the points in the picture.
+    y : array of shape (n,) or None
+        Their classes.
+    classes : array
+        All classes, in the order of their colours; some may have no points here.
+    centre, reach : array of shape (2,), float
+        Centre of the picture, and half the side of its square.
+    counts : array of shape (n_classes, m, m) or None
+        Number of points of each class in each pixel, rows from the bottom; None if points are drawn as markers.
+    """
+
+    X: Array
+    y: Array | None
+    classes: Array
+    centre: Array
+    reach: float
+    counts: Array | None = None
+
+    @classmethod
+    def of(
+        cls, X: Array, y: Array | None, classes: Array | None, centre: Array, reach: float, most_markers: int
+    ) -> Self:
+        """Points, counted by pixel if more than ``most_markers``; classes of y that are not given come last."""
+        classes = all_classes(y, classes)
+        if len(X) <= most_markers:
+            return cls(X, y, classes, centre, reach)
+        codes = np.zeros(len(X), dtype=int) if y is None else positions(y, classes)
+        column, row = np.clip((((X - centre) / reach + 1) * PIXELS / 2).astype(int), 0, PIXELS - 1).T
+        shape = (max(1, len(classes)), PIXELS, PIXELS)
+        places = np.ravel_multi_index((codes, row, column), shape)
+        return cls(X, y, classes, centre, reach, np.bincount(places, minlength=np.prod(shape)).reshape(shape))
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Left, right, lower and upper end of the picture."""
+        (x, y), reach = self.centre, self.reach
+        return x - reach, x + reach, y - reach, y + reach
+
+    def image(self) -> Array:
+        """Colours of the pixels, mixed by the classes' shares, with an opacity that grows with the log of the count."""
+        from matplotlib.colors import to_rgb
+
+        assert self.counts is not None
+        colours = class_colours(self.classes)
+        palette = np.array([to_rgb(colours[label]) for label in self.classes] or [to_rgb(INK)])
+        total = self.counts.sum(axis=0)
+        mixed = np.tensordot(self.counts, palette, axes=(0, 0)) / np.maximum(total, 1)[..., None]
+        depth = np.log(np.maximum(total, 1)) / np.log(max(total.max(), 2))
+        return np.dstack([mixed, np.where(total > 0, FAINTEST + (1 - FAINTEST) * depth, 0)])
+
+    def draw(self, ax: Any, size: float) -> None:
+        """Draw the points below the rim and above everything else; points without classes have the colour of ink."""
+        if self.counts is not None:
+            ax.imshow(self.image(), extent=self.extent, origin="lower", interpolation="nearest", zorder=2)
+        shown = self.X if self.counts is None else np.empty((0, 2))
+        if self.y is None:
+            ax.scatter(*shown.T, s=size, color=INK, linewidths=0, zorder=2)
+            return
+        style, shapes = {"s": size, "edgecolors": "white", "linewidths": 0.2, "zorder": 2}, class_markers(self.classes)
+        for label, colour in class_colours(self.classes).items():
+            points = shown[self.y == label] if self.counts is None else shown
+            ax.scatter(*points.T, color=colour, marker=shapes[label], label=label, **style)
+
+
+def all_classes(y: Array | None, classes: Array | None) -> Array:
+    """The given classes, followed by those of y that are not among them."""
+    present = np.array([]) if y is None else np.unique(y)
+    if y is None or classes is None:
+        return present
+    known = np.asarray(classes).tolist()
+    return np.array(known + [label for label in present.tolist() if label not in known], dtype=object)
+
+
+def positions(y: Array, classes: Array) -> Array:
+    """Index of the class of each point."""
+    present, inverse = np.unique(y, return_inverse=True)
+    return np.array([classes.tolist().index(label) for label in present.tolist()])[inverse]

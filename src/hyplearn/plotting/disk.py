@@ -1,4 +1,4 @@
-"""The Poincaré disk and points in it."""
+"""The Poincaré disk with points, and with the hyperbolic hulls of two classes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,16 +6,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.geometry import gap
+from hyplearn.geometry import closest_points, closest_vertices, gap, graham_scan, midpoint
 from hyplearn.geometry.border import absolute_curvature
-from hyplearn.plotting.arcs import segment
-from hyplearn.plotting.canvas import GROUND, Display, draw_legend, draw_rim
-from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
+from hyplearn.plotting import canvas
+from hyplearn.plotting.arcs import bisector, hypercycle, outline, segment
+from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
 from hyplearn.types import Array
 
-# The grid: circles at these distances from the centre, in units of the curvature's radius, and so many diameters.
+# The grid: circles at these distances from the centre, in units of 1/√c, and this many diameters.
 GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
+# Pairs whose coordinates differ by less look the same: both closest points are vertices.
+SAME = 1e-6
+STYLES: dict[str, dict[str, Any]] = {
+    "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
+    "points": {"color": canvas.INK, "linestyle": "-"},
+}
 
 
 @dataclass(repr=False)
@@ -35,13 +41,8 @@ class DiskDisplay(Display):
     all_classes : array, optional
         All classes in the order of their colours, if y may lack some; by default those of y.
     most_markers : int
-        Up to this many points are drawn as markers. Of more, an image shows the density: the mixture of the classes'
-        colours by their share in each pixel, stronger with the logarithm of the count.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure
-        Where ``plot`` has drawn.
+        Up to this many points are drawn as markers. More are drawn as an image of their density: each pixel mixes the
+        colours of the classes by their share, stronger with the logarithm of the count.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class DiskDisplay(Display):
         all_classes: Any = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Take the points and, where given, their classes and the edges between them."""
+        """Check the points, classes and edges; the parameters are those of the class."""
         c = absolute_curvature(curvature)
         X, y = check_labelled(X, y)
         if X.shape[1] != 2:
@@ -79,7 +80,7 @@ class DiskDisplay(Display):
                 f"The disk shows points of two coordinates; got shape {X.shape}.\n"
                 "Project X to 2-D first; BoundaryDisplay does so for a classifier of more dimensions."
             )
-        gap(X, c=c)  # refuses points outside
+        gap(X, c=c)  # raises for points outside
         return cls(X, y, curvature, None if edges is None else check_edges(edges, len(X)), all_classes, most_markers)
 
     @property
@@ -89,45 +90,37 @@ class DiskDisplay(Display):
 
     @cached_property
     def cloud(self) -> Cloud:
-        """What is drawn of the points."""
+        """The points as they are drawn."""
         radius = float(1 / np.sqrt(absolute_curvature(self.curvature)))
-        return Cloud.of(self.X, self.y, self.all_classes, (0.0, 0.0), radius, self.most_markers)
+        return Cloud.of(self.X, self.y, self.all_classes, np.zeros(2), radius, self.most_markers)
 
     def plot(self, ax: Any = None, *, size: float = 10.0, legend: bool = True, grid: bool = False) -> Self:
         """Draw the rim, the edges and the points.
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default the current axes.
-        size : float
-            Area of a marker, in square points.
-        legend : bool
-            Whether to name the classes.
+        ax, size, legend
+            As in :meth:`BoundaryDisplay.plot`.
         grid : bool
-            Whether to draw diameters, and circles about the centre that are named by their hyperbolic radius.
+            Whether to draw diameters, and circles about the centre that are labelled with their hyperbolic radius.
         """
-        ax, c = self._take(ax), absolute_curvature(self.curvature)
-        draw_rim(ax, c)
+        return self._plot(ax, size, legend, grid=grid)
+
+    def _draw(self, ax: Any, size: float, *, grid: bool = False) -> None:
+        from matplotlib.collections import LineCollection
+
+        c = absolute_curvature(self.curvature)
+        canvas.draw_rim(ax, c)
         if grid:
             _draw_grid(ax, c)
         if self.edges is not None:
-            self._draw_edges(ax, c)
+            lines = list(segment(*self.X[np.asarray(self.edges).T], c=c))
+            ax.add_collection(LineCollection(lines, colors="0.35", linewidths=0.35, alpha=0.7, zorder=1.5))
         self.cloud.draw(ax, size)
-        if legend:
-            draw_legend(ax)
-        return self
-
-    def _draw_edges(self, ax: Any, c: float) -> None:
-        from matplotlib.collections import LineCollection
-
-        start, end = self.X[np.asarray(self.edges).T]
-        lines = LineCollection(list(segment(start, end, c=c)), colors="0.35", linewidths=0.35, alpha=0.7, zorder=1.5)
-        ax.add_collection(lines)
 
 
 def _draw_grid(ax: Any, c: float) -> None:
-    """Geodesics through the centre and circles about it, at radius ``tanh(√c d / 2) / √c`` for the distance d."""
+    """Draw geodesics through the centre and circles about it, of radius ``tanh(√c d / 2) / √c`` for the distance d."""
     from matplotlib.collections import LineCollection
     from matplotlib.patheffects import withStroke
 
@@ -138,15 +131,132 @@ def _draw_grid(ax: Any, c: float) -> None:
     ends = np.stack([np.cos(turns), np.sin(turns)], axis=1) / np.sqrt(c)
     curves = [radius * circle for radius in radii] + [np.stack([-end, end]) for end in ends]
     ax.add_collection(LineCollection(curves, colors="0.83", linewidths=0.5, zorder=1.2))
-    # Above the points, which would hide them, with a light edge to be read there.
-    edge = withStroke(linewidth=1.5, foreground=GROUND)
+    # Labels are drawn above the points, with a light edge to be readable there.
+    edge = withStroke(linewidth=1.5, foreground=canvas.GROUND)
     style = {"color": "0.5", "fontsize": 7, "ha": "left", "va": "bottom", "zorder": 2.7, "path_effects": [edge]}
     for distance, radius in zip(GRID_CIRCLES[:3], radii, strict=False):
         ax.text(0, radius, f"{distance / np.sqrt(c):.3g}", **style)
 
 
+@dataclass(repr=False)
+class HullDisplay(Display):
+    """Two convex hulls in the disk, their closest pair, its midpoint p, and the boundary halfway.
+
+    Parameters
+    ----------
+    points : DiskDisplay
+        The points and their two classes.
+    hulls : list of two arrays of shape (n, 2)
+        Vertices of the hull of each class, counter-clockwise.
+    pairs : dict of str to array of shape (2, 2)
+        "vertices": the closest vertices of the hulls, whose midpoint is the paper's reference point. "points": the
+        closest points of the hulls, which may lie on edges; missing where the hulls intersect.
+
+    Examples
+    --------
+    >>> from hyplearn.plotting import HullDisplay
+    >>> X = [[-0.5, 0.25], [-0.5, -0.3], [0.5, 0.0], [0.7, 0.2]]
+    >>> display = HullDisplay.from_points(X, ["a", "a", "b", "b"])
+    >>> print(display.pairs["points"].round(3) + 0.0)
+    [[-0.455 -0.011]
+     [ 0.5    0.   ]]
+    >>> print(display.pairs["vertices"])
+    [[-0.5   0.25]
+     [ 0.5   0.  ]]
+    """
+
+    points: DiskDisplay
+    hulls: list[Array]
+    pairs: dict[str, Array]
+
+    @classmethod
+    def from_points(cls, X: Any, y: Any, *, curvature: float = -1.0, most_markers: int = MOST_MARKERS) -> Self:
+        """Compute the hulls of two classes and their closest pairs.
+
+        Parameters
+        ----------
+        X, y, curvature, most_markers
+            As in :class:`DiskDisplay`, with two classes.
+        """
+        points = DiskDisplay.from_points(X, y, curvature=curvature, most_markers=most_markers)
+        if len(points.classes) != 2:
+            raise ValueError(
+                f"Hulls are drawn of exactly 2 classes; y holds {len(points.classes)}: {points.classes.tolist()[:5]}.\n"
+                "Pass the labels of one against the rest, such as y == label."
+            )
+        c = absolute_curvature(curvature)
+        members = [points.X[points.y == label] for label in points.classes]
+        V_a, V_b = (rows[graham_scan(rows, c=c)] for rows in members)
+        i, j = closest_vertices(V_a, V_b, c=c)
+        pairs = {"vertices": np.stack([V_a[i], V_b[j]])}
+        closest = closest_points(V_a, V_b, c=c)
+        if closest.lower_bound > 0:
+            pairs["points"] = np.stack([closest.a, closest.b])
+        return cls(points, [V_a, V_b], pairs)
+
+    def reference(self, pair: str) -> Array:
+        """The midpoint p of a pair."""
+        return midpoint(*self.pairs[pair], c=absolute_curvature(self.points.curvature))
+
+    def boundary(self, pair: str) -> Array:
+        """Points along the geodesic halfway between a pair, from rim to rim."""
+        c = absolute_curvature(self.points.curvature)
+        return hypercycle(*bisector(*self.pairs[pair], c=c), c=c)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        pairs: tuple[str, ...] = ("vertices", "points"),
+        boundary: bool = True,
+        size: float = 10.0,
+        legend: bool = True,
+    ) -> Self:
+        """Draw the points, the hulls, the closest pairs, their midpoints and the boundaries.
+
+        Parameters
+        ----------
+        ax, size, legend
+            As in :meth:`BoundaryDisplay.plot`.
+        pairs : tuple of str
+            The pairs to draw, if they exist; two pairs that look the same are drawn once.
+        boundary : bool
+            Whether to draw the geodesic through p halfway between the pair.
+        """
+        if isinstance(pairs, str) or not set(pairs) <= set(STYLES):
+            raise ValueError(f"pairs must name some of {list(STYLES)}; got {pairs!r}.\nPass a tuple of these names.")
+        return self._plot(ax, size, legend, pairs=pairs, boundary=boundary)
+
+    def _draw(self, ax: Any, size: float, *, pairs: tuple[str, ...], boundary: bool) -> None:
+        c = absolute_curvature(self.points.curvature)
+        self.points.plot(ax, size=size, legend=False)
+        colours = canvas.class_colours(self.points.classes)
+        for V, label in zip(self.hulls, self.points.classes, strict=True):
+            edge = outline(V, c=c)
+            ax.fill(*edge.T, facecolor=colours[label], alpha=0.13, edgecolor="none", zorder=1)
+            ax.plot(*edge.T, color=colours[label], linewidth=1.2, zorder=1.6)
+        for pair, name in self._named(pairs).items():
+            self._draw_pair(ax, pair, name, boundary, c)
+
+    def _named(self, pairs: tuple[str, ...]) -> dict[str, str]:
+        """The pairs to draw and their names in the legend."""
+        present = [pair for pair in STYLES if pair in pairs and pair in self.pairs]
+        if len(present) == 2 and np.allclose(self.pairs["vertices"], self.pairs["points"], rtol=0, atol=SAME):
+            return {"points": "closest points, both vertices"}
+        return {pair: f"closest {pair} of the hulls" for pair in present}
+
+    def _draw_pair(self, ax: Any, pair: str, name: str, boundary: bool, c: float) -> None:
+        style, (a, b) = STYLES[pair], self.pairs[pair]
+        ax.plot(*segment(a, b, c=c).T, color=style["color"], linewidth=1.8, zorder=2.3)
+        ring = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.5, "linestyle": "none"}
+        ax.plot(*self.pairs[pair].T, "o", color=style["color"], **ring, label=name, zorder=2.5)
+        canvas.draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])
+        if boundary and np.any(a != b):  # a point of both classes has no boundary
+            canvas.draw_boundary(ax, self.boundary(pair), "boundary halfway", **style, linewidth=1.5)
+
+
 def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
-    """Rows of float64 and one label for each, or an error."""
+    """Points as rows of float64 with one label for each, or an error."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] < 2 or len(X) == 0:
         raise ValueError(
@@ -169,15 +279,24 @@ def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN or pandas' NA, which says of nothing whether it is equal."""
+    """Whether a label is None, NaN or pandas' NA."""
     try:
         return label is None or bool(label != label)
-    except TypeError:
+    except TypeError:  # NA has no truth value
         return True
 
 
+def check_width(X: Array, d: int, estimator: Any) -> None:
+    """Raise unless points have the d coordinates that the estimator was fitted on."""
+    if X.shape[1] != d:
+        raise ValueError(
+            f"X must have {d} coordinates, as many as {type(estimator).__name__} was fitted on; got {X.shape[1]}.\n"
+            "Pass points of the same ball."
+        )
+
+
 def check_edges(edges: Any, n: int) -> Array:
-    """Pairs of rows, or an error."""
+    """Edges as an array of pairs of rows, or an error."""
     edges = np.asarray(edges)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(

@@ -1,23 +1,25 @@
-r"""Points of more than two dimensions on a geodesic plane, and what is true of the picture.
+r"""Projections of points of more than two dimensions onto a geodesic plane.
 
-In hyperboloid coordinates about p, with the plane spanned by the unit vectors n and e, a point has a time
-:math:`T = \cosh \rho`, a height :math:`a = \langle \sqrt c z, n \rangle` above the hyperplane H(n, p), which is the
-hyperbolic sine of its signed distance, a position :math:`b = \langle \sqrt c z, e \rangle`, and other coordinates r
-that the picture has to lose; :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. Two projections leave the plane itself in place:
+In hyperboloid coordinates about p, with the plane spanned by the unit vectors n and e, a point has the time
+:math:`T = \cosh \rho`, the coordinates :math:`a = \langle \sqrt c z, n \rangle`, which is the hyperbolic sine of its
+signed distance to the hyperplane H(n, p), and :math:`b = \langle \sqrt c z, e \rangle`, and further coordinates r that
+the picture does not show; :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. Two projections keep the points of the plane:
 
 - along the boundary: :math:`(T, a, b) \mapsto (\lambda T, a, \lambda b)`, :math:`\lambda^2 = (1 + a^2) / (T^2 - b^2)`.
   The foot of x on H is projected orthogonally onto the geodesic along e, and x keeps its distance to H and its side.
-  A classifier whose boundary is H predicts for the picture of a point what it predicts for the point.
+  A classifier whose boundary is H predicts the same for a point and for its projection.
 - orthogonal: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}`, the nearest point of the plane.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from hyplearn.decision import Equidistant
 from hyplearn.geometry import ball_to_hyperboloid, frechet_mean, minkowski
 from hyplearn.plotting.arcs import minkowski_normal
+from hyplearn.plotting.disk import check_width
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
 from hyplearn.types import Array
 
@@ -51,7 +53,7 @@ class Plane:
         spread = F.T @ F
         spread /= np.trace(spread) or 1.0
         flat = np.eye(len(n)) - np.outer(n, n)
-        # What is left of the spread along n is -1, so that no other direction can come after it.
+        # The eigenvalue of n is set to -1, so that n comes last.
         return cls(p, np.stack([n, _leading(flat @ spread @ flat - np.outer(n, n))[0]]), c, True)
 
     @classmethod
@@ -63,7 +65,7 @@ class Plane:
 
     @property
     def statement(self) -> str:
-        """What the picture shows, for its title."""
+        """Title of the picture, which says how points were projected."""
         if self.along_boundary:
             return (
                 f"{len(self.p)} dimensions on the geodesic plane through p\n"
@@ -77,7 +79,7 @@ class Plane:
         )
 
     def project(self, X: Array) -> Array:
-        """Where points of the ball are in the picture, shape (n, 2)."""
+        """Positions of points of the ball in the picture, shape (n, 2)."""
         Z = np.sqrt(self.c) * z_features(X, self.p, c=self.c)
         a, b = self.basis @ Z.T
         rest = np.sum((Z - np.stack([a, b], axis=1) @ self.basis) ** 2, axis=1)
@@ -91,14 +93,29 @@ class Plane:
         return (T[1:] / (1 + T[0])).T / np.sqrt(self.c)
 
     def embed(self, x: Array) -> Array:
-        """The points of the ball that points of the picture stand for, shape (n, d)."""
+        """The points of the ball at positions of the picture, shape (n, d)."""
         return from_frame(frame_coordinates(x, np.zeros(2), c=self.c) @ self.basis, self.p, c=self.c)
 
     def cut(self, N: Array) -> Array:
-        """The hyperplane ``[N, X] = 0`` on the plane: the same in the picture's own three coordinates."""
+        """The hyperplane ``[N, X] = 0`` in the three hyperboloid coordinates of the picture."""
         frame = [minkowski_normal(b, self.p, c=self.c) for b in self.basis]
         time = -minkowski(N, ball_to_hyperboloid(self.p, c=self.c))
         return np.array([time, *(minkowski(N, b) for b in frame)])
+
+
+def choose_plane(estimator: Any, found: Equidistant | None, X: Array | None, c: float) -> Plane | None:
+    """The plane of the picture, or None in two dimensions."""
+    d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
+    if X is not None:
+        check_width(X, d, estimator)
+    if d == 2:
+        return None
+    if X is None:
+        raise ValueError(
+            f"A picture of {d} dimensions shows a plane that is chosen from the points; got X=None.\n"
+            "Pass X, such as the training points."
+        )
+    return Plane.principal(X, c) if found is None else Plane.across(found.w, found.p, X, c)
 
 
 def _leading(spread: Array) -> Array:

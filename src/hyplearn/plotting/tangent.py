@@ -8,31 +8,23 @@ import numpy as np
 from hyplearn.decision import Decision, Equidistant, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.geometry.border import absolute_curvature
-from hyplearn.plotting.boundary import margin_of
-from hyplearn.plotting.canvas import (
-    GROUND,
-    Display,
-    draw_boundary,
-    draw_legend,
-    draw_margins,
-    draw_reference,
-    draw_support,
-)
-from hyplearn.plotting.cloud import MOST_MARKERS, Cloud
-from hyplearn.plotting.disk import check_labelled
+from hyplearn.plotting import canvas
+from hyplearn.plotting.boundary import margin_of, support_of
+from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
+from hyplearn.plotting.disk import check_labelled, check_width
 from hyplearn.plotting.plane import Plane
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
 
-# Room around the farthest point, as a share of its distance.
-ROOM = 1.08
+# The picture reaches this much beyond the farthest point.
+BORDER = 1.08
 
 
 @dataclass(repr=False)
 class TangentDisplay(Display):
-    r"""Frame coordinates of points at p, with the boundary, which is a straight line through p there, and the margins.
+    r"""Frame coordinates of points at p, where geodesics through p are straight, with the boundary and the margins.
 
-    A point of the disk stands in its true direction from p, at its true distance. Made to be placed beside the disk.
+    Each point of the disk is drawn in its true direction from p, at its true distance.
 
     Parameters
     ----------
@@ -42,21 +34,14 @@ class TangentDisplay(Display):
         The dimension of the ball; above 2 the coordinates are those along w and along the direction, orthogonal to w,
         in which the points spread most.
     boundary : array of shape (n, 2), optional
-        Points along the boundary in the picture; the two ends of a straight one. An equidistant is bent.
-    boundary_name : str
-        Its entry in the legend.
+        Points along the boundary; the two ends if it is straight.
     margins : list of arrays of shape (n, 2)
-        Points along the margins. The lines ⟨f, w⟩ = ±1 of an SVM with ``margin="bound"``, whose rows f are these
-        coordinates; of others the images of the hypercycles that :class:`BoundaryDisplay` draws, which bend.
-    margin_name : str
-        Their entry in the legend.
+        Points along the margins: the lines ⟨f, w⟩ = ±1 for an SVM with ``margin="bound"``, whose rows f are these
+        coordinates; for others the images of the hypercycles that :class:`BoundaryDisplay` draws, which bend.
+    boundary_name, margin_name : str
+        Entries in the legend.
     support : array of shape (k, 2), optional
         The support vectors of two classes.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure
-        Where ``plot`` has drawn.
 
     Examples
     --------
@@ -83,16 +68,10 @@ class TangentDisplay(Display):
 
         Parameters
         ----------
-        X : array-like of shape (n, 2)
-            Points of the disk.
-        y : array-like of shape (n,), optional
-            Their classes.
+        X, y, curvature, most_markers
+            As in :class:`DiskDisplay`.
         p : array-like of shape (2,), optional
             The reference point.
-        curvature : float
-            Sectional curvature of the disk.
-        most_markers : int
-            Up to this many points are drawn as markers, more as an image of their density.
         """
         X, y = check_labelled(X, y)
         if X.shape[1] != 2:
@@ -122,27 +101,19 @@ class TangentDisplay(Display):
         ----------
         estimator : fitted classifier
             Its boundary is an equidistant of a geodesic hyperplane through p with normal w.
-        X, y : array-like
-            Points of the ball and, where given, their classes.
+        X, y, curvature, most_markers
+            As in :meth:`BoundaryDisplay.from_estimator`.
         label : object, optional
             With more than two classes, the one whose boundary against the rest is drawn.
-        curvature : float, optional
-            Sectional curvature; that of the estimator where it has one.
         margin : float, optional
             Hyperbolic distance from the boundary at which to draw hypercycles in place of the estimator's own margins.
-            In two dimensions only, as are all margins that bend: in more they would not hold off the plane.
-        most_markers : int
-            Up to this many points are drawn as markers, more as an image of their density.
+            Two dimensions only, as for all margins that bend: in more they would not be true outside the plane.
         """
         decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
         X, y = check_labelled(X, y)
         k, (w, p, height) = _problem(estimator, decision, label)
         c = decision.c
-        if X.shape[1] != len(p):
-            raise ValueError(
-                f"X must have {len(p)} coordinates, as many as {type(estimator).__name__} was fitted on; "
-                f"got {X.shape[1]}.\nPass points of the same ball."
-            )
+        check_width(X, len(p), estimator)
         if margin is not None and len(p) > 2:
             raise ValueError(
                 f"Margins at a hyperbolic distance bend, and in {len(p)} dimensions only straight ones can be drawn; "
@@ -150,8 +121,8 @@ class TangentDisplay(Display):
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
         display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, decision.classes, most_markers), len(p))
-        if decision.is_binary and len(getattr(estimator, "support_vectors_", ())):
-            support = np.asarray(estimator.support_vectors_, dtype=np.float64)
+        support = support_of(estimator) if decision.is_binary else None
+        if support is not None:
             display.support = frame_coordinates(support, p, c=c) @ basis.T
         normal = basis @ w / np.linalg.norm(w)
         display._add_boundary(normal, height, c)
@@ -161,7 +132,7 @@ class TangentDisplay(Display):
         return display
 
     def _add_boundary(self, normal: Array, height: float, c: float) -> None:
-        """The boundary at a distance from the hyperplane with the given unit normal in the picture."""
+        """Add the boundary at a distance from the hyperplane with the given unit normal in the picture."""
         if height == 0:
             self.boundary = self._line(normal)
         elif self.dimensions == 2:
@@ -170,7 +141,7 @@ class TangentDisplay(Display):
             self.boundary, self.boundary_name = self._line(normal), f"H(w, p); classes change {height:.3g} from it"
 
     def _add_margins(self, estimator: Any, normal: Array, c: float, margin: float | None, problem: int) -> None:
-        """The margins of a problem."""
+        """Add the margins of a binary problem."""
         if margin is None and getattr(estimator, "margin", None) == "bound":
             offset = normal / np.linalg.norm(estimator.coef_[problem])
             self.margins = [self._line(normal) - offset, self._line(normal) + offset]
@@ -193,27 +164,16 @@ class TangentDisplay(Display):
     def _curve(self, normal: Array, height: float, c: float) -> Array:
         return _hypercycle_in_frame(height, self._far, c) @ np.stack([normal, [normal[1], -normal[0]]])
 
-    def plot(self, ax: Any = None, *, size: float = 10.0, legend: bool = True) -> Self:
-        """Draw the points, p at the origin, the boundary and the margins.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default the current axes.
-        size : float
-            Area of a marker, in square points.
-        legend : bool
-            Whether to name what is drawn.
-        """
-        ax, (left, right, lower, upper) = self._take(ax), self.cloud.extent
-        ax.set_facecolor(GROUND)
+    def _draw(self, ax: Any, size: float) -> None:
+        left, right, lower, upper = self.cloud.extent
+        ax.set_facecolor(canvas.GROUND)
         self.cloud.draw(ax, size)
         if self.boundary is not None:
-            draw_boundary(ax, self.boundary, self.boundary_name)
-        draw_margins(ax, self.margins, self.margin_name)
+            canvas.draw_boundary(ax, self.boundary, self.boundary_name)
+        canvas.draw_margins(ax, self.margins, self.margin_name)
         if self.support is not None:
-            draw_support(ax, self.support, size)
-        draw_reference(ax, np.zeros(2))
+            canvas.draw_support(ax, self.support, size)
+        canvas.draw_reference(ax, np.zeros(2))
         ax.set_aspect("equal")
         ax.set_xlim(left, right)
         ax.set_ylim(lower, upper)
@@ -223,16 +183,13 @@ class TangentDisplay(Display):
         else:
             ax.set(xlabel="frame coordinate along w", ylabel="along the main spread orthogonal to w")
             ax.set_title(f"Two of {self.dimensions} frame coordinates at p", fontsize="small")
-        if legend:
-            draw_legend(ax)
-        return self
 
 
 def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) -> Cloud:
-    """The points in the least square that holds them and p, and some room around it."""
+    """The points in the smallest square that holds them and p, with a border around it."""
     low, high = np.minimum(F.min(axis=0), 0), np.maximum(F.max(axis=0), 0)
-    middle, reach = (low + high) / 2, ROOM * np.max(high - low) / 2
-    return Cloud.of(F, y, classes, (float(middle[0]), float(middle[1])), float(reach) or 1.0, most_markers)
+    middle, reach = (low + high) / 2, BORDER * np.max(high - low) / 2
+    return Cloud.of(F, y, classes, middle, float(reach) or 1.0, most_markers)
 
 
 def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -> tuple[int, Equidistant]:

@@ -6,7 +6,7 @@ With N rows, step t = 1, 2, ... on a row u of cost C, and :math:`\eta = 1 / (t +
           w \leftarrow w - \eta\, w \text{ otherwise.}
 
 It needs no more memory than w, so it learns from streams. As a solver for a whole data set it is in
-:mod:`hyplearn.paper.sgd`.
+:mod:`hyplearn.paper.svc`.
 """
 
 from dataclasses import dataclass
