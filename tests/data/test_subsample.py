@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hyplearn.data.subsample import subsample, subsample_strides
-from hyplearn.numerics.hashing import uniform
+from hyplearn.numerics import uniform
 
 
 def test_as_many_rows_of_each_class_are_kept_and_all_of_rare_classes():

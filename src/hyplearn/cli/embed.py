@@ -12,7 +12,7 @@ from hyplearn.cli.data import LABEL, POINTS
 from hyplearn.cli.output import Outcome, check_output, csv_text, facts, npz_bytes, size_of
 from hyplearn.cli.raw import read_distances, read_features, read_tree
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
-from hyplearn.embedding.poincare_map.cells import root_row
+from hyplearn.embedding.poincare_map_cells import root_row
 from hyplearn.files import write_whole
 from hyplearn.types import Array
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from hyplearn.numerics.hashing import uniform
+from hyplearn.numerics import uniform
 from hyplearn.types import Array
 
 

@@ -28,9 +28,8 @@ import numpy as np
 from numba import njit
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, transport
+from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, translate, transport
 from hyplearn.geometry.hull import central_row, check_points, check_same_width
-from hyplearn.geometry.isometry import translate
 from hyplearn.geometry.kernels import row_dot, row_gaps, squared_distance, squared_distances, unrolled
 from hyplearn.types import Array, Points
 

@@ -16,12 +16,11 @@ import numpy as np
 from numba import njit
 from scipy.spatial import ConvexHull
 
-from hyplearn.geometry.ball import midpoint, pairwise_distance
+from hyplearn.geometry.ball import midpoint, pairwise_distance, translate
 from hyplearn.geometry.border import as_rows, check_c, check_inside, pull_inside
-from hyplearn.geometry.isometry import translate
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.geometry.orientation import farther, higher, point, turn, turn_and_bound
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import coordinate
 from hyplearn.types import Array, Points
 
 # Fewer rows than this are not worth a pass that discards.

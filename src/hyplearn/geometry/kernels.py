@@ -12,8 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from hyplearn.numerics.elementary import fma, log1p
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import coordinate, fma, log1p
 from hyplearn.types import Array
 
 # Squares below this may have lost digits to underflow; a norm is then taken again on scaled entries.

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from hyplearn.geometry.ball import exp_map, gap
 from hyplearn.geometry.border import border, check_inside
 from hyplearn.geometry.kernels import TINY, centred_dot, centred_sum, row_gaps, shrink, squared_distance, unrolled
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import coordinate
 from hyplearn.types import Array, Points, Scalars
 
 # Rows, spread evenly, whose mean is a start for that of many: this many, and one of so many. It need not be exact.

@@ -9,7 +9,7 @@ of float64. Exact unless products underflow, that is for coordinates and differe
 import numpy as np
 from numba import njit
 
-from hyplearn.numerics.elementary import fma
+from hyplearn.numerics import fma
 
 # Every term below is a product of at most eight rounded factors and two sums: 16 half units in the last place.
 ERROR = 8 * np.finfo(float).eps

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.embedding.ball_net.validation import LARGEST_RADIUS, SMALLEST_SIDE, layout
+from hyplearn.embedding.ball_net_validation import LARGEST_RADIUS, SMALLEST_SIDE, layout
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside, real, row_shape, share, shares, single, size
 from hyplearn.persistence.parameters import Parameter, choice, number, whole

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hyplearn.embedding import BallNet, HyperbolicMDS, PoincareMap, TreeEmbedding
-from hyplearn.embedding.hydra import Hydra
+from hyplearn.embedding.descent import Hydra
 from hyplearn.estimators import (
     ExpMap,
     PoincareLogisticRegression,

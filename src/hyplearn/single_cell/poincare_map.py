@@ -3,7 +3,7 @@
 from typing import Any
 
 from hyplearn.embedding import PoincareMap
-from hyplearn.embedding.poincare_map.cells import root_row
+from hyplearn.embedding.poincare_map_cells import root_row
 from hyplearn.single_cell.cells import cell_features, check_adata
 
 DEFAULT_KEY = "X_poincare"

@@ -9,8 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
-from hyplearn.numerics.elementary import bits_of
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import bits_of, coordinate
 from hyplearn.tangent import element
 
 # Rows are counted by their distance from the margin in half octaves, √2 from one to the next, from 2^-60 to 2^20.

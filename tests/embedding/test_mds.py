@@ -5,10 +5,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding
-from hyplearn.embedding.hydra import Hydra
-from hyplearn.embedding.mds.dissimilarity import read_distances
-from hyplearn.embedding.mds.estimator import FARTHEST, spanning_tree_start
-from hyplearn.embedding.mds.stress import descend, stress_and_gradient
+from hyplearn.embedding.descent import Hydra
+from hyplearn.embedding.mds import FARTHEST, spanning_tree_start
+from hyplearn.embedding.mds_distances import descend, read_distances, stress_and_gradient
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
 from support.balls import cloud
 

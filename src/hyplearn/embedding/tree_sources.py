@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from hyplearn.embedding.tree.rooted import RootedTree, reroot_at_centre
+from hyplearn.embedding.tree_rooted import RootedTree, reroot_at_centre
 from hyplearn.types import Array
 
 _TOKENS = re.compile(
@@ -167,7 +167,7 @@ def parse_newick(text: str) -> NewickTree:
 
     Examples
     --------
-    >>> from hyplearn.embedding.tree.sources import parse_newick
+    >>> from hyplearn.embedding.tree_sources import parse_newick
     >>> parse_newick("(cat:1,'big dog':2)pet;")
     NewickTree(names=['pet', 'cat', 'big dog'], parents=[-1, 0, 0], lengths=[nan, 1.0, 2.0])
     """

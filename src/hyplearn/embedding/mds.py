@@ -12,12 +12,17 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.embedding.descent import Descent
-from hyplearn.embedding.hydra import Hydra
-from hyplearn.embedding.mds.dissimilarity import check_lengths, read_distances
-from hyplearn.embedding.mds.stress import descend, normalise, place, stress_and_gradient
-from hyplearn.embedding.tree import layouts
-from hyplearn.embedding.tree.rooted import RootedTree, reroot_at_centre
+from hyplearn.embedding import tree_layouts as layouts
+from hyplearn.embedding.descent import Descent, Hydra
+from hyplearn.embedding.mds_distances import (
+    check_lengths,
+    descend,
+    normalise,
+    place,
+    read_distances,
+    stress_and_gradient,
+)
+from hyplearn.embedding.tree_rooted import RootedTree, reroot_at_centre
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
 

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import lambertw
 from sklearn.base import BaseEstimator
 
-from hyplearn.embedding.tree import layouts
-from hyplearn.embedding.tree.rooted import RootedTree, measure_distortion
-from hyplearn.embedding.tree.sources import read_tree
+from hyplearn.embedding import tree_layouts as layouts
+from hyplearn.embedding.tree_rooted import RootedTree, measure_distortion
+from hyplearn.embedding.tree_sources import read_tree
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
 
