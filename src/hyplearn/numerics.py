@@ -24,6 +24,9 @@ ROOT_HALF, COUNTING = np.array([math.sqrt(0.5), 2.0**52]).view(np.uint64)
 MANTISSA, BIAS = np.uint64(52), np.uint64(1023)
 # Added to a number it leaves the nearest integer in the last bits; the least x whose e^x has all its digits.
 SHIFT, LOWEST = 1.5 * 2.0**52, -708.0
+# Coefficients of the two series, the last first. The compiler unrolls loops over them.
+ARTANH = tuple(1 / k for k in range(21, 2, -2))
+EXP = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 
 
 @intrinsic
@@ -60,7 +63,7 @@ def float_of(typing_context: Any, bits: Any) -> Any:
 def log1p(x):  # type: ignore[no-untyped-def]
     """``log(1 + x)`` of a finite x ≥ 0.
 
-    ``1 + x = 2^k (1 + f)`` with 1 + f between √½ and √2, where f keeps what the sum has lost; then with
+    ``1 + x = 2^k (1 + f)`` with 1 + f between √½ and √2, where f keeps the rounding error of the sum; then with
     ``s = f / (2 + f)`` the logarithm of 1 + f is ``2 artanh s = f - s (f - 2 s² (1/3 + s²/5 + s⁴/7 + …))``.
     """
     w = 1.0 + x
@@ -69,25 +72,11 @@ def log1p(x):  # type: ignore[no-untyped-def]
     k = (bits - ROOT_HALF) >> MANTISSA
     f = (float_of(bits - (k << MANTISSA)) - 1.0) + lost * float_of((BIAS - k) << MANTISSA)
     s = f / (2.0 + f)
-    series = _artanh_series(s * s)
+    q, series = s * s, ARTANH[0]
+    for coefficient in ARTANH[1:]:
+        series = fma(series, q, coefficient)
     exponent = float_of(k | COUNTING) - 2.0**52
-    return fma(exponent, LN2_HIGH, f - fma(s, f - series, -exponent * LN2_LOW))
-
-
-@njit(cache=True, error_model="numpy")
-def _artanh_series(q):  # type: ignore[no-untyped-def]
-    """``2 (q/3 + q²/5 + q³/7 + …)`` for q up to 0.03, to half a unit of the last digit of a sum with 1."""
-    total = 1 / 21
-    total = fma(total, q, 1 / 19)
-    total = fma(total, q, 1 / 17)
-    total = fma(total, q, 1 / 15)
-    total = fma(total, q, 1 / 13)
-    total = fma(total, q, 1 / 11)
-    total = fma(total, q, 1 / 9)
-    total = fma(total, q, 1 / 7)
-    total = fma(total, q, 1 / 5)
-    total = fma(total, q, 1 / 3)
-    return 2.0 * q * total
+    return fma(exponent, LN2_HIGH, f - fma(s, f - 2.0 * q * series, -exponent * LN2_LOW))
 
 
 @njit(cache=True, error_model="numpy")
@@ -100,26 +89,11 @@ def exp(x):  # type: ignore[no-untyped-def]
     shifted = fma(kept, 1.0 / LN2, SHIFT)
     k = shifted - SHIFT
     r = fma(-k, LN2_LOW, fma(-k, LN2_HIGH, kept))
+    series = EXP[0]
+    for coefficient in EXP[1:]:
+        series = fma(series, r, coefficient)
     power = float_of((bits_of(shifted) + BIAS) << MANTISSA)
-    return power * _exp_series(r) if x >= LOWEST else 0.0
-
-
-@njit(cache=True, error_model="numpy")
-def _exp_series(r):  # type: ignore[no-untyped-def]
-    """``1 + r + r²/2 + r³/6 + …`` for r between -0.35 and 0.35."""
-    total = 1 / 6227020800
-    total = fma(total, r, 1 / 479001600)
-    total = fma(total, r, 1 / 39916800)
-    total = fma(total, r, 1 / 3628800)
-    total = fma(total, r, 1 / 362880)
-    total = fma(total, r, 1 / 40320)
-    total = fma(total, r, 1 / 5040)
-    total = fma(total, r, 1 / 720)
-    total = fma(total, r, 1 / 120)
-    total = fma(total, r, 1 / 24)
-    total = fma(total, r, 1 / 6)
-    total = fma(total, r, 1 / 2)
-    return fma(total * r, r, r) + 1.0
+    return power * (fma(series * r, r, r) + 1.0) if x >= LOWEST else 0.0
 
 
 @intrinsic
