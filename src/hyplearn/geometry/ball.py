@@ -1,9 +1,8 @@
-"""The Poincaré ball: its distance, its geodesics, its additions.
+"""The Poincaré ball: its distance, geodesics, additions and isometries.
 
 Points live in the open ball ``{x : c‖x‖² < 1}`` of sectional curvature ``-c``. All functions broadcast over leading
-axes, take and give float32 or float64 (the arithmetic is float64 throughout), and stay exact up to the rim: each
-formula is written in the gap ``1 - c‖x‖²`` and in differences of points, which floating point knows to the last
-digit, and never in ``1 - small`` or ``1 + small``.
+axes, take and return float32 or float64 (the arithmetic is float64), and stay exact up to the rim: formulas use the gap
+``1 - c‖x‖²`` and differences of points, which are exact to the last digit, and never ``1 - small`` or ``1 + small``.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ from hyplearn.types import Array, Points, Scalars
 
 @border("x")
 def gap(x: Points, *, c: float = 1.0) -> Array:
-    r"""Room between a point and the rim.
+    r"""Gap between a point and the rim.
 
     .. math:: 1 - c \|x\|^2
 
@@ -249,7 +248,7 @@ def log_map(x: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def shrink(u: Array) -> Array:
-    """``ρ / sinh ρ`` with ``u = sinh(ρ/2)``: what turns the length sinh ρ of z into the distance ρ; 1 at ρ = 0."""
+    """``ρ / sinh ρ`` with ``u = sinh(ρ/2)``, the ratio of the distance ρ to the length sinh ρ of z; 1 at ρ = 0."""
     return np.divide(np.arcsinh(u), u, out=np.ones_like(u), where=u > 0) / np.sqrt(1 + u**2)
 
 

@@ -1,8 +1,8 @@
 """Row kernels: single passes over points, with sums of squares that keep all their digits.
 
-Near the rim ``1 - c‖x‖²`` is the small difference of two large numbers: with a plain dot product a point at gap
-1e-8 knows its gap to 8 digits only, and with it every distance, logarithm and feature. Here squares and sums are
-taken with their rounding errors (the "Dot2" of Ogita, Rump and Oishi, 2005), as if in twice the precision.
+Near the rim ``1 - c‖x‖²`` is the small difference of two large numbers: from a plain dot product a gap of 1e-8 has only
+8 correct digits, and so has every distance, logarithm and feature. Here squares and sums are computed with their
+rounding errors (the "Dot2" of Ogita, Rump and Oishi, 2005), as if in twice the precision.
 
 Sums run in four lanes: additions then need not wait for one another, and rounding errors stay four times smaller.
 """
@@ -53,7 +53,7 @@ def gap_from(total, error, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """``1 - c‖x‖²`` of row i of X, to the last digit; of p only the length counts, which the compiler may know."""
+    """``1 - c‖x‖²`` of row i of X, to the last digit; only the length of p is used, which the compiler may know."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
@@ -79,12 +79,8 @@ def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
     d = len(p)
     whole = d - d % 4
     for j in range(0, whole, 4):
-        a0, a1, a2, a3 = (
-            coordinate(X, i, j, d),
-            coordinate(X, i, j + 1, d),
-            coordinate(X, i, j + 2, d),
-            coordinate(X, i, j + 3, d),
-        )
+        a0, a1 = coordinate(X, i, j, d), coordinate(X, i, j + 1, d)
+        a2, a3 = coordinate(X, i, j + 2, d), coordinate(X, i, j + 3, d)
         t0, e0 = add_square(t0, e0, a0)
         t1, e1 = add_square(t1, e1, a1)
         t2, e2 = add_square(t2, e2, a2)
@@ -104,7 +100,7 @@ def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def shrink(u2):  # type: ignore[no-untyped-def]
-    """``ρ / sinh ρ`` with ``u2 = sinh²(ρ/2)``: what turns the length sinh ρ of z into the distance ρ; 1 at ρ = 0.
+    """``ρ / sinh ρ`` with ``u2 = sinh²(ρ/2)``, the ratio of the distance ρ to the length sinh ρ of z; 1 at ρ = 0.
 
     With ``t = 2 u2 = cosh ρ - 1`` and ``sinh ρ = √(t (t + 2))``, ρ is ``log(1 + t + sinh ρ)``.
     """
@@ -114,9 +110,9 @@ def shrink(u2):  # type: ignore[no-untyped-def]
 
 
 def unrolled(p: Array) -> Array | tuple[float, ...]:
-    """A point as the kernels like it: a tuple in few dimensions, so that the compiler knows how many they are.
+    """Point as a tuple in few dimensions, so that the compiler unrolls loops over coordinates.
 
-    With the loops over coordinates gone it works on several rows at once; in the disk that is three times as fast.
+    It then works on several rows at once, which in the disk is three times as fast.
     """
     return tuple(p.tolist()) if 1 <= len(p) <= 4 else p
 
@@ -143,7 +139,7 @@ def offsets(X: Array, p: Array, c: float) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_offsets(X, p, c, gaps, squares):  # type: ignore[no-untyped-def]
-    """The same into arrays that are there."""
+    """Write ``1 - c‖x‖²`` and ``‖x - p‖²`` of every row of X."""
     for i in range(X.shape[0]):
         gaps[i], squares[i] = gap_and_square(X, i, p, c)
 
