@@ -1,5 +1,7 @@
 """BallNet: a network from images or rows of features to points of the ball, trained to classify."""
 
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +22,7 @@ from hyplearn.types import Array
 SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation_fraction", "patience")
 
 
+@dataclass(eq=False, repr=False)
 class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     r"""Network from rows or images to points of the ball, trained with a softmax of hyperbolic distances.
 
@@ -121,38 +124,21 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        encoder: Any = "mlp",
-        head: str = "hyperbolic",
-        max_radius: float = 4.0,
-        curvature: float = -1.0,
-        epochs: int = 20,
-        batch_size: int = 32,
-        learning_rate: float = 0.01,
-        weight_decay: float = 1e-4,
-        validation_fraction: float = 0.0,
-        patience: int = 5,
-        random_state: Any = 0,
-        checkpoint: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.encoder = encoder
-        self.head = head
-        self.max_radius = max_radius
-        self.curvature = curvature
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
+    n_components: int = 2
+    _: KW_ONLY
+    encoder: Any = "mlp"
+    head: str = "hyperbolic"
+    max_radius: float = 4.0
+    curvature: float = -1.0
+    epochs: int = 20
+    batch_size: int = 32
+    learning_rate: float = 0.01
+    weight_decay: float = 1e-4
+    validation_fraction: float = 0.0
+    patience: int = 5
+    random_state: Any = 0
+    checkpoint: Any = None
+    verbose: int = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -189,14 +175,13 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         seed = int(check_random_state(self.random_state).randint(2**31))
         settings = Settings(**{name: getattr(self, name) for name in SETTINGS}, seed=seed)
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint).expanduser()
-        shape = rows.shape[1:]
-        data = Labelled(rows, codes)
         with report_tasks(type(self).__name__, self.verbose) as report:
-            result = train(lambda: self._build(shape, len(classes)), data, settings, checkpoint, report)
-        self.classes_, self.input_shape_ = classes, shape
+            build = partial(self._build, rows.shape[1:], len(classes))
+            result = train(build, Labelled(rows, codes), settings, checkpoint, report)
+        self.classes_, self.input_shape_ = classes, rows.shape[1:]
         self.weights_, self.loss_curve_, self.validation_scores_ = result
         self.n_iter_ = len(self.loss_curve_)
-        v = self._vectors(rows)
+        v = self._outputs("features", rows)
         self.radius_ = np.linalg.norm(v, axis=1)
         self.clipped_ = float(np.mean(self.radius_ > self.max_radius)) if self.head == "hyperbolic" else 0.0
         self.embedding_ = self._points(v)
@@ -208,7 +193,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
     def transform(self, X: Any) -> Array:
         """Points of rows in the ball, in float64."""
-        return self._points(self._vectors(self._validate(X)))
+        return self._points(self._outputs("features", self._validate(X)))
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, from the head of the network."""
@@ -226,7 +211,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         _check_torch()
         from hyplearn.embedding.ball_net_network import load
 
-        return load(lambda: self._build(self.input_shape_, len(self.classes_)), self.weights_)
+        return load(partial(self._build, self.input_shape_, len(self.classes_)), self.weights_)
 
     def _build(self, shape: tuple[int, ...], n_classes: int) -> Any:
         from hyplearn.embedding.ball_net_network import build
@@ -246,9 +231,6 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
         blocks = [block.double().numpy() for block in outputs(getattr(network, method), rows)]
         return check_features(np.concatenate(blocks))
-
-    def _vectors(self, rows: Array) -> Array:
-        return self._outputs("features", rows)
 
     def _points(self, v: Array) -> Array:
         if self.head == "euclidean":

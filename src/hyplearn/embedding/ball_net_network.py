@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hyplearn.embedding.ball_net_validation import CHANNELS, grid, hidden_width, statistics_shape
+from hyplearn.embedding.ball_net_validation import encoder_layers, statistics_shape
 from hyplearn.types import Array
 
 # Below this length sinh(r) / r and tanh(r / 2) / r are 1 and 1/2 to the last digit of float32 and to 12 digits of
@@ -57,17 +57,8 @@ def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
     .. math:: \sqrt c \, d_k = \operatorname{arsinh} \bigl( \langle X, n_k \rangle
               - \langle P_k, n_k \rangle (X^0 - \sqrt c \langle X, p_k \rangle) \bigr), \qquad n_k = a_k / \|a_k\|
 
-    with the hyperboloid coordinates of the points and of :math:`p_k`. The argument is linear in those of the points, so
-    a batch takes two matrix products.
-
-    Parameters
-    ----------
-    v : tensor of shape (n, d)
-        Frame coordinates of the points.
-    a, q : tensors of shape (K, d)
-        Normal vectors, and frame coordinates of the points :math:`p_k`.
-    c : float
-        Absolute curvature.
+    with the hyperboloid coordinates of the points and of :math:`p_k`, which v and q give in frame coordinates. The
+    argument is linear in those of the points, so a batch takes two matrix products.
     """
     time, space = hyperboloid(v, c)
     _, reference = hyperboloid(q, c)
@@ -75,33 +66,6 @@ def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
     bend = (reference * normal).sum(dim=-1)
     margin = space @ normal.T - bend * (time - c**0.5 * space @ exp_map(q, c).T)
     return torch.asinh(margin) / c**0.5
-
-
-def conv_encoder(shape: tuple[int, ...], n_components: int) -> nn.Module:
-    """Encoder of images (channels, h, w): blocks of convolution, pooling, batch norm and ReLU; two dense layers."""
-    layers: list[nn.Module] = []
-    for before, after in zip((shape[0], *CHANNELS), CHANNELS, strict=False):
-        layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.MaxPool2d(2)]
-        layers += [nn.BatchNorm2d(after), nn.ReLU()]
-    size = grid(shape)
-    layers += [nn.AdaptiveAvgPool2d(size), nn.Flatten()]
-    encoder = nn.Sequential(*layers, *_dense(CHANNELS[-1] * math.prod(size), n_components))
-    # With channels last, convolutions take half the time on a CPU.
-    return encoder.to(memory_format=torch.channels_last)
-
-
-def mlp_encoder(shape: tuple[int, ...], n_components: int) -> nn.Module:
-    """Encoder of rows of any shape: three dense layers."""
-    width = hidden_width(n_components)
-    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), width), nn.ReLU(), *_dense(width, n_components))
-
-
-def _dense(n_features: int, n_components: int) -> list[nn.Module]:
-    width = hidden_width(n_components)
-    return [nn.Linear(n_features, width), nn.ReLU(), nn.Linear(width, n_components)]
-
-
-ENCODERS = {"conv": conv_encoder, "mlp": mlp_encoder}
 
 
 class HyperbolicHead(nn.Module):
@@ -129,16 +93,9 @@ class HyperbolicHead(nn.Module):
 
 
 class Network(nn.Module):
-    """Standardisation of rows, an encoder and a head.
+    """Standardisation of rows, an encoder of rows to n_components features, and a head from features to logits.
 
-    Parameters
-    ----------
-    encoder, head : torch.nn.Module
-        Rows to features, features to logits.
-    n_components : int
-        Number of features.
-    shape : tuple of int
-        Shape of the means and scales with which rows are standardised.
+    ``shape`` is that of the means and scales with which rows are standardised.
     """
 
     def __init__(self, encoder: nn.Module, head: nn.Module, n_components: int, shape: tuple[int, ...]) -> None:
@@ -187,7 +144,11 @@ def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Modu
     """Encoder for rows of a shape: a new one from a name or a factory, or a copy of a given module."""
     if isinstance(encoder, nn.Module):
         return copy.deepcopy(encoder)
-    built = (ENCODERS[encoder] if isinstance(encoder, str) else encoder)(shape, n_components)
+    if isinstance(encoder, str):
+        layers = [_layer(*layer) for layer in encoder_layers(encoder, shape, n_components)]
+        # With channels last, convolutions take half the time on a CPU.
+        return nn.Sequential(*layers).to(memory_format=torch.channels_last)
+    built = encoder(shape, n_components)
     if not isinstance(built, nn.Module):
         raise TypeError(
             f"The encoder's factory must return a torch.nn.Module; got {type(built).__name__}.\n"
@@ -196,10 +157,14 @@ def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Modu
     return built
 
 
+def _layer(kind: str, *sizes: Any) -> nn.Module:
+    options = {"kernel_size": 3, "padding": 1, "bias": False} if kind == "Conv2d" else {}
+    return getattr(nn, kind)(*sizes, **options)
+
+
 def to_vector(network: nn.Module) -> Array:
     """All parameters and buffers in the order of ``state_dict``, as one vector."""
-    parts = [value.detach().double().reshape(-1).numpy() for value in network.state_dict().values()]
-    return np.concatenate(parts)
+    return np.concatenate([value.detach().double().reshape(-1).numpy() for value in network.state_dict().values()])
 
 
 def load(build: Callable[[], Network], weights: Array) -> Network:
@@ -213,11 +178,7 @@ def load(build: Callable[[], Network], weights: Array) -> Network:
             f"The network has {sum(sizes):,} weights; weights_ holds {len(weights):,}.\n"
             "Set encoder, head and n_components to those of the fit, or fit again."
         )
-    parts = np.split(weights, np.cumsum(sizes)[:-1])
-    network.load_state_dict(
-        {
-            name: torch.from_numpy(part.copy()).reshape(value.shape).to(value.dtype)
-            for (name, value), part in zip(state.items(), parts, strict=True)
-        }
-    )
+    for (name, value), part in zip(state.items(), np.split(weights, np.cumsum(sizes)[:-1]), strict=True):
+        state[name] = torch.from_numpy(part.copy()).reshape(value.shape).to(value.dtype)
+    network.load_state_dict(state)
     return network.eval()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ MAGIC = b"hyplearn network checkpoint 1\n"
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a training; ``patience`` counts epochs without a better score on held-out rows."""
+    """Parameters of :class:`~hyplearn.embedding.BallNet` for its training, and a seed."""
 
     epochs: int
     batch_size: int
@@ -49,36 +49,13 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def batch(self, which: Any) -> tuple[Tensor, Tensor]:
-        """Selected rows and codes as tensors."""
-        return torch.from_numpy(self.rows[which]), torch.from_numpy(self.codes[which])
-
-
-class EpochProgress(NamedTuple):
-    """Position in an epoch, with mean loss and accuracy over its steps so far, and the accuracy on held-out rows."""
-
-    epoch: int
-    step: int
-    n_steps: int
-    loss: float
-    accuracy: float
-    score: float | None = None
-
-    def __str__(self) -> str:
-        held_out = "" if self.score is None else f", {self.score:.1%} of held-out rows"
-        return f"loss {self.loss:.3f}, accuracy {self.accuracy:.1%}{held_out}"
+    def at(self, which: Any) -> "Labelled":
+        """Selected rows and codes."""
+        return Labelled(self.rows[which], self.codes[which])
 
 
 class Training:
-    """A network in training; :meth:`state` holds everything needed to resume after an epoch.
-
-    Parameters
-    ----------
-    network : torch.nn.Module
-        Network from rows to logits; changed in place.
-    settings : Settings
-        Settings of the training.
-    """
+    """A network from rows to logits, trained in place; :meth:`state` is enough to resume after an epoch."""
 
     def __init__(self, network: nn.Module, settings: Settings) -> None:
         self.network, self.settings = network, settings
@@ -96,12 +73,11 @@ class Training:
         if checkpoint is not None and (state := read_state(checkpoint, identity)) is not None:
             self.resume(state)
         while not self.finished:
-            last = self._epoch(known, report)
-            self.losses.append(last.loss)
+            loss, accuracy = self._epoch(known, report)
             if len(held_out):
                 self._score(held_out)
-                last = last._replace(score=self.scores[-1])
-            self._report(last, report)
+            self._report(report, 1.0, loss, accuracy)
+            self.losses.append(loss)
             if checkpoint is not None:
                 write_state(checkpoint, identity, self.state())
         if self.best is not None:
@@ -115,13 +91,8 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """Numbers and tensors for :meth:`resume`."""
-        return {
-            "network": self.network.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "losses": self.losses,
-            "scores": self.scores,
-            "best": self.best,
-        }
+        parts = {"network": self.network.state_dict(), "optimiser": self.optimiser.state_dict()}
+        return {**parts, "losses": self.losses, "scores": self.scores, "best": self.best}
 
     def resume(self, state: dict[str, Any]) -> None:
         """Continue from a state."""
@@ -136,30 +107,35 @@ class Training:
             self.best = copy.deepcopy(self.network.state_dict())
         self.scores.append(score)
 
-    def _epoch(self, known: Labelled, report: TaskReporter) -> EpochProgress:
-        """Train one epoch. The order of rows depends on seed and epoch only, so a checkpoint need not hold it."""
+    def _epoch(self, known: Labelled, report: TaskReporter) -> tuple[float, float]:
+        """Train one epoch, and return its mean loss and accuracy.
+
+        The order of rows depends on seed and epoch only, so a checkpoint need not hold it.
+        """
         epoch, n = len(self.losses), len(known)
-        torch.manual_seed(_epoch_seed(self.settings.seed, epoch))
+        # Seeds of epochs that are unrelated to those of other epochs and of other trainings.
+        seeds = np.random.SeedSequence([self.settings.seed, epoch]).generate_state(1, np.uint64)
+        torch.manual_seed(int(seeds[0] >> 1))
         # Batches of equal size, up to one row: batch norm fails on a last batch of one row.
-        order = torch.randperm(n).numpy()
-        parts = np.array_split(order, math.ceil(n / self.settings.batch_size))
+        parts = np.array_split(torch.randperm(n).numpy(), math.ceil(n / self.settings.batch_size))
         self.network.train()
         loss, right, seen = 0.0, 0, 0
         for step, part in enumerate(parts):
             self._set_rate(epoch * len(parts) + step, self.settings.epochs * len(parts))
-            rows, codes = known.batch(part)
+            rows, codes = torch.from_numpy(known.rows[part]), torch.from_numpy(known.codes[part])
             part_loss, part_right = self._step(rows, codes, f"step {step + 1} of epoch {epoch + 1}")
             loss, right, seen = loss + part_loss * len(part), right + part_right, seen + len(part)
-            now = EpochProgress(epoch + 1, step + 1, len(parts), loss / seen, right / seen)
             if step + 1 < len(parts):
-                self._report(now, report)
-        return now
+                self._report(report, (step + 1) / len(parts), loss / seen, right / seen)
+        return loss / n, right / n
 
-    def _report(self, now: EpochProgress, report: TaskReporter) -> None:
-        message = f"epoch {now.epoch} of {self.settings.epochs}, {now}"
-        share = (now.epoch - 1 + now.step / now.n_steps) / self.settings.epochs
-        # Lines are printed at the end of an epoch only.
-        report(message, share, line=message if now.step == now.n_steps else "")
+    def _report(self, report: TaskReporter, done: float, loss: float, accuracy: float) -> None:
+        """Report the mean loss and accuracy of the done share of an epoch; lines are printed at its end only."""
+        epoch, epochs = len(self.losses), self.settings.epochs
+        message = f"epoch {epoch + 1} of {epochs}, loss {loss:.3f}, accuracy {accuracy:.1%}"
+        if done == 1 and self.scores:
+            message += f", {self.scores[-1]:.1%} of held-out rows"
+        report(message, (epoch + done) / epochs, line=message if done == 1 else "")
 
     def _step(self, rows: Tensor, codes: Tensor, when: str) -> tuple[float, int]:
         """Take one step of the optimiser; return the loss and the number of correct predictions before it."""
@@ -232,15 +208,9 @@ def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
             "Choose it so that there are rows to score and rows to train on."
         )
     if not n_held_out:
-        return Labelled(data.rows[:0], data.codes[:0]), data
+        return data.at(slice(0)), data
     order = torch.randperm(len(data)).numpy()
-    held_out, known = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-    return Labelled(data.rows[held_out], data.codes[held_out]), Labelled(data.rows[known], data.codes[known])
-
-
-def _epoch_seed(seed: int, epoch: int) -> int:
-    """Seed of an epoch, unrelated to those of other epochs and seeds."""
-    return int(np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0] >> 1)
+    return data.at(np.sort(order[:n_held_out])), data.at(np.sort(order[n_held_out:]))
 
 
 def outputs(function: Any, rows: Array) -> Iterator[Tensor]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hyplearn.files import place_of
-from hyplearn.geometry.border import absolute_curvature
+from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
 # Largest radius, in units of the radius of curvature: float32 holds hyperboloid coordinates there to about 1 %.
@@ -21,8 +21,6 @@ CHANNELS = (16, 32, 64)
 HIDDEN = 128
 # Side of the grid to which the features of the last block are averaged, whatever the size of the images.
 GRID = 3
-# Layers in a block of the convolutional encoder: convolution, pooling, batch norm, ReLU.
-BLOCK_LAYERS = 4
 
 # Shapes of parameters and buffers by name.
 Layout: TypeAlias = dict[str, tuple[int, ...]]
@@ -32,46 +30,27 @@ def check_parameters(net: Any) -> None:
     """Raise an error for parameters out of range."""
     c = absolute_curvature(net.curvature)
     for name in ("n_components", "epochs", "batch_size", "patience"):
-        _check_integer(name, getattr(net, name))
-    _check_number("learning_rate", net.learning_rate, 0 < _real(net.learning_rate) < np.inf, "a positive number")
-    _check_number("weight_decay", net.weight_decay, 0 <= _real(net.weight_decay) < np.inf, "0 or a positive number")
-    share = net.validation_fraction
-    _check_number("validation_fraction", share, 0 <= _real(share) < 1, "a number from 0 to below 1")
+        check_integer(name, getattr(net, name), 1)
+    rate, decay, share = map(as_real, (net.learning_rate, net.weight_decay, net.validation_fraction))
     largest = LARGEST_RADIUS / np.sqrt(c)
-    fits = 0 < _real(net.max_radius) <= largest
-    _check_number("max_radius", net.max_radius, fits, f"a number above 0 and up to {largest:.4g}, the limit of float32")
-    if net.head not in ("hyperbolic", "euclidean"):
-        raise ValueError(f'head must be "hyperbolic" or "euclidean"; got {net.head!r}.')
-    if net.encoder not in ("conv", "mlp") and (isinstance(net.encoder, str) or not callable(net.encoder)):
-        raise ValueError(
-            f'encoder must be "conv", "mlp", a torch.nn.Module or a function that returns one; got {net.encoder!r}.'
-        )
+    fits = 0 < as_real(net.max_radius) <= largest
+    known = net.encoder in ("conv", "mlp") if isinstance(net.encoder, str) else callable(net.encoder)
+    for name, valid, expected in (
+        ("learning_rate", 0 < rate < np.inf, "a positive number"),
+        ("weight_decay", 0 <= decay < np.inf, "0 or a positive number"),
+        ("validation_fraction", 0 <= share < 1, "a number from 0 to below 1"),
+        ("max_radius", fits, f"a number above 0 and up to {largest:.4g}, the limit of float32"),
+        ("head", net.head in ("hyperbolic", "euclidean"), '"hyperbolic" or "euclidean"'),
+        ("encoder", known, '"conv", "mlp", a torch.nn.Module or a function that returns one'),
+    ):
+        check_parameter(name, getattr(net, name), valid, expected)
     if net.checkpoint is not None:
-        _check_checkpoint(net)
-
-
-def _check_checkpoint(net: Any) -> None:
-    if not isinstance(net.random_state, numbers.Integral):
-        raise ValueError(
-            f"A training with a checkpoint needs the same seed each time; got random_state={net.random_state!r}.\n"
-            "Pass an integer."
-        )
-    place_of(Path(net.checkpoint).expanduser(), "the checkpoint")
-
-
-def _real(value: Any) -> float:
-    """Value as a float; NaN, which is within no bounds, if it is not a real number."""
-    return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else np.nan
-
-
-def _check_number(name: str, value: Any, valid: bool, expected: str) -> None:
-    if not valid:
-        raise ValueError(f"{name} must be {expected}; got {value!r}.")
-
-
-def _check_integer(name: str, value: Any) -> None:
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
+        if not isinstance(net.random_state, numbers.Integral):
+            raise ValueError(
+                f"A training with a checkpoint needs the same seed each time; got random_state={net.random_state!r}.\n"
+                "Pass an integer."
+            )
+        place_of(Path(net.checkpoint).expanduser(), "the checkpoint")
 
 
 def as_rows(X: Array, encoder: Any) -> Array:
@@ -118,13 +97,12 @@ def check_features(features: Array) -> Array:
 
 def layout(encoder: str, head: str, shape: tuple[int, ...], n_components: int, n_classes: int) -> Layout:
     """Names and shapes of all parameters and buffers, in the order of the network's ``state_dict``."""
-    parts = _conv(shape, n_components) if encoder == "conv" else _mlp(shape, n_components)
-    return {
-        "mean": statistics_shape(shape),
-        "scale": statistics_shape(shape),
-        **{f"encoder.{name}": part for name, part in parts.items()},
-        **{f"head.{name}": part for name, part in _head(head, n_components, n_classes).items()},
-    }
+    found = {"mean": statistics_shape(shape), "scale": statistics_shape(shape)}
+    for k, layer in enumerate(encoder_layers(encoder, shape, n_components)):
+        found |= {f"encoder.{k}.{name}": part for name, part in _layer_shapes(*layer).items()}
+    if head == "euclidean":
+        return found | {"head.weight": (n_classes, n_components), "head.bias": (n_classes,)}
+    return found | {"head.normals": (n_classes, n_components), "head.references": (n_classes, n_components)}
 
 
 def statistics_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -132,47 +110,30 @@ def statistics_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (shape[0], *(1 for _ in shape[1:]))
 
 
-def hidden_width(n_components: int) -> int:
-    """Width of the hidden dense layers."""
-    return max(HIDDEN, n_components)
+def encoder_layers(encoder: str, shape: tuple[int, ...], n_components: int) -> list[Any]:
+    """Layers of a named encoder for rows of a shape, each as the name of a torch module and its arguments.
+
+    "conv" has blocks of convolution, pooling, batch norm and ReLU, and two dense layers; "mlp" has three dense layers.
+    """
+    width = max(HIDDEN, n_components)
+    layers: list[Any] = []
+    if encoder == "conv":
+        for before, after in zip((shape[0], *CHANNELS), CHANNELS, strict=False):
+            layers += [("Conv2d", before, after), ("MaxPool2d", 2), ("BatchNorm2d", after), ("ReLU",)]
+        size = tuple(min(side // 2 ** len(CHANNELS), GRID) for side in shape[1:])
+        layers += [("AdaptiveAvgPool2d", size), ("Flatten",), ("Linear", CHANNELS[-1] * math.prod(size), width)]
+    else:
+        layers += [("Flatten",), ("Linear", math.prod(shape), width), ("ReLU",), ("Linear", width, width)]
+    return [*layers, ("ReLU",), ("Linear", width, n_components)]
 
 
-def grid(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Height and width of the features of an image (channels, h, w) after the last block."""
-    return tuple(min(side // 2 ** len(CHANNELS), GRID) for side in shape[1:])
-
-
-def _mlp(shape: tuple[int, ...], n_components: int) -> Layout:
-    width = hidden_width(n_components)
-    return {
-        **_linear("1", math.prod(shape), width),
-        **_linear("3", width, width),
-        **_linear("5", width, n_components),
-    }
-
-
-def _conv(shape: tuple[int, ...], n_components: int) -> Layout:
-    found: Layout = {}
-    for k, (before, after) in enumerate(zip((shape[0], *CHANNELS), CHANNELS, strict=False)):
-        first = BLOCK_LAYERS * k
-        found[f"{first}.weight"] = (after, before, 3, 3)
-        norm = first + 2
-        found |= {f"{norm}.{name}": (after,) for name in ("weight", "bias", "running_mean", "running_var")}
-        found[f"{norm}.num_batches_tracked"] = ()
-    dense = BLOCK_LAYERS * len(CHANNELS) + 2  # after an average and a flattening
-    width = hidden_width(n_components)
-    return {
-        **found,
-        **_linear(f"{dense}", CHANNELS[-1] * math.prod(grid(shape)), width),
-        **_linear(f"{dense + 2}", width, n_components),
-    }
-
-
-def _linear(name: str, n_inputs: int, n_outputs: int) -> Layout:
-    return {f"{name}.weight": (n_outputs, n_inputs), f"{name}.bias": (n_outputs,)}
-
-
-def _head(head: str, n_components: int, n_classes: int) -> Layout:
-    if head == "euclidean":
-        return {"weight": (n_classes, n_components), "bias": (n_classes,)}
-    return {"normals": (n_classes, n_components), "references": (n_classes, n_components)}
+def _layer_shapes(kind: str, *sizes: int) -> Layout:
+    """Shapes of the parameters and buffers of one layer."""
+    if kind == "Linear":
+        return {"weight": sizes[::-1], "bias": sizes[1:]}
+    if kind == "Conv2d":
+        return {"weight": (*sizes[::-1], 3, 3)}
+    if kind == "BatchNorm2d":
+        names = ("weight", "bias", "running_mean", "running_var")
+        return {**dict.fromkeys(names, sizes), "num_batches_tracked": ()}
+    return {}

@@ -7,12 +7,14 @@ negative ones as the space has dimensions, which give the others (Keller-Ressel 
 Tangent vectors are in frame coordinates, whose Euclidean lengths are hyperbolic lengths.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from hyplearn.geometry import exp_map, project
@@ -87,6 +89,16 @@ class Descent(NamedTuple):
     X: Array
     values: list[float]
     converged: bool
+
+    def warn_if_not_converged(self, name: str, max_iter: int) -> None:
+        """Warn, on behalf of the caller of ``fit``, if the descent of the named value ended after max_iter steps."""
+        if not self.converged:
+            warnings.warn(
+                f"The {name} still decreases after {max_iter} steps, the last by "
+                f"{1 - self.values[-1] / self.values[-2]:.1e} of it.\nRaise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
 
 def descend(

@@ -1,15 +1,12 @@
 """HyperbolicMDS, and the spanning tree from which its descent may start."""
 
-import numbers
-import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.embedding import tree_layouts as layouts
@@ -22,8 +19,8 @@ from hyplearn.embedding.mds_distances import (
     read_distances,
     stress_and_gradient,
 )
-from hyplearn.embedding.tree_rooted import RootedTree, reroot_at_centre
-from hyplearn.geometry.border import absolute_curvature
+from hyplearn.embedding.tree_sources import RootedTree, adjacency
+from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
 # Largest distance that float64 holds in curvature -1: that of two opposite points at the largest radius.
@@ -39,6 +36,7 @@ FARTHEST = 30.0
 SHORTEST = 1e-9
 
 
+@dataclass(eq=False, repr=False)
 class HyperbolicMDS(BaseEstimator):
     r"""Multidimensional scaling: points of the ball whose hyperbolic distances approximate given ones.
 
@@ -101,22 +99,13 @@ class HyperbolicMDS(BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        curvature: float | str = -1.0,
-        loss: str = "absolute",
-        refine: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-    ) -> None:
-        self.n_components = n_components
-        self.curvature = curvature
-        self.loss = loss
-        self.refine = refine
-        self.tol = tol
-        self.max_iter = max_iter
+    n_components: int = 2
+    _: KW_ONLY
+    curvature: float | str = -1.0
+    loss: str = "absolute"
+    refine: bool = True
+    tol: float = 1e-4
+    max_iter: int = 100
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -143,20 +132,14 @@ class HyperbolicMDS(BaseEstimator):
         c = self._best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
         _check_longest(D, c)
         scaled = np.sqrt(c) * D
-        hydra, spectral, (points, history, converged) = self._solve(scaled)
-        if not converged:
-            warnings.warn(
-                f"The stress still decreases after {self.max_iter} steps, the last by "
-                f"{1 - history[-1] / history[-2]:.1e} of it.\nRaise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        self._hydra, self._points = hydra, points
-        self.embedding_ = points / np.sqrt(c)
+        hydra, spectral, descent = self._solve(scaled)
+        descent.warn_if_not_converged("stress", self.max_iter)
+        self._hydra, self._points = hydra, descent.X
+        self.embedding_ = descent.X / np.sqrt(c)
         self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n
         self.spectral_stress_ = normalise(spectral, scaled, self._relative)
-        self.stress_ = normalise(history[-1], scaled, self._relative)
-        self.n_iter_ = len(history) - 1
+        self.stress_ = normalise(descent.values[-1], scaled, self._relative)
+        self.n_iter_ = len(descent.values) - 1
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -224,20 +207,14 @@ class HyperbolicMDS(BaseEstimator):
         return float((np.exp(size) / longest) ** 2)
 
     def _check_parameters(self) -> None:
-        d = self.n_components
-        if not isinstance(d, numbers.Integral) or isinstance(d, bool) or d < 1:
-            raise ValueError(f"n_components must be an integer of at least 1; got {d!r}.")
+        check_integer("n_components", self.n_components, 1)
+        check_integer("max_iter", self.max_iter, 1)
         if isinstance(self.curvature, str):
-            if self.curvature != "auto":
-                raise ValueError(f'curvature must be a negative number or "auto"; got {self.curvature!r}.')
+            check_parameter("curvature", self.curvature, self.curvature == "auto", 'a negative number or "auto"')
         else:
             absolute_curvature(self.curvature)
-        if self.loss not in ("absolute", "relative"):
-            raise ValueError(f'loss must be "absolute" or "relative"; got {self.loss!r}.')
-        if not isinstance(self.tol, numbers.Real) or not 0 < self.tol < 1:
-            raise ValueError(f"tol must be a number between 0 and 1; got {self.tol!r}.")
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be an integer of at least 1; got {self.max_iter!r}.")
+        check_parameter("loss", self.loss, self.loss in ("absolute", "relative"), '"absolute" or "relative"')
+        check_parameter("tol", self.tol, 0 < as_real(self.tol) < 1, "a number between 0 and 1")
 
 
 def _check_longest(D: Array, c: float) -> None:
@@ -260,16 +237,11 @@ def spanning_tree_start(D: Array, d: int) -> Array:
     shortest = SHORTEST * np.max(D)
     found = minimum_spanning_tree(np.maximum(D, shortest)).tocoo()
     edges = np.column_stack([found.row, found.col]).astype(np.int64)
-    labels = range(len(D))
-    tree = reroot_at_centre(labels, edges, found.data, RootedTree.of(labels, edges, found.data, 0))
+    tree = RootedTree.of(range(len(D)), edges, found.data, None)
     lengths = min(1.0, FARTHEST / np.max(tree.depths)) * tree.lengths
     points = layouts.wedges(tree, lengths) if d == 2 else layouts.sarkar(tree, lengths, layouts.Codes.of(tree, d))
     start = np.empty_like(points)
     start[tree.rows] = points
-    return start[_first_copies(edges[found.data <= shortest], len(D))]
-
-
-def _first_copies(edges: Array, n: int) -> Array:
-    """First copy of each point, along edges between copies; the point itself if it has none."""
-    _, part = connected_components(coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n)), directed=False)
-    return np.unique(part, return_index=True)[1][part]
+    # Copies share the point of the first of them.
+    _, part = connected_components(adjacency(edges[found.data <= shortest], len(D)), directed=False)
+    return start[np.unique(part, return_index=True)[1][part]]

@@ -8,7 +8,7 @@ import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import get_num_threads, njit
@@ -31,22 +31,20 @@ SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
 # Blocks of rows for threads. Fixed, and summed in order, so the number of threads changes no bit.
 BLOCKS = 16
+# Largest number of steps in which a new point is placed.
+MOST_STEPS = 100
 
 
-class Distances(NamedTuple):
-    """Distances between all points, and the labels of the points if they are nodes of a graph."""
+def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
+    """Distances between all points, and the labels of the points if they are nodes of a networkx graph.
 
-    D: Array
-    labels: list[Any] | None
-
-
-def read_distances(source: Any) -> Distances:
-    """Distances of a square matrix, or lengths of shortest paths in a sparse adjacency matrix or a networkx graph."""
+    The distances are given by a square matrix, or are lengths of shortest paths in a graph or sparse adjacency matrix.
+    """
     if hasattr(source, "adj"):
         labels = list(source.nodes)
-        return Distances(_along_edges(_adjacency(source, labels), labels), labels)
+        return _along_edges(_adjacency(source, labels), labels), labels
     if sparse.issparse(source):
-        return Distances(_along_edges(sparse.csr_array(source), None), None)
+        return _along_edges(sparse.csr_array(source), None), None
     D = check_lengths(np.asarray(source), "Distances")
     if D.ndim != 2 or D.shape[0] != D.shape[1]:
         raise ValueError(
@@ -55,7 +53,7 @@ def read_distances(source: Any) -> Distances:
         )
     D = _symmetric(D)
     _warn_about_triangles(D)
-    return Distances(D, None)
+    return D, None
 
 
 def check_lengths(D: Array, name: str) -> Array:
@@ -131,10 +129,10 @@ def _adjacency(graph: Any, labels: list[Any]) -> Any:
     if graph.is_multigraph():
         raise ValueError("The graph may have several edges between two nodes.\nPass networkx.Graph(graph).")
     place = {node: row for row, node in enumerate(labels)}
-    triples = [(place[u], place[v], float(w)) for u, v, w in graph.edges(data="weight", default=1.0) if u != v]
-    u, v, w = (np.array(column) for column in zip(*triples, strict=True)) if triples else (np.zeros(0, int),) * 3
-    both = (np.concatenate([w, w]).astype(float), (np.concatenate([u, v]), np.concatenate([v, u])))
-    return sparse.coo_array(both, shape=(len(labels), len(labels))).tocsr()
+    triples = [(place[u], place[v], w) for u, v, w in graph.edges(data="weight", default=1.0) if u != v]
+    one_way = np.array(triples, dtype=np.float64).reshape(-1, 3)
+    u, v, lengths = np.concatenate([one_way, one_way[:, [1, 0, 2]]]).T
+    return sparse.coo_array((lengths, (u.astype(int), v.astype(int))), shape=(len(labels), len(labels))).tocsr()
 
 
 def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
@@ -178,22 +176,17 @@ def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Arra
 
     Relative errors are divided by ``D_ij``.
     """
-    gaps = row_gaps(X, 1.0)
     gradients = np.zeros((BLOCKS, *X.shape))
-
-    def block_stress(block: int) -> float:
-        return _pairs(X, gaps, D, relative, block, BLOCKS, gradients[block])
-
+    block_stress = partial(_pairs, X, row_gaps(X, 1.0), D, relative, BLOCKS)
     with ThreadPoolExecutor(get_num_threads()) as pool:
-        return sum(pool.map(block_stress, range(BLOCKS))), gradients.sum(axis=0)
+        return sum(pool.map(block_stress, range(BLOCKS), gradients)), gradients.sum(axis=0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-untyped-def]
+def _pairs(X, gaps, D, relative, stride, first, gradient):  # type: ignore[no-untyped-def]
     """Stress of the pairs i < j for every ``stride``-th row i; adds its gradient to ``gradient``.
 
-    The gradient of an error with respect to x_i is minus the unit vector ``(s - bend x_i) / norm`` towards x_j, where
-    ``s = x_j - x_i``.
+    The gradient of an error with respect to x_i is minus the unit vector towards x_j.
     """
     n, d = X.shape
     value, bends = 0.0, np.zeros(n)
@@ -236,31 +229,24 @@ def _error(u2, due):  # type: ignore[no-untyped-def]
 def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) -> Descent:
     """Minimise the stress with L-BFGS, until a step decreases it by less than ``tol`` times the stress."""
     # The second derivative with respect to a point is about 2n times the mean weight.
-    stiffness = 2 * len(X) * (_mean_weight(D) if relative else 1.0)
+    stiffness = 2 * len(X) * (float(np.mean(D[D > 0] ** -2.0)) if relative and np.any(D) else 1.0)
     objective = partial(stress_and_gradient, D=D, relative=relative)
     return descent.descend(X, objective, stiffness=stiffness, tol=tol, max_iter=max_iter)
 
 
-def _mean_weight(D: Array) -> float:
-    positive = D[D > 0]
-    return float(np.mean(positive**-2.0)) if positive.size else 1.0
-
-
-def place(D: Array, X: Array, relative: bool, *, max_iter: int = 100) -> Array:
+def place(D: Array, X: Array, relative: bool) -> Array:
     """Points of smallest stress for given distances to the points X, each searched from the nearest of X."""
-    out = X[np.argmin(D, axis=1)].copy()
-    gaps = row_gaps(X, 1.0)
-    for row in range(len(D)):
-        out[row] = _place_row(D[row], X, gaps, relative, out[row], max_iter)
-    return out
+    gaps, starts = row_gaps(X, 1.0), X[np.argmin(D, axis=1)]
+    points = [_place_row(due, X, gaps, relative, x) for due, x in zip(D, starts, strict=True)]
+    return np.array(points).reshape(starts.shape)
 
 
-def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array, max_iter: int) -> Array:
-    """Gauss-Newton's method with Levenberg's damping: ``(U W Uᵀ + μ) v = U W r``, with unit vectors U."""
+def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> Array:
+    """Point of smallest stress near x, by Gauss-Newton steps ``(U W Uᵀ + μ) v = U W r`` with Levenberg's damping μ."""
     value, matrix, vector = _equations(due, X, gaps, relative, x)
     size = float(np.trace(matrix))
     damping = 1e-3 * size
-    for _ in range(max_iter if vector.any() else 0):
+    for _ in range(MOST_STEPS if vector.any() else 0):
         step = np.linalg.solve(matrix + damping * np.eye(len(x)), vector)
         moved = exp_map(step * row_gaps(x[None], 1.0)[0] / 2, x)
         new = _equations(due, X, gaps, relative, moved)
@@ -274,17 +260,12 @@ def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array, max_
     return x
 
 
-def _equations(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> tuple[float, Array, Array]:
-    """``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x, for errors r of its distances and their weights w."""
-    matrix, vector = np.zeros((len(x), len(x))), np.zeros(len(x))
-    return _add_equations(due, X, gaps, relative, x, matrix, vector), matrix, vector
-
-
 @njit(cache=True, error_model="numpy")
-def _add_equations(due, X, gaps, relative, x, matrix, vector):  # type: ignore[no-untyped-def]
+def _equations(due, X, gaps, relative, x):  # type: ignore[no-untyped-def]
+    """``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x, for errors r of its distances and their weights w."""
     d = X.shape[1]
     gap = gap_of(x.reshape(1, d), 0, x, 1.0)
-    value, unit = 0.0, np.zeros(d)
+    value, unit, matrix, vector = 0.0, np.zeros(d), np.zeros((d, d)), np.zeros(d)
     for j in range(X.shape[0]):
         square = squared_distance(X, j, x)
         error, sinh = _error(square / (gap * gaps[j]), due[j])
@@ -297,4 +278,4 @@ def _add_equations(due, X, gaps, relative, x, matrix, vector):  # type: ignore[n
                 vector[k] += weight * error * unit[k]
                 for m in range(d):
                     matrix[k, m] += weight * unit[k] * unit[m]
-    return value
+    return value, matrix, vector

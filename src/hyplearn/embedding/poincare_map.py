@@ -1,13 +1,12 @@
 """PoincareMap: the Poincaré maps of Klimovskaia et al. for cells, or any rows of features."""
 
-import warnings
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import kmeans_plusplus
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,6 +19,7 @@ from hyplearn.embedding.poincare_map_cells import (
     root_row,
     warn_about_copies,
     warn_about_joints,
+    warn_about_neighbours,
 )
 from hyplearn.embedding.poincare_map_divergence import Divergence, forest_accessibilities, forest_distances
 from hyplearn.embedding.poincare_map_placement import Landmarks
@@ -38,6 +38,7 @@ EARLY_STEPS = 50
 STEPS_REPORTED = 10
 
 
+@dataclass(eq=False, repr=False)
 class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Map of cells in the ball that preserves their neighbourhoods along the branches of a hierarchy.
 
@@ -125,34 +126,19 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     93.3% of new bottles
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 15,
-        sigma: float | None = 0.5,
-        gamma: float = 2.0,
-        root: int | str | None = None,
-        n_landmarks: int | str | None = "auto",
-        init: str = "spectral",
-        early_exaggeration: float = 3.0,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.sigma = sigma
-        self.gamma = gamma
-        self.root = root
-        self.n_landmarks = n_landmarks
-        self.init = init
-        self.early_exaggeration = early_exaggeration
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int = 2
+    _: KW_ONLY
+    n_neighbors: int = 15
+    sigma: float | None = 0.5
+    gamma: float = 2.0
+    root: int | str | None = None
+    n_landmarks: int | str | None = "auto"
+    init: str = "spectral"
+    early_exaggeration: float = 3.0
+    max_iter: int = 500
+    tol: float = 1e-5
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Embed cells.
@@ -175,12 +161,13 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         seed = check_random_state(self.random_state)
         chosen = self._choose_landmarks(cells, seed)
         with report_tasks(type(self).__name__, self.verbose) as report:
-            graph, joints = connected_graph(cells[chosen], self._neighbours(len(chosen), warn=True), self.sigma)
-            warn_about_joints(joints, stacklevel=3)
+            graph, joints = connected_graph(cells[chosen], self.n_neighbors, self.sigma)
+            warn_about_neighbours(self.n_neighbors, len(chosen))
+            warn_about_joints(joints)
             Q = forest_accessibilities(graph)
             descent = self._descent(Q, seed, report)
             points = self._place_others(cells, chosen, Q, descent.X, report)
-        self._warn_if_not_converged(descent)
+        descent.warn_if_not_converged("loss", self.max_iter)
         centre = frechet_mean(points) if root is None else points[place_of[root]]
         self.embedding_ = translate(points, -centre)[place_of]
         self.landmarks_, self._cells = firsts[chosen], cells[chosen]
@@ -210,8 +197,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         landmarks = self.embedding_[self.landmarks_]
         points = landmarks[known]
         if np.any(known < 0):
-            n_neighbors = self._neighbours(len(self._cells), warn=False)
-            graph, _ = connected_graph(self._cells, n_neighbors, self.sigma)
+            graph, _ = connected_graph(self._cells, self.n_neighbors, self.sigma)
             with report_tasks(type(self).__name__, self.verbose) as report:
                 placed = Landmarks(self._cells, forest_accessibilities(graph), landmarks)
                 points[known < 0] = self._place(placed, X[known < 0], report)
@@ -263,30 +249,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return points
 
     def _place(self, landmarks: Landmarks, X: Array, report: TaskReporter) -> Array:
-        n_neighbors = self._neighbours(len(landmarks.cells), warn=False)
-
         def on_block(done: int) -> None:
             report(f"{done:,} of {len(X):,} placed", done / len(X), task="other cells")
 
-        return landmarks.place(X, n_neighbors=n_neighbors, sigma=self.sigma, gamma=self.gamma, report=on_block)
-
-    def _neighbours(self, n: int, *, warn: bool) -> int:
-        """Number of neighbours: n_neighbors, or all other cells if there are fewer."""
-        if self.n_neighbors >= n and warn:
-            warnings.warn(
-                f"n_neighbors={self.n_neighbors}, but only {n - 1} other cells differ from each cell. All are used."
-                "\nLower n_neighbors.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return int(min(self.n_neighbors, n - 1))
-
-    def _warn_if_not_converged(self, descent: Descent) -> None:
-        if not descent.converged:
-            gain = 1 - descent.values[-1] / descent.values[-2]
-            warnings.warn(
-                f"The loss still decreases after {self.max_iter} steps, the last by {gain:.1e} of it.\n"
-                "Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        return landmarks.place(X, n_neighbors=self.n_neighbors, sigma=self.sigma, gamma=self.gamma, report=on_block)

@@ -1,6 +1,5 @@
 """Cells of a PoincareMap: validation of parameters and features, and the graph of nearest neighbours."""
 
-import numbers
 import warnings
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.neighbors import NearestNeighbors
 
+from hyplearn.geometry.border import as_real, check_integer, check_parameter, is_integer
 from hyplearn.types import Array
 
 # Largest absolute value of a feature: the squares of differences stay in the range of float64.
@@ -17,45 +17,32 @@ LARGEST_FEATURE = 1e150
 LEAST_SIGMA = 0.05
 # Smallest and largest gamma, beyond which powers and logarithms leave the range too.
 GAMMAS = (1e-3, 1e3)
-# Smallest values of the integer parameters.
-LEAST_INTEGERS = {"n_components": 1, "n_neighbors": 1, "max_iter": 1}
 
 
 def check_parameters(given: dict[str, Any]) -> None:
     """Raise an error for parameters out of range."""
-    for name, least in LEAST_INTEGERS.items():
-        if not _is_integer(given[name], least):
-            raise ValueError(f"{name} must be an integer of at least {least}; got {given[name]!r}.")
-    sigma, gamma, tol = given["sigma"], given["gamma"], given["tol"]
-    if not _is_number(tol, 0.0) or tol == 0:
-        raise ValueError(f"tol must be a positive number; got {tol!r}.")
-    if not _is_number(gamma, *GAMMAS):
-        raise ValueError(f"gamma must be a number from {GAMMAS[0]:g} to {GAMMAS[1]:g}; got {gamma!r}.")
-    if not (sigma is None or _is_number(sigma, LEAST_SIGMA)):
-        raise ValueError(f"sigma must be a number of at least {LEAST_SIGMA}, or None for equal weights; got {sigma!r}.")
-    if given["init"] not in ("spectral", "random"):
-        raise ValueError(f'init must be "spectral" or "random"; got {given["init"]!r}.')
-    if not _is_number(exaggeration := given["early_exaggeration"], 1.0, 1e3):
-        raise ValueError(f"early_exaggeration must be a number from 1 to 1000; got {exaggeration!r}.")
-    if not ((n_landmarks := given["n_landmarks"]) is None or n_landmarks == "auto" or _is_integer(n_landmarks, 3)):
-        raise ValueError(
-            f'n_landmarks must be "auto", None for all cells, or an integer of at least 3; got {n_landmarks!r}.'
-        )
-
-
-def _is_integer(value: Any, least: int) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _is_number(value: Any, least: float, most: float = float(np.finfo(np.float64).max)) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and least <= float(value) <= most
+    for name in ("n_components", "n_neighbors", "max_iter"):
+        check_integer(name, given[name], 1)
+    sigma, landmarks = given["sigma"], given["n_landmarks"]
+    tol, gamma, exaggeration = (as_real(given[name]) for name in ("tol", "gamma", "early_exaggeration"))
+    wide = sigma is None or LEAST_SIGMA <= as_real(sigma) < np.inf
+    chosen = landmarks is None or landmarks == "auto" or is_integer(landmarks, 3)
+    for name, valid, expected in (
+        ("tol", 0 < tol < np.inf, "a positive number"),
+        ("gamma", GAMMAS[0] <= gamma <= GAMMAS[1], f"a number from {GAMMAS[0]:g} to {GAMMAS[1]:g}"),
+        ("sigma", wide, f"a number of at least {LEAST_SIGMA}, or None for equal weights"),
+        ("init", given["init"] in ("spectral", "random"), '"spectral" or "random"'),
+        ("early_exaggeration", 1 <= exaggeration <= 1e3, "a number from 1 to 1000"),
+        ("n_landmarks", chosen, '"auto", None for all cells, or an integer of at least 3'),
+    ):
+        check_parameter(name, given[name], valid, expected)
 
 
 def root_row(root: Any, names: Any, n: int) -> int | None:
     """Row of the root, given as a row or as the name of a cell; None if there is no root."""
     if root is None:
         return None
-    if _is_integer(root, 0) and root < n:
+    if is_integer(root, 0) and root < n:
         return int(root)
     if isinstance(root, str) and names is not None and (rows := np.flatnonzero(names == root)).size:
         return int(rows[0])
@@ -87,6 +74,17 @@ def warn_about_copies(n: int, n_different: int) -> None:
         )
 
 
+def warn_about_neighbours(n_neighbors: int, n: int) -> None:
+    """Warn if there are fewer than n_neighbors other cells."""
+    if n_neighbors >= n:
+        warnings.warn(
+            f"n_neighbors={n_neighbors}, but only {n - 1} other cells differ from each cell. All are used."
+            "\nLower n_neighbors.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def check_number_of_cells(cells: Array, n_components: int) -> None:
     """Raise an error if there are too few different cells for a map."""
     least = max(3, n_components + 1)
@@ -104,6 +102,11 @@ class Neighbours(NamedTuple):
     distances: Array
 
 
+def search_among(cells: Array, n_neighbors: int) -> NearestNeighbors:
+    """Fitted search for the nearest of the given cells: n_neighbors, or all others if they are fewer."""
+    return NearestNeighbors(n_neighbors=min(n_neighbors, len(cells) - 1)).fit(cells)
+
+
 def neighbours_among(search: NearestNeighbors, X: Array | None = None) -> Neighbours:
     """Nearest neighbours among the cells of a fitted search: of new rows, or of each cell among the others.
 
@@ -111,8 +114,7 @@ def neighbours_among(search: NearestNeighbors, X: Array | None = None) -> Neighb
     """
     cells = search.kneighbors(X, return_distance=False)
     from_rows = search._fit_X if X is None else X
-    distances = np.stack([_lengths(search._fit_X[column] - from_rows) for column in cells.T], axis=1)
-    return Neighbours(cells, distances)
+    return Neighbours(cells, np.stack([_lengths(search._fit_X[column] - from_rows) for column in cells.T], axis=1))
 
 
 def _lengths(differences: Array) -> Array:
@@ -146,9 +148,9 @@ def connected_graph(X: Array, n_neighbors: int, sigma: float | None) -> tuple[An
     An edge has the larger of the weights from its two ends; one that joins two parts has the smallest weight of all.
     """
     n = len(X)
-    near = neighbours_among(NearestNeighbors(n_neighbors=n_neighbors).fit(X))
-    weights = edge_weights(near.distances, sigma)
-    graph = _symmetric(np.repeat(np.arange(n), n_neighbors), near.cells.ravel(), weights.ravel(), n)
+    cells, distances = neighbours_among(search_among(X, n_neighbors))
+    weights = edge_weights(distances, sigma)
+    graph = _symmetric(np.repeat(np.arange(n), cells.shape[1]), cells.ravel(), weights.ravel(), n)
     n_parts, part = connected_components(graph, directed=False)
     edges, lengths = joining_edges(X, part) if n_parts > 1 else (np.zeros((0, 2), dtype=np.intp), np.zeros(0))
     bridges = _symmetric(edges[:, 0], edges[:, 1], np.full(len(edges), np.min(weights)), n)
@@ -160,7 +162,7 @@ def _symmetric(rows: Array, columns: Array, weights: Array, n: int) -> Any:
     return graph.maximum(graph.T)
 
 
-def warn_about_joints(joints: Joints, *, stacklevel: int) -> None:
+def warn_about_joints(joints: Joints) -> None:
     """Warn if a graph was not connected."""
     if len(joints.edges):
         warnings.warn(
@@ -169,7 +171,7 @@ def warn_about_joints(joints: Joints, *, stacklevel: int) -> None:
             f"{np.min(joints.lengths):.3g} to {np.max(joints.lengths):.3g}.\n"
             "Raise n_neighbors if they belong together.",
             UserWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel=3,
         )
 
 

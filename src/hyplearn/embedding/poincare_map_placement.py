@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import get_num_threads, njit
-from sklearn.neighbors import NearestNeighbors
 
-from hyplearn.embedding.poincare_map_cells import edge_weights, neighbours_among
+from hyplearn.embedding.poincare_map_cells import edge_weights, neighbours_among, search_among
 from hyplearn.embedding.poincare_map_divergence import Divergence, new_accessibilities
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array
@@ -50,14 +49,14 @@ class Landmarks(NamedTuple):
         report: Callable[[int], None] = lambda done: None,
     ) -> Array:
         """Points of new cells with the features X."""
-        search = NearestNeighbors(n_neighbors=n_neighbors).fit(self.cells)
+        search = search_among(self.cells, n_neighbors)
         Z, F = Divergence(self.Q, gamma).normalisers(self.points)
         settle = partial(_settle, self.points, Z, F, gamma)
         points = np.empty((len(X), self.points.shape[1]))
         with ThreadPoolExecutor(get_num_threads()) as pool:
             for first in range(0, len(X), BLOCK):
-                near = neighbours_among(search, X[first : first + BLOCK])
-                q, own = new_accessibilities(self.Q, near.cells, edge_weights(near.distances, sigma))
+                cells, distances = neighbours_among(search, X[first : first + BLOCK])
+                q, own = new_accessibilities(self.Q, cells, edge_weights(distances, sigma))
                 shares = [slice(k, k + SHARE) for k in range(0, len(q), SHARE)]
                 found = pool.map(settle, [q[share] for share in shares], [own[share] for share in shares])
                 points[first : first + BLOCK] = np.concatenate(list(found))

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from scipy.special import betaincinv
 
-from hyplearn.embedding.tree_rooted import RootedTree
+from hyplearn.embedding.tree_sources import RootedTree
 from hyplearn.geometry.kernels import gap_of
 from hyplearn.types import Array
 
@@ -50,6 +50,7 @@ class Codes(NamedTuple):
 
 
 def _narrow(code: Array, spread: float) -> Array:
+    """Code whose directions have their angle to the opposite of the first one multiplied by ``spread``."""
     away, children = -code[0], code[1:]
     along = np.clip(children @ away, -1, 1)
     across = children - along[:, None] * away
@@ -60,11 +61,10 @@ def _narrow(code: Array, spread: float) -> Array:
 
 
 def sarkar(tree: RootedTree, lengths: Array, codes: Codes) -> Array:
-    """Points of Sarkar's construction (2011).
+    """Points of Sarkar's construction (2011): neighbours of a node lie in the directions of a spherical code.
 
-    All neighbours of a node, including its parent, lie in well separated directions: those of a spherical code,
-    reflected so that the first points to the parent. Narrow codes make paths straighter at each of their nodes;
-    they bring siblings closer, which shortens a path at its highest node only.
+    The code is reflected so that its first direction points to the parent. Narrow codes make paths straighter at each
+    of their nodes; they bring siblings closer, which shortens a path at its highest node only.
     """
     X = np.zeros((len(tree.parents), codes.points[0].shape[1]))
     starts = np.cumsum([0, *(len(code) for code in codes.points)])[codes.which]
@@ -131,9 +131,8 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
     .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
 
-    Mathematical libraries disagree in the last digit of tan and pow: the tangents of half the angles are rounded to
-    nine decimals. All later operations are +, −, ×, ÷ and √, which IEEE 754 fixes, so the points are the same
-    everywhere.
+    Mathematical libraries disagree in the last digit of tan and pow, so the tangents of half the angles are rounded to
+    nine decimals. IEEE 754 fixes all later operations, +, −, ×, ÷ and √: the points are the same everywhere.
     """
     turns = [round(math.tan(angle / 2), DECIMALS) for angle in _bisectors(tree, lengths)]
     # Powers of math.e, not math.exp: the packaged mammals were computed with them, to the last bit.
@@ -201,10 +200,10 @@ def _mobius_add(x0, x1, gap_x, y0, y1, gap_y):  # type: ignore[no-untyped-def]
 def spherical_code(n: int, d: int) -> Array:
     """Array of n well separated points of the unit sphere of R^d, the same on every call.
 
-    In the plane the angles are evenly spaced. In more dimensions the points are a regular simplex for up to d + 1, and
-    the cross-polytope for up to 2d, which are optimal (Rankin, 1955); for more points a lattice of equal shares of the
-    sphere, on S² the Fibonacci lattice, improved by repulsion if the points are few. The hypercube codes of Sala et al.
-    (2018) have a power of two as length and are of no use below 2d points, where most nodes of a tree are.
+    In the plane the angles are evenly spaced. In more dimensions the points are a regular simplex for up to d + 1 and
+    the cross-polytope for up to 2d, which are optimal (Rankin, 1955), and for more points a lattice of equal shares of
+    the sphere, on S² the Fibonacci lattice, improved by repulsion if the points are few. The hypercube codes of Sala et
+    al. (2018) have a power of two as length and are of no use below 2d points, where most nodes of a tree are.
 
     Examples
     --------

@@ -1,14 +1,17 @@
-"""Trees from the forms in which users hold them: Newick strings, networkx graphs, lists and mappings of parents."""
+"""Rooted trees with edge lengths, from Newick strings, networkx graphs, lists and mappings of parents."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, Self, TypeAlias
 
 import numpy as np
+from numba import njit
+from scipy.cluster.hierarchy import DisjointSet
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from hyplearn.embedding.tree_rooted import RootedTree, reroot_at_centre
 from hyplearn.types import Array
 
 _TOKENS = re.compile(
@@ -30,39 +33,137 @@ _AFTER = {
     "length": {",", ")", ";"},
     ";": set(),
 }
+_PLACES = {"start": "at the beginning of a tree", "name": "after a name", "length": "after a branch length"}
 
 # Labels of the nodes, edges as pairs (child, parent) of positions, their lengths, and the position of the root.
 _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
 
 
-class LabelledTree(NamedTuple):
-    """A tree with the labels of its nodes in the user's order."""
+class RootedTree(NamedTuple):
+    """A tree in breadth-first order: the root first, the children of a node one after another.
 
-    labels: list[Any]
-    tree: RootedTree
+    ``rows`` are the positions of the nodes in the user's order; ``parents`` (-1 for the root) are positions in
+    breadth-first order.
+    """
+
+    rows: Array
+    parents: Array
+    lengths: Array
+
+    @classmethod
+    def of(cls, labels: Sequence[Any], edges: Array, lengths: Array, root: int | None) -> Self:
+        """Tree with the given edges, pairs of positions in ``labels``.
+
+        Without a root, it is the middle of the longest path, where the height of the tree is smallest.
+        """
+        _check_tree(labels, edges)
+        _check_lengths(labels, edges, lengths)
+        if root is not None:
+            return cls._rooted(edges, lengths, root)
+        tree = cls._rooted(edges, lengths, 0)
+        across = cls._rooted(edges, lengths, int(tree.rows[np.argmax(tree.depths)]))
+        depths = across.depths
+        node = int(np.argmax(depths))
+        half = depths[node] / 2
+        while depths[node] > half and depths[node] - half >= half - depths[across.parents[node]]:
+            node = int(across.parents[node])
+        return cls._rooted(edges, lengths, int(across.rows[node]))
+
+    @classmethod
+    def _rooted(cls, edges: Array, lengths: Array, root: int) -> Self:
+        n = len(edges) + 1
+        rows, before = breadth_first_order(adjacency(edges, n), root, directed=False)
+        place = np.empty(n, dtype=np.int64)
+        place[rows] = np.arange(n)
+        parents = np.concatenate([[-1], place[before[rows[1:]]]])
+        own = np.zeros(n)
+        # The later end of an edge is the child.
+        own[np.max(place[edges], axis=1, initial=0)] = lengths
+        own[0] = 0.0
+        return cls(rows.astype(np.int64), parents, own)
+
+    @property
+    def depths(self) -> Array:
+        """Distance of each node from the root."""
+        return sums_to_root(self.parents, self.lengths)
+
+    @property
+    def counts(self) -> Array:
+        """Number of children of each node."""
+        return np.bincount(self.parents[1:], minlength=len(self.parents))
+
+    @property
+    def first_children(self) -> Array:
+        """Position of the first child of each node."""
+        return 1 + np.cumsum(self.counts) - self.counts
 
 
-def read_tree(source: Any, edge_lengths: Any, root: Any) -> LabelledTree:
-    """Tree of a Newick string, a networkx graph, a list of parents or a mapping of nodes to parents."""
+@njit(cache=True)
+def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
+    """Sum of a value along the path from each node to the root."""
+    sums = values.copy()
+    for v in range(1, parents.size):
+        sums[v] += sums[parents[v]]
+    return sums
+
+
+def adjacency(edges: Array, n: int) -> Any:
+    """Sparse matrix of n nodes with an entry for each edge, in one direction."""
+    return coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n)).tocsr()
+
+
+def _check_tree(labels: Sequence[Any], edges: Array) -> None:
+    n = len(labels)
+    if n == 0:
+        raise ValueError("The tree has no nodes.\nPass at least one.")
+    parts, part = connected_components(adjacency(edges, n), directed=False)
+    if len(edges) > n - parts:
+        joined = DisjointSet(range(n))
+        u, v = next((u, v) for u, v in edges.tolist() if not joined.merge(u, v))
+        raise ValueError(
+            f"The graph has a cycle: the edge between {labels[u]!r} and {labels[v]!r} closes one.\n"
+            "Take a spanning tree of it, or embed the graph with HyperbolicMDS."
+        )
+    if parts > 1:
+        sizes = np.bincount(part)
+        raise ValueError(
+            f"The graph is in {parts} parts, of {', '.join(map(str, np.sort(sizes)[::-1][:5]))} nodes; "
+            f"{labels[int(np.argmax(part == np.argmin(sizes)))]!r} is in the smallest.\n"
+            "Join them below one root, or embed each alone."
+        )
+
+
+def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
+    bad = ~((lengths > 0) & (lengths < np.inf))
+    if bad.any():
+        edge = int(np.argmax(bad))
+        u, v = edges[edge]
+        raise ValueError(
+            f"Edge lengths must be positive numbers; {np.count_nonzero(bad)} of {len(lengths)} are not, the first is "
+            f"{lengths[edge]:g} between {labels[u]!r} and {labels[v]!r}.\n"
+            "Correct them; merge nodes whose distance is 0."
+        )
+
+
+def read_tree(source: Any, edge_lengths: Any, root: Any) -> tuple[list[Any], RootedTree]:
+    """Labels of the nodes in the user's order, and the tree, from any of the forms that ``fit`` takes."""
     if edge_lengths is not None and (isinstance(source, str) or hasattr(source, "adj")):
         raise ValueError(
             "edge_lengths go with a list or mapping of parents; Newick strings and graphs carry their own.\n"
             "Leave them out, or set them in the tree."
         )
     if isinstance(source, str):
-        labels, edges, lengths, start = _from_newick(source)
+        parts = _from_newick(source)
     elif hasattr(source, "adj"):
-        labels, edges, lengths, start = _from_graph(source)
-    elif isinstance(source, Mapping):
-        labels, edges, lengths, start = _from_mapping(source, edge_lengths)
+        parts = _from_graph(source)
     else:
-        labels, edges, lengths, start = _from_parents(source, edge_lengths)
+        parts = (_from_mapping if isinstance(source, Mapping) else _from_parents)(source, edge_lengths)
+    labels, edges, lengths, start = parts
     if root is not None:
         if root not in labels:
             raise ValueError(f"root must be a node of the tree; got {root!r}.\nThe first nodes are {labels[:5]}.")
         start = labels.index(root)
-    tree = RootedTree.of(labels, edges, lengths, 0 if start is None else start)
-    return LabelledTree(labels, reroot_at_centre(labels, edges, lengths, tree) if start is None else tree)
+    return labels, RootedTree.of(labels, edges, lengths, start)
 
 
 def _from_newick(text: str) -> _Parts:
@@ -92,8 +193,8 @@ def _from_graph(graph: Any) -> _Parts:
     edges = np.array([(place[v], place[u]) for u, v, _ in triples], dtype=np.int64).reshape(-1, 2)
     start = None
     if graph.is_directed():
-        roots = sorted(set(range(len(labels))) - set(edges[:, 0].tolist()))
-        start = _single_root([labels[row] for row in roots], roots, "no edge leads to")
+        roots = np.setdiff1d(np.arange(len(labels)), edges[:, 0])
+        start = _single_root(labels, roots.tolist(), "no edge leads to")
     return labels, edges, np.array([length for _, _, length in triples], dtype=np.float64), start
 
 
@@ -112,8 +213,7 @@ def _from_mapping(parents: Mapping[Any, Any], edge_lengths: Any) -> _Parts:
         if missing:
             raise ValueError(f"edge_lengths lacks {len(missing)} nodes; the first is {missing[0]!r}.\nAdd them.")
         edge_lengths = [edge_lengths.get(node, 0.0) for node in labels]
-    _, edges, lengths, start = _from_parents(rows, edge_lengths, labels)
-    return labels, edges, lengths, start
+    return _from_parents(rows, edge_lengths, labels)
 
 
 def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = None) -> _Parts:
@@ -128,8 +228,7 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
     if given.min() < -1 or given.max() >= n:
         row = int(np.argmax((given < -1) | (given >= n)))
         raise ValueError(f"Parents are rows 0 to {n - 1}, or -1; row {row} has {given[row]}.\nCount rows from 0.")
-    roots = np.flatnonzero(given == -1)
-    start = _single_root([labels[row] for row in roots], roots.tolist(), "no parent is given for")
+    start = _single_root(labels, np.flatnonzero(given == -1).tolist(), "no parent is given for")
     lengths = np.ones(n) if edge_lengths is None else np.asarray(edge_lengths, dtype=np.float64)
     if lengths.shape != (n,):
         raise ValueError(
@@ -140,16 +239,13 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
     return labels, np.column_stack([below, given[below]]).astype(np.int64), lengths[below], start
 
 
-def _single_root(names: list[Any], rows: list[int], which: str) -> int:
-    if len(rows) == 1:
-        return rows[0]
-    found = "a cycle: every node has a parent" if not rows else f"{len(rows)} roots: {which} {_listing(names)}"
+def _single_root(labels: list[Any], roots: list[int], which: str) -> int:
+    """The only root; raise an error if there are none or several."""
+    if len(roots) == 1:
+        return roots[0]
+    names = ", ".join(repr(labels[row]) for row in roots[:5]) + (f" and {len(roots) - 5} more" if roots[5:] else "")
+    found = f"{len(roots)} roots: {which} {names}" if roots else "a cycle: every node has a parent"
     raise ValueError(f"A tree has one root; this has {found}.\nCut the cycle, or join the parts below one root.")
-
-
-def _listing(names: Sequence[Any], most: int = 5) -> str:
-    more = "" if len(names) <= most else f" and {len(names) - most} more"
-    return ", ".join(repr(name) for name in names[:most]) + more
 
 
 class NewickTree(NamedTuple):
@@ -180,7 +276,7 @@ def parse_newick(text: str) -> NewickTree:
         kind = token["mark"] or ("name" if token.lastgroup == "quoted" else token.lastgroup)
         if kind is not None:
             if kind not in _AFTER[before]:
-                _raise(text, position, f"{token[0].strip()!r} cannot stand {_place(before)}")
+                _raise(text, position, f"{token[0].strip()!r} cannot stand {_PLACES.get(before, f'after {before!r}')}")
             node = _step(tree, node, kind, token, text)
             before = kind
         position = token.end()
@@ -195,7 +291,10 @@ def _step(tree: NewickTree, node: int, kind: str, token: re.Match[str], text: st
     if kind == "name":
         tree.names[node] = token["name"] or token["quoted"].replace("''", "'")
     elif kind == "length":
-        tree.lengths[node] = _number(token, text)
+        try:
+            tree.lengths[node] = float(token["length"])
+        except ValueError:
+            _raise(text, token.start(), f"the branch length {token['length']!r} is not a number")
     elif kind == "(":
         return _grow(tree, node)
     elif kind in (",", ")"):
@@ -208,23 +307,11 @@ def _step(tree: NewickTree, node: int, kind: str, token: re.Match[str], text: st
 
 
 def _grow(tree: NewickTree, parent: int) -> int:
+    """Add a node below a parent, and return it."""
     tree.names.append("")
     tree.parents.append(parent)
     tree.lengths.append(math.nan)
     return len(tree.names) - 1
-
-
-def _number(token: re.Match[str], text: str) -> float:
-    try:
-        return float(token["length"])
-    except ValueError:
-        _raise(text, token.start(), f"the branch length {token['length']!r} is not a number")
-
-
-def _place(before: str) -> str:
-    if before == "start":
-        return "at the beginning of a tree"
-    return f"after {'a name' if before == 'name' else 'a branch length' if before == 'length' else repr(before)}"
 
 
 def _raise(text: str, position: int, problem: str) -> NoReturn:
