@@ -122,10 +122,7 @@ def coordinate(typing_context: Any, X: Any, i: Any, j: Any, d: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def uniform(seed, number):  # type: ignore[no-untyped-def]
-    """A pseudo-random number in [0, 1), the hash of a seed and a position: the finaliser of splitmix64.
-
-    Every block draws its part of a sample by itself.
-    """
+    """A pseudo-random number in [0, 1), the hash of a seed and a position: the finaliser of splitmix64."""
     state = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -41,10 +41,9 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         Dimension of the ball.
     encoder : {"mlp", "conv"}, torch.nn.Module or callable, default="mlp"
         Network from rows to vectors. "conv" is for images: three blocks of convolution, batch norm and pooling, and two
-        dense layers; "mlp" has three dense layers and takes rows of any shape. Both get standardised rows, with the
-        means and deviations of the fit per channel or per column. A module is copied and trained further from its
-        weights; a callable is called with the shape of a row and ``n_components`` and returns a module. Modules get the
-        rows unchanged, in float32.
+        dense layers; "mlp" has three dense layers and takes rows of any shape. Both standardise rows per channel or
+        column. A module is copied and trained further from its weights; a callable is called with the shape of a row
+        and ``n_components`` and returns a module. Modules get the rows unchanged, in float32.
     head : {"hyperbolic", "euclidean"}, default="hyperbolic"
         Classifier of the vectors. "euclidean" is a baseline with the same encoder: a linear layer on v, without
         exponential map and largest radius; ``transform`` then returns v.
@@ -67,8 +66,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
     random_state : int, RandomState instance or None, default=0
         Seed of the initial weights and of the order of rows.
     checkpoint : path, optional
-        File for the state after each epoch, with which the same ``fit`` resumes after an interruption, with the same
-        result. It is removed at the end of the fit.
+        File for the state after each epoch, from which the same ``fit`` resumes. It is removed at the end of the fit.
     verbose : int, default=0
         Whether to report loss and accuracy: with a bar in a terminal if rich is installed, else a line per epoch.
 

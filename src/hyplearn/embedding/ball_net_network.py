@@ -93,10 +93,7 @@ class HyperbolicHead(nn.Module):
 
 
 class Network(nn.Module):
-    """Standardisation of rows, an encoder of rows to n_components features, and a head from features to logits.
-
-    ``shape`` is that of the means and scales with which rows are standardised.
-    """
+    """Standardisation of rows with means and scales of a shape, an encoder to features, and a head to logits."""
 
     def __init__(self, encoder: nn.Module, head: nn.Module, n_components: int, shape: tuple[int, ...]) -> None:
         super().__init__()

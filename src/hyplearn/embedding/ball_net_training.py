@@ -108,12 +108,9 @@ class Training:
         self.scores.append(score)
 
     def _epoch(self, known: Labelled, report: TaskReporter) -> tuple[float, float]:
-        """Train one epoch, and return its mean loss and accuracy.
-
-        The order of rows depends on seed and epoch only, so a checkpoint need not hold it.
-        """
+        """Train one epoch, and return its mean loss and accuracy."""
         epoch, n = len(self.losses), len(known)
-        # Seeds of epochs that are unrelated to those of other epochs and of other trainings.
+        # The order of rows depends on seed and epoch only, so a checkpoint need not hold it.
         seeds = np.random.SeedSequence([self.settings.seed, epoch]).generate_state(1, np.uint64)
         torch.manual_seed(int(seeds[0] >> 1))
         # Batches of equal size, up to one row: batch norm fails on a last batch of one row.
@@ -161,10 +158,8 @@ class Training:
 def train(
     build: Callable[[], Network], data: Labelled, settings: Settings, checkpoint: Path | None, report: TaskReporter
 ) -> tuple[Array, Array, Array]:
-    """Build and train a network; return its weights, the loss of each epoch, and the scores on held-out rows.
-
-    Torch's global generator is not changed.
-    """
+    """Train a new network, and return its weights, the loss of each epoch, and the scores on held-out rows."""
+    # Torch's global generator is not changed.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         network = build()

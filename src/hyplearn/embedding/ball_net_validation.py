@@ -15,8 +15,7 @@ from hyplearn.types import Array
 LARGEST_RADIUS = 12.0
 # Smallest side of an image for encoder="conv": the three blocks halve it to 1.
 SMALLEST_SIDE = 8
-# Channels of the blocks of the convolutional encoder, and the width of dense layers unless there are more components:
-# small enough to train on a CPU.
+# Channels of convolutional blocks, and the least width of dense layers: small enough to train on a CPU.
 CHANNELS = (16, 32, 64)
 HIDDEN = 128
 # Side of the grid to which the features of the last block are averaged, whatever the size of the images.
@@ -111,10 +110,7 @@ def statistics_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def encoder_layers(encoder: str, shape: tuple[int, ...], n_components: int) -> list[Any]:
-    """Layers of a named encoder for rows of a shape, each as the name of a torch module and its arguments.
-
-    "conv" has blocks of convolution, pooling, batch norm and ReLU, and two dense layers; "mlp" has three dense layers.
-    """
+    """Layers of a named encoder for rows of a shape, each as the name of a torch module and its arguments."""
     width = max(HIDDEN, n_components)
     layers: list[Any] = []
     if encoder == "conv":

@@ -9,9 +9,11 @@ Tangent vectors are in frame coordinates, whose Euclidean lengths are hyperbolic
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple, Self, TypeAlias
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numba import get_num_threads
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.exceptions import ConvergenceWarning
@@ -31,6 +33,11 @@ MOST_HALVINGS = 30
 ARMIJO = 1e-4
 # Steps to a smaller gap are rejected: float64 does not resolve points beyond it, and the minimum may lie farther out.
 SMALLEST_GAP = 4 * np.finfo(np.float64).eps
+
+# Blocks of rows for threads. Fixed, and summed in order, so the number of threads changes no bit.
+BLOCKS = 16
+# Number of points below which starting threads takes longer than it saves.
+FEW = 200
 
 # Value and gradient at points.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
@@ -112,9 +119,8 @@ def descend(
 ) -> Descent:
     """Minimise a function of points with L-BFGS, until a step decreases the value by less than ``tol`` times the value.
 
-    Tangent vectors of different points are compared by their frame coordinates, an isometric transport. Every step
-    decreases the value. ``stiffness`` approximates the second derivative with respect to one point; it sets the length
-    of the first step.
+    Tangent vectors of different points are compared by their frame coordinates, an isometric transport. ``stiffness``
+    approximates the second derivative with respect to one point; it sets the length of the first step.
     """
     value, gradient = objective(X)
     history = [value]
@@ -165,3 +171,11 @@ def _search(
                 return moved, direction, value - new[0], new
         direction, slope = direction / 2, slope / 2
     return None
+
+
+def map_blocks(kernel: Callable[[int, int], Any], n: int) -> list[Any]:
+    """Results of ``kernel(block, BLOCKS)`` for every BLOCKS-th of n rows from row ``block`` on, in threads."""
+    if n < FEW:
+        return [kernel(block, BLOCKS) for block in range(BLOCKS)]
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        return list(pool.map(lambda block: kernel(block, BLOCKS), range(BLOCKS)))

@@ -42,8 +42,7 @@ class HyperbolicMDS(BaseEstimator):
 
     The spectral solution (hydra) is exact for hyperbolic distances. For others the stress
     :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. It starts at the spectral solution or at the
-    minimum spanning tree of the distances, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has
-    less stress.
+    minimum spanning tree, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has less stress.
 
     Parameters
     ----------

@@ -1,22 +1,20 @@
 """Given distances: reading and validation, the stress of points with other distances, and its minimisation.
 
-Points lie in the ball of curvature -1. Tangent vectors are in frame coordinates, whose Euclidean lengths are hyperbolic
-lengths.
+Points lie in the ball of curvature -1. Tangent vectors are in frame coordinates.
 """
 
 import math
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from hyplearn.embedding import descent
-from hyplearn.embedding.descent import Descent
+from hyplearn.embedding.descent import Descent, map_blocks
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
 from hyplearn.numerics import uniform
@@ -29,17 +27,12 @@ TRIANGLES = 1_000_000
 # Relative errors that are accepted as rounding in the computation of the distances.
 SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
-# Blocks of rows for threads. Fixed, and summed in order, so the number of threads changes no bit.
-BLOCKS = 16
 # Largest number of steps in which a new point is placed.
 MOST_STEPS = 100
 
 
 def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
-    """Distances between all points, and the labels of the points if they are nodes of a networkx graph.
-
-    The distances are given by a square matrix, or are lengths of shortest paths in a graph or sparse adjacency matrix.
-    """
+    """Distances between all points, from any form that ``fit`` takes, and the labels of a networkx graph's nodes."""
     if hasattr(source, "adj"):
         labels = list(source.nodes)
         return _along_edges(_adjacency(source, labels), labels), labels
@@ -172,24 +165,16 @@ def normalise(value: float, D: Array, relative: bool) -> float:
 
 
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
-    """Stress ``Σ_{i<j} (d(x_i, x_j) - D_ij)²`` and its gradient in frame coordinates.
-
-    Relative errors are divided by ``D_ij``.
-    """
-    gradients = np.zeros((BLOCKS, *X.shape))
-    block_stress = partial(_pairs, X, row_gaps(X, 1.0), D, relative, BLOCKS)
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        return sum(pool.map(block_stress, range(BLOCKS), gradients)), gradients.sum(axis=0)
+    """Stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient, with w = 1 or ``1 / D_ij²`` for relative errors."""
+    values, gradients = zip(*map_blocks(partial(_pairs, X, row_gaps(X, 1.0), D, relative), len(X)), strict=True)
+    return sum(values), np.sum(gradients, axis=0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _pairs(X, gaps, D, relative, stride, first, gradient):  # type: ignore[no-untyped-def]
-    """Stress of the pairs i < j for every ``stride``-th row i; adds its gradient to ``gradient``.
-
-    The gradient of an error with respect to x_i is minus the unit vector towards x_j.
-    """
+def _pairs(X, gaps, D, relative, first, stride):  # type: ignore[no-untyped-def]
+    """Stress of the pairs i < j for every ``stride``-th row i, and its gradient."""
     n, d = X.shape
-    value, bends = 0.0, np.zeros(n)
+    value, bends, gradient = 0.0, np.zeros(n), np.zeros((n, d))
     for i in range(first, n, stride):
         for j in range(i + 1, n):
             square = squared_distance(X, j, X[i])
@@ -208,7 +193,7 @@ def _pairs(X, gaps, D, relative, stride, first, gradient):  # type: ignore[no-un
     for i in range(n):
         for k in range(d):
             gradient[i, k] += bends[i] * X[i, k]
-    return value
+    return value, gradient
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -161,8 +161,8 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         seed = check_random_state(self.random_state)
         chosen = self._choose_landmarks(cells, seed)
         with report_tasks(type(self).__name__, self.verbose) as report:
-            graph, joints = connected_graph(cells[chosen], self.n_neighbors, self.sigma)
             warn_about_neighbours(self.n_neighbors, len(chosen))
+            graph, joints = connected_graph(cells[chosen], self.n_neighbors, self.sigma)
             warn_about_joints(joints)
             Q = forest_accessibilities(graph)
             descent = self._descent(Q, seed, report)

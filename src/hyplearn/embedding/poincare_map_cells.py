@@ -108,11 +108,9 @@ def search_among(cells: Array, n_neighbors: int) -> NearestNeighbors:
 
 
 def neighbours_among(search: NearestNeighbors, X: Array | None = None) -> Neighbours:
-    """Nearest neighbours among the cells of a fitted search: of new rows, or of each cell among the others.
-
-    Distances are computed again from differences: the search uses products, which lose digits of close cells.
-    """
+    """Nearest neighbours among the cells of a fitted search: of new rows, or of each cell among the others."""
     cells = search.kneighbors(X, return_distance=False)
+    # From differences: the distances of the search come from products, which lose digits of close cells.
     from_rows = search._fit_X if X is None else X
     return Neighbours(cells, np.stack([_lengths(search._fit_X[column] - from_rows) for column in cells.T], axis=1))
 

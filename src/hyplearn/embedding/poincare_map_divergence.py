@@ -24,23 +24,18 @@ The rows above the diagonal of a symmetric matrix are stored one after the other
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse.csgraph import laplacian
 from threadpoolctl import threadpool_limits
 
+from hyplearn.embedding.descent import map_blocks
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
-
-# Blocks of rows for threads. Fixed, and summed in order, so the number of threads changes no bit.
-BLOCKS = 16
-# Number of points below which starting threads takes longer than it saves.
-FEW = 200
 
 
 def forest_accessibilities(graph: Any) -> Array:
@@ -80,14 +75,8 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
     .. math:: \frac{(z^T Q_N, \; 1)}{1 + \sum_j z_j}, \qquad (\operatorname{diag}(w)^{-1} + Q_{NN}) \, z = 1,
 
-    with its own share last, from Woodbury's formula for the inverse of the larger matrix. All z are positive.
-
-    Parameters
-    ----------
-    Q : array of shape (n, n)
-        Accessibilities of the old nodes.
-    neighbours, weights : arrays of shape (n_new, k)
-        Old nodes to which each new one has edges, and the weights of these edges.
+    with its own share last, from Woodbury's formula for the inverse of the larger matrix. All z are positive. The rows
+    of ``neighbours`` and ``weights`` are N and w of each new node.
     """
     among = Q[neighbours[:, :, None], neighbours[:, None, :]]
     diagonal = np.arange(neighbours.shape[1])
@@ -98,10 +87,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Divergence:
-    """Mean divergence of the rows of a symmetric Q, as a function of points.
-
-    Four float64 numbers are stored for each pair of points: 16 n² bytes.
-    """
+    """Mean divergence of the rows of a symmetric Q, as a function of points; takes 16 n² bytes."""
 
     def __init__(self, Q: Array, gamma: float) -> None:
         self.n, self.gamma = len(Q), float(gamma)
@@ -131,12 +117,8 @@ class Divergence:
 
     def _over_blocks(self, kernel: Callable[[int, int], Array]) -> Array:
         """Sum of a kernel over all blocks of rows."""
-        if self.n < FEW:
-            parts = [kernel(block, BLOCKS) for block in range(BLOCKS)]
-        else:
-            with ThreadPoolExecutor(get_num_threads()) as pool:
-                parts = list(pool.map(lambda block: kernel(block, BLOCKS), range(BLOCKS)))
-        return sum(parts[1:], parts[0])
+        first, *others = map_blocks(kernel, self.n)
+        return sum(others, first)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -190,8 +172,7 @@ def _row_sums(coordinates, over_gaps, q, log_q, gamma, f, kernel, first, stride)
 def _row_slopes(coordinates, over_gaps, q, f, kernel, over_Z, F, gamma, exaggeration, first, stride):  # type: ignore[no-untyped-def]
     """Gradient of the loss of all rows from the pairs of every ``stride``-th row.
 
-    The gradient of d with respect to x_i is minus the unit vector to x_j, ``2 (s - ‖s‖² x_i / g_i) / (g_j sinh d)``
-    with ``s = x_j - x_i`` and the gaps g.
+    The gradient of d with respect to x_i is ``-2 (s - ‖s‖² x_i / g_i) / (g_j sinh d)``, ``s = x_j - x_i``.
     """
     d, n = coordinates.shape
     gradient, bends = np.zeros((d, n)), np.zeros(n)

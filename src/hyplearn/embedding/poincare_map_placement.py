@@ -6,8 +6,7 @@ divergence, and an entry to the row of each old cell j. The part of all divergen
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
 
-with Z and F as in :mod:`hyplearn.embedding.poincare_map_divergence`. A cell of the map that is placed again keeps
-its point.
+with Z and F as in :mod:`hyplearn.embedding.poincare_map_divergence`.
 """
 
 import math
@@ -21,6 +20,7 @@ from numba import get_num_threads, njit
 
 from hyplearn.embedding.poincare_map_cells import edge_weights, neighbours_among, search_among
 from hyplearn.embedding.poincare_map_divergence import Divergence, new_accessibilities
+from hyplearn.geometry import kernels
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array
 
@@ -171,9 +171,4 @@ def _towards(coordinates, over_gaps, x):  # type: ignore[no-untyped-def]
 def walk(x, v):  # type: ignore[no-untyped-def]
     """End of the geodesic from x with frame coordinates v: ``geometry.exp_map`` for one point."""
     length = math.sqrt(np.sum(v * v))
-    if length == 0.0:
-        return x.copy()
-    gap = gap_of(x.reshape(1, x.size), 0, x, 1.0)
-    tau = math.tanh(length / 2.0)
-    m = v / length + tau * x
-    return x + gap * tau / np.sum(m * m) * m
+    return kernels.walk(x, v / length, length) if length > 0.0 else x.copy()

@@ -17,8 +17,7 @@ from hyplearn.types import Array
 
 # Spreads that spread="auto" tries: each costs one layout and one measurement.
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
-# Largest number of ordered pairs on which a distortion is measured: all pairs of up to 2,000 nodes. It trades the time
-# of a fit for the accuracy of the mean.
+# Ordered pairs on which a distortion is measured, all of 2,000 nodes: more take longer and make the mean more accurate.
 MOST_PAIRS = 4_000_000
 # Enough pairs to compare spreads, at a fraction of the time of the final measurement.
 SEARCH_PAIRS = 200_000
@@ -52,8 +51,7 @@ class TreeEmbedding(BaseEstimator):
         Hyperbolic length of an edge of length 1. "auto" takes the largest at which float64 holds every edge to 1 %,
         which puts the farthest nodes at a hyperbolic radius of 30 to 35 and gives the smallest distortion.
     root : label of a node, optional
-        Node at the origin. By default the root of the tree, or the middle of the longest path of an undirected graph,
-        which has no root.
+        Node at the origin. By default the root of the tree, or the middle of the longest path of an undirected graph.
     curvature : float, default=-1.0
         Sectional curvature of the ball; its radius is ``1/sqrt(-curvature)``.
 

@@ -12,19 +12,17 @@ from numba import njit
 from scipy.special import betaincinv
 
 from hyplearn.embedding.tree_sources import RootedTree
-from hyplearn.geometry.kernels import gap_of
+from hyplearn.geometry.kernels import gap_of, walk
 from hyplearn.types import Array
 
 # A branch gets a share of directions that grows with this power of its number of leaves. With 1 small branches get
-# slivers, with 0 large ones get no more than a leaf. Between 0.5 and 0.8 the distortion hardly changes; 0.7 fills the
-# disk best.
+# slivers, with 0 large ones get no more than a leaf. Powers from 0.5 to 0.8 hardly differ; 0.7 fills the disk best.
 SHARE_POWER = 0.7
 # Digits to which tangents are rounded, so that every mathematical library gives the same ones.
 DECIMALS = 9
 # A larger gap, computed as 1 minus a plain sum of squares, has 13 correct digits.
 NEAR_THE_RIM = 1e-3
-# A lattice of up to this many directions is improved by repulsion, at n² operations per step; a longer one is good
-# enough as it is.
+# A lattice of up to this many directions is improved by repulsion, at n² operations per step; longer ones are good.
 MOST_REPELLED = 64
 REPULSION_STEPS = 200
 # Under the potential 1/r^8 almost only the nearest points act on each other, so the smallest distance grows.
@@ -46,6 +44,7 @@ class Codes(NamedTuple):
 
     def narrow(self, spread: float) -> Self:
         """Multiply the angles to the direction away from the parent, the first neighbour, by ``spread``."""
+        # Paths get straighter at each node; siblings get closer, which shortens a path at its highest node only.
         return self._replace(points=[self.points[0], *(_narrow(code, spread) for code in self.points[1:])])
 
 
@@ -61,11 +60,7 @@ def _narrow(code: Array, spread: float) -> Array:
 
 
 def sarkar(tree: RootedTree, lengths: Array, codes: Codes) -> Array:
-    """Points of Sarkar's construction (2011): neighbours of a node lie in the directions of a spherical code.
-
-    The code is reflected so that its first direction points to the parent. Narrow codes make paths straighter at each
-    of their nodes; they bring siblings closer, which shortens a path at its highest node only.
-    """
+    """Points of Sarkar's construction (2011): neighbours of a node lie in the directions of a spherical code."""
     X = np.zeros((len(tree.parents), codes.points[0].shape[1]))
     starts = np.cumsum([0, *(len(code) for code in codes.points)])[codes.which]
     _sarkar(X, tree.parents, tree.counts, tree.first_children, lengths, np.concatenate(codes.points), starts)
@@ -92,7 +87,7 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
             along = 2.0 * np.sum(codes[used + k] * mirror)
             for j in range(d):
                 child[j] = codes[used + k, j] - along * mirror[j]
-            _walk(X, v, child, lengths[first[v] + k], first[v] + k)
+            X[first[v] + k] = walk(X[v], child, lengths[first[v] + k])
 
 
 @njit(cache=True, error_model="numpy")
@@ -107,18 +102,6 @@ def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
         out[j] = (X[u, j] - X[v, j]) - bend * X[v, j]
         length += out[j] ** 2
     out /= math.sqrt(length)
-
-
-@njit(cache=True, error_model="numpy")
-def _walk(X, v, u, length, target):  # type: ignore[no-untyped-def]
-    """Write the point at a distance from row v in direction u to a row: ``x + g τ m / ‖m‖²`` with ``m = u + τ x``."""
-    tau = math.tanh(length / 2.0)
-    square = 0.0
-    for j in range(X.shape[1]):
-        square += (u[j] + tau * X[v, j]) ** 2
-    step = gap_of(X, v, X[v], 1.0) * tau / square
-    for j in range(X.shape[1]):
-        X[target, j] = X[v, j] + step * (u[j] + tau * X[v, j])
 
 
 def wedges(tree: RootedTree, lengths: Array) -> Array:

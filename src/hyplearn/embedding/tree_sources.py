@@ -42,8 +42,7 @@ _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
 class RootedTree(NamedTuple):
     """A tree in breadth-first order: the root first, the children of a node one after another.
 
-    ``rows`` are the positions of the nodes in the user's order; ``parents`` (-1 for the root) are positions in
-    breadth-first order.
+    ``rows`` are positions of the nodes in the user's order, ``parents`` (-1 for the root) in breadth-first order.
     """
 
     rows: Array
@@ -52,14 +51,12 @@ class RootedTree(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[Any], edges: Array, lengths: Array, root: int | None) -> Self:
-        """Tree with the given edges, pairs of positions in ``labels``.
-
-        Without a root, it is the middle of the longest path, where the height of the tree is smallest.
-        """
+        """Tree with the given edges, pairs of positions in ``labels``; without a root, it is the centre."""
         _check_tree(labels, edges)
         _check_lengths(labels, edges, lengths)
         if root is not None:
             return cls._rooted(edges, lengths, root)
+        # The middle of the longest path, where the height of the tree is smallest.
         tree = cls._rooted(edges, lengths, 0)
         across = cls._rooted(edges, lengths, int(tree.rows[np.argmax(tree.depths)]))
         depths = across.depths

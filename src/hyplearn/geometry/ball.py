@@ -110,8 +110,7 @@ def distance(x: Points, y: Points, *, c: float = 1.0) -> Array:
     .. math:: d(x, y) = \tfrac{2}{\sqrt c} \operatorname{arsinh}
               \frac{\sqrt c \, \|x - y\|}{\sqrt{(1 - c\|x\|^2)(1 - c\|y\|^2)}}
 
-    The arsinh form keeps full precision for close points, where arcosh(1 + small) returns 0. It is symmetric and
-    zero on the diagonal, bit for bit.
+    The arsinh form keeps full precision for close points, where arcosh(1 + small) returns 0. Exactly symmetric.
 
     Examples
     --------

@@ -117,10 +117,9 @@ def closest_points(
 
     Notes
     -----
-    Two sets close to one another are taken to the origin first and lose no digits anywhere near the rim; a and b
-    themselves can be rounded no better than their spacing. Hulls nearer than about 1e-8 to each other may end with
-    "max_iter" and a gap of some 1e-9, as the direction between two points so close is known to as many digits less;
-    below 1e-12 they count as intersecting.
+    Two sets close to one another near the rim are moved to the origin first and lose no digits; a and b themselves are
+    rounded to the spacing of floats. Hulls nearer than about 1e-8 to each other may end with "max_iter" and a gap of
+    some 1e-9, as the direction between two close points loses digits; below 1e-12 they count as intersecting.
 
     Examples
     --------

@@ -62,10 +62,7 @@ def scan(X, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
-    """Rows other than A = X[start], counter-clockwise around it; on one ray the nearer comes first.
-
-    Sorted by rounded angles, then merged by exact comparisons: one per row where the rounded order was right.
-    """
+    """Rows other than A = X[start], counter-clockwise around it; on one ray the nearer comes first."""
     A, gap_p = point(X, start), gaps[start]
     others = np.empty(X.shape[0], dtype=np.int64)
     angles = np.empty(X.shape[0])
@@ -77,6 +74,7 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
             angles[size] = math.atan2(A[1] * k0 - A[0] * k1, -(A[0] * k0 + A[1] * k1))
             others[size] = i
             size += 1
+    # Sorted by rounded angles, then merged by exact comparisons: one per row where the rounded order was right.
     old = others[:size][np.argsort(angles[:size])]
     new = np.empty_like(old)
     width = 1
@@ -187,8 +185,7 @@ def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
     """``g_A s×t - c‖s‖² A×t + c‖t‖² A×s`` with s = B - A, t = C - A, and a bound on its rounding error.
 
-    The value is ``det[z_A(B), z_A(C)]`` times ``g_A g_B g_C / 4``. The bound is infinite where terms may have
-    underflowed.
+    The value is ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``; the bound is infinite where terms may have underflowed.
     """
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     bend_s, bend_t = c * (s0 * s0 + s1 * s1), c * (t0 * t0 + t1 * t1)

@@ -51,8 +51,7 @@ def graham_scan(X: Points, *, c: float = 1.0) -> Array:
     Returns
     -------
     ndarray of int
-        Rows of X that are vertices, counter-clockwise from the one farthest from the origin. Of equal rows the first
-        is listed; rows on an edge are not.
+        Rows that are vertices, of equal rows the first; counter-clockwise from the one farthest from the origin.
 
     Examples
     --------
@@ -101,8 +100,7 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     Returns
     -------
     ndarray of int
-        Rows of X that are vertices, of equal rows the first; in increasing order if the points span three dimensions
-        or more.
+        Rows that are vertices, of equal rows the first; in increasing order if they span three dimensions or more.
 
     Examples
     --------
@@ -126,9 +124,8 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
 def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, int]:
     """Rows of X_a and of X_b at the least hyperbolic distance from each other, over all pairs.
 
-    The paper takes the vertices of two hulls for X_a and X_b, and the midpoint of the pair as reference point; see
-    :func:`hull_midpoint`. The closest points of the hulls themselves, :func:`hyplearn.geometry.closest_points`, lie on
-    faces in general.
+    The paper takes the vertices of two hulls, and the midpoint of the pair as reference point; see
+    :func:`hull_midpoint`. For the closest points of the hulls themselves see :func:`hyplearn.geometry.closest_points`.
 
     Parameters
     ----------
@@ -221,10 +218,7 @@ def _qhull(X: Array, gaps: Array, c: float) -> Array:
 
 
 def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
-    """Rows that may be vertices, in order: all but those in the polygon of some extreme rows (Akl and Toussaint, 1978).
-
-    The choice of the extreme rows does not change the hull; rows that are not clearly inside are decided exactly.
-    """
+    """Rows that may be vertices: all but those in the polygon of some extreme rows (Akl and Toussaint, 1978)."""
     if len(X) < FEWEST_TO_DISCARD:
         return np.arange(len(X))
     centre = central_row(X, c)

@@ -110,10 +110,7 @@ def shrink(u2):  # type: ignore[no-untyped-def]
 
 
 def unrolled(p: Array) -> Array | tuple[float, ...]:
-    """Point as a tuple in few dimensions, so that the compiler unrolls loops over coordinates.
-
-    It then works on several rows at once, which in the disk is three times as fast.
-    """
+    """Point as a tuple in few dimensions: the compiler then works on several rows at once, three times as fast."""
     return tuple(p.tolist()) if 1 <= len(p) <= 4 else p
 
 
@@ -268,3 +265,11 @@ def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
         for j in range(X.shape[1]):
             out[j] += q[i] * (X[i, j] - p[j])
     return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def walk(x, u, length):  # type: ignore[no-untyped-def]
+    """Point at a distance from x in the unit direction u, for c = 1: ``x + g τ m / ‖m‖²`` with ``m = u + τ x``."""
+    tau = math.tanh(length / 2.0)
+    m = u + tau * x
+    return x + gap_of(x.reshape(1, x.size), 0, x, 1.0) * tau / np.sum(m * m) * m

@@ -82,10 +82,7 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Newton's method as a generator: yields points, receives the equations there, and returns mean and variance.
-
-    So the caller may hold the rows in memory, or pass over them in blocks.
-    """
+    """Newton's method as a generator: yields points, receives the equations there, returns mean and variance."""
     state = yield start
     for _ in range(max_iter):
         spacing = 16 * np.finfo(float).eps / state.gap_m
@@ -103,10 +100,7 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
 
 
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
-    """Mean of a sample of many rows, or else the origin.
-
-    No start is taken near the rim: floats are too sparse there for short steps.
-    """
+    """Mean of a sample of many rows, or the origin; near the rim floats are too sparse for short steps."""
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():

@@ -17,12 +17,10 @@ DROPS = 8
 
 
 def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
-    """Weights of least ``wᵀ H w / 2``, the first n_a and the others each non-negative with sum 1.
-
-    Exchanges find out which rows count, and one linear system for these the rest; both again until no exchange gains
-    more than ``tol`` or the function, half a squared distance, is that of one point.
-    """
+    """Weights of least ``wᵀ H w / 2``, the first n_a and the others each non-negative with sum 1."""
     w = w.copy()
+    # Exchanges find the rows in use, a linear system their weights; both again until no exchange gains more than tol
+    # or the function, half a squared distance, is that of one point.
     for _ in range(FACES):
         if _exchange(H, w, n_a, tol, EXCHANGES * len(w)) <= tol or w @ H @ w < (0.1 * TOUCHING) ** 2:
             break
