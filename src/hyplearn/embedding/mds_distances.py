@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, shortest_path
 
 from hyplearn.embedding import descent
-from hyplearn.embedding.descent import Descent, map_blocks
+from hyplearn.embedding.descent import BLOCKS, Descent, map_blocks
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
 from hyplearn.numerics import uniform
@@ -166,15 +166,17 @@ def normalise(value: float, D: Array, relative: bool) -> float:
 
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
     """Stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient, with w = 1 or ``1 / D_ij²`` for relative errors."""
-    values, gradients = zip(*map_blocks(partial(_pairs, X, row_gaps(X, 1.0), D, relative), len(X)), strict=True)
-    return sum(values), np.sum(gradients, axis=0)
+    gaps, gradients = row_gaps(X, 1.0), np.zeros((BLOCKS, *X.shape))
+    # The kernels write to given arrays: an interrupt fails while numba returns an array in a tuple.
+    values = map_blocks(lambda block, n: _pairs(X, gaps, D, relative, block, n, gradients[block]), len(X))
+    return sum(values), gradients.sum(axis=0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _pairs(X, gaps, D, relative, first, stride):  # type: ignore[no-untyped-def]
-    """Stress of the pairs i < j for every ``stride``-th row i, and its gradient."""
+def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-untyped-def]
+    """Stress of the pairs i < j for every ``stride``-th row i; its gradient is added to ``gradient``."""
     n, d = X.shape
-    value, bends, gradient = 0.0, np.zeros(n), np.zeros((n, d))
+    value, bends = 0.0, np.zeros(n)
     for i in range(first, n, stride):
         for j in range(i + 1, n):
             square = squared_distance(X, j, X[i])
@@ -193,7 +195,7 @@ def _pairs(X, gaps, D, relative, first, stride):  # type: ignore[no-untyped-def]
     for i in range(n):
         for k in range(d):
             gradient[i, k] += bends[i] * X[i, k]
-    return value, gradient
+    return value
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -245,12 +247,17 @@ def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> A
     return x
 
 
-@njit(cache=True, error_model="numpy")
-def _equations(due, X, gaps, relative, x):  # type: ignore[no-untyped-def]
+def _equations(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> tuple[float, Array, Array]:
     """``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x, for errors r of its distances and their weights w."""
+    matrix, vector = np.zeros((len(x), len(x))), np.zeros(len(x))
+    return _add_equations(due, X, gaps, relative, x, matrix, vector), matrix, vector
+
+
+@njit(cache=True, error_model="numpy")
+def _add_equations(due, X, gaps, relative, x, matrix, vector):  # type: ignore[no-untyped-def]
     d = X.shape[1]
     gap = gap_of(x.reshape(1, d), 0, x, 1.0)
-    value, unit, matrix, vector = 0.0, np.zeros(d), np.zeros((d, d)), np.zeros(d)
+    value, unit = 0.0, np.zeros(d)
     for j in range(X.shape[0]):
         square = squared_distance(X, j, x)
         error, sinh = _error(square / (gap * gaps[j]), due[j])
@@ -263,4 +270,4 @@ def _equations(due, X, gaps, relative, x):  # type: ignore[no-untyped-def]
                 vector[k] += weight * error * unit[k]
                 for m in range(d):
                     matrix[k, m] += weight * unit[k] * unit[m]
-    return value, matrix, vector
+    return value
