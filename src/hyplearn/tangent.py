@@ -33,8 +33,7 @@ from hyplearn.geometry.kernels import (
     squared_distances,
     unrolled,
 )
-from hyplearn.numerics.elementary import log1p
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import coordinate, log1p
 from hyplearn.types import Array, Points
 
 Features = Literal["frame", "z"]

@@ -8,7 +8,7 @@ from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import count_classes
 from hyplearn.data.training import Encoder, TrainingData, subsample, subsample_strides
 from hyplearn.geometry.kernels import row_gaps
-from hyplearn.numerics.hashing import uniform
+from hyplearn.numerics import uniform
 from support.balls import cloud
 from support.sources import in_blocks
 

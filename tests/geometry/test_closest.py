@@ -22,8 +22,9 @@ from hyplearn.geometry import (
     signed_distance,
     translate,
 )
-from hyplearn.geometry.closest import _exchange, _heights, _minimise, _solve_face
+from hyplearn.geometry.closest import _heights
 from hyplearn.geometry.kernels import row_gaps
+from hyplearn.geometry.quadratic import _exchange, _solve_face, minimise
 from support import exact, naive
 from support.balls import CURVATURES, at_gap, cloud
 
@@ -320,7 +321,7 @@ def test_weights_minimise_the_quadratic_function(seed):
     H, start = F @ F.T, np.zeros(n_a + n_b)
     start[[0, n_a]] = 1
     expected = exchange(H, start, n_a)
-    swapped, solved = start.copy(), _minimise(H, start, n_a, 1e-12)
+    swapped, solved = start.copy(), minimise(H, start, n_a, 1e-12)
     _exchange(H, swapped, n_a, 1e-12, 2000)
     for w in (swapped, solved):
         assert w @ H @ w == pytest.approx(expected @ H @ expected, abs=1e-7)

@@ -13,10 +13,10 @@ from scipy.spatial import ConvexHull
 import hyplearn.geometry
 from hyplearn.geometry import (
     ball_to_klein,
+    disk_hull,
     distance,
     geodesic,
     midpoint,
-    orientation,
     pairwise_distance,
     rotate,
     translate,
@@ -237,11 +237,11 @@ def test_turn_distance_and_height_have_the_signs_of_exact_arithmetic(given_set, 
     exact = [[Fraction(a) for a in x] for x in (P, Q, A, B)]
     p, q, a, b = exact
     turn = exact_turn(p, q, a, Fraction(c))
-    assert orientation.turn(P, Q, A, row_gaps(np.array([P]), c)[0], c) == np.sign(float(turn > 0) - float(turn < 0))
+    assert disk_hull.turn(P, Q, A, row_gaps(np.array([P]), c)[0], c) == np.sign(float(turn > 0) - float(turn < 0))
     far, near = (sum((u - v) ** 2 for u, v in zip(p, x, strict=True)) for x in (q, a))
-    assert orientation.farther(P, Q, A) == float(far > near) - float(far < near)
+    assert disk_hull.farther(P, Q, A) == float(far > near) - float(far < near)
     over_a, over_b = (-exact_turn(p, q, x, Fraction(c)) / (1 + Fraction(c) * (x[0] ** 2 + x[1] ** 2)) for x in (a, b))
-    assert orientation.higher(P, Q, A, B, c) == float(over_a > over_b) - float(over_a < over_b)
+    assert disk_hull.higher(P, Q, A, B, c) == float(over_a > over_b) - float(over_a < over_b)
 
 
 def test_points_of_a_circle_are_told_apart_by_their_last_digits():
@@ -249,7 +249,7 @@ def test_points_of_a_circle_are_told_apart_by_their_last_digits():
     square = {x: sum(Fraction(a) ** 2 for a in x) for x in circle}
     for B in circle:
         for C in circle:
-            assert orientation.farther((0.0, 0.0), B, C) == (square[B] > square[C]) - (square[B] < square[C])
+            assert disk_hull.farther((0.0, 0.0), B, C) == (square[B] > square[C]) - (square[B] < square[C])
 
 
 def inside_others(K, row):
@@ -299,7 +299,8 @@ def test_equal_rows_are_listed_by_the_first(d):
 def test_klein_coordinates_about_a_point_are_those_after_a_translation():
     X = cloud(np.random.default_rng(0), 20, 3, 1.0)
     p = central_row(X, 1.0)
-    assert np.allclose(klein_about(X, p, 1.0), ball_to_klein(translate(X, -p)), rtol=1e-13)
+    K, _ = klein_about(X, row_gaps(X, 1.0), p, 1.0)
+    assert np.allclose(K, ball_to_klein(translate(X, -p)), rtol=1e-13)
     assert p in X
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from hyplearn.numerics.elementary import LN2_HIGH, LN2_LOW, LOWEST, bits_of, exp, float_of, log1p
+from hyplearn.numerics import LN2_HIGH, LN2_LOW, LOWEST, bits_of, exp, float_of, log1p
 
 ULP = 2.0**-53
 

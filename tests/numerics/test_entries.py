@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import coordinate
 
 
 @njit

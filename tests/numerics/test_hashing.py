@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyplearn.numerics.hashing import uniform, uniforms
+from hyplearn.numerics import uniform, uniforms
 
 
 def splitmix64(seed, number):

@@ -9,8 +9,8 @@ import torch
 
 import hyplearn
 from hyplearn.embedding import BallNet
-from hyplearn.embedding.ball_net.network import build
-from hyplearn.embedding.ball_net.validation import layout
+from hyplearn.embedding.ball_net_network import build
+from hyplearn.embedding.ball_net_validation import layout
 from hyplearn.persistence import ModelFileError, read_metadata
 from hyplearn.persistence.files import from_bytes, to_bytes
 from support.fitted_models import NAMES, images, networks, rows_like_those_of
@@ -43,7 +43,7 @@ def test_a_network_is_loaded_without_torch_and_asks_for_it_when_it_is_used(nets,
     hyplearn.save(nets[0], path)
     monkeypatch.setitem(sys.modules, "torch", None)
     for name in ("network", "training"):
-        monkeypatch.delitem(sys.modules, f"hyplearn.embedding.ball_net.{name}")
+        monkeypatch.delitem(sys.modules, f"hyplearn.embedding.ball_net_{name}")
     loaded = hyplearn.load(path)
     assert np.array_equal(loaded.embedding_, nets[0].embedding_)
     assert read_metadata(path)["classes"] == NAMES.tolist()

@@ -19,7 +19,7 @@ from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_orde
 from hyplearn.data.points import Block, PointSource
 from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
-from hyplearn.numerics.hashing import uniform
+from hyplearn.numerics import uniform
 from hyplearn.types import Array
 
 

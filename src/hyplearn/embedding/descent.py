@@ -1,17 +1,30 @@
-"""L-BFGS along geodesics of the ball of curvature -1.
+r"""Embedding in the ball of curvature -1 by a descent: the spectral start, and L-BFGS along geodesics.
+
+Points of the hyperboloid satisfy :math:`\cosh d_{ij} = X^0_i X^0_j - \langle X_i, X_j \rangle`. So the matrix of the
+hyperbolic cosines of their distances has one positive eigenvalue, which gives the first coordinate, and as many
+negative ones as the space has dimensions, which give the others (Keller-Ressel and Nargang, "Hydra", 2020).
 
 Tangent vectors are in frame coordinates, whose Euclidean lengths are hyperbolic lengths.
 """
 
+import warnings
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numba import get_num_threads
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
-from hyplearn.geometry import exp_map
+from hyplearn.geometry import exp_map, project
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
+# Number of points up to which the full decomposition is as fast as Lanczos' method for the lowest eigenvalues.
+SMALL = 400
 # Steps that L-BFGS keeps, the usual number: each costs two arrays like X.
 MEMORY = 10
 # Halvings of a step before the descent ends: the last one is 1e-9 of the first.
@@ -21,10 +34,60 @@ ARMIJO = 1e-4
 # Steps to a smaller gap are rejected: float64 does not resolve points beyond it, and the minimum may lie farther out.
 SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 
+# Blocks of rows for threads. Fixed, and summed in order, so the number of threads changes no bit.
+BLOCKS = 16
+# Number of points below which starting threads takes longer than it saves.
+FEW = 200
+
 # Value and gradient at points.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 # Receives the number of a step, the value after it, and the decrease in this step.
 StepReport: TypeAlias = Callable[[int, float, float], None]
+
+
+class Hydra(NamedTuple):
+    """Eigenpairs that give the coordinates: minus the eigenvalues, and the eigenvectors as columns."""
+
+    values: Array
+    vectors: Array
+
+    @classmethod
+    def of(cls, D: Array, d: int) -> Self:
+        """Eigenpairs of the d most negative eigenvalues of cosh(D), for distances in curvature -1."""
+        # The result of BLAS depends on its number of threads.
+        with threadpool_limits(limits=1, user_api="blas"):
+            values, vectors = _lowest(np.cosh(D), d)
+        # The sign of an eigenvector is arbitrary: make the first coordinate that is not 0 positive.
+        signs = np.sign(vectors[np.argmax(np.abs(vectors) > 1e-6 / np.sqrt(len(D)), axis=0), np.arange(d)])
+        # Contiguous rows, as in a loaded model file: products with columns of LAPACK would round differently.
+        return cls(np.maximum(-values, 0.0), np.ascontiguousarray(vectors * np.where(signs == 0, 1, signs)))
+
+    @property
+    def points(self) -> Array:
+        """Points of the unit ball."""
+        return _ball(self.vectors * np.sqrt(self.values))
+
+    def extend(self, D: Array) -> Array:
+        """Points of the unit ball for new rows of distances to the old points; an old row gives its old point."""
+        values = np.where(self.values > 0, self.values, np.inf)
+        return _ball(-(np.cosh(D) @ self.vectors) / np.sqrt(values))
+
+
+def _lowest(A: Array, d: int) -> tuple[Array, Array]:
+    if len(A) > SMALL:
+        try:
+            values, vectors = eigsh(A, k=d, which="SA", v0=np.ones(len(A)))
+            order = np.argsort(values)
+            return values[order], vectors[:, order]
+        except ArpackNoConvergence:
+            pass  # nearly equal eigenvalues, which the full decomposition handles
+    return eigh(A, subset_by_index=(0, d - 1))
+
+
+def _ball(space: Array) -> Array:
+    """Points with the space-like coordinates X on the hyperboloid: ``X / (1 + √(1 + ‖X‖²))``."""
+    lengths = np.linalg.norm(space, axis=1, keepdims=True)
+    return project(space / (1 + np.hypot(1, lengths)))
 
 
 class Descent(NamedTuple):
@@ -33,6 +96,16 @@ class Descent(NamedTuple):
     X: Array
     values: list[float]
     converged: bool
+
+    def warn_if_not_converged(self, name: str, max_iter: int) -> None:
+        """Warn, on behalf of the caller of ``fit``, if the descent of the named value ended after max_iter steps."""
+        if not self.converged:
+            warnings.warn(
+                f"The {name} still decreases after {max_iter} steps, the last by "
+                f"{1 - self.values[-1] / self.values[-2]:.1e} of it.\nRaise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
 
 def descend(
@@ -46,9 +119,8 @@ def descend(
 ) -> Descent:
     """Minimise a function of points with L-BFGS, until a step decreases the value by less than ``tol`` times the value.
 
-    Tangent vectors of different points are compared by their frame coordinates, an isometric transport. Every step
-    decreases the value. ``stiffness`` approximates the second derivative with respect to one point; it sets the length
-    of the first step.
+    Tangent vectors of different points are compared by their frame coordinates, an isometric transport. ``stiffness``
+    approximates the second derivative with respect to one point; it sets the length of the first step.
     """
     value, gradient = objective(X)
     history = [value]
@@ -99,3 +171,11 @@ def _search(
                 return moved, direction, value - new[0], new
         direction, slope = direction / 2, slope / 2
     return None
+
+
+def map_blocks(kernel: Callable[[int, int], Any], n: int) -> list[Any]:
+    """Results of ``kernel(block, BLOCKS)`` for every BLOCKS-th of n rows from row ``block`` on, in threads."""
+    if n < FEW:
+        return [kernel(block, BLOCKS) for block in range(BLOCKS)]
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        return list(pool.map(lambda block: kernel(block, BLOCKS), range(BLOCKS)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hyplearn.geometry import gap, half_space_to_ball, hyperboloid_to_ball, klein_to_ball
-from hyplearn.geometry.border import absolute_curvature, as_rows
+from hyplearn.geometry.border import absolute_curvature, as_rows, check_parameter
 from hyplearn.types import Array, Points
 
 
@@ -48,8 +48,7 @@ def from_hyperboloid(X: Points, *, curvature: float = -1.0, time: str = "first")
     >>> from_hyperboloid([[5 / 3, 4 / 3, 0.0]])
     array([[0.5, 0. ]])
     """
-    if time not in ("first", "last"):
-        raise ValueError(f'time must be "first" or "last"; got {time!r}.')
+    check_parameter("time", time, time in ("first", "last"), '"first" or "last"')
     rows = np.sqrt(absolute_curvature(curvature)) * as_rows(X, "X")
     return hyperboloid_to_ball(np.roll(rows, 1, axis=1) if time == "last" else rows)
 
@@ -128,21 +127,20 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
                 "Save it with kv.save_word2vec_format(path, binary=False); read other tables with "
                 "hyplearn.datasets.load_points."
             ) from None
-        rows = np.empty((n, d))
-        names: list[str] = []
-        for number, line in enumerate(lines, start=2):
+        rows, names = np.empty((n, d)), []
+        for row, line in enumerate(lines):
             # A name may hold blanks, a coordinate does not.
-            fields = line.rstrip().rsplit(" ", d)
-            if len(fields) != d + 1 or len(names) == n:
+            name, *coordinates = line.rstrip().rsplit(" ", d)
+            if len(coordinates) != d or row == n:
                 raise ValueError(
-                    f"{path}, line {number}: expected {n} rows of a name and {d} coordinates; got "
+                    f"{path}, line {row + 2}: expected {n} rows of a name and {d} coordinates; got "
                     f"{line.rstrip()[:60]!r}.\nWrite it again."
                 )
             try:
-                rows[len(names)] = [float(field) for field in fields[1:]]
+                rows[row] = [float(value) for value in coordinates]
             except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}.\nCorrect that line.") from None
-            names.append(fields[0])
+                raise ValueError(f"{path}, line {row + 2}: {error}.\nCorrect that line.") from None
+            names.append(name)
     if len(names) < n:
         raise ValueError(f"{path} announces {n} rows and holds {len(names)}.\nWrite it again, or get a complete copy.")
     return rows, names

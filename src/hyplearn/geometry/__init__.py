@@ -16,12 +16,13 @@ from hyplearn.geometry.ball import (
     pairwise_distance,
     project,
     ray,
+    rotate,
+    translate,
     transport,
 )
 from hyplearn.geometry.closest import ClosestPoints, closest_points
 from hyplearn.geometry.hull import closest_vertices, graham_scan, hull_midpoint, hull_vertices, quickhull
 from hyplearn.geometry.hyperplane import hyperplane_points, project_onto, side, signed_distance
-from hyplearn.geometry.isometry import rotate, translate
 from hyplearn.geometry.mean import frechet_mean
 from hyplearn.geometry.models import (
     ball_to_hyperboloid,

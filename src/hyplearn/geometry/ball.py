@@ -1,9 +1,8 @@
-"""The Poincaré ball: its distance, its geodesics, its additions.
+"""The Poincaré ball: its distance, geodesics, additions and isometries.
 
 Points live in the open ball ``{x : c‖x‖² < 1}`` of sectional curvature ``-c``. All functions broadcast over leading
-axes, take and give float32 or float64 (the arithmetic is float64 throughout), and stay exact up to the rim: each
-formula is written in the gap ``1 - c‖x‖²`` and in differences of points, which floating point knows to the last
-digit, and never in ``1 - small`` or ``1 + small``.
+axes, take and return float32 or float64 (the arithmetic is float64), and stay exact up to the rim: formulas use the gap
+``1 - c‖x‖²`` and differences of points, which are exact to the last digit, and never ``1 - small`` or ``1 + small``.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ from hyplearn.types import Array, Points, Scalars
 
 @border("x")
 def gap(x: Points, *, c: float = 1.0) -> Array:
-    r"""Room between a point and the rim.
+    r"""Gap between a point and the rim.
 
     .. math:: 1 - c \|x\|^2
 
@@ -111,8 +110,7 @@ def distance(x: Points, y: Points, *, c: float = 1.0) -> Array:
     .. math:: d(x, y) = \tfrac{2}{\sqrt c} \operatorname{arsinh}
               \frac{\sqrt c \, \|x - y\|}{\sqrt{(1 - c\|x\|^2)(1 - c\|y\|^2)}}
 
-    The arsinh form keeps full precision for close points, where arcosh(1 + small) returns 0. It is symmetric and
-    zero on the diagonal, bit for bit.
+    The arsinh form keeps full precision for close points, where arcosh(1 + small) returns 0. Exactly symmetric.
 
     Examples
     --------
@@ -249,7 +247,7 @@ def log_map(x: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def shrink(u: Array) -> Array:
-    """``ρ / sinh ρ`` with ``u = sinh(ρ/2)``: what turns the length sinh ρ of z into the distance ρ; 1 at ρ = 0."""
+    """``ρ / sinh ρ`` with ``u = sinh(ρ/2)``, the ratio of the distance ρ to the length sinh ρ of z; 1 at ρ = 0."""
     return np.divide(np.arcsinh(u), u, out=np.ones_like(u), where=u > 0) / np.sqrt(1 + u**2)
 
 
@@ -299,3 +297,44 @@ def transport(v: Points, p: Points, q: Points, *, c: float = 1.0) -> Array:
 
 def _reflect(v: Array, unit: Array) -> Array:
     return v - 2 * np.sum(v * unit, axis=-1, keepdims=True) * unit
+
+
+@border("x", "a", into_ball=True)
+def translate(x: Points, a: Points, *, c: float = 1.0) -> Array:
+    r"""Hyperbolic translation that carries the origin to a.
+
+    .. math:: x \mapsto a \oplus x
+
+    Its inverse is the translation by -a.
+
+    Examples
+    --------
+    >>> from hyplearn.geometry import distance, translate
+    >>> x, y, a = [0.1, 0.2], [0.7, -0.1], [0.5, 0.5]
+    >>> print(distance(translate(x, a), translate(y, a)), distance(x, y))
+    1.724775 1.724775
+    """
+    return mobius_add(a, x, c=c)
+
+
+@border("x", into_ball=True)
+def rotate(x: Points, rotation: Points, *, c: float = 1.0) -> Array:
+    """Rotation about the origin, by an orthogonal matrix of shape (d, d): each row x becomes ``rotation @ x``.
+
+    Examples
+    --------
+    >>> from hyplearn.geometry import rotate
+    >>> rotate([0.5, 0.0], [[0, -1], [1, 0]])
+    array([0. , 0.5])
+    """
+    rotation = np.asarray(rotation, dtype=np.float64)
+    d = x.shape[-1]
+    if rotation.shape != (d, d):
+        raise ValueError(f"rotation must be a matrix of shape ({d}, {d}); got {rotation.shape}.")
+    error = np.max(np.abs(rotation @ rotation.T - np.eye(d)))
+    if not error < 1e-8:
+        raise ValueError(
+            f"rotation must be orthogonal; rotation @ rotation.T differs from the identity by {error:.3g}.\n"
+            "Take the Q of a QR decomposition."
+        )
+    return x @ rotation.T

@@ -1,7 +1,6 @@
-"""The border of the ball: what comes in is checked once, here, and what goes out is rounded to stay inside.
+"""Validation of arguments, once for every public function of ``hyplearn.geometry``, and rounding of results.
 
-Every public function of ``hyplearn.geometry`` passes through :func:`border`; behind it arrays are float64, finite
-and of one dimension, ``c`` is positive, and formulas need no guards.
+Behind :func:`border` arrays are float64, finite and of one dimension, ``c`` is positive, and formulas need no guards.
 """
 
 import functools
@@ -31,8 +30,7 @@ def border(
     scalars : tuple of str
         Names of the arguments that hold one number per vector; they broadcast against the leading axes.
     into_ball : bool
-        Whether the result holds points. A point nearer to the rim than its float type can express is then
-        rounded to the nearest representable one inside.
+        Whether the result holds points. Points on or outside the rim in their float type are then moved inside.
     """
 
     def decorate(function: Callable[P, Array]) -> Callable[P, Array]:
@@ -61,9 +59,9 @@ def border(
 
 
 def check_c(c: object) -> float:
-    """The absolute curvature as a float, or an error that says what it must be."""
-    if isinstance(c, numbers.Real) and not isinstance(c, bool) and 0 < float(c) < np.inf:
-        return float(c)
+    """Absolute curvature as a float; raise an error unless it is positive."""
+    if 0 < (value := as_real(c)) < np.inf:
+        return value
     raise ValueError(
         f"c must be a positive number, the absolute value of the curvature; got {c!r}.\n"
         "For sectional curvature -1 pass c=1."
@@ -71,13 +69,34 @@ def check_c(c: object) -> float:
 
 
 def absolute_curvature(curvature: object) -> float:
-    """``c = -curvature``, or an error if that is not positive."""
-    if isinstance(curvature, numbers.Real) and not isinstance(curvature, bool) and -np.inf < float(curvature) < 0:
-        return -float(curvature)
+    """Absolute curvature ``c = -curvature``; raise an error unless it is positive."""
+    if -np.inf < (value := as_real(curvature)) < 0:
+        return -value
     raise ValueError(
         f"curvature must be a negative number, the sectional curvature of hyperbolic space; got {curvature!r}.\n"
         "For the ball of radius 1 pass curvature=-1.0; for radius r pass curvature=-1/r**2."
     )
+
+
+def as_real(value: object) -> float:
+    """Value as a float; NaN, which is within no bounds, if it is not a real number."""
+    return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else np.nan
+
+
+def check_integer(name: str, value: object, least: int) -> None:
+    """Raise an error unless a parameter is an integer of at least ``least``."""
+    check_parameter(name, value, is_integer(value, least), f"an integer of at least {least}")
+
+
+def is_integer(value: object, least: int) -> bool:
+    """Whether a value is an integer of at least ``least``; a bool is none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def check_parameter(name: str, value: object, valid: bool, expected: str) -> None:
+    """Raise an error unless a parameter is valid."""
+    if not valid:
+        raise ValueError(f"{name} must be {expected}; got {value!r}.")
 
 
 def as_vectors(x: ArrayLike, name: str) -> Array:
@@ -92,13 +111,37 @@ def as_vectors(x: ArrayLike, name: str) -> Array:
 
 
 def as_rows(X: ArrayLike, name: str) -> Array:
-    """Contiguous rows for the kernels, float32 kept as it is; whether they are finite the gaps will tell."""
+    """Contiguous rows of float32 or float64; values that are not finite have gaps that :func:`check_inside` rejects."""
     rows = _real(X, name)
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(
             f"{name} must hold points as rows; got shape {rows.shape}.\nPass shape (n, d); one point is (1, d)."
         )
     return np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+
+
+def check_points(X: ArrayLike, name: str, c: float) -> tuple[Array, Array, float]:
+    """At least one row of points, their gaps, and a positive c."""
+    rows, c = as_rows(X, name), check_c(c)
+    if len(rows) == 0:
+        raise ValueError(
+            f"{name} must hold at least one row of points; got shape {rows.shape}.\nPass shape (n, d), n ≥ 1."
+        )
+    gaps = row_gaps(rows, c)
+    check_inside(rows, gaps, c)
+    return rows, gaps, c
+
+
+def check_two_sets(X_a: ArrayLike, X_b: ArrayLike, c: float) -> tuple[tuple[Array, Array], tuple[Array, Array], float]:
+    """Two sets of points of the same dimension, each with its gaps, and a positive c."""
+    rows_a, gaps_a, c = check_points(X_a, "X_a", c)
+    rows_b, gaps_b, c = check_points(X_b, "X_b", c)
+    if rows_a.shape[1] != rows_b.shape[1]:
+        raise ValueError(
+            f"X_a and X_b must have the same dimension; got shapes {rows_a.shape} and {rows_b.shape}.\n"
+            "Check the last axes: rows are points."
+        )
+    return (rows_a, gaps_a), (rows_b, gaps_b), c
 
 
 def _as_reals(x: ArrayLike, name: str) -> Array:
@@ -127,7 +170,7 @@ def _check_finite(array: Array, name: str) -> None:
 
 
 def _result_dtype(arrays: list[ArrayLike]) -> type[np.floating[Any]]:
-    """Float32 (or float16) only where all coordinates came so; whatever the input, the formulas run in float64."""
+    """Float type of the result: float32 or float16 only if all coordinates are; formulas always run in float64."""
     dtype = np.result_type(*(np.asarray(x).dtype for x in arrays))
     return dtype.type if dtype.kind == "f" and dtype.itemsize < 8 else np.float64
 
@@ -141,7 +184,7 @@ def _check_same_dimension(vectors: dict[str, Array]) -> None:
 
 
 def check_inside(x: Array, gap: Array, c: float) -> None:
-    """Raise unless every gap is positive; `x` holds the points that the gaps belong to."""
+    """Raise an error unless the gaps of all points x are positive."""
     if not np.all(gap > 0):
         _check_finite(x, "X")
         raise ValueError(
@@ -152,7 +195,7 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
 
 
 def describe_outside(x: Array, gap: Array, c: float) -> str:
-    """One sentence: how many points lie outside, and which is the farthest."""
+    """Number of points outside the ball and the farthest of them, as a sentence."""
     rows, row_gaps = x.reshape(-1, x.shape[-1]), np.ravel(gap)
     farthest = int(np.argmin(row_gaps))
     norm = float(norms(rows[farthest : farthest + 1])[0])
@@ -160,7 +203,7 @@ def describe_outside(x: Array, gap: Array, c: float) -> str:
 
 
 def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
-    """One sentence: how many of n points lie outside, and the row and norm of the farthest."""
+    """Number of points outside the ball and the row and norm of the farthest, as a sentence."""
     radius = 1 / np.sqrt(c)
     # Six digits, unless they would show a point beyond the rim as one on it.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"
@@ -177,11 +220,10 @@ def pull_inside(x: Array, c: float) -> Array:
     if out.size == 0:
         return x
     rows = rows.copy()
-    spacing = float(np.finfo(x.dtype).eps) / 2
     outside = rows[out].astype(np.float64)
     direction = outside / (np.sqrt(c) * norms(outside)[:, None])
-    # Rounding the coordinates can put a point of radius 1 - spacing back onto the rim: shrink until it is inside.
-    shrink = spacing
+    # Rounding the coordinates can put a point of the largest radius back onto the rim: shrink until it is inside.
+    shrink = float(np.finfo(x.dtype).eps) / 2
     while out.size:
         rows[out] = direction * (1 - shrink)
         still = ~(row_gaps(rows[out].astype(np.float64), c) > 0)

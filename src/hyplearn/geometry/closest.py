@@ -21,48 +21,41 @@ that of ``cosh d`` divided by ``cosh d``, which stays smooth where the hulls mee
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numba import njit
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, transport
-from hyplearn.geometry.hull import central_row, check_points, check_same_width
-from hyplearn.geometry.isometry import translate
+from hyplearn.geometry.ball import distance, gap, log_map, midpoint, mobius_add, project, ray, translate, transport
+from hyplearn.geometry.border import check_two_sets
+from hyplearn.geometry.hull import central_row, klein_about
 from hyplearn.geometry.kernels import row_dot, row_gaps, squared_distance, squared_distances, unrolled
+from hyplearn.geometry.quadratic import EPS, TOUCHING, minimise
 from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-EPS = float(np.finfo(float).eps)
-# Points this close (for c = 1) are one point: what rounding may make of a combination of a thousand rows.
-TOUCHING = 1e-12
-# More than the diameter of the ball of float64 (for c = 1): where a row lies whose height cannot be told from 1.
+# Distance (for c = 1) of a row whose height is 1 up to rounding: more than the diameter of the ball of float64.
 FARTHEST = 80.0
 # With its middle nearer to the rim than this, the configuration is moved to the origin first, where floats are dense.
 NEAR_THE_RIM = 0.1
 # Newton steps on one set of working rows, and how short they get before they are given up.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
-# Faces on which the quadratic function is minimised exactly, and exchanges per row between them.
-FACES = 20
-EXCHANGES = 20
-# Systems solved in search of one such face.
-DROPS = 8
 
 
 @dataclass(frozen=True)
 class ClosestPoints:
-    """Two points of two convex hulls, and how far from each other the hulls are at least.
+    """Two points of two convex hulls, and a lower bound on the distance of the hulls.
 
     Attributes
     ----------
     a, b : ndarray of shape (d,)
         The points of the ball; equal up to rounding where the hulls intersect.
     support_a, support_b : ndarray of int
-        Rows of which a and b are combinations.
+        Rows that a and b are combinations of.
     weights_a, weights_b : ndarray
         Their weights, positive and of sum 1: a is the sum of ``weights_a`` times the hyperboloid coordinates of
         ``X_a[support_a]``, scaled back onto the hyperboloid.
@@ -95,7 +88,7 @@ class ClosestPoints:
 
     @property
     def gap(self) -> float:
-        """What the proof leaves open: ``distance - lower_bound``."""
+        """Difference of ``distance`` and ``lower_bound``."""
         return self.distance - self.lower_bound
 
 
@@ -124,10 +117,9 @@ def closest_points(
 
     Notes
     -----
-    Two sets close to one another are taken to the origin first and lose no digits anywhere near the rim; a and b
-    themselves can be rounded no better than their spacing. Hulls nearer than about 1e-8 to each other may end with
-    "max_iter" and a gap of some 1e-9, as the direction between two points so close is known to as many digits less;
-    below 1e-12 they count as intersecting.
+    Two sets close to one another near the rim are moved to the origin first and lose no digits; a and b themselves are
+    rounded to the spacing of floats. Hulls nearer than about 1e-8 to each other may end with "max_iter" and a gap of
+    some 1e-9, as the direction between two close points loses digits; below 1e-12 they count as intersecting.
 
     Examples
     --------
@@ -138,9 +130,7 @@ def closest_points(
     >>> print(pair.support_a, pair.weights_a)
     [0 1] [0.5 0.5]
     """
-    X_a, rooms_a, c = check_points(X_a, "X_a", c)
-    X_b, rooms_b, c = check_points(X_b, "X_b", c)
-    check_same_width(X_a, X_b)
+    (X_a, gaps_a), (X_b, gaps_b), c = check_two_sets(X_a, X_b, c)
     if not tol > 0:
         raise ValueError(
             f"tol must be a positive number; got {tol}.\nPass the gap that you can live with, such as 1e-9."
@@ -148,21 +138,19 @@ def closest_points(
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1; got {max_iter}.\nPass the number of passes over all rows.")
     middle = midpoint(central_row(X_a, c), central_row(X_b, c), c=c)
-    if gap(middle, c=c) >= NEAR_THE_RIM:
-        A, B = _Hull(X_a, rooms_a, middle, c), _Hull(X_b, rooms_b, middle, c)
-        return _closest_points(A, B, tol, max_iter, threads)
-    moved_a, moved_b = (translate(X.astype(np.float64), -middle, c=c) for X in (X_a, X_b))
-    origin = np.zeros_like(middle)
-    A, B = (_Hull(X, row_gaps(X, c), origin, c) for X in (moved_a, moved_b))
-    return _moved_back(_closest_points(A, B, tol, max_iter, threads), X_a, X_b, middle, c)
-
-
-def _closest_points(A: "_Hull", B: "_Hull", tol: float, max_iter: int, threads: int) -> ClosestPoints:
+    near_the_rim = gap(middle, c=c) < NEAR_THE_RIM
+    if near_the_rim:
+        moved_a, moved_b = (translate(X.astype(np.float64), -middle, c=c) for X in (X_a, X_b))
+        A, B = (_Hull(X, row_gaps(X, c), np.zeros_like(middle), c) for X in (moved_a, moved_b))
+    else:
+        A, B = _Hull(X_a, gaps_a, middle, c), _Hull(X_b, gaps_b, middle, c)
     with ThreadPoolExecutor(min(threads, 2)) as pool:
-        return _descended(A, B, tol, max_iter, pool)
+        pair = _descend(A, B, tol, max_iter, pool)
+    return _move_back(pair, X_a, X_b, middle, c) if near_the_rim else pair
 
 
-def _descended(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPoolExecutor) -> ClosestPoints:
+def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPoolExecutor) -> ClosestPoints:
+    """Alternate Newton's method on the working rows with passes over all rows, until the certificate holds."""
     half_spaces: tuple[HalfSpace | None, HalfSpace | None] = (None, None)
     status: Status = "max_iter"
     lower, goal, n_iter = 0.0, np.inf, 0
@@ -184,7 +172,7 @@ def _descended(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPo
             break
         at_rest = np.array_equal(start, (A.point, B.point))
         if at_rest and goal == 0.0:
-            # Not even the best step brings the points closer: what is left is rounding.
+            # Not even the best step brings the points closer: only rounding errors are left.
             status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
             break
         goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
@@ -198,27 +186,27 @@ def _descended(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPo
 
 
 def _apart(A: "_Hull", B: "_Hull") -> float:
-    """The distance of the two points, for c = 1."""
+    """Distance of the two points, for c = 1."""
     return float(np.sqrt(A.c) * distance(A.point, B.point, c=A.c))
 
 
-def _moved_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: float) -> ClosestPoints:
-    """The result for points that were translated by -middle, as one for the points themselves."""
+def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: float) -> ClosestPoints:
+    """Result for the given points, from that for the points translated by -middle."""
     a, b = translate(pair.a, middle, c=c), translate(pair.b, middle, c=c)
     apart = pair.distance
     if len(pair.support_a) == len(pair.support_b) == 1:
-        # Two rows, of which the given coordinates know more than the moved ones.
+        # Two rows, whose given coordinates have more digits than the translated ones.
         a, b = (X[rows[0]].astype(np.float64) for X, rows in ((X_a, pair.support_a), (X_b, pair.support_b)))
         apart = float(distance(a, b, c=c))
     return replace(
         pair, a=a, b=b, distance=apart, lower_bound=max(apart - pair.gap, 0.0),
-        half_space_a=_translated(pair.half_space_a, middle, c),
-        half_space_b=_translated(pair.half_space_b, middle, c),
+        half_space_a=_translate_half_space(pair.half_space_a, middle, c),
+        half_space_b=_translate_half_space(pair.half_space_b, middle, c),
     )  # fmt: skip
 
 
-def _translated(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
-    """The half-space moved along; its normal by a point at some distance, which shows the direction to all digits."""
+def _translate_half_space(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
+    """Translated half-space; its normal points to a translated point at some distance, which keeps all digits."""
     if half_space is None:
         return None
     w, p = half_space
@@ -231,41 +219,38 @@ def _unit(v: Array) -> Array:
 
 
 class _Hull:
-    """A point of a hull, as a combination of a few working rows; weights are those of hyperboloid coordinates."""
+    """A point of a hull as a combination of hyperboloid coordinates of a few working rows."""
 
     def __init__(self, X: Array, gaps: Array, towards: Array, c: float) -> None:
         self.X, self.gaps, self.c = X, gaps, c
         squares = squared_distances(X, towards)
         self.rows, self.weights = np.array([np.argmin(squares / gaps)]), np.ones(1)
-        self.point = self._row(0)
+        self.point = self._working_rows()[0]
 
-    def _row(self, k: int) -> Array:
-        row: Array = self.X[self.rows[k]].astype(np.float64)
-        return row
+    def _working_rows(self) -> Array:
+        return self.X[self.rows].astype(np.float64)
 
     @property
     def gap(self) -> float:
-        """The gap of the point."""
+        """Gap of the point."""
         return float(gap(self.point, c=self.c))
 
     def klein(self) -> tuple[Array, Array]:
         """Klein coordinates (for c = 1) of the working rows about the point, and its weights in these."""
-        K, times = _klein_and_times(self.X[self.rows].astype(np.float64), self.gaps[self.rows], self.point, self.c)
+        K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """The hull with its point at the given combination of Klein coordinates."""
-        new = object.__new__(_Hull)
-        new.X, new.gaps, new.c, new.rows = self.X, self.gaps, self.c, self.rows
-        _, times = _klein_and_times(self.X[self.rows].astype(np.float64), self.gaps[self.rows], self.point, self.c)
+        """Hull with its point at the given combination of Klein coordinates."""
+        new = copy(self)
+        _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
         new.weights /= new.weights.sum()
-        new.point = self.point
         if np.count_nonzero(weights) == 1:
-            new.point = new._row(int(np.argmax(weights)))
+            new.point = self._working_rows()[np.argmax(weights)]
             return new
-        # The first step is rounded like Klein coordinates about the old point, the others correct that.
+        # The first step has the rounding errors of Klein coordinates about the old point; the others correct them.
         for _ in range(4):
             K, mixed = new.klein()
             k = mixed @ K
@@ -281,12 +266,12 @@ class _Hull:
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Behind the hyperplane across the geodesic in direction u, delta (for c = 1) beyond the point."""
+        """Half-space that ends ``delta`` (for c = 1) beyond the point, across the geodesic in direction u."""
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Take the rows farthest beyond the point in direction u; how far beyond (for c = 1) the farthest lies."""
+        """Add the rows farthest beyond the point in direction u; return the distance beyond (for c = 1)."""
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()
@@ -302,17 +287,8 @@ class _Hull:
 
 
 def _beyond(height: float) -> float:
-    """How far beyond a point a row of the given height lies, for c = 1; 0 if it does not."""
+    """Distance (for c = 1) beyond a point of a row with the given height; 0 if it lies behind."""
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
-
-
-def _klein_and_times(X: Array, gaps: Array, p: Array, c: float) -> tuple[Array, Array]:
-    """Klein coordinates about p times √c, and the first hyperboloid coordinates, of which they are the quotients."""
-    s = X - p
-    bend = c * np.sum(s**2, axis=1)
-    gap_p = row_gaps(p[None], c)[0]
-    K = 2 * np.sqrt(c) * (gap_p * s - bend[:, None] * p) / (gap_p * gaps + 2 * bend)[:, None]
-    return K, 1 + 2 * bend / (gap_p * gaps)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -333,7 +309,7 @@ def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
         if view.apart <= TOUCHING or view.gap <= goal:
             break
         tol = max(0.1 * min(goal, view.gap), EPS) * np.tanh(view.apart)
-        target = _minimise(view.quadratic(), view.weights, len(A.rows), tol)
+        target = minimise(view.quadratic(), view.weights, len(A.rows), tol)
         step = 1.0
         while step > SMALLEST_STEP:
             new = view.moved((1 - step) * view.weights + step * target)
@@ -372,7 +348,7 @@ class _View:
 
     @property
     def spacing(self) -> float:
-        """How well floats know the distance."""
+        """Rounding error of the distance."""
         return EPS * (1 / self.A.gap + 1 / self.B.gap + self.apart)
 
     def quadratic(self) -> Array:
@@ -382,82 +358,3 @@ class _View:
         H_bb = self.K_b @ self.K_b.T + slope * (self.eta_b[:, None] + self.eta_b) + slope**2
         H_ab = -np.outer(self.eta_a, slope + (1 - coupling) * self.eta_b) - coupling * self.K_a @ self.K_b.T
         return np.block([[H_aa, H_ab], [H_ab.T, H_bb]])
-
-
-def _minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
-    """Weights of least ``wᵀ H w / 2``, the first n_a and the others each non-negative with sum 1.
-
-    Exchanges find out which rows count, and one linear system for these the rest; both again until no exchange gains
-    more than ``tol`` or the function, half a squared distance, is that of one point.
-    """
-    w = w.copy()
-    for _ in range(FACES):
-        if _exchange(H, w, n_a, tol, EXCHANGES * len(w)) <= tol or w @ H @ w < (0.1 * TOUCHING) ** 2:
-            break
-        _solve_face(H, w, n_a)
-    return w
-
-
-@njit(cache=True, error_model="numpy")
-def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
-    """Move weight between the two rows of one hull that gain most by it, again and again; what gain is left."""
-    gradient = H @ w
-    n = w.size
-    gain = np.inf
-    for _ in range(max_steps):
-        gain, to, away = 0.0, 0, 0
-        for first, last in ((0, n_a), (n_a, n)):
-            low, high = -1, -1
-            for i in range(first, last):
-                if low < 0 or gradient[i] < gradient[low]:
-                    low = i
-                if w[i] > 0.0 and (high < 0 or gradient[i] > gradient[high]):
-                    high = i
-            if gradient[high] - gradient[low] > gain:
-                gain, to, away = gradient[high] - gradient[low], low, high
-        if gain <= tol:
-            break
-        curvature = H[to, to] + H[away, away] - 2.0 * H[to, away]
-        step = w[away] if curvature * w[away] <= gain else gain / curvature
-        w[to] += step
-        w[away] = 0.0 if step == w[away] else w[away] - step
-        for i in range(n):
-            gradient[i] += step * (H[i, to] - H[i, away])
-    return gain
-
-
-def _solve_face(H: Array, w: Array, n_a: int) -> None:
-    """Go towards the minimum on the rows in use, dropping those that would get a negative weight."""
-    for _ in range(DROPS):
-        used = np.flatnonzero(w > 0)
-        face, old, first = H[np.ix_(used, used)], w[used], used < n_a
-        best = _face_minimum(face, first)
-        if best is None:
-            return
-        # All rows of negative weight at once where that is an improvement, otherwise up to the first that reaches 0.
-        new = np.maximum(best, 0.0)
-        new /= np.where(first, new[first].sum(), new[~first].sum())
-        if not new @ face @ new < old @ face @ old:
-            ratios = np.divide(old, old - best, out=np.full_like(old, np.inf), where=best < old)
-            new = np.maximum(old + min(1.0, ratios.min()) * (best - old), 0.0)
-            new[ratios <= min(1.0, ratios.min())] = 0.0
-        # Where the rows depend on one another the system is singular, and its solution may be none.
-        if not new @ face @ new <= old @ face @ old + EPS * face.diagonal().max():
-            return
-        w[used] = new
-        if np.all(best > 0):
-            return
-
-
-def _face_minimum(face: Array, first: Array) -> Array | None:
-    """Weights of least ``wᵀ face w / 2`` of any sign, those of the first rows and the others each with sum 1."""
-    ones = np.column_stack([first, ~first]).astype(float)
-    scale = max(face.diagonal().max(), EPS)
-    try:
-        # The added term is constant for these weights; it makes the matrix definite where rows are independent.
-        factor = cho_factor(face + scale * (ones @ ones.T) + len(face) * EPS * scale * np.eye(len(face)))
-        columns = cho_solve(factor, ones)
-        best: Array = columns @ np.linalg.solve(ones.T @ columns, np.ones(2))
-    except LinAlgError:
-        return None
-    return best

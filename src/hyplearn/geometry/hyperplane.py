@@ -80,8 +80,7 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
     w, p : array-like of shape (d,)
         Normal vector and reference point of the hyperplane.
     u : array-like of shape (d,), optional
-        Direction in which to walk through p within the hyperplane; its component along w is ignored. Not needed in
-        the disk, where the hyperplane is a curve.
+        Direction of the walk through p; its component along w is ignored. Not needed in the disk.
     n_points : int
         Number of points.
     c : float

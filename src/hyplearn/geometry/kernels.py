@@ -1,8 +1,8 @@
 """Row kernels: single passes over points, with sums of squares that keep all their digits.
 
-Near the rim ``1 - c‖x‖²`` is the small difference of two large numbers: with a plain dot product a point at gap
-1e-8 knows its gap to 8 digits only, and with it every distance, logarithm and feature. Here squares and sums are
-taken with their rounding errors (the "Dot2" of Ogita, Rump and Oishi, 2005), as if in twice the precision.
+Near the rim ``1 - c‖x‖²`` is the small difference of two large numbers: from a plain dot product a gap of 1e-8 has only
+8 correct digits, and so has every distance, logarithm and feature. Here squares and sums are computed with their
+rounding errors (the "Dot2" of Ogita, Rump and Oishi, 2005), as if in twice the precision.
 
 Sums run in four lanes: additions then need not wait for one another, and rounding errors stay four times smaller.
 """
@@ -12,8 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from hyplearn.numerics.elementary import fma, log1p
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import coordinate, fma, log1p
 from hyplearn.types import Array
 
 # Squares below this may have lost digits to underflow; a norm is then taken again on scaled entries.
@@ -54,7 +53,7 @@ def gap_from(total, error, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """``1 - c‖x‖²`` of row i of X, to the last digit; of p only the length counts, which the compiler may know."""
+    """``1 - c‖x‖²`` of row i of X, to the last digit; only the length of p is used, which the compiler may know."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
@@ -80,12 +79,8 @@ def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
     d = len(p)
     whole = d - d % 4
     for j in range(0, whole, 4):
-        a0, a1, a2, a3 = (
-            coordinate(X, i, j, d),
-            coordinate(X, i, j + 1, d),
-            coordinate(X, i, j + 2, d),
-            coordinate(X, i, j + 3, d),
-        )
+        a0, a1 = coordinate(X, i, j, d), coordinate(X, i, j + 1, d)
+        a2, a3 = coordinate(X, i, j + 2, d), coordinate(X, i, j + 3, d)
         t0, e0 = add_square(t0, e0, a0)
         t1, e1 = add_square(t1, e1, a1)
         t2, e2 = add_square(t2, e2, a2)
@@ -105,7 +100,7 @@ def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def shrink(u2):  # type: ignore[no-untyped-def]
-    """``ρ / sinh ρ`` with ``u2 = sinh²(ρ/2)``: what turns the length sinh ρ of z into the distance ρ; 1 at ρ = 0.
+    """``ρ / sinh ρ`` with ``u2 = sinh²(ρ/2)``, the ratio of the distance ρ to the length sinh ρ of z; 1 at ρ = 0.
 
     With ``t = 2 u2 = cosh ρ - 1`` and ``sinh ρ = √(t (t + 2))``, ρ is ``log(1 + t + sinh ρ)``.
     """
@@ -115,10 +110,7 @@ def shrink(u2):  # type: ignore[no-untyped-def]
 
 
 def unrolled(p: Array) -> Array | tuple[float, ...]:
-    """A point as the kernels like it: a tuple in few dimensions, so that the compiler knows how many they are.
-
-    With the loops over coordinates gone it works on several rows at once; in the disk that is three times as fast.
-    """
+    """Point as a tuple in few dimensions: the compiler then works on several rows at once, three times as fast."""
     return tuple(p.tolist()) if 1 <= len(p) <= 4 else p
 
 
@@ -144,7 +136,7 @@ def offsets(X: Array, p: Array, c: float) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_offsets(X, p, c, gaps, squares):  # type: ignore[no-untyped-def]
-    """The same into arrays that are there."""
+    """Write ``1 - c‖x‖²`` and ``‖x - p‖²`` of every row of X."""
     for i in range(X.shape[0]):
         gaps[i], squares[i] = gap_and_square(X, i, p, c)
 
@@ -273,3 +265,11 @@ def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
         for j in range(X.shape[1]):
             out[j] += q[i] * (X[i, j] - p[j])
     return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def walk(x, u, length):  # type: ignore[no-untyped-def]
+    """Point at a distance from x in the unit direction u, for c = 1: ``x + g τ m / ‖m‖²`` with ``m = u + τ x``."""
+    tau = math.tanh(length / 2.0)
+    m = u + tau * x
+    return x + gap_of(x.reshape(1, x.size), 0, x, 1.0) * tau / np.sum(m * m) * m

@@ -11,15 +11,16 @@ from scipy.sparse.linalg import LinearOperator, cg
 from hyplearn.geometry.ball import exp_map, gap
 from hyplearn.geometry.border import border, check_inside
 from hyplearn.geometry.kernels import TINY, centred_dot, centred_sum, row_gaps, shrink, squared_distance, unrolled
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import coordinate
 from hyplearn.types import Array, Points, Scalars
 
-# Rows, spread evenly, whose mean is a start for that of many: this many, and one of so many. It need not be exact.
+# The mean of evenly spread rows is a start for that of many: at least so many of them, at least one in so many, and
+# the accuracy of their mean, which need not be exact.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
 NEAR_THE_RIM = 0.01
-# Up to so many dimensions the Hessian is formed, which then is one pass.
+# Largest dimension in which the Hessian is computed, in the same pass.
 FEW_DIMENSIONS = 16
-# Rows that kernels take at a time: few enough that what is made of them stays in the cache.
+# Rows that kernels take at a time: few enough that their intermediate results stay in the cache.
 CHUNK = 256
 
 
@@ -65,7 +66,7 @@ def frechet_mean(
 def mean_and_variance(
     X: Array, gaps: Array, weights: Array, c: float, *, tol: float = 1e-12, max_iter: int = 100
 ) -> tuple[Array, float]:
-    """The mean of rows with the given gaps and weights of sum 1, and their mean squared distance to it."""
+    """Mean of rows with the given gaps and weights of sum 1, and their mean squared distance to it."""
     if _all_alike(X, weights):
         return X[np.argmax(weights > 0)].astype(np.float64), 0.0
     steps = mean_steps(_start(X, gaps, weights, c), tol=tol, max_iter=max_iter)
@@ -81,10 +82,7 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Newton's method as a dialogue: asks for the equations at a point, again and again, until it knows the mean.
-
-    Whoever answers may hold the rows in memory, or pass over them wherever they are. Returns mean and variance.
-    """
+    """Newton's method as a generator: yields points, receives the equations there, returns mean and variance."""
     state = yield start
     for _ in range(max_iter):
         spacing = 16 * np.finfo(float).eps / state.gap_m
@@ -102,10 +100,7 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
 
 
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
-    """The mean of some rows where there are many; otherwise the centre, where every step is exact.
-
-    At the rim floats are too sparse to move by less than a unit, so no start is taken there.
-    """
+    """Mean of a sample of many rows, or the origin; near the rim floats are too sparse for short steps."""
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():
@@ -139,18 +134,9 @@ def _all_alike(X, weights):  # type: ignore[no-untyped-def]
 class MeanEquations:
     """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1.
 
-    Attributes
-    ----------
-    m, gap_m, c
-        Where they are taken, the gap there, and the absolute curvature.
-    stiffness : float
-        ``Σ w ρ coth ρ``, which no eigenvalue of the Hessian exceeds.
-    gradient : ndarray of shape (d,), residual : float
-        ``Σ w v`` and its length.
-    hessian : ndarray of shape (d, d) or None
-        ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, what the Hessian lacks of the stiffness.
-    variance : float
-        ``Σ w ρ²``.
+    ``stiffness`` is ``Σ w ρ coth ρ``, which no eigenvalue of the Hessian exceeds; ``gradient`` is ``Σ w v`` and
+    ``residual`` its length; ``hessian`` is ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, the stiffness minus the Hessian, or None;
+    ``variance`` is ``Σ w ρ²``.
     """
 
     def __init__(
@@ -161,21 +147,21 @@ class MeanEquations:
         self.residual = float(np.linalg.norm(gradient))
 
     def newton_step(self) -> Array:
-        """The step at whose end the quadratic model of the objective is least."""
+        """Step to the minimum of the quadratic model of the objective."""
         assert self.hessian is not None
         return np.linalg.solve(self.stiffness * np.eye(len(self.m)) - self.hessian, self.gradient)
 
     def majorising_step(self) -> Array:
-        """The step for the largest second derivative that any direction can have."""
+        """Step for an upper bound of the second derivatives."""
         return self.gradient / self.stiffness
 
     def moved(self, step: Array) -> Array:
-        """The point reached from m by a step in frame coordinates."""
+        """Point reached from m by a step in frame coordinates."""
         return exp_map(step * self.gap_m / (2 * np.sqrt(self.c)), self.m, c=self.c)
 
 
 class _RowEquations(MeanEquations):
-    """The equations of rows in memory; in many dimensions with a Hessian that only multiplies."""
+    """Equations of rows in memory; in many dimensions the Hessian is only multiplied with vectors."""
 
     along: Array
     base: Array
@@ -196,11 +182,11 @@ class _RowEquations(MeanEquations):
         super().__init__(m, c, stiffness, sums + base * m, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
-        """The same at another point, which takes over the numbers: after Newton's step they are needed no more."""
+        """Equations at another point, which reuses the arrays: after Newton's step they are not needed here."""
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
-        """The step at whose end the quadratic model of the objective is least, or near it in many dimensions."""
+        """Newton's step, in many dimensions approximately by conjugate gradients."""
         if self.hessian is not None:
             return super().newton_step()
         d = len(self.m)
@@ -218,19 +204,18 @@ class _RowEquations(MeanEquations):
 def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
     """Stiffness, gradient, hessian and variance at m: sums over rows, so those of blocks add up."""
     d = X.shape[1]
-    sums, hessian, gap_m = np.zeros(d), np.zeros((d, d)), float(gap(m, c=c))
     if d <= FEW_DIMENSIONS:
+        sums, hessian, gap_m = np.zeros(d), np.zeros((d, d)), float(gap(m, c=c))
         stiffness, base, variance = _newton_equations(X, unrolled(m), gaps, weights, gap_m, c, sums, hessian)
         return stiffness, sums + base * m, hessian, variance
-    along, bases, radial = np.empty((3, len(X)))
-    stiffness, base, variance = _equations(X, unrolled(m), gaps, weights, gap_m, c, along, bases, radial, sums)
-    rows = along[:, None] * (X - m) + bases[:, None] * m
-    return stiffness, sums + base * m, (rows * (weights * radial)[:, None]).T @ rows, variance
+    at = _RowEquations(X, gaps, weights, m, c)
+    rows = at.along[:, None] * (X - m) + at.base[:, None] * m
+    return at.stiffness, at.gradient, (rows * (weights * at.radial)[:, None]).T @ rows, at.variance
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _equations(X, m, gaps, weights, gap_m, c, along, base, radial, sums):  # type: ignore[no-untyped-def]
-    """One pass: the numbers of each row, ``Σ w along (x - m)``; ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``."""
+    """Write the numbers of each row and ``Σ w along (x - m)``; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``."""
     stiffness, base_sum, variance, d = 0.0, 0.0, 0.0, len(m)
     for start in range(0, X.shape[0], CHUNK):
         part = slice(start, min(start + CHUNK, X.shape[0]))
@@ -245,7 +230,7 @@ def _equations(X, m, gaps, weights, gap_m, c, along, base, radial, sums):  # typ
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _newton_equations(X, m, gaps, weights, gap_m, c, sums, hessian):  # type: ignore[no-untyped-def]
-    """The same without keeping anything by row, and ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``: all that Newton's step needs."""
+    """Results of :func:`_equations` without arrays of rows, and ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``."""
     stiffness, base_sum, variance, d = 0.0, 0.0, 0.0, len(m)
     along, base, radial, columns = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty((d, CHUNK))
     for start in range(0, X.shape[0], CHUNK):
@@ -267,7 +252,7 @@ def _newton_equations(X, m, gaps, weights, gap_m, c, sums, hessian):  # type: ig
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _numbers(X, m, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
-    """Write ``along``, ``base`` and ``(ρ coth ρ - 1) / ρ²`` of each row; return what :func:`_equations` does."""
+    """Write ``along``, ``base`` and ``(ρ coth ρ - 1) / ρ²`` of each row; return the sums of :func:`_equations`."""
     for i in range(gaps.size):
         base[i] = squared_distance(X, i, m)
     stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / gap_m, 2.0 * math.sqrt(c)

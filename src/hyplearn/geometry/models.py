@@ -2,8 +2,7 @@
 
 The hyperboloid is ``{X : [X, X] = -1, X⁰ > 0}`` with the Minkowski product ``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``, whatever the
 curvature; X⁰ is the first coordinate. The Klein ball has the Poincaré ball's radius ``1/√c``; its geodesics are
-straight. Float64 ends at hyperbolic radius 37 in the Poincaré ball but at 19 in the two others: come back to the
-ball only with what they can hold.
+straight. Float64 ends at hyperbolic radius 37 in the Poincaré ball but at 19 in the two others.
 """
 
 import numpy as np
@@ -119,7 +118,7 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
 
 
 def _check_on_hyperboloid(X: Array) -> None:
-    """Coordinates off the sheet by more than their own rounding are somebody else's coordinates."""
+    """Raise an error for coordinates off the hyperboloid by more than 1e-5 of X⁰."""
     if X.shape[-1] < 2:
         raise ValueError(f"Hyperboloid coordinates need at least 2 entries; got {X.shape[-1]}.\nX⁰ comes first.")
     # Compared as X⁰ = √(1 + ‖X‖²), which stays meaningful where [X, X] = -1 drowns in the rounding of large squares.

@@ -7,7 +7,7 @@ import numpy as np
 
 from hyplearn.decision import Calibration, Decision
 from hyplearn.decision.calibration import FLAT
-from hyplearn.embedding.hydra import Hydra
+from hyplearn.embedding.descent import Hydra
 from hyplearn.geometry import gap
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.persistence.container import FlawError

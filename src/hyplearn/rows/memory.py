@@ -16,7 +16,7 @@ from hyplearn.data.folding import Merge, fold_parts, map_in_threads
 from hyplearn.data.points import BLOCK_NUMBERS
 from hyplearn.data.training import Costs
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
-from hyplearn.numerics.hashing import uniforms
+from hyplearn.numerics import uniforms
 from hyplearn.tangent import TangentRows
 from hyplearn.types import Array
 

@@ -8,7 +8,7 @@ the compiler turns into one over several rows at a time. The second derivatives 
 import numpy as np
 from numba import njit
 
-from hyplearn.numerics.elementary import exp, log1p
+from hyplearn.numerics import exp, log1p
 from hyplearn.tangent import element
 
 # Rows at a time.

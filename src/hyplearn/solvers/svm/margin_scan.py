@@ -9,8 +9,7 @@ from numba import njit
 
 from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order, summed
-from hyplearn.numerics.elementary import bits_of
-from hyplearn.numerics.entries import coordinate
+from hyplearn.numerics import bits_of, coordinate
 from hyplearn.rows import Rows, RowSource
 from hyplearn.tangent import element
 from hyplearn.types import Array

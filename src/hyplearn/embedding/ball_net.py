@@ -1,0 +1,248 @@
+"""BallNet: a network from images or rows of features to points of the ball, trained to classify."""
+
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hyplearn.embedding.ball_net_validation import as_rows, check_features, check_parameters, check_shape
+from hyplearn.geometry import exp_map
+from hyplearn.geometry.border import absolute_curvature
+from hyplearn.progress import report_tasks
+from hyplearn.types import Array
+
+# Parameters that only the training needs.
+SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation_fraction", "patience")
+
+
+@dataclass(eq=False, repr=False)
+class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+    r"""Network from rows or images to points of the ball, trained with a softmax of hyperbolic distances.
+
+    The encoder returns a vector v for each row. Its point lies in the direction of v from the origin, at hyperbolic
+    distance :math:`\min(\|v\|, R)`. The head gives class k the logit
+
+    .. math:: \|a_k\| \, d(x, H(a_k, p_k)),
+
+    the signed distance to a geodesic hyperplane, times the length of its normal vector (multinomial logistic regression
+    in the ball, Ganea et al. 2018, Khrulkov et al. 2020). Hyperplanes and encoder are trained together. The radius R
+    keeps points where gradients do not vanish (Guo et al. 2022). Needs torch: ``pip install 'hyplearn[torch]'``.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the ball.
+    encoder : {"mlp", "conv"}, torch.nn.Module or callable, default="mlp"
+        Network from rows to vectors. "conv" is for images: three blocks of convolution, batch norm and pooling, and two
+        dense layers; "mlp" has three dense layers and takes rows of any shape. Both standardise rows per channel or
+        column. A module is copied and trained further from its weights; a callable is called with the shape of a row
+        and ``n_components`` and returns a module. Modules get the rows unchanged, in float32.
+    head : {"hyperbolic", "euclidean"}, default="hyperbolic"
+        Classifier of the vectors. "euclidean" is a baseline with the same encoder: a linear layer on v, without
+        exponential map and largest radius; ``transform`` then returns v.
+    max_radius : float, default=4.0
+        Largest hyperbolic distance R from the origin, up to 12 for curvature -1.
+    curvature : float, default=-1.0
+        Sectional curvature of the ball; its radius is ``1/sqrt(-curvature)``.
+    epochs : int, default=20
+        Maximum number of passes over the rows.
+    batch_size : int, default=32
+        Maximum number of rows per step.
+    learning_rate : float, default=0.01
+        Largest learning rate of AdamW: it rises over the first twentieth of all steps, and falls along a cosine to 0.
+    weight_decay : float, default=0.0001
+        Weight decay of AdamW.
+    validation_fraction : float, default=0.0
+        Share of the rows that is held out of training, for early stopping and the choice of the best epoch.
+    patience : int, default=5
+        Number of epochs without a better score on held-out rows after which training stops.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the initial weights and of the order of rows.
+    checkpoint : path, optional
+        File for the state after each epoch, from which the same ``fit`` resumes. It is removed at the end of the fit.
+    verbose : int, default=0
+        Whether to report loss and accuracy: with a bar in a terminal if rich is installed, else a line per epoch.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        Points of the rows of the fit.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    radius_ : ndarray of shape (n_samples,)
+        Lengths of the vectors of the rows of the fit: their hyperbolic distances from the origin before clipping to R.
+    clipped_ : float
+        Share of the rows of the fit that were clipped to the radius R.
+    weights_ : ndarray of shape (n_weights,)
+        All parameters and buffers of the network, in the order of its ``state_dict``.
+    loss_curve_ : ndarray of shape (n_epochs,)
+        Mean loss of each epoch.
+    validation_scores_ : ndarray of shape (n_epochs,) or (0,)
+        Accuracy on held-out rows after each epoch, if there are any.
+    n_iter_ : int
+        Number of epochs.
+    input_shape_ : tuple of int
+        Shape of a row: (columns,) or (channels, height, width).
+    n_features_in_ : int
+        Length of the second axis of X.
+
+    See Also
+    --------
+    hyplearn.PoincareSVC, hyplearn.PoincareLogisticRegression : classifiers of the points.
+
+    Notes
+    -----
+    Networks run in float32 on the CPU; points are computed from their vectors in float64. The same rows, parameters,
+    seed and number of torch's threads give the same bits on one machine. A fitted estimator holds parameters and NumPy
+    arrays: :func:`hyplearn.save` writes those of the named encoders, and :func:`hyplearn.load` reads them without
+    torch. A module or callable is code, which no model file holds; save the ``state_dict`` of ``network_`` instead.
+
+    References
+    ----------
+    V. Khrulkov et al., *Hyperbolic image embeddings*, CVPR 2020. O. Ganea, G. Bécigneul, T. Hofmann, *Hyperbolic neural
+    networks*, NeurIPS 2018. Y. Guo, X. Wang, Y. Chen, S. X. Yu, *Clipped hyperbolic classifiers are super-hyperbolic
+    classifiers*, CVPR 2022.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from hyplearn import PoincareLogisticRegression
+    >>> from hyplearn.embedding import BallNet
+    >>> X, y = load_digits(n_class=4, return_X_y=True)
+    >>> net = BallNet(epochs=10).fit(X[::2], y[::2])
+    >>> model = PoincareLogisticRegression().fit(net.transform(X[::2]), y[::2])
+    >>> bool(model.score(net.transform(X[1::2]), y[1::2]) > 0.95)
+    True
+    """
+
+    n_components: int = 2
+    _: KW_ONLY
+    encoder: Any = "mlp"
+    head: str = "hyperbolic"
+    max_radius: float = 4.0
+    curvature: float = -1.0
+    epochs: int = 20
+    batch_size: int = 32
+    learning_rate: float = 0.01
+    weight_decay: float = 1e-4
+    validation_fraction: float = 0.0
+    patience: int = 5
+    random_state: Any = 0
+    checkpoint: Any = None
+    verbose: int = 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), (n_samples, h, w) or (n_samples, channels, h, w)
+            Rows or images of any numeric type; bytes are converted batch by batch.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        """
+        _check_torch()
+        from hyplearn.embedding.ball_net_training import Labelled, Settings, train
+
+        check_parameters(self)
+        X, y = validate_data(self, X, y, reset=True, **_ROWS)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"BallNet needs at least two classes; got one class, {classes.tolist()[0]!r}.\n"
+                "Pass rows of other classes too."
+            )
+        rows = as_rows(X, self.encoder)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        settings = Settings(**{name: getattr(self, name) for name in SETTINGS}, seed=seed)
+        checkpoint = None if self.checkpoint is None else Path(self.checkpoint).expanduser()
+        with report_tasks(type(self).__name__, self.verbose) as report:
+            build = partial(self._build, rows.shape[1:], len(classes))
+            result = train(build, Labelled(rows, codes), settings, checkpoint, report)
+        self.classes_, self.input_shape_ = classes, rows.shape[1:]
+        self.weights_, self.loss_curve_, self.validation_scores_ = result
+        self.n_iter_ = len(self.loss_curve_)
+        v = self._outputs("features", rows)
+        self.radius_ = np.linalg.norm(v, axis=1)
+        self.clipped_ = float(np.mean(self.radius_ > self.max_radius)) if self.head == "hyperbolic" else 0.0
+        self.embedding_ = self._points(v)
+        return self
+
+    def fit_transform(self, X: Any, y: Any) -> Array:
+        """Train the network, and return the points of the rows."""
+        return self.fit(X, y).embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Points of rows in the ball, in float64."""
+        return self._points(self._outputs("features", self._validate(X)))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, from the head of the network."""
+        return softmax(self._outputs("forward", self._validate(X)), axis=1)
+
+    def predict(self, X: Any) -> Array:
+        """Most probable classes."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[np.argmax(probabilities, axis=1)]
+
+    @property
+    def network_(self) -> Any:
+        """New torch module with the fitted weights: rows to logits, and ``features`` from rows to vectors."""
+        check_is_fitted(self)
+        _check_torch()
+        from hyplearn.embedding.ball_net_network import load
+
+        return load(partial(self._build, self.input_shape_, len(self.classes_)), self.weights_)
+
+    def _build(self, shape: tuple[int, ...], n_classes: int) -> Any:
+        from hyplearn.embedding.ball_net_network import build
+
+        c = absolute_curvature(self.curvature)
+        return build(self.encoder, self.head, shape, self.n_components, n_classes, c, self.max_radius)
+
+    def _validate(self, X: Any) -> Array:
+        check_is_fitted(self)
+        rows = as_rows(validate_data(self, X, reset=False, **_ROWS), self.encoder)
+        check_shape(rows, self.input_shape_)
+        return rows
+
+    def _outputs(self, method: str, rows: Array) -> Array:
+        network = self.network_
+        from hyplearn.embedding.ball_net_training import outputs
+
+        blocks = [block.double().numpy() for block in outputs(getattr(network, method), rows)]
+        return check_features(np.concatenate(blocks))
+
+    def _points(self, v: Array) -> Array:
+        if self.head == "euclidean":
+            return v
+        longest = np.maximum(np.linalg.norm(v, axis=1, keepdims=True), self.max_radius)
+        return exp_map(v * (self.max_radius / longest) / 2, np.zeros(v.shape[1]), c=absolute_curvature(self.curvature))
+
+
+# Bytes of images stay bytes; other types become float32, in which the network runs.
+_ROWS: dict[str, Any] = {"allow_nd": True, "dtype": (np.float32, np.uint8), "order": "C"}
+
+
+def _check_torch() -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise ImportError("BallNet needs torch: pip install 'hyplearn[torch]'.") from error

@@ -1,0 +1,181 @@
+r"""The network in torch: geometry of the ball, encoders, heads, and all weights as one vector.
+
+Points are given by their frame coordinates v at the origin, :math:`x = \exp_0(v / 2)`: the norm of v is the hyperbolic
+distance of x from the origin. So no gap :math:`1 - c\|x\|^2` is computed in float32, where it would lose its digits.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hyplearn.embedding.ball_net_validation import encoder_layers, statistics_shape
+from hyplearn.types import Array
+
+# Below this length sinh(r) / r and tanh(r / 2) / r are 1 and 1/2 to the last digit of float32 and to 12 digits of
+# float64, so the quotients need no special case at 0.
+TINY = 1e-6
+# Rows that are converted to float64 at once.
+BLOCK = 1000
+
+
+def clip_radius(v: Tensor, radius: float) -> Tensor:
+    r"""Clip vectors to a largest length: :math:`v \min(1, R / \|v\|)` (Guo et al., 2022)."""
+    return v * (radius / norms(v).clamp_min(radius))
+
+
+def norms(v: Tensor) -> Tensor:
+    """Euclidean norms along the last axis, which is kept with length 1."""
+    return torch.linalg.vector_norm(v, dim=-1, keepdim=True)
+
+
+def exp_map(v: Tensor, c: float) -> Tensor:
+    r"""Points of the ball at hyperbolic distance :math:`\|v\|` from the origin, in the direction of v.
+
+    .. math:: x = \tfrac{1}{\sqrt c} \tanh\Bigl(\frac{\sqrt c \|v\|}{2}\Bigr) \frac{v}{\|v\|}
+    """
+    r = c**0.5 * norms(v).clamp_min(TINY)
+    return v * (torch.tanh(r / 2) / r)
+
+
+def hyperboloid(v: Tensor, c: float) -> tuple[Tensor, Tensor]:
+    r"""Time-like and space-like coordinates of points on the hyperboloid of curvature -1.
+
+    .. math:: X^0 = \cosh(\sqrt c \|v\|), \qquad X = \sinh(\sqrt c \|v\|) \frac{v}{\|v\|}
+    """
+    r = c**0.5 * norms(v).clamp_min(TINY)
+    return torch.cosh(r), c**0.5 * v * (torch.sinh(r) / r)
+
+
+def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
+    r"""Signed distances of points to the hyperplanes :math:`H(a_k, p_k)`, one column per hyperplane.
+
+    .. math:: \sqrt c \, d_k = \operatorname{arsinh} \bigl( \langle X, n_k \rangle
+              - \langle P_k, n_k \rangle (X^0 - \sqrt c \langle X, p_k \rangle) \bigr), \qquad n_k = a_k / \|a_k\|
+
+    with the hyperboloid coordinates of the points and of :math:`p_k`, which v and q give in frame coordinates. The
+    argument is linear in those of the points, so a batch takes two matrix products.
+    """
+    time, space = hyperboloid(v, c)
+    _, reference = hyperboloid(q, c)
+    normal = a / norms(a)
+    bend = (reference * normal).sum(dim=-1)
+    margin = space @ normal.T - bend * (time - c**0.5 * space @ exp_map(q, c).T)
+    return torch.asinh(margin) / c**0.5
+
+
+class HyperbolicHead(nn.Module):
+    r"""Logits :math:`\|a_k\| \, d(x, H(a_k, p_k))` of points of the ball (Ganea et al., Khrulkov et al.).
+
+    Their :math:`\sigma_{p_k} \|a_k\|` is the hyperbolic length of the normal vector; here :math:`a_k` is given in an
+    orthonormal frame at :math:`p_k`, where it has that length. Each :math:`p_k` is stored as frame coordinates at the
+    origin, so no step of an optimiser can move it out of the ball.
+    """
+
+    def __init__(self, n_components: int, n_classes: int, c: float, max_radius: float) -> None:
+        super().__init__()
+        self.c, self.max_radius = c, max_radius
+        self.normals = nn.Parameter(torch.randn(n_classes, n_components) / math.sqrt(n_components))
+        self.references = nn.Parameter(torch.zeros(n_classes, n_components))
+
+    def extra_repr(self) -> str:
+        """Settings that are not among the parameters."""
+        return f"c={self.c}, max_radius={self.max_radius}"
+
+    def forward(self, v: Tensor) -> Tensor:
+        """Logits of points with frame coordinates v, after clipping to the largest radius."""
+        distances = signed_distances(clip_radius(v, self.max_radius), self.normals, self.references, self.c)
+        return torch.linalg.vector_norm(self.normals, dim=-1) * distances
+
+
+class Network(nn.Module):
+    """Standardisation of rows with means and scales of a shape, an encoder to features, and a head to logits."""
+
+    def __init__(self, encoder: nn.Module, head: nn.Module, n_components: int, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.encoder, self.head, self.n_components = encoder, head, n_components
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("scale", torch.ones(shape))
+
+    def standardise(self, rows: Array) -> None:
+        """Set the mean and scale of every channel or column from rows; a constant one gets scale 1."""
+        axes = (0, 2, 3) if rows.ndim == 4 else (0,)
+        mean = np.mean(rows, axis=axes, dtype=np.float64, keepdims=True)
+        squares = [np.sum((rows[i : i + BLOCK] - mean) ** 2, axis=axes) for i in range(0, len(rows), BLOCK)]
+        deviation = np.sqrt(np.sum(squares, axis=0) / (rows.size / mean.size))
+        self.mean.copy_(torch.from_numpy(mean).reshape(self.mean.shape))
+        self.scale.copy_(torch.from_numpy(np.where(deviation > 0, deviation, 1.0)).reshape(self.scale.shape))
+
+    def features(self, rows: Tensor) -> Tensor:
+        """Features of rows, from the encoder."""
+        features = self.encoder((rows.float() - self.mean) / self.scale)
+        if features.shape != (len(rows), self.n_components):
+            raise ValueError(
+                f"The encoder returned features of shape {tuple(features.shape)} for {len(rows)} rows; expected "
+                f"{(len(rows), self.n_components)}.\nEnd the encoder with n_components={self.n_components} outputs."
+            )
+        return features
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Logits of rows."""
+        return self.head(self.features(rows))
+
+
+def build(
+    encoder: Any, head: str, shape: tuple[int, ...], n_components: int, n_classes: int, c: float, max_radius: float
+) -> Network:
+    """New network for rows of a shape; rows are standardised for the named encoders only."""
+    statistics = statistics_shape(shape) if isinstance(encoder, str) else ()
+    if head == "hyperbolic":
+        layer: nn.Module = HyperbolicHead(n_components, n_classes, c, max_radius)
+    else:
+        layer = nn.Linear(n_components, n_classes)
+    return Network(_encoder(encoder, shape, n_components), layer, n_components, statistics).to("cpu", torch.float32)
+
+
+def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Module:
+    """Encoder for rows of a shape: a new one from a name or a factory, or a copy of a given module."""
+    if isinstance(encoder, nn.Module):
+        return copy.deepcopy(encoder)
+    if isinstance(encoder, str):
+        layers = [_layer(*layer) for layer in encoder_layers(encoder, shape, n_components)]
+        # With channels last, convolutions take half the time on a CPU.
+        return nn.Sequential(*layers).to(memory_format=torch.channels_last)
+    built = encoder(shape, n_components)
+    if not isinstance(built, nn.Module):
+        raise TypeError(
+            f"The encoder's factory must return a torch.nn.Module; got {type(built).__name__}.\n"
+            "Pass a function of the shape of a row and n_components that returns one."
+        )
+    return built
+
+
+def _layer(kind: str, *sizes: Any) -> nn.Module:
+    options = {"kernel_size": 3, "padding": 1, "bias": False} if kind == "Conv2d" else {}
+    return getattr(nn, kind)(*sizes, **options)
+
+
+def to_vector(network: nn.Module) -> Array:
+    """All parameters and buffers in the order of ``state_dict``, as one vector."""
+    return np.concatenate([value.detach().double().reshape(-1).numpy() for value in network.state_dict().values()])
+
+
+def load(build: Callable[[], Network], weights: Array) -> Network:
+    """New network with the weights of :func:`to_vector`; torch's global generator is not changed."""
+    with torch.random.fork_rng(devices=[]):
+        network = build()
+    state = network.state_dict()
+    sizes = [value.numel() for value in state.values()]
+    if sum(sizes) != len(weights):
+        raise ValueError(
+            f"The network has {sum(sizes):,} weights; weights_ holds {len(weights):,}.\n"
+            "Set encoder, head and n_components to those of the fit, or fit again."
+        )
+    for (name, value), part in zip(state.items(), np.split(weights, np.cumsum(sizes)[:-1]), strict=True):
+        state[name] = torch.from_numpy(part.copy()).reshape(value.shape).to(value.dtype)
+    network.load_state_dict(state)
+    return network.eval()

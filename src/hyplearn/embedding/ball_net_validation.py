@@ -1,0 +1,135 @@
+"""Validation of the parameters, rows and weights of a BallNet, without torch."""
+
+import math
+import numbers
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hyplearn.files import place_of
+from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
+from hyplearn.types import Array
+
+# Largest radius, in units of the radius of curvature: float32 holds hyperboloid coordinates there to about 1 %.
+LARGEST_RADIUS = 12.0
+# Smallest side of an image for encoder="conv": the three blocks halve it to 1.
+SMALLEST_SIDE = 8
+# Channels of convolutional blocks, and the least width of dense layers: small enough to train on a CPU.
+CHANNELS = (16, 32, 64)
+HIDDEN = 128
+# Side of the grid to which the features of the last block are averaged, whatever the size of the images.
+GRID = 3
+
+# Shapes of parameters and buffers by name.
+Layout: TypeAlias = dict[str, tuple[int, ...]]
+
+
+def check_parameters(net: Any) -> None:
+    """Raise an error for parameters out of range."""
+    c = absolute_curvature(net.curvature)
+    for name in ("n_components", "epochs", "batch_size", "patience"):
+        check_integer(name, getattr(net, name), 1)
+    rate, decay, share = map(as_real, (net.learning_rate, net.weight_decay, net.validation_fraction))
+    largest = LARGEST_RADIUS / np.sqrt(c)
+    fits = 0 < as_real(net.max_radius) <= largest
+    known = net.encoder in ("conv", "mlp") if isinstance(net.encoder, str) else callable(net.encoder)
+    for name, valid, expected in (
+        ("learning_rate", 0 < rate < np.inf, "a positive number"),
+        ("weight_decay", 0 <= decay < np.inf, "0 or a positive number"),
+        ("validation_fraction", 0 <= share < 1, "a number from 0 to below 1"),
+        ("max_radius", fits, f"a number above 0 and up to {largest:.4g}, the limit of float32"),
+        ("head", net.head in ("hyperbolic", "euclidean"), '"hyperbolic" or "euclidean"'),
+        ("encoder", known, '"conv", "mlp", a torch.nn.Module or a function that returns one'),
+    ):
+        check_parameter(name, getattr(net, name), valid, expected)
+    if net.checkpoint is not None:
+        if not isinstance(net.random_state, numbers.Integral):
+            raise ValueError(
+                f"A training with a checkpoint needs the same seed each time; got random_state={net.random_state!r}.\n"
+                "Pass an integer."
+            )
+        place_of(Path(net.checkpoint).expanduser(), "the checkpoint")
+
+
+def as_rows(X: Array, encoder: Any) -> Array:
+    """Rows of shape (n, d) or (n, channels, h, w); images without channels get one."""
+    if X.ndim not in (2, 3, 4):
+        raise ValueError(
+            f"X must be flat rows or images; got shape {X.shape}.\nPass shape (n, d), (n, h, w) or (n, c, h, w)."
+        )
+    rows = X[:, None] if X.ndim == 3 else X
+    if encoder != "conv":
+        return rows
+    if rows.ndim == 2:
+        raise ValueError(
+            f'encoder="conv" needs images; got flat rows of shape {X.shape}.\n'
+            'Reshape X to (n, h, w) or (n, c, h, w), or pass encoder="mlp".'
+        )
+    if min(rows.shape[2:]) < SMALLEST_SIDE:
+        raise ValueError(
+            f'encoder="conv" needs images of {SMALLEST_SIDE} by {SMALLEST_SIDE} pixels or more; got '
+            f"{rows.shape[2]} by {rows.shape[3]} (X has the shape {X.shape}).\n"
+            'Put the channels before height and width, or pass encoder="mlp".'
+        )
+    return rows
+
+
+def check_shape(rows: Array, shape: tuple[int, ...]) -> None:
+    """Raise an error if the shape of rows is not that of the fit."""
+    if rows.shape[1:] != shape:
+        raise ValueError(
+            f"Rows have the shape {rows.shape[1:]}; the network was fitted on {shape}.\nPass rows of that shape."
+        )
+
+
+def check_features(features: Array) -> Array:
+    """Raise an error if features are not finite."""
+    lost = np.flatnonzero(~np.isfinite(features).all(axis=1))
+    if lost.size:
+        raise ValueError(
+            f"The features of {lost.size} of {len(features)} rows are not finite; the first is row {lost[0]} with "
+            f"{features[lost[0]].tolist()!r:.80}.\nCheck these rows, or train with a lower learning_rate."
+        )
+    return features
+
+
+def layout(encoder: str, head: str, shape: tuple[int, ...], n_components: int, n_classes: int) -> Layout:
+    """Names and shapes of all parameters and buffers, in the order of the network's ``state_dict``."""
+    found = {"mean": statistics_shape(shape), "scale": statistics_shape(shape)}
+    for k, layer in enumerate(encoder_layers(encoder, shape, n_components)):
+        found |= {f"encoder.{k}.{name}": part for name, part in _layer_shapes(*layer).items()}
+    if head == "euclidean":
+        return found | {"head.weight": (n_classes, n_components), "head.bias": (n_classes,)}
+    return found | {"head.normals": (n_classes, n_components), "head.references": (n_classes, n_components)}
+
+
+def statistics_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of the means and scales of rows: one per column or per channel."""
+    return (shape[0], *(1 for _ in shape[1:]))
+
+
+def encoder_layers(encoder: str, shape: tuple[int, ...], n_components: int) -> list[Any]:
+    """Layers of a named encoder for rows of a shape, each as the name of a torch module and its arguments."""
+    width = max(HIDDEN, n_components)
+    layers: list[Any] = []
+    if encoder == "conv":
+        for before, after in zip((shape[0], *CHANNELS), CHANNELS, strict=False):
+            layers += [("Conv2d", before, after), ("MaxPool2d", 2), ("BatchNorm2d", after), ("ReLU",)]
+        size = tuple(min(side // 2 ** len(CHANNELS), GRID) for side in shape[1:])
+        layers += [("AdaptiveAvgPool2d", size), ("Flatten",), ("Linear", CHANNELS[-1] * math.prod(size), width)]
+    else:
+        layers += [("Flatten",), ("Linear", math.prod(shape), width), ("ReLU",), ("Linear", width, width)]
+    return [*layers, ("ReLU",), ("Linear", width, n_components)]
+
+
+def _layer_shapes(kind: str, *sizes: int) -> Layout:
+    """Shapes of the parameters and buffers of one layer."""
+    if kind == "Linear":
+        return {"weight": sizes[::-1], "bias": sizes[1:]}
+    if kind == "Conv2d":
+        return {"weight": (*sizes[::-1], 3, 3)}
+    if kind == "BatchNorm2d":
+        names = ("weight", "bias", "running_mean", "running_var")
+        return {**dict.fromkeys(names, sizes), "num_batches_tracked": ()}
+    return {}

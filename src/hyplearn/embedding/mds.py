@@ -1,0 +1,246 @@
+"""HyperbolicMDS, and the spanning tree from which its descent may start."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from hyplearn.embedding import tree_layouts as layouts
+from hyplearn.embedding.descent import Descent, Hydra
+from hyplearn.embedding.mds_distances import (
+    check_lengths,
+    descend,
+    normalise,
+    place,
+    read_distances,
+    stress_and_gradient,
+)
+from hyplearn.embedding.tree_sources import RootedTree, adjacency
+from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
+from hyplearn.types import Array
+
+# Largest distance that float64 holds in curvature -1: that of two opposite points at the largest radius.
+LONGEST = 70.0
+# Search for the curvature: bounds of the largest distance in units of the radius of curvature, number of values on the
+# grid, and number of points on which the stress is computed. Each value of the grid costs a fit of that many points.
+SEARCH_BOUNDS = (0.3, 30.0)
+SEARCH_GRID = 9
+SEARCH_POINTS = 250
+# Largest hyperbolic radius of a point of the spanning tree: beyond, float64 has too few digits for the edges.
+FARTHEST = 30.0
+# Length of an edge between copies, relative to the longest distance.
+SHORTEST = 1e-9
+
+
+@dataclass(eq=False, repr=False)
+class HyperbolicMDS(BaseEstimator):
+    r"""Multidimensional scaling: points of the ball whose hyperbolic distances approximate given ones.
+
+    The spectral solution (hydra) is exact for hyperbolic distances. For others the stress
+    :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. It starts at the spectral solution or at the
+    minimum spanning tree, embedded as by :class:`~hyplearn.embedding.TreeEmbedding`, whichever has less stress.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the ball.
+    curvature : float or "auto", default=-1.0
+        Sectional curvature of the space. "auto" takes the one of smallest stress on at most 250 of the points.
+    loss : {"absolute", "relative"}, default="absolute"
+        Errors that the descent squares: differences of distances, or these divided by the given distances, which
+        preserves neighbourhoods better if distances differ much.
+    refine : bool, default=True
+        Whether to minimise the stress; if False, the points are the spectral solution.
+    tol : float, default=1e-4
+        The descent stops when a step decreases the stress by less than this part of it.
+    max_iter : int, default=100
+        Maximum number of steps of the descent; reaching it raises a ``ConvergenceWarning``.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_points, n_components)
+        Points in the ball of radius ``1/sqrt(-curvature_)``.
+    labels_ : list or None
+        Nodes of a networkx graph in the order of the rows.
+    curvature_ : float
+        Sectional curvature of the space.
+    stress_ : float
+        :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs; for relative errors, the root of their mean square.
+    spectral_stress_ : float
+        Stress of the spectral solution, in the same units.
+    n_iter_ : int
+        Number of steps of the descent.
+    n_features_in_ : int
+        Number of points.
+
+    References
+    ----------
+    M. Keller-Ressel, S. Nargang, *Hydra: a method for strain-minimizing hyperbolic embedding of network- and
+    distance-based data*, Journal of Complex Networks 8(1), 2020.
+
+    Notes
+    -----
+    The spectral solution takes the radius of a point from its space-like coordinates. The time-like one is 1 + small
+    near the centre and has lost half of its digits there.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding import HyperbolicMDS
+    >>> from hyplearn.datasets import load_mammals
+    >>> from hyplearn.geometry import pairwise_distance
+    >>> D = pairwise_distance(load_mammals().data[:100])
+    >>> mds = HyperbolicMDS().fit(D)
+    >>> bool(abs(pairwise_distance(mds.embedding_) - D).max() < 1e-8)
+    True
+    """
+
+    n_components: int = 2
+    _: KW_ONLY
+    curvature: float | str = -1.0
+    loss: str = "absolute"
+    refine: bool = True
+    tol: float = 1e-4
+    max_iter: int = 100
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed distances or a graph.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_points), sparse matrix of the same shape, or networkx graph
+            Distances; or a sparse matrix of the edge lengths of a graph; or an undirected graph with lengths in the
+            edge attribute ``weight`` (1 if it is missing). Distances in a graph are lengths of shortest paths.
+        y : None
+            Ignored.
+        """
+        self._check_parameters()
+        D, labels = read_distances(X)
+        n = len(D)
+        if n <= self.n_components:
+            raise ValueError(f"{self.n_components} components need more than {n} points.\nTake fewer components.")
+        c = self._best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
+        _check_longest(D, c)
+        scaled = np.sqrt(c) * D
+        hydra, spectral, descent = self._solve(scaled)
+        descent.warn_if_not_converged("stress", self.max_iter)
+        self._hydra, self._points = hydra, descent.X
+        self.embedding_ = descent.X / np.sqrt(c)
+        self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n
+        self.spectral_stress_ = normalise(spectral, scaled, self._relative)
+        self.stress_ = normalise(descent.values[-1], scaled, self._relative)
+        self.n_iter_ = len(descent.values) - 1
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Embed distances or a graph, and return the points."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Embed new points, given their distances to the old points, which do not move.
+
+        With ``refine=False`` this is the extension of the spectral solution; otherwise each new point has the smallest
+        stress near the closest old point.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_points)
+            Distances of new points to those of the fit.
+        """
+        check_is_fitted(self)
+        D = np.asarray(X)
+        if D.ndim != 2 or D.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"Each new row needs its distances to the {self.n_features_in_} points of the fit; got shape {D.shape}."
+                "\nPass shape (n_new, n_points)."
+            )
+        D = check_lengths(D, "Distances")
+        c = -self.curvature_
+        _check_longest(D, c)
+        scaled = np.sqrt(c) * D
+        if self.refine:
+            return place(scaled, self._points, self._relative) / np.sqrt(c)
+        return self._hydra.extend(scaled) / np.sqrt(c)
+
+    @property
+    def _relative(self) -> bool:
+        return self.loss == "relative"
+
+    def _solve(self, D: Array) -> tuple[Hydra, float, Descent]:
+        """Spectral solution, its stress, and the descent from the better of two starts."""
+        hydra = Hydra.of(D, self.n_components)
+        spectral = stress_and_gradient(hydra.points, D, self._relative)[0]
+        if not self.refine:
+            return hydra, spectral, Descent(hydra.points, [spectral], True)
+        start = hydra.points
+        if self.n_components > 1 and np.any(D):
+            tree = spanning_tree_start(D, self.n_components)
+            start = tree if stress_and_gradient(tree, D, self._relative)[0] < spectral else start
+        return hydra, spectral, descend(start, D, self._relative, tol=self.tol, max_iter=self.max_iter)
+
+    def _best_curvature(self, D: Array) -> float:
+        """Curvature c of smallest stress on a fixed random choice of points: the best of a grid, then refined."""
+        n, longest = len(D), float(np.max(D))
+        if longest == 0:
+            return 1.0
+        chosen = np.sort(np.random.default_rng(0).permutation(n)[:SEARCH_POINTS])
+        part = D[np.ix_(chosen, chosen)] / longest
+
+        def stress(log_size: float) -> float:
+            scaled = np.exp(log_size) * part
+            return normalise(self._solve(scaled)[2].values[-1], scaled, self._relative)
+
+        grid = np.linspace(np.log(SEARCH_BOUNDS[0]), np.log(SEARCH_BOUNDS[1]), SEARCH_GRID)
+        best = int(np.argmin([stress(size) for size in grid]))
+        bounds = grid[max(best - 1, 0)], grid[min(best + 1, SEARCH_GRID - 1)]
+        size = minimize_scalar(stress, bounds=bounds, method="bounded", options={"xatol": 0.02}).x
+        return float((np.exp(size) / longest) ** 2)
+
+    def _check_parameters(self) -> None:
+        check_integer("n_components", self.n_components, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        if isinstance(self.curvature, str):
+            check_parameter("curvature", self.curvature, self.curvature == "auto", 'a negative number or "auto"')
+        else:
+            absolute_curvature(self.curvature)
+        check_parameter("loss", self.loss, self.loss in ("absolute", "relative"), '"absolute" or "relative"')
+        check_parameter("tol", self.tol, 0 < as_real(self.tol) < 1, "a number between 0 and 1")
+
+
+def _check_longest(D: Array, c: float) -> None:
+    longest = float(np.max(D, initial=0.0))
+    if np.sqrt(c) * longest > LONGEST:
+        raise ValueError(
+            f"The largest distance is {longest:.4g}; float64 holds distances up to {LONGEST / np.sqrt(c):.4g} in "
+            f"curvature {-c:g}.\n"
+            f'Divide the distances, pass curvature="auto", or at most {-((LONGEST / longest) ** 2):.3g} (nearer to 0).'
+        )
+
+
+def spanning_tree_start(D: Array, d: int) -> Array:
+    """Points of the minimum spanning tree of distances in curvature -1, in the unit ball.
+
+    The spanning tree of distances along a tree is that tree. Its layout has wedges in the disk and is Sarkar's in more
+    dimensions; the middle of its longest path is the origin.
+    """
+    # SciPy takes an entry of 0 for a missing edge.
+    shortest = SHORTEST * np.max(D)
+    found = minimum_spanning_tree(np.maximum(D, shortest)).tocoo()
+    edges = np.column_stack([found.row, found.col]).astype(np.int64)
+    tree = RootedTree.of(range(len(D)), edges, found.data, None)
+    lengths = min(1.0, FARTHEST / np.max(tree.depths)) * tree.lengths
+    points = layouts.wedges(tree, lengths) if d == 2 else layouts.sarkar(tree, lengths, layouts.Codes.of(tree, d))
+    start = np.empty_like(points)
+    start[tree.rows] = points
+    # Copies share the point of the first of them.
+    _, part = connected_components(adjacency(edges[found.data <= shortest], len(D)), directed=False)
+    return start[np.unique(part, return_index=True)[1][part]]

@@ -1,0 +1,273 @@
+"""Given distances: reading and validation, the stress of points with other distances, and its minimisation.
+
+Points lie in the ball of curvature -1. Tangent vectors are in frame coordinates.
+"""
+
+import math
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components, shortest_path
+
+from hyplearn.embedding import descent
+from hyplearn.embedding.descent import BLOCKS, Descent, map_blocks
+from hyplearn.geometry import exp_map
+from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
+from hyplearn.numerics import uniform
+from hyplearn.types import Array
+
+# Number of points up to which all triples are checked for the triangle inequality, and the number of random triples of
+# more points, which trades rare violations for time.
+ALL_TRIANGLES = 300
+TRIANGLES = 1_000_000
+# Relative errors that are accepted as rounding in the computation of the distances.
+SYMMETRY_TOLERANCE = 1e-8
+TRIANGLE_TOLERANCE = 1e-6
+# Largest number of steps in which a new point is placed.
+MOST_STEPS = 100
+
+
+def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
+    """Distances between all points, from any form that ``fit`` takes, and the labels of a networkx graph's nodes."""
+    if hasattr(source, "adj"):
+        labels = list(source.nodes)
+        return _along_edges(_adjacency(source, labels), labels), labels
+    if sparse.issparse(source):
+        return _along_edges(sparse.csr_array(source), None), None
+    D = check_lengths(np.asarray(source), "Distances")
+    if D.ndim != 2 or D.shape[0] != D.shape[1]:
+        raise ValueError(
+            f"A matrix of distances must be square; got shape {D.shape}.\n"
+            "For rows of features pass sklearn.metrics.pairwise_distances(X) instead."
+        )
+    D = _symmetric(D)
+    _warn_about_triangles(D)
+    return D, None
+
+
+def check_lengths(D: Array, name: str) -> Array:
+    """Convert to float64; raise an error if entries are negative or not finite."""
+    if D.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be real numbers; got dtype {D.dtype}.\nConvert them to float64 first.")
+    D = D.astype(np.float64, copy=False)
+    bad = ~(np.isfinite(D) & (D >= 0))
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} must be finite and not negative; {np.count_nonzero(bad)} are not, the first is {D[where]:g} at "
+            f"{where}.\nCorrect them; convert similarities to distances first."
+        )
+    return D
+
+
+def _symmetric(D: Array) -> Array:
+    size = np.max(D, initial=0.0)
+    if np.any(np.abs(np.diagonal(D)) > SYMMETRY_TOLERANCE * size):
+        row = int(np.argmax(np.diagonal(D)))
+        raise ValueError(
+            f"The distance of row {row} to itself is {D[row, row]:g}.\nSet the diagonal to 0; convert "
+            "similarities to distances first."
+        )
+    off = np.abs(D - D.T)
+    i, j = np.unravel_index(int(np.argmax(off)), off.shape) if off.size else (0, 0)
+    if size > 0 and off[i, j] > SYMMETRY_TOLERANCE * size:
+        raise ValueError(
+            f"Distances must be symmetric; D[{i}, {j}] = {D[i, j]:.6g} but D[{j}, {i}] = {D[j, i]:.6g}.\n"
+            "Take (D + D.T) / 2 if the difference means nothing."
+        )
+    D = (D + D.T) / 2
+    np.fill_diagonal(D, 0.0)
+    return D
+
+
+def _warn_about_triangles(D: Array) -> None:
+    n = len(D)
+    n_triples = n**3 if n <= ALL_TRIANGLES else TRIANGLES
+    count, i, j, k = _long_sides(D, n_triples)
+    if count:
+        warnings.warn(
+            f"The distances are not a metric: D[{i}, {j}] = {D[i, j]:.4g} is longer than the path through {k}, "
+            f"{D[i, k] + D[k, j]:.4g}; {count / n_triples:.2%} of {n_triples:,} triples violate the triangle "
+            "inequality. No embedding reproduces them.\nCheck stress_, or take shortest paths first.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+@njit(cache=True)
+def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
+    """Number of triples (i, j, k), all or random ones, with ``D_ij > D_ik + D_kj``, and the worst of them."""
+    n = D.shape[0]
+    count, excess, worst = 0, 0.0, (0, 0, 0)
+    for t in range(n_triples):
+        if n_triples == n**3:
+            i, j, k = t // (n * n), t // n % n, t % n
+        else:
+            i, j, k = int(n * uniform(0, 3 * t)), int(n * uniform(0, 3 * t + 1)), int(n * uniform(0, 3 * t + 2))
+        side, way = D[i, j], D[i, k] + D[k, j]
+        if side > way * (1.0 + TRIANGLE_TOLERANCE):
+            count += 1
+            if side - way > excess:
+                excess, worst = side - way, (i, j, k)
+    return count, worst[0], worst[1], worst[2]
+
+
+def _adjacency(graph: Any, labels: list[Any]) -> Any:
+    if graph.is_directed():
+        raise ValueError("Distances along directed edges are not symmetric.\nPass graph.to_undirected().")
+    if graph.is_multigraph():
+        raise ValueError("The graph may have several edges between two nodes.\nPass networkx.Graph(graph).")
+    place = {node: row for row, node in enumerate(labels)}
+    triples = [(place[u], place[v], w) for u, v, w in graph.edges(data="weight", default=1.0) if u != v]
+    one_way = np.array(triples, dtype=np.float64).reshape(-1, 3)
+    u, v, lengths = np.concatenate([one_way, one_way[:, [1, 0, 2]]]).T
+    return sparse.coo_array((lengths, (u.astype(int), v.astype(int))), shape=(len(labels), len(labels))).tocsr()
+
+
+def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
+    """Lengths of the shortest paths in a connected graph with positive weights."""
+    n = adjacency.shape[0]
+    if adjacency.shape != (n, n):
+        raise ValueError(
+            f"An adjacency matrix must be square; got shape {adjacency.shape}.\nPass one row and one column per node."
+        )
+    weights = check_lengths(adjacency.data, "Weights of edges")
+    if np.any(weights == 0):
+        raise ValueError(
+            f"{np.count_nonzero(weights == 0)} edges have weight 0.\n"
+            "Merge their ends, or call eliminate_zeros() if they are not edges."
+        )
+    asymmetry = abs(adjacency - adjacency.T)
+    if asymmetry.nnz and asymmetry.max() > SYMMETRY_TOLERANCE * weights.max():
+        raise ValueError(
+            f"The adjacency matrix must be symmetric; it differs from its transpose by up to {asymmetry.max():.6g}.\n"
+            "Take adjacency.maximum(adjacency.T) if edges have no direction."
+        )
+    parts, part = connected_components(adjacency, directed=False)
+    if parts > 1:
+        row = int(np.argmax(part == np.argmin(np.bincount(part))))
+        name = f"row {row}" if labels is None else repr(labels[row])
+        raise ValueError(
+            f"The graph is in {parts} parts, the smallest with {name}; there is no distance between them.\n"
+            "Embed the largest part alone, or add edges."
+        )
+    return np.asarray(shortest_path(adjacency.astype(np.float64), method="D", directed=False))
+
+
+def normalise(value: float, D: Array, relative: bool) -> float:
+    """Square root of the ratio of a stress to that of coincident points; 0 if all distances are 0."""
+    total = np.count_nonzero(D) / 2 if relative else float(np.sum(D**2)) / 2
+    return math.sqrt(value / total) if total > 0 else 0.0
+
+
+def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
+    """Stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient, with w = 1 or ``1 / D_ij²`` for relative errors."""
+    gaps, gradients = row_gaps(X, 1.0), np.zeros((BLOCKS, *X.shape))
+    # The kernels write to given arrays: an interrupt fails while numba returns an array in a tuple.
+    values = map_blocks(lambda block, n: _pairs(X, gaps, D, relative, block, n, gradients[block]), len(X))
+    return sum(values), gradients.sum(axis=0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-untyped-def]
+    """Stress of the pairs i < j for every ``stride``-th row i; its gradient is added to ``gradient``."""
+    n, d = X.shape
+    value, bends = 0.0, np.zeros(n)
+    for i in range(first, n, stride):
+        for j in range(i + 1, n):
+            square = squared_distance(X, j, X[i])
+            error, sinh = _error(square / (gaps[i] * gaps[j]), D[i, j])
+            weight = _weight(D[i, j], relative)
+            value += weight * error * error
+            # Coincident points have no direction and contribute no gradient.
+            if sinh > 0.0:
+                pull = 4.0 * weight * error / sinh
+                pull_i, pull_j = pull / gaps[j], pull / gaps[i]
+                bends[i] += pull_i * square / gaps[i]
+                bends[j] += pull_j * square / gaps[j]
+                for k in range(d):
+                    gradient[i, k] -= pull_i * (X[j, k] - X[i, k])
+                    gradient[j, k] += pull_j * (X[j, k] - X[i, k])
+    for i in range(n):
+        for k in range(d):
+            gradient[i, k] += bends[i] * X[i, k]
+    return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _weight(due, relative):  # type: ignore[no-untyped-def]
+    """Weight of a squared error: 1, or one over the squared distance if relative, and then 0 for distance 0."""
+    if not relative:
+        return 1.0
+    return 1.0 / (due * due) if due > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _error(u2, due):  # type: ignore[no-untyped-def]
+    """``ρ - due`` and ``sinh ρ`` for the distance ρ with ``sinh²(ρ/2) = u2``."""
+    sinh = 2.0 * math.sqrt(u2 * (1.0 + u2))
+    return shrink(u2) * sinh - due, sinh
+
+
+def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) -> Descent:
+    """Minimise the stress with L-BFGS, until a step decreases it by less than ``tol`` times the stress."""
+    # The second derivative with respect to a point is about 2n times the mean weight.
+    stiffness = 2 * len(X) * (float(np.mean(D[D > 0] ** -2.0)) if relative and np.any(D) else 1.0)
+    objective = partial(stress_and_gradient, D=D, relative=relative)
+    return descent.descend(X, objective, stiffness=stiffness, tol=tol, max_iter=max_iter)
+
+
+def place(D: Array, X: Array, relative: bool) -> Array:
+    """Points of smallest stress for given distances to the points X, each searched from the nearest of X."""
+    gaps, starts = row_gaps(X, 1.0), X[np.argmin(D, axis=1)]
+    points = [_place_row(due, X, gaps, relative, x) for due, x in zip(D, starts, strict=True)]
+    return np.array(points).reshape(starts.shape)
+
+
+def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> Array:
+    """Point of smallest stress near x, by Gauss-Newton steps ``(U W Uᵀ + μ) v = U W r`` with Levenberg's damping μ."""
+    value, matrix, vector = _equations(due, X, gaps, relative, x)
+    size = float(np.trace(matrix))
+    damping = 1e-3 * size
+    for _ in range(MOST_STEPS if vector.any() else 0):
+        step = np.linalg.solve(matrix + damping * np.eye(len(x)), vector)
+        moved = exp_map(step * row_gaps(x[None], 1.0)[0] / 2, x)
+        new = _equations(due, X, gaps, relative, moved)
+        if new[0] < value:
+            x, damping = moved, damping / 10
+            value, matrix, vector = new
+        else:
+            damping *= 10
+        if np.linalg.norm(step) < 1e-13 or damping > 1e12 * size:
+            break
+    return x
+
+
+def _equations(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> tuple[float, Array, Array]:
+    """``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x, for errors r of its distances and their weights w."""
+    matrix, vector = np.zeros((len(x), len(x))), np.zeros(len(x))
+    return _add_equations(due, X, gaps, relative, x, matrix, vector), matrix, vector
+
+
+@njit(cache=True, error_model="numpy")
+def _add_equations(due, X, gaps, relative, x, matrix, vector):  # type: ignore[no-untyped-def]
+    d = X.shape[1]
+    gap = gap_of(x.reshape(1, d), 0, x, 1.0)
+    value, unit = 0.0, np.zeros(d)
+    for j in range(X.shape[0]):
+        square = squared_distance(X, j, x)
+        error, sinh = _error(square / (gap * gaps[j]), due[j])
+        weight = _weight(due[j], relative)
+        value += weight * error * error
+        if sinh > 0.0:
+            for k in range(d):
+                unit[k] = 2.0 * ((X[j, k] - x[k]) - square / gap * x[k]) / (gaps[j] * sinh)
+            for k in range(d):
+                vector[k] += weight * error * unit[k]
+                for m in range(d):
+                    matrix[k, m] += weight * unit[k] * unit[m]
+    return value

@@ -1,0 +1,255 @@
+"""PoincareMap: the Poincaré maps of Klimovskaia et al. for cells, or any rows of features."""
+
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.cluster import kmeans_plusplus
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hyplearn.embedding.descent import Descent, Hydra, descend
+from hyplearn.embedding.poincare_map_cells import (
+    check_features,
+    check_number_of_cells,
+    check_parameters,
+    connected_graph,
+    root_row,
+    warn_about_copies,
+    warn_about_joints,
+    warn_about_neighbours,
+)
+from hyplearn.embedding.poincare_map_divergence import Divergence, forest_accessibilities, forest_distances
+from hyplearn.embedding.poincare_map_placement import Landmarks
+from hyplearn.geometry import frechet_mean, translate
+from hyplearn.progress import TaskReporter, report_tasks
+from hyplearn.types import Array
+
+# Number of cells embedded together with n_landmarks="auto": half a gigabyte; the others are placed among them.
+MOST_TOGETHER = 4000
+# Longest distance of the spectral start: the hyperbolic cosines of longer ones would leave no digits for short ones.
+LONGEST_AT_START = 12.0
+# Standard deviation of a random start, and the number of its steps with exaggeration.
+WIDTH_AT_START = 1e-3
+EARLY_STEPS = 50
+# Steps of the descent between two reports.
+STEPS_REPORTED = 10
+
+
+@dataclass(eq=False, repr=False)
+class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Map of cells in the ball that preserves their neighbourhoods along the branches of a hierarchy.
+
+    The graph of nearest neighbours gives each cell i a distribution over all cells, its relative forest
+    accessibilities :math:`q_{ij}`, the entries of :math:`(I + L)^{-1}` with the graph's Laplacian L. The points give it
+    another, the softmax of hyperbolic distances :math:`p_{ij} \propto e^{-\gamma d(x_i, x_j)}`. The mean of the
+    symmetric Kullback-Leibler divergences,
+
+    .. math:: \frac1n \sum_{ij} (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}},
+
+    is minimised with L-BFGS along geodesics of the ball of curvature -1, from the spectral embedding of the logarithmic
+    forest distances :math:`\tfrac{1}{2 \gamma} \ln (q_{ii} q_{jj} / q_{ij}^2)`.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the ball.
+    n_neighbors : int, default=15
+        Number of nearest neighbours of each cell in Euclidean distance. If their graph is not connected, its parts are
+        joined by the shortest edges between them, with a warning.
+    sigma : float or None, default=0.5
+        Width of the Gaussian weights of a cell's edges, relative to the longest of them; None for equal weights.
+    gamma : float, default=2.0
+        Factor of distances in the softmax. Smaller values move points farther apart and towards the boundary.
+    root : int or str, optional
+        Row of the cell at the origin, or its name in the index of a data frame. By default the Fréchet mean of all
+        cells is at the origin. The choice changes no distances.
+    n_landmarks : int, None or "auto", default="auto"
+        Number of cells embedded together; the others are placed among them as by :meth:`transform`. Landmarks are
+        chosen with k-means++. "auto" is 4,000, None all cells.
+    init : {"spectral", "random"}, default="spectral"
+        Start of the descent: the spectral embedding of the logarithmic forest distances, or random points near the
+        origin, as in the paper, with early exaggeration.
+    early_exaggeration : float, default=3.0
+        Factor of the attraction of neighbours in the first 50 steps from a random start. The spectral start needs none.
+    max_iter : int, default=500
+        Maximum number of steps of the descent; reaching it raises a ``ConvergenceWarning``.
+    tol : float, default=1e-5
+        The descent stops when a step decreases the loss by less than this part of it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice of landmarks and of a random start. Nothing else is random.
+    verbose : int, default=0
+        Whether to report the progress of the descent.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_cells, n_components)
+        Points of the cells in the unit ball. Cells with the same features share one point.
+    landmarks_ : ndarray of shape (n_landmarks,)
+        Rows of the cells that were embedded together, without copies.
+    loss_ : float
+        Mean divergence of the rows of the landmarks.
+    n_iter_ : int
+        Number of steps of the descent.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X has them.
+
+    Notes
+    -----
+    n landmarks take about 30 n² bytes, a quarter of a gigabyte for 3,000, and a time that grows with n². The map does
+    not depend on the order of the cells, on the scale of the features or on the number of threads. Steps are geodesics,
+    which do not leave the ball, and never lead beyond hyperbolic radius 36, the limit of float64.
+
+    References
+    ----------
+    A. Klimovskaia, D. Lopez-Paz, L. Bottou, M. Nickel, *Poincaré maps for analyzing complex hierarchies in single-cell
+    data*, Nature Communications 11, 2020. P. Chebotarev, *A class of graph-geodetic distances generalizing the
+    shortest-path and the resistance distances*, Discrete Applied Mathematics 159(5), 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from hyplearn import PoincareLogisticRegression
+    >>> from hyplearn.embedding import PoincareMap
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X = scale(X)
+    >>> model = PoincareMap(root=0).fit(X[::2])
+    >>> model.embedding_[0]
+    array([0., 0.])
+    >>> classifier = PoincareLogisticRegression().fit(model.embedding_, y[::2])
+    >>> print(f"{classifier.score(model.transform(X[1::2]), y[1::2]):.1%} of new bottles")
+    93.3% of new bottles
+    """
+
+    n_components: int = 2
+    _: KW_ONLY
+    n_neighbors: int = 15
+    sigma: float | None = 0.5
+    gamma: float = 2.0
+    root: int | str | None = None
+    n_landmarks: int | str | None = "auto"
+    init: str = "spectral"
+    early_exaggeration: float = 3.0
+    max_iter: int = 500
+    tol: float = 1e-5
+    random_state: Any = None
+    verbose: int = 0
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_cells, n_features)
+            Features whose Euclidean distances define the neighbours of a cell, for example principal components.
+        y : None
+            Ignored.
+        """
+        check_parameters(self.get_params())
+        names = getattr(X, "index", None) if hasattr(X, "columns") else None
+        X = check_features(validate_data(self, X, dtype=np.float64, ensure_min_samples=3))
+        root = root_row(self.root, names, len(X))
+        # Sorted, so that the order of the cells does not matter from here on.
+        cells, firsts, place_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
+        warn_about_copies(len(X), len(cells))
+        check_number_of_cells(cells, self.n_components)
+        seed = check_random_state(self.random_state)
+        chosen = self._choose_landmarks(cells, seed)
+        with report_tasks(type(self).__name__, self.verbose) as report:
+            warn_about_neighbours(self.n_neighbors, len(chosen))
+            graph, joints = connected_graph(cells[chosen], self.n_neighbors, self.sigma)
+            warn_about_joints(joints)
+            Q = forest_accessibilities(graph)
+            descent = self._descent(Q, seed, report)
+            points = self._place_others(cells, chosen, Q, descent.X, report)
+        descent.warn_if_not_converged("loss", self.max_iter)
+        centre = frechet_mean(points) if root is None else points[place_of[root]]
+        self.embedding_ = translate(points, -centre)[place_of]
+        self.landmarks_, self._cells = firsts[chosen], cells[chosen]
+        self.loss_, self.n_iter_ = descent.values[-1], len(descent.values) - 1
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Embed cells, and return their points."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Place new cells in the map, which does not change.
+
+        The point of a new cell minimises the loss of the map with this cell added to its graph, while the cells of the
+        map keep their points. Newton's method starts at the most accessible cell. New cells do not influence each
+        other. A cell with the features of a cell in the map has its point.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            Features of the new cells.
+        """
+        check_is_fitted(self)
+        X = check_features(validate_data(self, X, reset=False, dtype=np.float64))
+        row_of = {cell.tobytes(): row for row, cell in enumerate(self._cells)}
+        known = np.array([row_of.get(cell.tobytes(), -1) for cell in X])
+        landmarks = self.embedding_[self.landmarks_]
+        points = landmarks[known]
+        if np.any(known < 0):
+            graph, _ = connected_graph(self._cells, self.n_neighbors, self.sigma)
+            with report_tasks(type(self).__name__, self.verbose) as report:
+                placed = Landmarks(self._cells, forest_accessibilities(graph), landmarks)
+                points[known < 0] = self._place(placed, X[known < 0], report)
+        return points
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def _choose_landmarks(self, cells: Array, seed: np.random.RandomState) -> Array:
+        """Rows of the landmarks, chosen with k-means++, which prefers cells far from those already chosen."""
+        most = MOST_TOGETHER if isinstance(self.n_landmarks, str) else self.n_landmarks or len(cells)
+        if len(cells) <= most:
+            return np.arange(len(cells))
+        check_number_of_cells(cells[:most], self.n_components)
+        return np.sort(kmeans_plusplus(cells, most, random_state=seed, n_local_trials=1)[1])
+
+    def _descent(self, Q: Array, seed: np.random.RandomState, report: TaskReporter) -> Descent:
+        start = self._start(Q, seed)
+        loss = Divergence(Q, self.gamma).value_and_gradient
+
+        def on_step(step: int, value: float, gain: float) -> None:
+            if step % STEPS_REPORTED == 0:
+                share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
+                report(f"step {step}, loss {value:.5f}", float(share), task="descent")
+
+        # The second derivative with respect to one point comes from its row and its column.
+        run = partial(descend, stiffness=4 * self.gamma**2 / len(Q), tol=self.tol, report=on_step)
+        if self.init == "spectral":
+            return run(start, loss, max_iter=self.max_iter)
+        early = run(start, partial(loss, exaggeration=self.early_exaggeration), max_iter=EARLY_STEPS)
+        found = run(early.X, loss, max_iter=self.max_iter)
+        return found._replace(values=[*early.values[:-1], *found.values])
+
+    def _start(self, Q: Array, seed: np.random.RandomState) -> Array:
+        if self.init == "random":
+            return WIDTH_AT_START * seed.standard_normal((len(Q), self.n_components))
+        D = forest_distances(Q)
+        D *= min(1 / self.gamma, LONGEST_AT_START / D.max())
+        return Hydra.of(D, self.n_components).points
+
+    def _place_others(self, cells: Array, chosen: Array, Q: Array, landmarks: Array, report: TaskReporter) -> Array:
+        """Points of all cells: the given ones of the landmarks, and those of the others placed among them."""
+        points = np.empty((len(cells), self.n_components))
+        points[chosen] = landmarks
+        rest = np.setdiff1d(np.arange(len(cells)), chosen)
+        if len(rest):
+            points[rest] = self._place(Landmarks(cells[chosen], Q, landmarks), cells[rest], report)
+        return points
+
+    def _place(self, landmarks: Landmarks, X: Array, report: TaskReporter) -> Array:
+        def on_block(done: int) -> None:
+            report(f"{done:,} of {len(X):,} placed", done / len(X), task="other cells")
+
+        return landmarks.place(X, n_neighbors=self.n_neighbors, sigma=self.sigma, gamma=self.gamma, report=on_block)

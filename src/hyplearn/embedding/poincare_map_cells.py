@@ -1,0 +1,192 @@
+"""Cells of a PoincareMap: validation of parameters and features, and the graph of nearest neighbours."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from sklearn.neighbors import NearestNeighbors
+
+from hyplearn.geometry.border import as_real, check_integer, check_parameter, is_integer
+from hyplearn.types import Array
+
+# Largest absolute value of a feature: the squares of differences stay in the range of float64.
+LARGEST_FEATURE = 1e150
+# Smallest sigma: below, the smallest weights of edges, exp(-1 / (2 sigma²)), come near to the end of that range.
+LEAST_SIGMA = 0.05
+# Smallest and largest gamma, beyond which powers and logarithms leave the range too.
+GAMMAS = (1e-3, 1e3)
+
+
+def check_parameters(given: dict[str, Any]) -> None:
+    """Raise an error for parameters out of range."""
+    for name in ("n_components", "n_neighbors", "max_iter"):
+        check_integer(name, given[name], 1)
+    sigma, landmarks = given["sigma"], given["n_landmarks"]
+    tol, gamma, exaggeration = (as_real(given[name]) for name in ("tol", "gamma", "early_exaggeration"))
+    wide = sigma is None or LEAST_SIGMA <= as_real(sigma) < np.inf
+    chosen = landmarks is None or landmarks == "auto" or is_integer(landmarks, 3)
+    for name, valid, expected in (
+        ("tol", 0 < tol < np.inf, "a positive number"),
+        ("gamma", GAMMAS[0] <= gamma <= GAMMAS[1], f"a number from {GAMMAS[0]:g} to {GAMMAS[1]:g}"),
+        ("sigma", wide, f"a number of at least {LEAST_SIGMA}, or None for equal weights"),
+        ("init", given["init"] in ("spectral", "random"), '"spectral" or "random"'),
+        ("early_exaggeration", 1 <= exaggeration <= 1e3, "a number from 1 to 1000"),
+        ("n_landmarks", chosen, '"auto", None for all cells, or an integer of at least 3'),
+    ):
+        check_parameter(name, given[name], valid, expected)
+
+
+def root_row(root: Any, names: Any, n: int) -> int | None:
+    """Row of the root, given as a row or as the name of a cell; None if there is no root."""
+    if root is None:
+        return None
+    if is_integer(root, 0) and root < n:
+        return int(root)
+    if isinstance(root, str) and names is not None and (rows := np.flatnonzero(names == root)).size:
+        return int(rows[0])
+    known = "cells have no names" if names is None else f"the first are called {[str(name) for name in names[:3]]}"
+    raise ValueError(
+        f"root must be a row from 0 to {n - 1}, or the name of a cell; got {root!r}, and {known}.\n"
+        "Pass the number of its row."
+    )
+
+
+def check_features(X: Array) -> Array:
+    """Features with -0 replaced by 0; raise an error if their squares leave the range of float64."""
+    if (largest := np.max(np.abs(X))) > LARGEST_FEATURE:
+        raise ValueError(
+            f"Squared distances of features of up to {largest:.3g} are beyond the range of float64.\n"
+            "Scale them, for example with sklearn.preprocessing.StandardScaler."
+        )
+    return X + 0.0
+
+
+def warn_about_copies(n: int, n_different: int) -> None:
+    """Warn if cells have the same features."""
+    if n_different < n:
+        warnings.warn(
+            f"{n - n_different} of {n} cells are copies of others: all their features agree. Copies share one point "
+            "and count once.\nCheck the features.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def warn_about_neighbours(n_neighbors: int, n: int) -> None:
+    """Warn if there are fewer than n_neighbors other cells."""
+    if n_neighbors >= n:
+        warnings.warn(
+            f"n_neighbors={n_neighbors}, but only {n - 1} other cells differ from each cell. All are used."
+            "\nLower n_neighbors.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def check_number_of_cells(cells: Array, n_components: int) -> None:
+    """Raise an error if there are too few different cells for a map."""
+    least = max(3, n_components + 1)
+    if len(cells) < least:
+        raise ValueError(
+            f"A map of {n_components} components needs at least {least} different cells; got {len(cells)}.\n"
+            "Take fewer components or more cells; constant features do not distinguish cells."
+        )
+
+
+class Neighbours(NamedTuple):
+    """Nearest cells of each row and their distances, in increasing order."""
+
+    cells: Array
+    distances: Array
+
+
+def search_among(cells: Array, n_neighbors: int) -> NearestNeighbors:
+    """Fitted search for the nearest of the given cells: n_neighbors, or all others if they are fewer."""
+    return NearestNeighbors(n_neighbors=min(n_neighbors, len(cells) - 1)).fit(cells)
+
+
+def neighbours_among(search: NearestNeighbors, X: Array | None = None) -> Neighbours:
+    """Nearest neighbours among the cells of a fitted search: of new rows, or of each cell among the others."""
+    cells = search.kneighbors(X, return_distance=False)
+    # From differences: the distances of the search come from products, which lose digits of close cells.
+    from_rows = search._fit_X if X is None else X
+    return Neighbours(cells, np.stack([_lengths(search._fit_X[column] - from_rows) for column in cells.T], axis=1))
+
+
+def _lengths(differences: Array) -> Array:
+    return np.sqrt(np.sum(differences**2, axis=1))
+
+
+def edge_weights(distances: Array, sigma: float | None) -> Array:
+    r"""Weights of the edges from a row to its neighbours at the given distances.
+
+    .. math:: w_{ij} = \exp\Bigl(-\frac{d_{ij}^2}{2 \sigma^2 s_i^2}\Bigr), \qquad s_i = \max_j d_{ij}
+
+    or 1 if sigma is None. They lie between ``exp(-1 / (2 sigma²))`` and 1, whatever the scale of the data.
+    """
+    if sigma is None:
+        return np.ones_like(distances)
+    longest = np.max(distances, axis=1, keepdims=True)
+    return np.exp(-((distances / np.where(longest > 0, longest, 1.0) / sigma) ** 2) / 2)
+
+
+class Joints(NamedTuple):
+    """Numbers of cells in the parts of a graph, and the rows and lengths of the edges added to join the parts."""
+
+    sizes: Array
+    edges: Array
+    lengths: Array
+
+
+def connected_graph(X: Array, n_neighbors: int, sigma: float | None) -> tuple[Any, Joints]:
+    """Sparse symmetric weights between the rows of X and their nearest neighbours, and the edges added to connect them.
+
+    An edge has the larger of the weights from its two ends; one that joins two parts has the smallest weight of all.
+    """
+    n = len(X)
+    cells, distances = neighbours_among(search_among(X, n_neighbors))
+    weights = edge_weights(distances, sigma)
+    graph = _symmetric(np.repeat(np.arange(n), cells.shape[1]), cells.ravel(), weights.ravel(), n)
+    n_parts, part = connected_components(graph, directed=False)
+    edges, lengths = joining_edges(X, part) if n_parts > 1 else (np.zeros((0, 2), dtype=np.intp), np.zeros(0))
+    bridges = _symmetric(edges[:, 0], edges[:, 1], np.full(len(edges), np.min(weights)), n)
+    return graph + bridges, Joints(np.bincount(part), edges, lengths)
+
+
+def _symmetric(rows: Array, columns: Array, weights: Array, n: int) -> Any:
+    graph = sparse.coo_array((weights, (rows, columns)), shape=(n, n)).tocsr()
+    return graph.maximum(graph.T)
+
+
+def warn_about_joints(joints: Joints) -> None:
+    """Warn if a graph was not connected."""
+    if len(joints.edges):
+        warnings.warn(
+            f"The graph of nearest neighbours has {len(joints.sizes)} parts, the smallest with "
+            f"{np.min(joints.sizes)} cells. They were joined by their {len(joints.edges)} shortest edges, of length "
+            f"{np.min(joints.lengths):.3g} to {np.max(joints.lengths):.3g}.\n"
+            "Raise n_neighbors if they belong together.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def joining_edges(X: Array, part: Array) -> tuple[Array, Array]:
+    """Shortest edges that connect all parts, as pairs of rows, and their lengths: a minimum spanning tree."""
+    order = np.argsort(part, kind="stable")
+    firsts = np.flatnonzero(np.r_[True, np.diff(part[order]) > 0])
+    ends = np.r_[firsts[1:], len(X)]
+    shortest = np.full((len(firsts), len(firsts)), np.inf)
+    pairs = np.zeros((*shortest.shape, 2), dtype=np.intp)
+    for row in range(len(X)):
+        lengths = _lengths(X[order] - X[row])
+        nearest = np.minimum.reduceat(lengths, firsts)
+        for other in np.flatnonzero(nearest < shortest[part[row]]):
+            shortest[part[row], other] = nearest[other]
+            pairs[part[row], other] = row, order[firsts[other] + np.argmin(lengths[firsts[other] : ends[other]])]
+    # SciPy takes a length of 0 for a missing edge; between two parts there is none, since all rows differ.
+    np.fill_diagonal(shortest, 0.0)
+    tree = minimum_spanning_tree(shortest).tocoo()
+    return pairs[tree.row, tree.col], tree.data

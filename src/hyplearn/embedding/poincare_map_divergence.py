@@ -1,0 +1,209 @@
+r"""Loss of a map: divergence between the neighbourhoods of cells in a graph and those of their points in the ball.
+
+The neighbourhoods in a graph are its relative forest accessibilities. For symmetric weights with the Laplacian L they
+are the entries of :math:`Q = (I + L)^{-1}`, whose rows are positive and sum to 1. The logarithmic forest distance
+(Chebotarev, 2011),
+
+.. math:: D_{ij} = \tfrac12 \ln \frac{q_{ii} q_{jj}}{q_{ij}^2},
+
+is a metric of the graph. Elimination in I + L and back substitution only add off-diagonal numbers of one sign: every
+entry of Q has nearly all its digits, however small, and none is 0.
+
+The neighbourhoods of points are softmaxes of hyperbolic distances, :math:`p_{ij} = e^{-\gamma d_{ij}} / Z_i` over all j
+including i, so that :math:`1 \le Z_i \le n`. The loss of row i is the symmetric Kullback-Leibler divergence. As both
+rows sum to 1, :math:`\ln Z_i` cancels:
+
+.. math:: \sum_j (q_{ij} - p_{ij}) \ln \frac{q_{ij}}{p_{ij}} = \sum_j q_{ij} f_{ij} - F_i, \qquad
+          f_{ij} = \ln q_{ij} + \gamma d_{ij}, \quad F_i = \sum_j p_{ij} f_{ij}
+
+with the derivative :math:`\gamma \, (q_{ij} - p_{ij} + p_{ij} (f_{ij} - F_i))` with respect to :math:`d_{ij}`.
+Exaggeration multiplies the first sum, which attracts neighbours.
+
+The rows above the diagonal of a symmetric matrix are stored one after the other ("packed").
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.sparse.csgraph import laplacian
+from threadpoolctl import threadpool_limits
+
+from hyplearn.embedding.descent import map_blocks
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.types import Array
+
+
+def forest_accessibilities(graph: Any) -> Array:
+    """Dense ``(I + L)⁻¹`` for the symmetric weights of a connected graph."""
+    n = graph.shape[0]
+    matrix = np.asfortranarray(laplacian(graph).toarray())
+    matrix[np.diag_indices(n)] += 1.0
+    # The result of BLAS depends on its number of threads.
+    with threadpool_limits(limits=1, user_api="blas"):
+        root, _ = dpotrf(matrix, lower=1, overwrite_a=1)
+        Q, _ = dpotri(root, lower=1, overwrite_c=1)
+    for i in range(n):
+        Q[i, i + 1 :] = Q[i + 1 :, i]
+    if not Q.min() > 0:
+        raise ValueError(
+            f"Some of the {n} cells are so far apart along the graph that their accessibility underflows float64."
+            "\nRaise sigma or n_neighbors."
+        )
+    # Columns of LAPACK are contiguous; the columns of a symmetric matrix are its rows.
+    return Q.T
+
+
+def forest_distances(Q: Array) -> Array:
+    """Logarithmic forest distances ``ln(q_ii q_jj / q_ij²) / 2``."""
+    D = np.log(Q)
+    own = np.diagonal(D) / 2
+    np.subtract(own[:, None], D, out=D)
+    D += own
+    np.fill_diagonal(D, 0.0)
+    return np.maximum(D, 0.0, out=D)
+
+
+def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Array, Array]:
+    r"""Rows of new nodes in Q, each added to the graph alone, and their own shares.
+
+    A node with edges of weights w to the nodes N has the row
+
+    .. math:: \frac{(z^T Q_N, \; 1)}{1 + \sum_j z_j}, \qquad (\operatorname{diag}(w)^{-1} + Q_{NN}) \, z = 1,
+
+    with its own share last, from Woodbury's formula for the inverse of the larger matrix. All z are positive. The rows
+    of ``neighbours`` and ``weights`` are N and w of each new node.
+    """
+    among = Q[neighbours[:, :, None], neighbours[:, None, :]]
+    diagonal = np.arange(neighbours.shape[1])
+    among[:, diagonal, diagonal] += 1 / weights
+    z = np.linalg.solve(among, np.ones((*neighbours.shape, 1)))[:, :, 0]
+    own = 1 / (1 + z.sum(axis=1))
+    return np.stack([own[i] * (z[i] @ Q[neighbours[i]]) for i in range(len(z))]), own
+
+
+class Divergence:
+    """Mean divergence of the rows of a symmetric Q, as a function of points; takes 16 n² bytes."""
+
+    def __init__(self, Q: Array, gamma: float) -> None:
+        self.n, self.gamma = len(Q), float(gamma)
+        self.q = np.concatenate([Q[i, i + 1 :] for i in range(self.n)])
+        self.log_q = np.log(self.q)
+        self.own = np.diagonal(Q).copy()
+        self._f, self._kernel = np.empty_like(self.q), np.empty_like(self.q)
+
+    def value_and_gradient(self, X: Array, exaggeration: float = 1.0) -> tuple[float, Array]:
+        """Mean divergence of the rows, and its gradient in frame coordinates."""
+        points = np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0)
+        Z, F, attraction = self._rows(*points)
+        slopes = partial(_row_slopes, *points, self.q, self._f, self._kernel, 1 / Z, F, self.gamma, exaggeration)
+        gradient = self._over_blocks(slopes)
+        return float(np.mean(exaggeration * attraction - F)), np.ascontiguousarray(gradient.T) / self.n
+
+    def normalisers(self, X: Array) -> tuple[Array, Array]:
+        """Z and F of every row."""
+        return self._rows(np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0))[:2]
+
+    def _rows(self, coordinates: Array, over_gaps: Array) -> tuple[Array, Array, Array]:
+        """Z, F and ``Σ q f`` of every row; the pair (i, i) adds 1 to Z and ``ln q_ii`` to Z F."""
+        sums = partial(_row_sums, coordinates, over_gaps, self.q, self.log_q, self.gamma, self._f, self._kernel)
+        Z, ZF, attraction = self._over_blocks(sums)
+        log_own = np.log(self.own)
+        return 1 + Z, (log_own + ZF) / (1 + Z), self.own * log_own + attraction
+
+    def _over_blocks(self, kernel: Callable[[int, int], Array]) -> Array:
+        """Sum of a kernel over all blocks of rows."""
+        first, *others = map_blocks(kernel, self.n)
+        return sum(others, first)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _cosh_less_one(coordinates, over_gaps, i, square, t):  # type: ignore[no-untyped-def]
+    """``‖x_i - x_j‖²`` and ``cosh d_ij - 1`` for all j > i."""
+    d, n = coordinates.shape
+    m = n - i - 1
+    for k in range(m):
+        square[k] = 0.0
+    for axis in range(d):
+        x = coordinates[axis]
+        for k in range(m):
+            s = x[i + 1 + k] - x[i]
+            square[k] += s * s
+    for k in range(m):
+        t[k] = 2.0 * square[k] * (over_gaps[i] * over_gaps[i + 1 + k])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _row_sums(coordinates, over_gaps, q, log_q, gamma, f, kernel, first, stride):  # type: ignore[no-untyped-def]
+    """Write f and ``exp(-γ d)`` of the pairs of every ``stride``-th row, and return their Z, Z F and ``Σ q f``."""
+    n = coordinates.shape[1]
+    sums = np.zeros((3, n))
+    Z, ZF, A = sums[0], sums[1], sums[2]
+    square, t = np.empty(n), np.empty(n)
+    for i in range(first, n, stride):
+        m, at = n - i - 1, i * n - i * (i + 1) // 2
+        _cosh_less_one(coordinates, over_gaps, i, square, t)
+        for k in range(m):
+            t[k] = 1.0 + t[k] + math.sqrt(t[k] * (t[k] + 2.0))
+        for k in range(m):
+            power = -gamma * math.log(t[k])
+            f[at + k] = log_q[at + k] - power
+            kernel[at + k] = math.exp(power)
+        z, zf, a = 0.0, 0.0, 0.0
+        for k in range(m):
+            near, weighted, attracted = kernel[at + k], kernel[at + k] * f[at + k], q[at + k] * f[at + k]
+            z += near
+            zf += weighted
+            a += attracted
+            Z[i + 1 + k] += near
+            ZF[i + 1 + k] += weighted
+            A[i + 1 + k] += attracted
+        Z[i] += z
+        ZF[i] += zf
+        A[i] += a
+    return sums
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _row_slopes(coordinates, over_gaps, q, f, kernel, over_Z, F, gamma, exaggeration, first, stride):  # type: ignore[no-untyped-def]
+    """Gradient of the loss of all rows from the pairs of every ``stride``-th row.
+
+    The gradient of d with respect to x_i is ``-2 (s - ‖s‖² x_i / g_i) / (g_j sinh d)``, ``s = x_j - x_i``.
+    """
+    d, n = coordinates.shape
+    gradient, bends = np.zeros((d, n)), np.zeros(n)
+    square, t, pull = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(first, n, stride):
+        m, at = n - i - 1, i * n - i * (i + 1) // 2
+        _cosh_less_one(coordinates, over_gaps, i, square, t)
+        for k in range(m):
+            j = i + 1 + k
+            p_i, p_j = kernel[at + k] * over_Z[i], kernel[at + k] * over_Z[j]
+            excess = f[at + k] - 1.0
+            slope = 2.0 * exaggeration * q[at + k] + p_i * (excess - F[i]) + p_j * (excess - F[j])
+            # Coincident points have no direction and contribute no gradient.
+            sinh = math.sqrt(t[k] * (t[k] + 2.0)) if t[k] > 0.0 else np.inf
+            pull[k] = 2.0 * gamma * slope / sinh
+        bend = 0.0
+        for k in range(m):
+            j = i + 1 + k
+            turn = pull[k] * square[k] * over_gaps[i] * over_gaps[j]
+            bend += turn
+            bends[j] += turn
+        bends[i] += bend
+        for axis in range(d):
+            x, along = coordinates[axis], 0.0
+            for k in range(m):
+                j = i + 1 + k
+                s = pull[k] * (x[j] - x[i])
+                along += s * over_gaps[j]
+                gradient[axis, j] += s * over_gaps[i]
+            gradient[axis, i] -= along
+    for axis in range(d):
+        for i in range(n):
+            gradient[axis, i] += bends[i] * coordinates[axis, i]
+    return gradient

@@ -1,0 +1,174 @@
+r"""Placement of new cells in a map: each where the loss is smallest while the old cells keep their points.
+
+A new cell has the row of accessibilities q of the graph with edges to its nearest neighbours. It adds a row to the
+divergence, and an entry to the row of each old cell j. The part of all divergences that depends on its point is
+
+.. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
+          f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
+
+with Z and F as in :mod:`hyplearn.embedding.poincare_map_divergence`.
+"""
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numba import get_num_threads, njit
+
+from hyplearn.embedding.poincare_map_cells import edge_weights, neighbours_among, search_among
+from hyplearn.embedding.poincare_map_divergence import Divergence, new_accessibilities
+from hyplearn.geometry import kernels
+from hyplearn.geometry.kernels import gap_of, row_gaps
+from hyplearn.types import Array
+
+# New cells whose rows of accessibilities are in memory at once, and the number of them in one task of a thread.
+BLOCK = 512
+SHARE = 32
+# Newton's method stops after a step of smaller hyperbolic length, or after this many steps.
+SHORTEST_STEP = 1e-9
+MOST_STEPS = 100
+
+
+class Landmarks(NamedTuple):
+    """Features of cells, their accessibilities, and their points in the ball of curvature -1."""
+
+    cells: Array
+    Q: Array
+    points: Array
+
+    def place(
+        self,
+        X: Array,
+        *,
+        n_neighbors: int,
+        sigma: float | None,
+        gamma: float,
+        report: Callable[[int], None] = lambda done: None,
+    ) -> Array:
+        """Points of new cells with the features X."""
+        search = search_among(self.cells, n_neighbors)
+        Z, F = Divergence(self.Q, gamma).normalisers(self.points)
+        settle = partial(_settle, self.points, Z, F, gamma)
+        points = np.empty((len(X), self.points.shape[1]))
+        with ThreadPoolExecutor(get_num_threads()) as pool:
+            for first in range(0, len(X), BLOCK):
+                cells, distances = neighbours_among(search, X[first : first + BLOCK])
+                q, own = new_accessibilities(self.Q, cells, edge_weights(distances, sigma))
+                shares = [slice(k, k + SHARE) for k in range(0, len(q), SHARE)]
+                found = pool.map(settle, [q[share] for share in shares], [own[share] for share in shares])
+                points[first : first + BLOCK] = np.concatenate(list(found))
+                report(min(first + BLOCK, len(X)))
+        return points
+
+
+def _settle(points: Array, Z: Array, F: Array, gamma: float, q: Array, own: Array) -> Array:
+    """Points of smallest loss, each searched from the point of the most accessible old cell."""
+    out = points[np.argmax(q, axis=1)]
+    _minimise(np.ascontiguousarray(points.T), 1 / row_gaps(points, 1.0), Z, F, gamma, q, np.log(q), own, out)
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _minimise(coordinates, over_gaps, Z, F, gamma, q, log_q, own, out):  # type: ignore[no-untyped-def]
+    """Move each row of ``out`` to a local minimum of its loss, with Newton's method and Levenberg's damping."""
+    d = len(coordinates)
+    for row in range(len(out)):
+        x = out[row].copy()
+        value, hessian, downhill = loss_at(coordinates, over_gaps, Z, F, gamma, q[row], log_q[row], own[row], x)
+        damping = gamma * gamma
+        for _ in range(MOST_STEPS):
+            step = np.linalg.solve(hessian + damping * np.eye(d), downhill)
+            length = math.sqrt(np.sum(step * step))
+            # A quadratic model does not hold beyond the radius of curvature.
+            if length > 1.0:
+                step /= length
+            moved = walk(x, step)
+            new = loss_at(coordinates, over_gaps, Z, F, gamma, q[row], log_q[row], own[row], moved)
+            if new[0] < value:
+                x, damping = moved, damping / 10.0
+                value, hessian, downhill = new
+            else:
+                damping *= 10.0
+            if length < SHORTEST_STEP:
+                break
+        out[row] = x
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def loss_at(coordinates, over_gaps, Z, F, gamma, q, log_q, own, x):  # type: ignore[no-untyped-def]
+    """Loss of a new cell at x, its Hessian, and minus its gradient, in frame coordinates.
+
+    With unit vectors u towards the old points, probabilities ``p = K / Σ K`` of the new row and ``p' = K / (Z + K)`` of
+    the old rows, ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
+    ``s = 2 q + p (e - 1) + p' (e' - 1)``,
+
+        gradient = -γ Σ s u
+        Hessian = γ Σ s coth(d) (1 - u uᵀ) + γ² (Σ (p (2 - e) + p' (1 - (1 - 2p')(e' - 1))) u uᵀ + v ūᵀ + ū vᵀ)
+    """
+    d, n = coordinates.shape
+    t, units = _towards(coordinates, over_gaps, x)
+    kernel, f = np.empty(n), np.empty(n)
+    for j in range(n):
+        power = -gamma * math.log(1.0 + t[j] + math.sqrt(t[j] * (t[j] + 2.0)))
+        kernel[j], f[j] = math.exp(power), log_q[j] - power
+    new_Z, new_ZF, value = 1.0, math.log(own), 0.0
+    for j in range(n):
+        new_Z += kernel[j]
+        new_ZF += kernel[j] * f[j]
+        value += 2.0 * q[j] * f[j] - kernel[j] * (f[j] - F[j]) / (Z[j] + kernel[j])
+    new_F = new_ZF / new_Z
+    around, slopes, alongs = 0.0, np.empty(n), np.empty(n)
+    for j in range(n):
+        p, e = kernel[j] / new_Z, f[j] - new_F
+        old_p = kernel[j] / (Z[j] + kernel[j])
+        old_e = (1.0 - old_p) * (f[j] - F[j])
+        slopes[j] = gamma * (2.0 * q[j] + p * (e - 1.0) + old_p * (old_e - 1.0))
+        curl = slopes[j] * (1.0 + t[j]) / math.sqrt(t[j] * (t[j] + 2.0)) if t[j] > 0.0 else 0.0
+        around += curl
+        alongs[j] = gamma * gamma * (p * (2.0 - e) + old_p * (1.0 - (1.0 - 2.0 * old_p) * (old_e - 1.0))) - curl
+    hessian, downhill, mean, turned = np.zeros((d, d)), np.zeros(d), np.zeros(d), np.zeros(d)
+    for k in range(d):
+        down, middle, turn = 0.0, 0.0, 0.0
+        for j in range(n):
+            down += slopes[j] * units[k, j]
+            middle += kernel[j] * units[k, j]
+            turn += kernel[j] * (f[j] - new_F - 1.0) * units[k, j]
+        downhill[k], mean[k], turned[k] = down, gamma * middle / new_Z, gamma * turn / new_Z
+    for k in range(d):
+        for m in range(k + 1):
+            total = turned[k] * mean[m] + mean[k] * turned[m]
+            for j in range(n):
+                total += alongs[j] * units[k, j] * units[m, j]
+            hessian[k, m] = hessian[m, k] = total
+        hessian[k, k] += around
+    return value - new_F, hessian, downhill
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _towards(coordinates, over_gaps, x):  # type: ignore[no-untyped-def]
+    """``cosh d - 1`` and the unit vectors from x towards all points; a zero vector for x itself."""
+    d, n = coordinates.shape
+    over_gap = 1.0 / gap_of(x.reshape(1, d), 0, x, 1.0)
+    square, t, units = np.zeros(n), np.empty(n), np.empty((d, n))
+    for k in range(d):
+        for j in range(n):
+            s = coordinates[k, j] - x[k]
+            square[j] += s * s
+    for j in range(n):
+        t[j] = 2.0 * square[j] * (over_gaps[j] * over_gap)
+    for k in range(d):
+        for j in range(n):
+            sinh = math.sqrt(t[j] * (t[j] + 2.0)) if t[j] > 0.0 else np.inf
+            s = coordinates[k, j] - x[k] - square[j] * over_gap * x[k]
+            units[k, j] = 2.0 * s * over_gaps[j] / sinh
+    return t, units
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def walk(x, v):  # type: ignore[no-untyped-def]
+    """End of the geodesic from x with frame coordinates v: ``geometry.exp_map`` for one point."""
+    length = math.sqrt(np.sum(v * v))
+    return kernels.walk(x, v / length, length) if length > 0.0 else x.copy()

@@ -1,0 +1,264 @@
+"""Layouts of a tree in the ball of curvature -1, for given hyperbolic lengths of its edges.
+
+Both layouts walk down from the root, which is the origin. Every child is placed from the rounded coordinates of its
+parent, so rounding errors do not add up: an edge is as exact as its two ends.
+"""
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+from numba import njit
+from scipy.special import betaincinv
+
+from hyplearn.embedding.tree_sources import RootedTree
+from hyplearn.geometry.kernels import gap_of, walk
+from hyplearn.types import Array
+
+# A branch gets a share of directions that grows with this power of its number of leaves. With 1 small branches get
+# slivers, with 0 large ones get no more than a leaf. Powers from 0.5 to 0.8 hardly differ; 0.7 fills the disk best.
+SHARE_POWER = 0.7
+# Digits to which tangents are rounded, so that every mathematical library gives the same ones.
+DECIMALS = 9
+# A larger gap, computed as 1 minus a plain sum of squares, has 13 correct digits.
+NEAR_THE_RIM = 1e-3
+# A lattice of up to this many directions is improved by repulsion, at n² operations per step; longer ones are good.
+MOST_REPELLED = 64
+REPULSION_STEPS = 200
+# Under the potential 1/r^8 almost only the nearest points act on each other, so the smallest distance grows.
+REPULSION_POWER = 8
+
+
+class Codes(NamedTuple):
+    """Directions of the neighbours of every node: a spherical code for the root, then one per number of neighbours."""
+
+    points: list[Array]
+    which: Array
+
+    @classmethod
+    def of(cls, tree: RootedTree, d: int) -> Self:
+        """Spherical codes for all nodes of a tree in d dimensions."""
+        sizes, which = np.unique(tree.counts[1:] + 1, return_inverse=True)
+        points = [spherical_code(int(size), d) for size in (tree.counts[0], *sizes)]
+        return cls(points, np.concatenate([[0], which + 1]))
+
+    def narrow(self, spread: float) -> Self:
+        """Multiply the angles to the direction away from the parent, the first neighbour, by ``spread``."""
+        # Paths get straighter at each node; siblings get closer, which shortens a path at its highest node only.
+        return self._replace(points=[self.points[0], *(_narrow(code, spread) for code in self.points[1:])])
+
+
+def _narrow(code: Array, spread: float) -> Array:
+    """Code whose directions have their angle to the opposite of the first one multiplied by ``spread``."""
+    away, children = -code[0], code[1:]
+    along = np.clip(children @ away, -1, 1)
+    across = children - along[:, None] * away
+    length = np.linalg.norm(across, axis=1)
+    angle = spread * np.arctan2(length, along)
+    sides = across / np.where(length > 0, length, 1)[:, None]
+    return np.concatenate([code[:1], np.cos(angle)[:, None] * away + np.sin(angle)[:, None] * sides])
+
+
+def sarkar(tree: RootedTree, lengths: Array, codes: Codes) -> Array:
+    """Points of Sarkar's construction (2011): neighbours of a node lie in the directions of a spherical code."""
+    X = np.zeros((len(tree.parents), codes.points[0].shape[1]))
+    starts = np.cumsum([0, *(len(code) for code in codes.points)])[codes.which]
+    _sarkar(X, tree.parents, tree.counts, tree.first_children, lengths, np.concatenate(codes.points), starts)
+    return X
+
+
+@njit(cache=True, error_model="numpy")
+def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[no-untyped-def]
+    d = X.shape[1]
+    back, mirror, child = np.zeros(d), np.zeros(d), np.zeros(d)
+    for v in range(X.shape[0]):
+        used = starts[v]
+        mirror[:] = 0.0
+        if v > 0:
+            _direction(X, v, parents[v], back)
+            # The reflection that maps the first direction of the code to the direction of the parent.
+            for j in range(d):
+                mirror[j] = codes[used, j] - back[j]
+            length = math.sqrt(np.sum(mirror**2))
+            if length > 0.0:
+                mirror /= length
+            used += 1
+        for k in range(counts[v]):
+            along = 2.0 * np.sum(codes[used + k] * mirror)
+            for j in range(d):
+                child[j] = codes[used + k, j] - along * mirror[j]
+            X[first[v] + k] = walk(X[v], child, lengths[first[v] + k])
+
+
+@njit(cache=True, error_model="numpy")
+def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
+    """Write the unit vector at row v of the geodesic to row u: along ``s - ‖s‖²/g x``, ``s = u - v``."""
+    square = 0.0
+    for j in range(X.shape[1]):
+        square += (X[u, j] - X[v, j]) ** 2
+    bend = square / gap_of(X, v, X[v], 1.0)
+    length = 0.0
+    for j in range(X.shape[1]):
+        out[j] = (X[u, j] - X[v, j]) - bend * X[v, j]
+        length += out[j] ** 2
+    out /= math.sqrt(length)
+
+
+def wedges(tree: RootedTree, lengths: Array) -> Array:
+    r"""Points in nested wedges of the disk, so that no two edges cross, whatever their lengths.
+
+    A node owns a wedge of the directions at its point, bisected by the direction away from its parent; the root owns
+    all of them. The children divide their parent's wedge in proportion to their numbers of leaves to the power 0.7, and
+    lie on the bisectors of their shares. A child's own wedge ends in the same ideal points as its share: one edge of
+    length :math:`\ell` farther out, a half-angle :math:`h` has opened to
+
+    .. math:: \tan\tfrac{h'}{2} = e^{\ell} \tan\tfrac{h}{2}.
+
+    Mathematical libraries disagree in the last digit of tan and pow, so the tangents of half the angles are rounded to
+    nine decimals. IEEE 754 fixes all later operations, +, −, ×, ÷ and √: the points are the same everywhere.
+    """
+    turns = [round(math.tan(angle / 2), DECIMALS) for angle in _bisectors(tree, lengths)]
+    # Powers of math.e, not math.exp: the packaged mammals were computed with them, to the last bit.
+    growths = [math.e**length for length in lengths.tolist()]
+    steps = np.array([(growth - 1) / (growth + 1) for growth in growths])
+    X = np.zeros((len(turns), 2))
+    _wedges(X, np.zeros((len(turns), 2)), tree.parents, np.array(turns), steps)
+    return X
+
+
+def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
+    """Angle between each node's edge and the direction away from its grandparent."""
+    shares = [count**SHARE_POWER for count in _count_leaves(tree.parents, tree.counts).tolist()]
+    halves, angles = [math.pi] * len(shares), [0.0] * len(shares)
+    for node, (first, count) in enumerate(zip(tree.first_children.tolist(), tree.counts.tolist(), strict=True)):
+        total = sum(shares[first : first + count])
+        start = -halves[node]
+        for child in range(first, first + count):
+            half = halves[node] * shares[child] / total
+            end = start + 2 * half
+            angles[child] = (start + end) / 2
+            halves[child] = 2 * math.atan(math.e ** float(lengths[child]) * math.tan(half / 2))
+            start = end
+    return angles
+
+
+@njit(cache=True)
+def _count_leaves(parents, counts):  # type: ignore[no-untyped-def]
+    """Number of leaves below each node; 1 for a leaf."""
+    leaves = np.where(counts == 0, 1, 0)
+    for v in range(parents.size - 1, 0, -1):
+        leaves[parents[v]] += leaves[v]
+    return leaves
+
+
+@njit(cache=True, error_model="numpy")
+def _wedges(X, outward, parents, turns, steps):  # type: ignore[no-untyped-def]
+    outward[0, 0] = 1.0
+    for v in range(1, X.shape[0]):
+        u, t = parents[v], turns[v]
+        cos, sin = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
+        a0, a1 = outward[u, 0], outward[u, 1]
+        s0, s1 = steps[v] * (cos * a0 - sin * a1), steps[v] * (sin * a0 + cos * a1)
+        X[v, 0], X[v, 1] = _mobius_add(X[u, 0], X[u, 1], _gap(X, u), s0, s1, 1 - (s0 * s0 + s1 * s1))
+        b0, b1 = _mobius_add(-X[v, 0], -X[v, 1], _gap(X, v), X[u, 0], X[u, 1], _gap(X, u))
+        scale = 1 / math.sqrt(b0 * b0 + b1 * b1)
+        outward[v, 0], outward[v, 1] = scale * -b0, scale * -b1
+
+
+@njit(cache=True, error_model="numpy")
+def _gap(X, i):  # type: ignore[no-untyped-def]
+    gap = 1 - (X[i, 0] * X[i, 0] + X[i, 1] * X[i, 1])
+    return gap if gap > NEAR_THE_RIM else gap_of(X, i, X[i], 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def _mobius_add(x0, x1, gap_x, y0, y1, gap_y):  # type: ignore[no-untyped-def]
+    """``x ⊕ y`` from the gaps of x and y, as in :func:`hyplearn.geometry.mobius_add`."""
+    t0, t1 = x0 + y0, x1 + y1
+    square = t0 * t0 + t1 * t1
+    denominator = gap_x * gap_y + square
+    return (gap_x * t0 + square * x0) / denominator, (gap_x * t1 + square * x1) / denominator
+
+
+def spherical_code(n: int, d: int) -> Array:
+    """Array of n well separated points of the unit sphere of R^d, the same on every call.
+
+    In the plane the angles are evenly spaced. In more dimensions the points are a regular simplex for up to d + 1 and
+    the cross-polytope for up to 2d, which are optimal (Rankin, 1955), and for more points a lattice of equal shares of
+    the sphere, on S² the Fibonacci lattice, improved by repulsion if the points are few. The hypercube codes of Sala et
+    al. (2018) have a power of two as length and are of no use below 2d points, where most nodes of a tree are.
+
+    Examples
+    --------
+    >>> from hyplearn.embedding.tree_layouts import spherical_code
+    >>> spherical_code(4, 2).round(3) + 0.0
+    array([[ 1.,  0.],
+           [ 0.,  1.],
+           [-1.,  0.],
+           [ 0., -1.]])
+    """
+    if d == 2:
+        angles = 2 * np.pi * np.arange(n) / max(n, 1)
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    if n <= d + 1:
+        return _simplex(n, d)
+    if n <= 2 * d:
+        return np.stack([np.eye(d), -np.eye(d)], axis=1).reshape(2 * d, d)[:n]
+    points = _lattice(n, d)
+    return _repel(points) if n <= MOST_REPELLED else points
+
+
+def _simplex(n: int, d: int) -> Array:
+    """The n corners of a regular simplex about the origin, computed in turn from their products of -1/(n-1)."""
+    corners = np.zeros((n, d))
+    for i in range(min(n, d)):
+        corners[i, i] = np.sqrt(max(0.0, 1 - float(corners[i, :i] @ corners[i, :i])))
+        if corners[i, i] > 0:
+            for j in range(i + 1, n):
+                corners[j, i] = (-1 / (n - 1) - corners[i, :i] @ corners[j, :i]) / corners[i, i]
+    return corners / np.linalg.norm(corners, axis=1, keepdims=True)
+
+
+def _lattice(n: int, d: int) -> Array:
+    """Kronecker's sequence with powers of a generalised golden ratio, mapped to the sphere with equal volumes.
+
+    On S^m the cosine of the polar angle is ``2b - 1`` with b distributed as Beta(m/2, m/2).
+    """
+    shares = np.empty((n, d - 1))
+    shares[:, 0] = (np.arange(n) + 0.5) / n
+    for k in range(1, d - 1):
+        shares[:, k] = (0.5 + np.arange(n) * _golden(d - 2) ** -k) % 1
+    points, radius = np.empty((n, d)), np.ones(n)
+    for k in range(d - 2):
+        m = d - 1 - k
+        cosine = 2 * betaincinv(m / 2, m / 2, shares[:, k]) - 1
+        points[:, k] = radius * cosine
+        radius = radius * np.sqrt(1 - cosine**2)
+    points[:, d - 2] = radius * np.cos(2 * np.pi * shares[:, d - 2])
+    points[:, d - 1] = radius * np.sin(2 * np.pi * shares[:, d - 2])
+    return points
+
+
+def _golden(k: int) -> float:
+    """Positive root of ``x^(k+1) = x + 1``; the golden ratio for k = 1."""
+    x = 1.5
+    for _ in range(64):
+        x = (1 + x) ** (1 / (k + 1))
+    return x
+
+
+def _repel(points: Array) -> Array:
+    """Move the points away from one another, in decreasing steps."""
+    apart = 4 * np.eye(len(points))  # no two points of the sphere have a larger squared distance
+    for step in range(REPULSION_STEPS):
+        squares = 2 - 2 * points @ points.T + apart
+        nearest = np.min(squares)
+        push = (nearest / squares) ** (REPULSION_POWER / 2 + 1)
+        force = np.sum(push, axis=1, keepdims=True) * points - push @ points
+        force -= np.sum(force * points, axis=1, keepdims=True) * points
+        largest = np.max(np.linalg.norm(force, axis=1))
+        if largest == 0:
+            break
+        points = points + 0.2 * np.sqrt(nearest) * (1 - step / REPULSION_STEPS) / largest * force
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points

@@ -1,0 +1,139 @@
+"""Compiled arithmetic that is independent of geometry: elementary functions, typed array access, hashing.
+
+A call of libm keeps the compiler from working on several rows at once. The logarithm and the exponential here are a few
+products, and for the logarithm one division, without a branch: inside loops exp takes 1.6 ns (libm 5.9) and log1p 2.2
+(15.7), for errors of 0.95 and 1.37 ulp instead of 0.50 and 0.77. llvmlite from PyPI has no SVML.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+# Natural logarithm of 2 in two parts: the first has zeros at its end, so that small multiples of it are exact.
+LN2 = math.log(2.0)
+LN2_HIGH = math.ldexp(math.floor(math.ldexp(LN2, 32)), -32)
+LN2_LOW = 1.9082149292705877e-10
+# The bits of √½ and of 2^52, where a mantissa counts in ones; the number of bits of a mantissa, the bias of exponents.
+ROOT_HALF, COUNTING = np.array([math.sqrt(0.5), 2.0**52]).view(np.uint64)
+MANTISSA, BIAS = np.uint64(52), np.uint64(1023)
+# Added to a number it leaves the nearest integer in the last bits; the least x whose e^x has all its digits.
+SHIFT, LOWEST = 1.5 * 2.0**52, -708.0
+# Coefficients of the two series, the last first. The compiler unrolls loops over them.
+ARTANH = tuple(1 / k for k in range(21, 2, -2))
+EXP = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
+
+
+@intrinsic
+def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c`` with one rounding; ``fma(a, b, -(a * b))`` is the rounding error of the product."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@intrinsic
+def bits_of(typing_context: Any, x: Any) -> Any:
+    """The bits of a float64 as an integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.uint64(types.float64), generate
+
+
+@intrinsic
+def float_of(typing_context: Any, bits: Any) -> Any:
+    """The float64 with the given bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.uint64), generate
+
+
+@njit(cache=True, error_model="numpy")
+def log1p(x):  # type: ignore[no-untyped-def]
+    """``log(1 + x)`` of a finite x ≥ 0.
+
+    ``1 + x = 2^k (1 + f)`` with 1 + f between √½ and √2, where f keeps the rounding error of the sum; then with
+    ``s = f / (2 + f)`` the logarithm of 1 + f is ``2 artanh s = f - s (f - 2 s² (1/3 + s²/5 + s⁴/7 + …))``.
+    """
+    w = 1.0 + x
+    lost = x - (w - 1.0)
+    bits = bits_of(w)
+    k = (bits - ROOT_HALF) >> MANTISSA
+    f = (float_of(bits - (k << MANTISSA)) - 1.0) + lost * float_of((BIAS - k) << MANTISSA)
+    s = f / (2.0 + f)
+    q, series = s * s, ARTANH[0]
+    for coefficient in ARTANH[1:]:
+        series = fma(series, q, coefficient)
+    exponent = float_of(k | COUNTING) - 2.0**52
+    return fma(exponent, LN2_HIGH, f - fma(s, f - 2.0 * q * series, -exponent * LN2_LOW))
+
+
+@njit(cache=True, error_model="numpy")
+def exp(x):  # type: ignore[no-untyped-def]
+    """``e^x`` of an x ≤ 0; below -708, where the result would lose digits, 0.
+
+    ``x = k ln 2 + r`` with the nearest integer k; the series of e^r, and k added to its exponent.
+    """
+    kept = max(x, LOWEST)
+    shifted = fma(kept, 1.0 / LN2, SHIFT)
+    k = shifted - SHIFT
+    r = fma(-k, LN2_LOW, fma(-k, LN2_HIGH, kept))
+    series = EXP[0]
+    for coefficient in EXP[1:]:
+        series = fma(series, r, coefficient)
+    power = float_of((bits_of(shifted) + BIAS) << MANTISSA)
+    return power * (fma(series * r, r, r) + 1.0) if x >= LOWEST else 0.0
+
+
+@intrinsic
+def coordinate(typing_context: Any, X: Any, i: Any, j: Any, d: Any) -> Any:
+    """``X[i, j]`` as float64, where X has d columns and i and j are not negative.
+
+    The compiler knows the length of a tuple, but not the width of an array. With ``d = len(p)`` as the distance between
+    rows of X, it loads rows of the disk side by side: a pass over them runs two to three times as fast.
+    """
+    if not isinstance(X, types.Array) or X.ndim != 2 or X.dtype not in (types.float32, types.float64):
+        raise TypingError(f"coordinates are those of a table of floats, not of {X}")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(X)(context, builder, arguments[0])
+        i, j, d = arguments[1:]
+        if X.layout == "C":
+            at = builder.gep(array.data, [builder.add(builder.mul(i, d), j)])
+        else:
+            shape, strides = (cgutils.unpack_tuple(builder, part) for part in (array.shape, array.strides))
+            at = cgutils.get_item_pointer2(context, builder, array.data, shape, strides, X.layout, [i, j])
+        entry = builder.load(at)
+        return entry if X.dtype == types.float64 else builder.fpext(entry, ir.DoubleType())
+
+    return types.float64(X, types.intp, types.intp, types.intp), generate
+
+
+@njit(cache=True, nogil=True)
+def uniform(seed, number):  # type: ignore[no-untyped-def]
+    """A pseudo-random number in [0, 1), the hash of a seed and a position: the finaliser of splitmix64."""
+    state = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)
+    return np.float64(state >> np.uint64(11)) * 2.0**-53
+
+
+@njit(cache=True, nogil=True)
+def uniforms(seed, numbers):  # type: ignore[no-untyped-def]
+    """``uniform(seed, number)`` of every number."""
+    out = np.empty(numbers.size)
+    for i in range(numbers.size):
+        out[i] = uniform(seed, numbers[i])
+    return out

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from hyplearn.embedding.tree_layouts import spherical_code
+
+
+def least_angle(code):
+    products = code @ code.T
+    np.fill_diagonal(products, -1)
+    return np.degrees(np.arccos(np.clip(products.max(), -1, 1)))
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 9])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 30, 100])
+def test_points_lie_on_the_sphere(n, d):
+    code = spherical_code(n, d)
+    assert code.shape == (n, d)
+    np.testing.assert_allclose(np.linalg.norm(code, axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3, 6])
+def test_few_points_are_as_far_apart_as_points_can_be(d):  # Rankin's bounds
+    for n in range(2, d + 2):
+        assert least_angle(spherical_code(n, d)) == pytest.approx(np.degrees(np.arccos(-1 / (n - 1))))
+    assert least_angle(spherical_code(2 * d, d)) == pytest.approx(90)
+
+
+# Least angles of the best known codes on S²: N. J. A. Sloane's tables.
+@pytest.mark.parametrize(("n", "best"), [(7, 77.87), (12, 63.43), (24, 43.69), (48, 30.77)])
+def test_repelled_lattices_come_near_the_best_known_codes(n, best):
+    assert 0.92 * best <= least_angle(spherical_code(n, 3)) <= best + 0.01
+
+
+def test_long_lattices_keep_their_points_apart():
+    # n caps of half the least angle cover at most the sphere: 360/π · √(π/n) · … bounds the angle from above.
+    n = 2000
+    ideal = np.degrees(np.sqrt(8 * np.pi / (np.sqrt(3) * n)))
+    assert least_angle(spherical_code(n, 3)) > 0.8 * ideal
