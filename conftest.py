@@ -9,8 +9,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # pages draw without a window
 
 HAS_TORCH = find_spec("torch") is not None
 NEEDS_TORCH = [
-    "src/hyplearn/embedding/*ball_net*.py",
-    "tests/embedding/*ball_net*.py",
+    "src/hyplearn/embedding/ball_net/*.py",
+    "tests/embedding/ball_net/*.py",
     "tests/experiments/test_images.py",
     "tests/persistence/test_networks.py",
 ]

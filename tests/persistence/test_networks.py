@@ -9,8 +9,8 @@ import torch
 
 import hyplearn
 from hyplearn.embedding import BallNet
-from hyplearn.embedding.ball_net_network import build
-from hyplearn.embedding.ball_net_validation import layout
+from hyplearn.embedding.ball_net.network import build
+from hyplearn.embedding.ball_net.validation import layout
 from hyplearn.persistence import ModelFileError, read_metadata
 from hyplearn.persistence.files import from_bytes, to_bytes
 from support.fitted_models import NAMES, images, networks, rows_like_those_of

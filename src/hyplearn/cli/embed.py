@@ -14,7 +14,7 @@ from hyplearn.cli.output import Outcome, check_output, csv_text, facts, file_and
 from hyplearn.data.text import is_number, text_table
 from hyplearn.datasets import load_points
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
-from hyplearn.embedding.poincare_map_cells import root_row
+from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.files import write_whole
 from hyplearn.types import Array
 

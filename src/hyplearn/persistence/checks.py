@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.embedding.ball_net_validation import LARGEST_RADIUS, SMALLEST_SIDE, layout
+from hyplearn.embedding.ball_net.validation import LARGEST_RADIUS, SMALLEST_SIDE, layout
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
 from hyplearn.persistence.parts import DECISION_PARTS, decision_parts

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.embedding.poincare_map_cells import LARGEST_FEATURE
+from hyplearn.embedding.poincare_map.cells import LARGEST_FEATURE
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array

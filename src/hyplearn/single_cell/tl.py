@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 from hyplearn.embedding import PoincareMap
-from hyplearn.embedding.poincare_map_cells import root_row
+from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.estimators import classifier_named
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from hyplearn.embedding.ball_net_network import HyperbolicHead, clip_radius, exp_map, hyperboloid, signed_distances
+from hyplearn.embedding.ball_net.network import HyperbolicHead, clip_radius, exp_map, hyperboloid, signed_distances
 from hyplearn.geometry import ball_to_hyperboloid, conformal_factor, signed_distance
 from hyplearn.tangent import from_frame
 

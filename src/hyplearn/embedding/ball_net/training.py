@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hyplearn.data.checkpoint import digest
-from hyplearn.embedding.ball_net_network import Network, to_vector
+from hyplearn.embedding.ball_net.network import Network, to_vector
 from hyplearn.files import sealed, unsealed, write_whole
 from hyplearn.progress import TaskReporter
 from hyplearn.types import Array

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hyplearn.embedding.ball_net_validation import encoder_layers, statistics_shape
+from hyplearn.embedding.ball_net.validation import encoder_layers, statistics_shape
 from hyplearn.types import Array
 
 # Below this length sinh(r) / r and tanh(r / 2) / r are 1 and 1/2 to the last digit of float32 and to 12 digits of

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding
 from hyplearn.embedding.descent import Hydra
 from hyplearn.embedding.mds import FARTHEST, spanning_tree_start
-from hyplearn.embedding.mds_distances import descend, read_distances, stress_and_gradient
+from hyplearn.embedding.mds.distances import descend, read_distances, stress_and_gradient
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
 from support.balls import cloud
 

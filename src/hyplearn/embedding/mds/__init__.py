@@ -9,9 +9,8 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.embedding import tree_layouts as layouts
 from hyplearn.embedding.descent import Descent, Hydra
-from hyplearn.embedding.mds_distances import (
+from hyplearn.embedding.mds.distances import (
     check_lengths,
     descend,
     normalise,
@@ -19,7 +18,8 @@ from hyplearn.embedding.mds_distances import (
     read_distances,
     stress_and_gradient,
 )
-from hyplearn.embedding.tree_sources import RootedTree, adjacency
+from hyplearn.embedding.tree import layouts
+from hyplearn.embedding.tree.sources import RootedTree, adjacency
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 

@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hyplearn import PoincareSVC
 from hyplearn.embedding import BallNet
-from hyplearn.embedding.ball_net_network import to_vector
-from hyplearn.embedding.ball_net_training import Training, read_state, write_state
+from hyplearn.embedding.ball_net.network import to_vector
+from hyplearn.embedding.ball_net.training import Training, read_state, write_state
 from hyplearn.geometry import distance, gap, signed_distance
 from hyplearn.tangent import from_frame
 

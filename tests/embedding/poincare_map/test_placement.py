@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hyplearn.embedding.poincare_map_cells import connected_graph
-from hyplearn.embedding.poincare_map_divergence import Divergence, forest_accessibilities
-from hyplearn.embedding.poincare_map_placement import Landmarks, loss_at, walk
+from hyplearn.embedding.poincare_map.cells import connected_graph
+from hyplearn.embedding.poincare_map.divergence import Divergence, forest_accessibilities
+from hyplearn.embedding.poincare_map.placement import Landmarks, loss_at, walk
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance
 from support import naive
 from support.balls import cloud

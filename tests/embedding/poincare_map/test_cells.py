@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from hyplearn.embedding.poincare_map_cells import connected_graph, edge_weights, joining_edges, neighbours_among
+from hyplearn.embedding.poincare_map.cells import connected_graph, edge_weights, joining_edges, neighbours_among
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ divergence, and an entry to the row of each old cell j. The part of all divergen
 .. math:: 2 \sum_j q_j f_j - F - \sum_j \frac{K_j (f_j - F_j)}{Z_j + K_j}, \qquad
           f_j = \ln q_j + \gamma d_j, \quad K_j = e^{-\gamma d_j}
 
-with Z and F as in :mod:`hyplearn.embedding.poincare_map_divergence`.
+with Z and F as in :mod:`hyplearn.embedding.poincare_map.divergence`.
 """
 
 import math
@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import get_num_threads, njit
 
-from hyplearn.embedding.poincare_map_cells import edge_weights, neighbours_among, search_among
-from hyplearn.embedding.poincare_map_divergence import Divergence, new_accessibilities
+from hyplearn.embedding.poincare_map.cells import edge_weights, neighbours_among, search_among
+from hyplearn.embedding.poincare_map.divergence import Divergence, new_accessibilities
 from hyplearn.geometry import kernels
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hyplearn.embedding.poincare_map_cells import connected_graph
-from hyplearn.embedding.poincare_map_divergence import (
+from hyplearn.embedding.poincare_map.cells import connected_graph
+from hyplearn.embedding.poincare_map.divergence import (
     Divergence,
     forest_accessibilities,
     forest_distances,

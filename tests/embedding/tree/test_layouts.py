@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hyplearn.embedding.tree_layouts import spherical_code
+from hyplearn.embedding.tree.layouts import spherical_code
 
 
 def least_angle(code):

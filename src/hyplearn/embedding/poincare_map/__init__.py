@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hyplearn.embedding.descent import Descent, Hydra, descend
-from hyplearn.embedding.poincare_map_cells import (
+from hyplearn.embedding.poincare_map.cells import (
     check_features,
     check_number_of_cells,
     check_parameters,
@@ -21,8 +21,8 @@ from hyplearn.embedding.poincare_map_cells import (
     warn_about_joints,
     warn_about_neighbours,
 )
-from hyplearn.embedding.poincare_map_divergence import Divergence, forest_accessibilities, forest_distances
-from hyplearn.embedding.poincare_map_placement import Landmarks
+from hyplearn.embedding.poincare_map.divergence import Divergence, forest_accessibilities, forest_distances
+from hyplearn.embedding.poincare_map.placement import Landmarks
 from hyplearn.geometry import frechet_mean, translate
 from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.types import Array

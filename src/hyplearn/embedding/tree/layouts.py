@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from scipy.special import betaincinv
 
-from hyplearn.embedding.tree_sources import RootedTree
+from hyplearn.embedding.tree.sources import RootedTree
 from hyplearn.geometry.kernels import gap_of, walk
 from hyplearn.types import Array
 
@@ -190,7 +190,7 @@ def spherical_code(n: int, d: int) -> Array:
 
     Examples
     --------
-    >>> from hyplearn.embedding.tree_layouts import spherical_code
+    >>> from hyplearn.embedding.tree.layouts import spherical_code
     >>> spherical_code(4, 2).round(3) + 0.0
     array([[ 1.,  0.],
            [ 0.,  1.],

@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hyplearn.embedding import PoincareMap
-from hyplearn.embedding.poincare_map_cells import connected_graph
-from hyplearn.embedding.poincare_map_divergence import Divergence, forest_accessibilities
+from hyplearn.embedding.poincare_map.cells import connected_graph
+from hyplearn.embedding.poincare_map.divergence import Divergence, forest_accessibilities
 from hyplearn.geometry import distance, gap, pairwise_distance
 
 UNLIKE = "ignore:n_neighbors=15", "ignore:.* cells are copies", "ignore:The graph of nearest"

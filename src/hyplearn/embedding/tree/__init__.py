@@ -9,8 +9,8 @@ from numba import njit
 from scipy.special import lambertw
 from sklearn.base import BaseEstimator
 
-from hyplearn.embedding import tree_layouts as layouts
-from hyplearn.embedding.tree_sources import RootedTree, read_tree, sums_to_root
+from hyplearn.embedding.tree import layouts
+from hyplearn.embedding.tree.sources import RootedTree, read_tree, sums_to_root
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.geometry.kernels import norm_of_difference, row_gaps
 from hyplearn.types import Array

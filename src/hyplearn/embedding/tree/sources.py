@@ -260,7 +260,7 @@ def parse_newick(text: str) -> NewickTree:
 
     Examples
     --------
-    >>> from hyplearn.embedding.tree_sources import parse_newick
+    >>> from hyplearn.embedding.tree.sources import parse_newick
     >>> parse_newick("(cat:1,'big dog':2)pet;")
     NewickTree(names=['pet', 'cat', 'big dog'], parents=[-1, 0, 0], lengths=[nan, 1.0, 2.0])
     """

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hyplearn.embedding.ball_net_validation import as_rows, check_features, check_parameters, check_shape
+from hyplearn.embedding.ball_net.validation import as_rows, check_features, check_parameters, check_shape
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.progress import report_tasks
@@ -158,7 +158,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
             Class labels.
         """
         _check_torch()
-        from hyplearn.embedding.ball_net_training import Labelled, Settings, train
+        from hyplearn.embedding.ball_net.training import Labelled, Settings, train
 
         check_parameters(self)
         X, y = validate_data(self, X, y, reset=True, **_ROWS)
@@ -207,12 +207,12 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         """New torch module with the fitted weights: rows to logits, and ``features`` from rows to vectors."""
         check_is_fitted(self)
         _check_torch()
-        from hyplearn.embedding.ball_net_network import load
+        from hyplearn.embedding.ball_net.network import load
 
         return load(partial(self._build, self.input_shape_, len(self.classes_)), self.weights_)
 
     def _build(self, shape: tuple[int, ...], n_classes: int) -> Any:
-        from hyplearn.embedding.ball_net_network import build
+        from hyplearn.embedding.ball_net.network import build
 
         c = absolute_curvature(self.curvature)
         return build(self.encoder, self.head, shape, self.n_components, n_classes, c, self.max_radius)
@@ -225,7 +225,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
     def _outputs(self, method: str, rows: Array) -> Array:
         network = self.network_
-        from hyplearn.embedding.ball_net_training import outputs
+        from hyplearn.embedding.ball_net.training import outputs
 
         blocks = [block.double().numpy() for block in outputs(getattr(network, method), rows)]
         return check_features(np.concatenate(blocks))
