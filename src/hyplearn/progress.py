@@ -149,17 +149,7 @@ class _GapReporter:
 
 
 class PassProgress:
-    """Progress of the current pass over points.
-
-    Attributes
-    ----------
-    n_pass : int
-        Number of the pass, from 1.
-    rows : int
-        Rows read in this pass.
-    speed : float
-        Rows per second since the first block of the pass; 0 before the second one.
-    """
+    """Progress of the current pass over points."""
 
     def __init__(self, points: BlockSource) -> None:
         self.points, self.n_pass, self.rows, self.speed = points, -1, 0, 0.0

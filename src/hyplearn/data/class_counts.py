@@ -63,7 +63,7 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
     gaps = row_gaps(block.X, c)
     outside, kept = find_outside(block, gaps, name), [gaps] if keep_gaps else []
     assert block.y is not None
-    classes, codes = _encode(block.y)
+    classes, codes = distinct(block.y)
     counts = np.bincount(codes, minlength=len(classes))
     if block.weights is None:
         ones = np.ones(len(classes))
@@ -74,20 +74,16 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
     return ClassCounts(classes, counts, np.bincount(codes, block.weights), lowest, highest, outside, kept)
 
 
-def _encode(y: Array) -> tuple[Array, Array]:
-    """Sorted distinct labels and the code of each row; integers of a small range without sorting."""
-    if y.dtype.kind in "iu" and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
-        offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
-        present = np.bincount(offsets, minlength=high - low + 1) > 0
-        return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
-    return distinct(y)
-
-
 def distinct(y: Array) -> tuple[Array, Array]:
     """Sorted distinct labels and the code of each row.
 
-    Objects are distinguished by Python's own equality: NumPy's string comparison ignores trailing NULs.
+    Integers of a small range are counted, not sorted. Objects are distinguished by Python's own equality: NumPy's
+    string comparison ignores trailing NULs.
     """
+    if y.dtype.kind in "iu" and len(y) and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
+        offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
+        present = np.bincount(offsets, minlength=high - low + 1) > 0
+        return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
     if y.dtype.kind != "O":
         classes, codes = np.unique(y, return_inverse=True)
         return classes, np.ravel(codes)

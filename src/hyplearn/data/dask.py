@@ -58,16 +58,7 @@ class DaskPoints(PointSource):
 
     A pass is one task per worker: it works on the chunks that lie there, merges the results, and sends the merged one
     to the client, which merges those of all workers in the order of rows. The assignment of chunks to workers is fixed
-    at the beginning, and with it the order of all sums.
-
-    Parameters
-    ----------
-    X : dask array of shape (n, d), or dask dataframe
-        Points, float32 or float64.
-    y, sample_weight : dask arrays of shape (n,), or dask series, optional
-        Their labels and weights.
-    client : distributed.Client, optional
-        The cluster to work on; by default the one that was started last.
+    at the beginning, and with it the order of all sums. Without a client, the cluster that was started last is used.
     """
 
     stays = True

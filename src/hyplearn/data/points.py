@@ -29,24 +29,12 @@ PIECE_NUMBERS = 2**17
 
 
 class Block(NamedTuple):
-    """Some consecutive points of a source.
+    """Some consecutive points of a source."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d), float32 or float64
-        The points, as they are stored.
-    y : ndarray of shape (n,) or None
-        Their labels, where the source has any.
-    weights : ndarray of shape (n,) or None
-        Their weights, where the source has any.
-    start : int
-        Position of the first one in the source.
-    """
-
-    X: Array
-    y: Array | None
-    weights: Array | None
-    start: int
+    X: Array  # the points as they are stored, of shape (n, d), float32 or float64
+    y: Array | None  # their labels, if the source has any
+    weights: Array | None  # their weights, if the source has any
+    start: int  # position of the first one in the source
 
     def taken(self, index: Array | slice) -> "Block":
         """The points with the given positions in the block, as a block of the same start."""

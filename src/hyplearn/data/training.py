@@ -48,27 +48,13 @@ in_any_order(Costs.merged)
 
 
 class LabelledBlock(NamedTuple):
-    """Consecutive rows of the training data, validated.
+    """Consecutive rows of the training data, validated."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d), float32 or float64
-        Points inside the ball.
-    codes : ndarray of int of shape (n,)
-        Index of each row's label in the sorted classes.
-    weights : ndarray of shape (n,) or None
-        Sample weight times class weight; None where all are 1.
-    gaps : ndarray of shape (n,)
-        ``1 - c‖x‖²`` of every row.
-    start : int
-        Position of the first row in the source.
-    """
-
-    X: Array
-    codes: Array
-    weights: Array | None
-    gaps: Array
-    start: int = 0
+    X: Array  # points inside the ball, float32 or float64, of shape (n, d)
+    codes: Array  # index of each row's label in the sorted classes
+    weights: Array | None  # sample weight times class weight; None if all are 1
+    gaps: Array  # 1 - c‖x‖² of every row
+    start: int = 0  # position of the first row in the source
 
     def taken(self, index: Array | slice) -> "LabelledBlock":
         """Rows with the given positions, as a block of the same start."""
@@ -129,27 +115,15 @@ class Encoder:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Labelled points after the counting pass.
+    """Labelled points after the counting pass."""
 
-    Attributes
-    ----------
-    points : PointSource
-        The source, or its contents in memory if they fit the source's memory budget.
-    counts, totals : ndarrays of shape (n_classes,)
-        Number and total weight of the rows of each class.
-    weights : Costs
-        Range of the row weights.
-    gaps : sequence of ndarrays
-        Gaps of the rows of each block, if the counting pass kept them.
-    """
-
-    points: PointSource
+    points: PointSource  # the source, or its contents in memory if they fit its memory budget
     encoder: Encoder
-    counts: Array
-    totals: Array
-    weights: Costs
+    counts: Array  # number of rows of each class
+    totals: Array  # total weight of each class
+    weights: Costs  # range of the row weights
     threads: int = 1
-    gaps: Sequence[Array] = ()
+    gaps: Sequence[Array] = ()  # gaps of the rows of each block, if the counting pass kept them
 
     @classmethod
     def counted(cls, points: PointSource, found: ClassCounts, encoder: Encoder, threads: int) -> Self:

@@ -17,20 +17,11 @@ class ForeignDecision:
 
     Its boundaries are known if it has ``hyperplane_between(a, b)``, which returns (w, p) for two labels with w on the
     side of a; or ``coef_`` and ``reference_`` of equal shape, a normal and a point per problem.
-
-    Attributes
-    ----------
-    estimator : object
-        The fitted classifier.
-    classes : ndarray of shape (K,)
-        Its labels.
-    c : float
-        Absolute curvature of the points it takes.
     """
 
-    estimator: Any
-    classes: Array
-    c: float
+    estimator: Any  # the fitted classifier
+    classes: Array  # its labels
+    c: float  # absolute curvature of the points it takes
 
     @property
     def is_binary(self) -> bool:

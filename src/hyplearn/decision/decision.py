@@ -39,24 +39,16 @@ SCORED_ROWS = 10_000
 
 
 class Equidistant(NamedTuple):
-    """Points at one signed distance from a geodesic hyperplane: the hyperplane itself at distance 0.
+    """Points at one signed distance from a geodesic hyperplane: the hyperplane itself at distance 0."""
 
-    Attributes
-    ----------
-    w, p : ndarrays of shape (d,)
-        Normal and a point of the hyperplane; w points to the second of two classes.
-    height : float
-        Signed hyperbolic distance.
-    """
-
-    w: Array
-    p: Array
-    height: float
+    w: Array  # normal of the hyperplane; it points to the second of two classes
+    p: Array  # a point of the hyperplane
+    height: float  # signed hyperbolic distance
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a fitted model says of points.
+    """A fitted model: values, scores, probabilities and boundaries.
 
     Attributes
     ----------
@@ -178,7 +170,7 @@ class Decision:
         return self.boundaries() is not None
 
     def boundary(self) -> Equidistant | None:
-        """Where predictions of two classes change, if that is an equidistant of a geodesic hyperplane."""
+        """Boundary of two classes, if it is an equidistant of a geodesic hyperplane."""
         boundaries = self.boundaries() if self.is_binary else None
         return None if boundaries is None else boundaries[0]
 
@@ -204,7 +196,7 @@ class Decision:
         return [self._equidistant(*part) for part in parts]
 
     def _equidistant(self, w: Array, p: Array, slope: float, offset: float) -> Equidistant | None:
-        """Where a score of the links "arsinh" and "z" is 0; of the link "frame" without an offset."""
+        """Zero set of a score for the links "arsinh" and "z", and for "frame" without an offset."""
         length, root = np.linalg.norm(w), np.sqrt(self.c)
         if length == 0 or slope == 0:
             return None

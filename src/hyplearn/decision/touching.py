@@ -1,4 +1,4 @@
-r"""Where two classes of a softmax on cone coordinates are equally likely, seen from the centre of the rows.
+r"""Geodesic hyperplanes that touch the boundary of two classes of a softmax on cone coordinates.
 
 At the distance ρ from the centre, in units of the curvature's radius, in the direction e the log-odds is
 
@@ -29,20 +29,11 @@ FARTHEST = 75.0
 def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> tuple[Array, Array] | None:
     r"""The geodesic hyperplane that touches ``f = 0`` where that is nearest to the centre; None if it is empty.
 
+    u holds the coefficients of cone coordinates about the centre, b is the intercept.
+
     It is (w, p): w points to where f is positive, and :math:`\frac{s(\rho)}{\sinh \rho} \|w\|` is the slope of f at p.
     With b = 0 the hyperplane is the zero set itself. With ``u[1:] = 0`` that is a sphere, and p one of its points.
     Zeros beyond all points of the ball that float64 holds are none.
-
-    Parameters
-    ----------
-    u : ndarray of shape (d + 1,)
-        Coefficients of cone coordinates.
-    b : float
-        Intercept.
-    centre : ndarray of shape (d,)
-        Centre of the rows.
-    c : float
-        Absolute curvature.
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
@@ -74,7 +65,7 @@ def _first_zero(a: float, b: float, length: float) -> tuple[float, float] | None
 
 
 def _turn(a: float, b: float, start: float, end: float) -> float:
-    """Where ``h / s`` ends to fall between the two: it falls while ``a q + b > 0``, and q falls in each part of s."""
+    """End of the fall of ``h / s`` between the two: it falls while ``a q + b > 0``, and q falls in each part of s."""
     return _zero(_fall, start, end, a, b, start) if _fall(end, a, b, start) < 0 else end
 
 
@@ -101,5 +92,5 @@ def _factor(rho: float) -> float:
 
 
 def _zero(function: Callable[..., float], start: float, end: float, *args: float) -> float:
-    """Where a function that is positive at the start and not at the end is zero, to the last digits of that."""
+    """Zero, to the last digits, of a function that is positive at the start and not at the end."""
     return float(brentq(function, start, end, args=args, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=2000))

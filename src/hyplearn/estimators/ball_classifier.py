@@ -1,5 +1,6 @@
 """The scikit-learn face of all classifiers of the ball: one ``fit`` for every source, one value for all predictions."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -33,6 +35,24 @@ def _calibrates(classifier: "BallClassifier") -> bool:
             f'{type(classifier).__name__} has no probabilities with calibration=None.\nPass calibration="cross-fitted".'
         )
     return True
+
+
+# Explicit rows at a time when a certificate is verified.
+VERIFIED_ROWS = 10_000
+ADVICE = {
+    "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
+    "stalled": "Limited by rounding: lower C, or raise tol.",
+}
+
+
+def warn_unsolved(estimator: "BallClassifier", gap: float, status: str, problems: str = "") -> None:
+    """Warn that a fit has not reached its tolerance."""
+    warnings.warn(
+        f"{type(estimator).__name__} reached a relative duality gap of {gap:.1e}, not tol={estimator.tol:.1e} "
+        f'({problems}status "{status}").\n{ADVICE[status]}',
+        ConvergenceWarning,
+        stacklevel=4,
+    )
 
 
 class BallClassifier(ClassifierMixin, BaseEstimator):

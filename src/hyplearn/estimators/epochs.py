@@ -18,21 +18,11 @@ from hyplearn.types import Array
 
 
 class Problems(NamedTuple):
-    """Binary problems of labelled points.
+    """Binary problems of labelled points."""
 
-    Attributes
-    ----------
-    positives : sequence of int
-        Code of the positive class of each problem.
-    references : ndarray
-        Reference point of each.
-    c : float
-        Absolute curvature.
-    """
-
-    positives: Sequence[int]
-    references: Array
-    c: float
+    positives: Sequence[int]  # code of the positive class of each problem
+    references: Array  # reference point of each problem
+    c: float  # absolute curvature
 
     def rows(self, block: LabelledBlock, k: int) -> "ProblemRows":
         """Rows of a block in problem k."""
@@ -56,24 +46,12 @@ class ProblemRows(NamedTuple):
 
 @checkpointable
 class Extremes(NamedTuple):
-    """Extremes of the rows that have a weight, for bounds and margin.
+    """Extremes of the rows that have a weight, for bounds and margin."""
 
-    Attributes
-    ----------
-    least : float
-        Least ``⟨y z, normal⟩``.
-    longest : float
-        Largest ``c ‖z‖²``.
-    gap : float
-        Least gap.
-    copies : bool
-        Whether all weights are integers, of copies.
-    """
-
-    least: float
-    longest: float
-    gap: float
-    copies: bool
+    least: float  # least ⟨y z, normal⟩
+    longest: float  # largest c ‖z‖²
+    gap: float  # least gap
+    copies: bool  # whether all weights are integers, of copies
 
     @classmethod
     def of(cls, part: ProblemRows, gaps: Array, normal: Array) -> Self:

@@ -1,19 +1,17 @@
 """Logistic regression on cone coordinates of the ball: two classes or many at once."""
 
-import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.cone import cone_length
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Calibration, Decision
-from hyplearn.estimators.ball_classifier import BallClassifier
+from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, BallClassifier, warn_unsolved
 from hyplearn.estimators.validation import absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
 from hyplearn.reference import reference_points
@@ -29,19 +27,13 @@ from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
 
-# Explicit rows at a time when a certificate is verified.
-VERIFIED_ROWS = 10_000
 # The constant column of the rows, above all other numbers in rows that are not shortened: a score of b needs a
 # coefficient of b / 30. An intercept shall not draw classes to equal shares, yet P be strongly convex in all of W.
 INTERCEPT = 30.0
-ADVICE = {
-    "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
-    "stalled": "Limited by rounding: lower C, or raise tol.",
-}
 
 
 class SoftmaxClassifier(BallClassifier):
-    """What the logistic regressions share: one convex problem for all classes."""
+    """Base of the logistic regressions: one convex problem for all classes."""
 
     reference: Any
     fit_intercept: bool
@@ -182,12 +174,7 @@ class SoftmaxClassifier(BallClassifier):
     def _report_status(self) -> None:
         """Warn where the certificate is not reached."""
         if self.status_[0] != "optimal":
-            warnings.warn(
-                f"{type(self).__name__} reached a relative duality gap of {self.dual_gap_[0]:.1e}, not tol="
-                f'{self.tol:.1e} (status "{self.status_[0]}").\n{ADVICE[self.status_[0]]}',
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_unsolved(self, self.dual_gap_[0], self.status_[0])
 
 
 @dataclass(eq=False, repr=False)
@@ -200,21 +187,16 @@ class PoincareLogisticRegression(SoftmaxClassifier):
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
-    Without its last column a row is hyperboloid coordinates as seen from m, as they are up to the distance 4 (there
-    s = sinh ρ) and shortened by a positive factor beyond, where rows grow like the distance and not like its
-    exponential, so that points near the rim do no harm (:func:`~hyplearn.cone.cone_coordinates`). The last column
-    makes an intercept. With ``fit_intercept=False`` it is left out, and two classes are equally likely exactly on a
-    geodesic hyperplane, or nowhere. With the intercept b they are so where
-    :math:`s(\rho) (u_0 \coth \rho + \langle u, e \rangle) + b = 0`: a surface of revolution around the geodesic
-    through m along u; nearer than 4 a part of a sphere, a horosphere or an equidistant of a geodesic hyperplane, all of
-    which are spheres or planes of the ball as one draws it. It is on one side of the geodesic hyperplane that touches
-    it where it is nearest to m, and bent away from it. :meth:`hyperplane_between` is the hyperplane in both cases. The
-    intercept is the default because accuracy and log-loss are better with it.
+    Without its last column, a row holds hyperboloid coordinates as seen from m, shortened beyond the distance 4, where
+    they would grow exponentially (:func:`~hyplearn.cone.cone_coordinates`). The last column makes an intercept. With
+    ``fit_intercept=False`` two classes are equally likely exactly on a geodesic hyperplane, or nowhere. With the
+    intercept b they are equally likely where :math:`s(\rho) (u_0 \coth \rho + \langle u, e \rangle) + b = 0`: within
+    the distance 4 of m a part of a sphere, a horosphere or an equidistant of a geodesic hyperplane. This surface lies
+    on one side of the geodesic hyperplane that touches it where it is nearest to m (:meth:`hyperplane_between`).
 
-    All of W is penalised: by its length in a frame at m, which knows no axes; and m moves with the points, so an
-    isometry of the ball changes no probability. The intercept is thirty times its coefficient and so costs next to
-    nothing: a class far larger than another needs a large one. With nothing left unpenalised P is strongly convex:
-    there is one solution, finite for separable classes too, and
+    The penalty is invariant under rotations about m, and m moves with the points, so isometries of the ball change no
+    probability. The intercept is thirty times its coefficient, so its penalty is negligible. As all of W is penalised,
+    P is strongly convex: the solution is unique and finite for separable classes too, and
     :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` at every W. ``dual_gap_`` is that bound, and :meth:`verify`
     recomputes it.
 
@@ -226,9 +208,8 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         numbers (from 0, in the order of ``classes_``), their weights (None where equal) and c = -curvature that returns
         the point; or the point itself, of shape (n_features,).
     C : float, default=100.0
-        Cost of the log-loss against the penalty; larger fits closer. With the default, cross-validated accuracy and
-        log-loss are both near their best on average over the training parts of published embeddings and synthetic
-        classes that overlap; a set of your own may want another, which cross-validation finds, as below.
+        Cost of the log-loss against the penalty; larger fits closer. The default was chosen by cross-validation on the
+        training parts of published embeddings and on synthetic classes that overlap.
     fit_intercept : bool, default=True
         Whether scores have an intercept; without one the boundaries are geodesic hyperplanes.
     tol : float, default=1e-6
@@ -312,12 +293,8 @@ class PoincareLogisticRegression(SoftmaxClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball, as in :meth:`PoincareSVC.fit`; those that are read in blocks in some ten passes.
-        y : array-like of shape (n_samples,), or name of the labels in a file
-            Labels; omitted for sources that bring their own.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C by row: weight k counts as k copies, weight 0 as absence.
+        X, y, sample_weight
+            Points of the ball, labels and weights, as in :meth:`PoincareSVC.fit`; blocks are read in some ten passes.
         """
         previous = self._W if self.warm_start and hasattr(self, "coef_") else None
         with self._training(X, y, sample_weight) as (data, report):
@@ -349,8 +326,7 @@ class VerifiedSoftmax:
 
 def _sums_of_block(block: LabelledBlock, problem: VerifiedSoftmax) -> SoftmaxSums:
     """Contributions of a block to the certificate."""
-    costs, parts = row_costs(block, problem.C), []
-    for start in range(0, len(block.X), VERIFIED_ROWS):
-        cut = slice(start, start + VERIFIED_ROWS)
-        parts.append(softmax_sums(problem.rows(block.X[cut]), block.codes[cut], costs[cut], problem.W))
-    return merge_softmax_sums(parts)
+    costs = row_costs(block, problem.C)
+    cuts = [slice(start, start + VERIFIED_ROWS) for start in range(0, len(costs), VERIFIED_ROWS)]
+    rows = ((problem.rows(block.X[cut]), block.codes[cut], costs[cut]) for cut in cuts)
+    return merge_softmax_sums([softmax_sums(*part, problem.W) for part in rows])

@@ -67,11 +67,9 @@ class PerceptronClassifier(StreamClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball, as in :meth:`PoincareSVC.fit`; those that are read in blocks are visited in order, which
-            needs ``shuffle=False``.
-        y : array-like of shape (n_samples,), or name of the labels in a file
-            Labels; omitted for sources that bring their own.
+        X, y
+            Points of the ball and labels, as in :meth:`PoincareSVC.fit`; blocks are visited in order, which needs
+            ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight k counts as k copies, visited one after the other; weight 0 is absence. The fraction of a
             weight is a last visit with a shortened step.
@@ -237,14 +235,8 @@ class PoincarePerceptron(PerceptronClassifier):
     Parameters
     ----------
     reference : str, callable or array-like, default="means"
-        The point through which each boundary passes. "means": between the means of the two sides, where both are
-        equally likely. "boundary": on the hyperplane of a convex fit for which p is free, halfway between the hulls of
-        the two sides where these do not meet, so that a boundary through it separates them. "hull": the paper's,
-        the midpoint of the closest vertices of their hulls, in up to five dimensions. "closest": the midpoint of the
-        closest points of their hulls. "mean": the mean of all points. "origin": the centre of the ball. A function of
-        the points, their labels ±1, their weights (None where equal) and c = -curvature that returns the point; or the
-        point itself, of shape (n_features,) for all problems, or (n_classes, n_features). See
-        :mod:`hyplearn.reference`.
+        The point through which each boundary passes: a strategy's name, a function or points, as in
+        :class:`PoincareSVC`. "means" lies between the means of the two sides, where both are equally likely.
     max_epochs : int, default=1000
         Largest number of passes over the data.
     shuffle : bool, default=True
@@ -260,23 +252,15 @@ class PoincarePerceptron(PerceptronClassifier):
     class_weight : dict or "balanced", default=None
         Weights of the classes, multiplied with ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
-        How distances become probabilities. "cross-fitted": slopes and offsets fitted to the signed distances of rows
-        from boundaries that have not seen them (:mod:`hyplearn.decision.calibration`); it costs ``folds`` more fits.
-        None: no probabilities; scores are signed distances.
+        How distances become probabilities, as in :class:`PoincareSVC`; None for no probabilities.
     folds : int, default=5
         Number of folds of "cross-fitted".
-    n_jobs : int, default=None
-        Threads among which the classes are shared; None for all cores (or as many as OMP_NUM_THREADS allows). The
-        result is the same bits for any number of them.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the previous fit.
-    curvature : float, default=-1.0
-        Sectional curvature of the space the points were embedded in.
-    outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
     verbose : int, default=0
         Whether to print a line per pass.
+    n_jobs, curvature, outside
+        As in :class:`PoincareSVC`.
 
     Attributes
     ----------
@@ -300,7 +284,7 @@ class PoincarePerceptron(PerceptronClassifier):
         The fitted model as a frozen value, which every prediction, picture and file reads.
     mistake_bound_ : ndarray of shape (n_problems,)
         The most updates that the paper's theorem allows on these data, by the hyperplane that was found; NaN where none
-        was found that separates them, with weights that are not whole numbers, and after ``partial_fit``.
+        was found that separates them, with weights that are not integers, and after ``partial_fit``.
     mistake_bounds_ : dict of str to ndarray
         The bounds one by one: "data" (by the longest row), "paper" (by the radius of the data, as the paper states it),
         "second_order" (NaN here).

@@ -31,7 +31,7 @@ def predict_to_file(
     every: float = LINE_INTERVAL,
     block_rows: int = SCORED_ROWS,
 ) -> None:
-    """Predict points block by block, and write what is predicted to a file.
+    """Predict points block by block, and write the predictions to a file.
 
     The numbers are those of the method itself, to the bit. The file appears when it is whole: an error, or a process
     that is killed, leaves what was there before.
@@ -103,18 +103,18 @@ def _results(
 ) -> Iterator[Array]:
     """The predictions block by block; progress is printed every so many seconds unless that is None."""
     done, began = 0, time.monotonic()
-    told = began
+    reported = began
     for block in regrouped(read_ahead(points.blocks()), block_rows, 0):
         yield _predicted(predict, block, points)
         done += len(block.X)
-        if every is not None and time.monotonic() - told >= every:
-            told = time.monotonic()
-            _tell(method, done, told - began)
+        if every is not None and time.monotonic() - reported >= every:
+            reported = time.monotonic()
+            _report(method, done, reported - began)
     if every is not None:
-        _tell(method, done, time.monotonic() - began)
+        _report(method, done, time.monotonic() - began)
 
 
-def _tell(method: str, rows: int, seconds: float) -> None:
+def _report(method: str, rows: int, seconds: float) -> None:
     print(f"{method}: {rows:,} rows, {rows / max(seconds, 1e-9):,.0f} rows per second")  # noqa: T201
 
 
@@ -143,7 +143,7 @@ def _column_names(estimator: Any, method: str, first: Array) -> list[str]:
 
 
 class _NpyWriter:
-    """Rows one after the other; how many there are is filled in at the end, where NumPy leaves room for it."""
+    """Writes rows one after the other; their number is written into the header at the end."""
 
     def __init__(self, stream: BinaryIO, first: Array, names: Sequence[str]) -> None:
         self.stream, self.tail, self.dtype, self.rows = stream, first.shape[1:], first.dtype, 0

@@ -27,21 +27,11 @@ from hyplearn.geometry.kernels import row_gaps
 
 @dataclass(frozen=True)
 class StreamVisitor:
-    """Validates a block of a stream and passes it on.
+    """Validates a block of a stream and passes it on."""
 
-    Attributes
-    ----------
-    encoder : Encoder
-        Makes labelled blocks.
-    visit : callable
-        Makes the next state of a labelled block, the state so far and a number of threads.
-    name : str
-        Name of the source in messages.
-    """
-
-    encoder: Encoder
-    visit: Callable[[LabelledBlock, Any, int], Any]
-    name: str
+    encoder: Encoder  # makes labelled blocks
+    visit: Callable[[LabelledBlock, Any, int], Any]  # next state, from a block, the state and threads
+    name: str  # name of the source in messages
 
     def __call__(self, block: Block, state: Any, threads: int) -> Any:
         """The state after a block."""

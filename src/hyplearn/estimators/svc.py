@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from hyplearn.data.folding import in_any_order
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Decision
+from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, warn_unsolved
 from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.validation import InfeasibleError, check_stopping, known_data
 from hyplearn.progress import FitReporter
@@ -31,13 +32,6 @@ from hyplearn.solvers.sgd import Descent
 from hyplearn.solvers.svm import Solution, solve_svm
 from hyplearn.tangent import Features, frame_coordinates, z_dot, z_features
 from hyplearn.types import Array
-
-# Explicit rows at a time when a certificate is verified.
-VERIFIED_ROWS = 10_000
-ADVICE = {
-    "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
-    "stalled": "Limited by rounding: lower C, or raise tol.",
-}
 
 
 def _streams(svc: "PoincareSVC") -> bool:
@@ -172,7 +166,7 @@ class PoincareSVC(StreamClassifier):
         ----------
         X : array-like of shape (n_samples, n_features), or any source
             Points of the ball: an array, a data frame, a path, :func:`hyplearn.open_points`, an array on disk, an
-            iterable of blocks, a Dask array or data frame. Points beyond the memory budget of their source are read in
+            iterable of blocks, a Dask array or data frame. Those beyond the memory budget of their source are read in
             blocks, in a handful of passes per problem.
         y : array-like of shape (n_samples,), or name of the labels in a file
             Labels; omitted for sources that bring their own.
@@ -350,13 +344,7 @@ class PoincareSVC(StreamClassifier):
         unsolved = np.flatnonzero(self.status_ != "optimal")
         if unsolved.size:
             worst = unsolved[np.argmax(self.dual_gap_[unsolved])]
-            warnings.warn(
-                f"{type(self).__name__} reached a relative duality gap of {self.dual_gap_[worst]:.1e}, not tol="
-                f'{self.tol:.1e} ({self._names(unsolved)}; status "{self.status_[worst]}").\n'
-                f"{ADVICE[self.status_[worst]]}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_unsolved(self, self.dual_gap_[worst], self.status_[worst], f"{self._names(unsolved)}; ")
 
 
 @dataclass(frozen=True)
@@ -398,12 +386,9 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
     first, last = np.searchsorted(support, [block.start, block.start + len(y)])
     own = support[first:last] - block.start
     alpha[own] = y[own] * dual_coef[first:last]
-    parts = []
-    for start in range(0, len(y), VERIFIED_ROWS):
-        cut = slice(start, start + VERIFIED_ROWS)
-        rows = problem.rows(block.X[cut], y[cut])
-        parts.append(certificate_sums(rows, alpha[cut], costs[cut], problem.w, problem.loss))
-    return merge_certificates(parts)
+    cuts = [slice(start, start + VERIFIED_ROWS) for start in range(0, len(y), VERIFIED_ROWS)]
+    rows = ((problem.rows(block.X[cut], y[cut]), alpha[cut], costs[cut]) for cut in cuts)
+    return merge_certificates([certificate_sums(*part, problem.w, problem.loss) for part in rows])
 
 
 def _least_margins(block: LabelledBlock, positives: Sequence[int], coef: Array, references: Array, c: float) -> Array:

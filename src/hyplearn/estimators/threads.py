@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """Threads that ``n_jobs`` stands for; None for all cores, or as many as OMP_NUM_THREADS allows."""
+    """Number of threads for ``n_jobs``; None for all cores, or as many as OMP_NUM_THREADS allows."""
     if n_jobs is None:
         return min(int(joblib.cpu_count()), int(os.environ.get("OMP_NUM_THREADS") or 2**31))
     return int(joblib.effective_n_jobs(n_jobs))

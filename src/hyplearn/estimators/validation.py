@@ -149,7 +149,7 @@ def check_weights(data: TrainingData) -> None:
 
 
 def check_known(classes: Array, known: Array) -> None:
-    """Raise if there are classes that the estimator was not told of."""
+    """Raise if there are classes that the estimator has not been given."""
     table = set(known.tolist())
     unknown = [label for label in classes.tolist() if label not in table]
     if unknown:

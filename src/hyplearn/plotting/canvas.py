@@ -181,28 +181,14 @@ def _lines_beside(ax: Any) -> int:
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points by class: a marker each, or an image of their density if there are many.
+    """Points by class: a marker each, or an image of their density if there are many."""
 
-    Parameters
-    ----------
-    X : array of shape (n, 2)
-        Positions of the points in the picture.
-    y : array of shape (n,) or None
-        Their classes.
-    classes : array
-        All classes, in the order of their colours; some may have no points here.
-    centre, reach : array of shape (2,), float
-        Centre of the picture, and half the side of its square.
-    counts : array of shape (n_classes, m, m) or None
-        Number of points of each class in each pixel, rows from the bottom; None if points are drawn as markers.
-    """
-
-    X: Array
-    y: Array | None
-    classes: Array
-    centre: Array
-    reach: float
-    counts: Array | None = None
+    X: Array  # positions of the points in the picture, of shape (n, 2)
+    y: Array | None  # their classes
+    classes: Array  # all classes, in the order of their colours; some may have no points here
+    centre: Array  # centre of the picture
+    reach: float  # half the side of its square
+    counts: Array | None = None  # points of each class in each pixel, rows from the bottom; None for markers
 
     @classmethod
     def of(

@@ -26,24 +26,12 @@ from hyplearn.types import Array
 
 @dataclass(frozen=True)
 class Plane:
-    """A geodesic plane of the ball, seen as a disk with p at its centre.
+    """A geodesic plane of the ball, seen as a disk with p at its centre."""
 
-    Parameters
-    ----------
-    p : array of shape (d,)
-        The point of the ball that is the centre of the picture.
-    basis : array of shape (2, d)
-        Orthonormal directions at p: those to the right and upwards in the picture.
-    c : float
-        Absolute curvature.
-    along_boundary : bool
-        Whether points are projected along the hyperplane orthogonal to the first direction, or orthogonally.
-    """
-
-    p: Array
-    basis: Array
-    c: float
-    along_boundary: bool
+    p: Array  # the point at the centre of the picture
+    basis: Array  # orthonormal directions at p, to the right and upwards; of shape (2, d)
+    c: float  # absolute curvature
+    along_boundary: bool  # project along the hyperplane orthogonal to the first direction, not orthogonally
 
     @classmethod
     def across(cls, w: Array, p: Array, X: Array, c: float) -> Self:

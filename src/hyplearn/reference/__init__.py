@@ -1,4 +1,4 @@
-"""Where the reference point p comes from, for boundaries that must pass through a point."""
+"""Reference points, for boundaries that pass through a point."""
 
 from hyplearn.geometry import closest_points
 from hyplearn.reference.hulls import Separation, separable

@@ -37,31 +37,15 @@ class Certificate(NamedTuple):
 
 @checkpointable
 class CertificateSums(NamedTuple):
-    """Contributions of some rows to the certificate of one problem.
+    """Contributions of some rows to the certificate of one problem."""
 
-    Attributes
-    ----------
-    loss, slack : float
-        Loss of the soft margin, and the largest slack ``max(0, 1 - ⟨u, w⟩)``.
-    v : ndarray of shape (d,)
-        ``Σ α u``.
-    penalty : float
-        ``Σ α² / (4 C)`` of the squared hinge.
-    total : float
-        ``Σ α``.
-    excess : float
-        Largest distance of an α to its box.
-    largest : float
-        Largest size of an α.
-    """
-
-    loss: float
-    slack: float
-    v: Array
-    penalty: float
-    total: float
-    excess: float
-    largest: float
+    loss: float  # loss of the soft margin
+    slack: float  # largest max(0, 1 - ⟨u, w⟩)
+    v: Array  # Σ α u
+    penalty: float  # Σ α² / (4 C), for the squared hinge
+    total: float  # Σ α
+    excess: float  # largest distance of an α to its box
+    largest: float  # largest |α|
 
 
 def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: str) -> CertificateSums:

@@ -14,39 +14,22 @@ Status: TypeAlias = Literal["optimal", "max_iter", "stalled", "stopped", "infeas
 class Solution:
     """A normal vector with the proof of how good it is.
 
-    Attributes
-    ----------
-    w : ndarray of shape (d,)
-        Normal vector.
-    support, alpha : ndarrays of shape (n_support,)
-        Positions of the rows with α > 0, in order, and their α; where the problem is infeasible, the α ≥ 0 that proves
-        it: no w has ``⟨u_i, w⟩ > 0`` for all rows by more than ``‖Σ α_i u_i‖ ‖w‖ / Σ α_i``. Empty where there are more
-        than the source allows to keep.
-    v : ndarray of shape (d,)
-        ``Σ α_i u_i``, which is w up to the gap.
-    primal, dual, gap : float
-        P(w), D(α) and ``(P - D) / max(1, |P|)``; for the hard margin in units of the longest row, where that is
-        stricter.
-    status : {"optimal", "max_iter", "stalled", "stopped", "infeasible"}
-        Whether the gap was reached; if not, whether passes ran out, rounding forbids more, the objective ceased to
-        change (the paper's rule), or the hard margin has no solution.
-    n_iter, n_passes : int
-        Number of problems solved on the way, and of passes over all rows.
-    n_support : int
-        Number of rows with α > 0.
+    The status is "optimal" if the gap was reached. Otherwise steps ran out ("max_iter"), rounding forbids more
+    ("stalled"), the objective ceased to change ("stopped", the paper's rule), or the hard margin has no solution
+    ("infeasible"): then α proves it, as no w has ``⟨u, w⟩ > ‖Σ α u‖ ‖w‖ / Σ α`` for all rows.
     """
 
-    w: Array
-    support: Array
-    alpha: Array
-    v: Array
-    primal: float
-    dual: float
-    gap: float
+    w: Array  # normal vector, of shape (d,)
+    support: Array  # positions of the rows with α > 0, in order; empty if more than the source keeps
+    alpha: Array  # α of those rows
+    v: Array  # Σ α u, which is w up to the gap
+    primal: float  # P(w)
+    dual: float  # D(α)
+    gap: float  # (P - D) / max(1, |P|); for the hard margin in units of the longest row, if that is stricter
     status: Status
-    n_iter: int
-    n_passes: int
-    n_support: int
+    n_iter: int  # problems solved on the way
+    n_passes: int  # passes over all rows
+    n_support: int  # number of rows with α > 0
 
     @property
     def total(self) -> float:

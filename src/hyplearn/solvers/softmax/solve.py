@@ -38,30 +38,18 @@ LENGTHS = 0.5 ** np.arange(1, 21)
 
 @dataclass(frozen=True)
 class SoftmaxSolution:
-    """Weights with the proof of how good they are.
+    """Weights with the proof of how good they are."""
 
-    Attributes
-    ----------
-    W : ndarray of shape (K, d)
-        One row per class; they sum to zero.
-    primal, gap : float
-        P(W), and ``½‖∇P‖² / max(1, P)``, which no P(W) - P* exceeds, relative to max(1, P).
-    status : {"optimal", "max_iter", "stalled"}
-        Whether the gap was reached; if not, whether steps ran out or rounding forbids more.
-    n_iter, n_passes : int
-        Number of Newton steps, and of passes over all rows.
-    """
-
-    W: Array
-    primal: float
-    gap: float
-    status: Status
-    n_iter: int
-    n_passes: int
+    W: Array  # one row per class; they sum to zero
+    primal: float  # P(W)
+    gap: float  # ½‖∇P‖² / max(1, P)
+    status: Status  # if not optimal: steps ran out, or rounding forbids more
+    n_iter: int  # Newton steps
+    n_passes: int  # passes over all rows
 
 
 class Point(NamedTuple):
-    """What a pass at W finds: ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
+    """Sums of a pass at W: ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
 
     The hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or where that
     would be too large, the mean of its diagonal blocks, of shape (d, d).
@@ -100,22 +88,9 @@ def solve_softmax(
 ) -> SoftmaxSolution:
     """Minimise the penalised log-loss until the relative duality gap is at most ``tol``.
 
-    Parameters
-    ----------
-    source : RowSource
-        Rows with their classes and costs.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Largest number of Newton steps.
-    start : ndarray of shape (K, d), optional
-        Weights to begin from.
-    seed : int
-        Seed of the samples from which the first weights are learned otherwise.
-    report : callable, optional
-        Called with a :class:`~hyplearn.solvers.solution.Progress` after each step.
-    full_hessian : int
-        Entries of W up to which the matrix of second derivatives is computed; beyond, only products with it.
+    ``start`` holds weights to start from, ``seed`` is the seed of samples that give them otherwise. At most
+    ``max_iter`` Newton steps are made, and ``report`` is called after each. Up to ``full_hessian`` entries of W the
+    Hessian is computed; beyond, only products with it.
 
     Examples
     --------
@@ -253,7 +228,7 @@ def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
 
 
 def _product_block(block: ClassRows, W: Array, direction: Array) -> Array:
-    """What the loss adds to the product of the second derivatives with a direction."""
+    """Product of the Hessian of the loss with a direction."""
     out = np.zeros_like(W)
     for rows, codes, costs in _chunks(block, sum(W.shape)):
         pi, _, _ = _probabilities(W @ rows.T, codes)

@@ -90,7 +90,7 @@ class State:
 
 
 class Start(NamedTuple):
-    """Where working sets start: w, how many rows to gather, between which distances, and whether w is near."""
+    """Start of working sets: w, how many rows to gather, between which distances, and whether w is near."""
 
     w: Array
     size: int

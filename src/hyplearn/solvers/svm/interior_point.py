@@ -50,7 +50,7 @@ PATIENCE = 5
 
 
 class BoxSolution(NamedTuple):
-    """What the method returns: w, α, P(w), D(α), and its steps."""
+    """Solution: w, α, P(w), D(α), and the number of steps."""
 
     w: Array
     alpha: Array
@@ -104,7 +104,7 @@ def solve_box(
 
 
 def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
-    """The solution with every row free or at an end of its box, as told by the relative changes in the last step.
+    """The solution with every row free or at an end of its box, according to the changes in the last step.
 
     What tends to zero has just lost most of itself, what does not has not (El-Bakry, Tapia and Zhang, 1994). The free
     rows stand on the margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``.

@@ -45,41 +45,21 @@ EVERYTHING = Band(np.inf, np.inf)
 
 @checkpointable
 class MarginScan(NamedTuple):
-    """Result of a pass at w. Clamped are the rows with margin below 1 that were not gathered.
-
-    Attributes
-    ----------
-    w, band
-        Where it was taken.
-    loss : float
-        ``Σ C max(0, 1 - ⟨u, w⟩)``.
-    least, longest : float
-        Least ``⟨u, w⟩`` and largest ``‖u‖``.
-    counts : ndarray of shape (2, BINS)
-        Rows below and above the margin, by their distance from it.
-    found, rows, costs
-        Positions of the gathered rows, the rows, and their costs.
-    clamped : ndarray of shape (d,), clamped_cost : float
-        ``Σ C u`` and ``Σ C`` over the clamped rows.
-    complete : bool
-        Whether all rows of the band were gathered, or there were too many.
-    most : int
-        How many may be gathered.
-    """
+    """Result of a pass at w. Clamped are the rows with margin below 1 that were not gathered."""
 
     w: Array
     band: Band
-    loss: float
-    least: float
-    longest: float
-    counts: Array
-    found: Array
+    loss: float  # Σ C max(0, 1 - ⟨u, w⟩)
+    least: float  # least ⟨u, w⟩
+    longest: float  # largest ‖u‖
+    counts: Array  # rows below and above the margin, by their distance from it; of shape (2, BINS)
+    found: Array  # positions of the gathered rows
     rows: Array
     costs: Array
-    clamped: Array
-    clamped_cost: float
-    complete: bool
-    most: int
+    clamped: Array  # Σ C u over the clamped rows
+    clamped_cost: float  # Σ C over the clamped rows
+    complete: bool  # whether all rows of the band were gathered, or there were too many
+    most: int  # how many may be gathered
 
     @property
     def primal(self) -> float:

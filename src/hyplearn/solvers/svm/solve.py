@@ -45,26 +45,10 @@ def solve_svm(
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
-    Parameters
-    ----------
-    source : RowSource
-        Signed rows with their costs; infinite costs ask for the hard margin (of all rows or of none).
-    loss : {"hinge", "squared_hinge"}
-        Loss below the margin; the hard margin has none.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Largest number of working sets, or of Newton steps.
-    start : ndarray of shape (d,), optional
-        Normal vector to start from.
-    seed : int
-        Seed of the samples that give the first normal vector otherwise.
-    report : callable, optional
-        Called with a :class:`~hyplearn.solvers.solution.Progress` after each step.
-    threads : int
-        Threads of the dense algebra; the result does not depend on them.
-    rising : bool
-        Whether a hinge problem that rounding stops is solved again by rising costs.
+    Infinite costs, of all rows or of none, ask for the hard margin. ``start`` is a normal vector to start from,
+    ``seed`` the seed of samples that give one otherwise. At most ``max_iter`` working sets or Newton steps are made;
+    ``report`` is called after each. With ``rising``, a hinge problem that rounding stops is solved again with rising
+    costs. The result does not depend on the number of threads.
 
     Examples
     --------

@@ -41,7 +41,7 @@ PATIENCE, ROUNDING = 5, 1e-12
 
 
 class Point(NamedTuple):
-    """What a pass at w finds: ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``Σ α u`` and ``Σ 2 C u uᵀ`` over active rows."""
+    """Sums of a pass at w: ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``Σ α u`` and ``Σ 2 C u uᵀ`` over active rows."""
 
     w: Array
     loss: float
@@ -167,7 +167,7 @@ def _lowest(source: RowSource, w: Array, step: Array) -> float:
 
 
 def _slopes_block(block: Rows, w: Array, step: Array, lengths: Array) -> Array:
-    """What the loss adds to the slope at each length."""
+    """Contribution of the loss to the slope at each length."""
     slack, rise, costs = 1 - block @ w, block @ step, 2 * block.costs
     return np.array([-(costs * np.maximum(0, slack - t * rise)) @ rise for t in lengths])
 
@@ -177,7 +177,7 @@ def _point(source: RowSource, w: Array) -> Point:
 
 
 def _point_block(block: Rows, w: Array) -> tuple[float, Array, Array, int]:
-    """What a point asks of a block: all but w."""
+    """Contributions of a block to a point, without w."""
     d = len(w)
     if d <= FEW_COLUMNS and block.costs.max(initial=0.0) <= LOW_COST:
         v, hessian = np.zeros(d), np.zeros((d, d))
@@ -194,7 +194,7 @@ def _point_block(block: Rows, w: Array) -> tuple[float, Array, Array, int]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add_active(X, p, along, base, costs, w, v, hessian):  # type: ignore[no-untyped-def]
-    """What a point asks of the rows of a block, in one pass that writes none of them: loss and number, v, hessian."""
+    """Contributions of the rows of a block to a point, without writing them out: loss, number, v, hessian."""
     loss, n_active, p_dot_w = 0.0, 0, 0.0
     u = np.empty(len(w))
     for j in range(len(w)):
