@@ -285,7 +285,7 @@ class PoincareSVC(StreamClassifier):
     def _visit(self) -> Callable[[LabelledBlock, Sequence[Descent], int], Sequence[Descent]]:
         self._check_number_of_costs()
         c = absolute_curvature(self.curvature)
-        return DescentVisit([self._builder(k, c) for k in range(self._n_problems)])
+        return partial(_descend, builders=[self._builder(k, c) for k in range(self._n_problems)])
 
     def _end_stream(self, state: Sequence[Descent], d: int) -> None:
         self._descents = list(state)
@@ -408,18 +408,14 @@ class PoincareSVC(StreamClassifier):
             warn_unsolved(self, self.dual_gap_[worst], self.status_[worst], f"{self._names(unsolved)}; ")
 
 
-@dataclass(frozen=True)
-class DescentVisit:
-    """Takes one step of the paper's algorithm on each row of a block, in every problem."""
-
-    builders: Sequence[RowBuilder]
-
-    def __call__(self, block: LabelledBlock, state: Sequence[Descent], threads: int) -> list[Descent]:
-        """The state after a block; the given one is unchanged, as another worker may be asked again."""
-        following = [replace(descent, w=descent.w.copy()) for descent in state]
-        for descent, build in zip(following, self.builders, strict=True):
-            descent.stream(build(block))
-        return following
+def _descend(
+    block: LabelledBlock, state: Sequence[Descent], threads: int, *, builders: Sequence[RowBuilder]
+) -> list[Descent]:
+    """The state after a step on each row of a block in every problem; the given one is unchanged."""
+    following = [replace(descent, w=descent.w.copy()) for descent in state]
+    for descent, build in zip(following, builders, strict=True):
+        descent.stream(build(block))
+    return following
 
 
 @dataclass(frozen=True)
