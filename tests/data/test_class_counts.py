@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hyplearn.data.arrays import ArrayPoints
-from hyplearn.data.class_counts import _encode, count_classes
+from hyplearn.data.class_counts import count_classes, distinct
 from support.balls import cloud
 
 
 @given(st.sampled_from("bBhHiIlL").flatmap(lambda kind: arrays.arrays(kind, st.integers(1, 20))))
 def test_integers_are_encoded_as_by_unique(y):
-    classes, codes = _encode(y)
+    classes, codes = distinct(y)
     twin, places = np.unique(y, return_inverse=True)
     assert np.array_equal(classes, twin)
     assert classes.dtype == y.dtype

@@ -94,6 +94,26 @@ def test_verify_finds_a_forged_certificate(overlapping):
     assert model.verify(X, np.where(y == "left", "right", "left")).violation[0] > 0.1
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_verify_finds_dual_variables_outside_their_box(loss, overlapping):
+    X, y = overlapping
+    weights = np.ones(len(y))
+    weights[::5] = 0.0
+    model = PoincareSVC(C=7.0, loss=loss, calibration=None).fit(X, y, weights)
+    assert model.verify(X, y, weights).violation[0] == 0
+    honest = model.dual_coef_
+    # A row of weight 0 bears no dual variable, whatever the loss.
+    model.support_, model.dual_coef_ = np.append(0, model.support_), np.column_stack([[[0.1]], honest])
+    if y[0] != model.classes_[1]:
+        model.dual_coef_[0, 0] = -0.1
+    assert model.verify(X, y, weights).violation[0] > 0
+    for bad in (np.nan, np.inf):
+        model.dual_coef_[0, 1] = bad
+        certificate = model.verify(X, y, weights)
+        assert certificate.violation[0] == np.inf
+        assert certificate.gap[0] == np.inf
+
+
 def test_verify_asks_for_the_data_of_fit(overlapping):
     X, y = overlapping
     with pytest.raises(NotFittedError):

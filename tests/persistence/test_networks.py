@@ -43,7 +43,7 @@ def test_a_network_is_loaded_without_torch_and_asks_for_it_when_it_is_used(nets,
     hyplearn.save(nets[0], path)
     monkeypatch.setitem(sys.modules, "torch", None)
     for name in ("network", "training"):
-        monkeypatch.delitem(sys.modules, f"hyplearn.embedding.ball_net_{name}")
+        monkeypatch.delitem(sys.modules, f"hyplearn.embedding.ball_net.{name}")
     loaded = hyplearn.load(path)
     assert np.array_equal(loaded.embedding_, nets[0].embedding_)
     assert read_metadata(path)["classes"] == NAMES.tolist()

@@ -111,7 +111,7 @@ def shrink(u2):  # type: ignore[no-untyped-def]
 
 def unrolled(p: Array) -> Array | tuple[float, ...]:
     """Point as a tuple in few dimensions: the compiler then works on several rows at once, three times as fast."""
-    return tuple(p.tolist()) if 1 <= len(p) <= 4 else p
+    return tuple(p.tolist()) if 2 <= len(p) <= 4 else p
 
 
 def row_gaps(X: Array, c: float) -> Array:

@@ -80,7 +80,7 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> tuple[float, float, 
     """P, D, their relative gap, and how far α leaves its box."""
     primal = 0.5 * float(w @ w) + (sums.loss if not hard else 0.0 if sums.slack <= ROUNDING else np.inf)
     dual = float(sums.total - 0.5 * (sums.v @ sums.v) - sums.penalty)
-    violation = sums.excess / max(sums.largest, 1e-300) if np.isfinite(sums.excess) else np.inf
+    violation = max(0.0, sums.excess / max(sums.largest, 1e-300)) if np.isfinite(sums.excess) else np.inf
     return primal, dual, relative_gap(primal, dual), violation
 
 
