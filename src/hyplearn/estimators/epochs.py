@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -65,16 +65,6 @@ class Extremes(NamedTuple):
             float(np.min(gaps[present], initial=np.inf)),
             bool(np.all(weights == np.round(weights))),
         )
-
-
-class Epochs(Protocol):
-    """One pass of some perceptrons over all rows, and their errors."""
-
-    def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Visit all rows once; returns the mistakes of each problem and replaces the perceptrons."""
-
-    def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """Weight of the rows on the wrong side of some boundaries."""
 
 
 class KeptEpochs:
@@ -166,7 +156,7 @@ class Learned(NamedTuple):
 
 
 def learn(
-    epochs: Epochs,
+    epochs: KeptEpochs | StreamedEpochs,
     perceptrons: list[Perceptron],
     *,
     max_epochs: int,

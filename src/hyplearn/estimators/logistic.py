@@ -81,7 +81,8 @@ class SoftmaxClassifier(BallClassifier):
     def hyperplane_between(self, a: Any, b: Any) -> tuple[Array, Array]:
         r"""The geodesic hyperplane that touches the boundary of classes a and b where it is nearest to the centre.
 
-        With ``fit_intercept=False`` it is the boundary.
+        With ``fit_intercept=False`` it is the boundary. If one of the two classes is likelier in the whole ball, there
+        is none, which is a ValueError.
 
         Parameters
         ----------
@@ -91,15 +92,9 @@ class SoftmaxClassifier(BallClassifier):
         Returns
         -------
         w, p : ndarrays of shape (n_features,)
-            The point p of the boundary nearest to the centre, and the normal there: near p ``signed_distance(x, w, p)``
-            is positive where a is likelier than b. The log-odds of a against b is
-            :math:`\frac{s(\rho)}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ in units of the curvature's
-            radius: everywhere without the intercept, to first order at p with it.
-
-        Raises
-        ------
-        ValueError
-            If one of the two is likelier in the whole ball, so that there is no boundary.
+            The point p of the boundary nearest to the centre, and the normal there, on the side of a. The log-odds of
+            a against b is :math:`\frac{s(\rho)}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ to the
+            hyperplane in units of the curvature's radius: everywhere, or with an intercept to first order at p.
 
         Examples
         --------
@@ -215,8 +210,7 @@ class PoincareLogisticRegression(SoftmaxClassifier):
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
     n_jobs : int, default=None
-        Threads to use; None for all cores (or as many as OMP_NUM_THREADS allows). The result is the same bits for any
-        number of them.
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0

@@ -98,8 +98,7 @@ class PoincareSVC(StreamClassifier):
     folds : int, default=5
         Number of folds of "cross-fitted".
     n_jobs : int, default=None
-        Threads to use; None for all cores (or as many as OMP_NUM_THREADS allows). The result is the same bits for any
-        number of them.
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
     random_state : int, RandomState instance or None, default=0
         Seed of the samples from which a large fit starts. It changes the solution within ``tol`` only.
     warm_start : bool, default=False
