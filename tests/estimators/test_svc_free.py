@@ -76,7 +76,7 @@ def test_intercept_encloses_a_class_that_no_hyperplane_does():
     X = from_frame(radii[:, None] * V / np.linalg.norm(V, axis=1)[:, None], np.array([0.3, 0.1]))
     assert PoincareSVC(None, C=10.0).fit(X, y).score(X, y) == 1
     assert PoincareSVC(None, C=10.0, fit_intercept=False).fit(X, y).score(X, y) < 0.8
-    with pytest.raises(AttributeError, match="no distances"):
+    with pytest.raises(AttributeError, match="has no attribute 'distances'"):
         PoincareSVC(None, C=10.0).fit(X, y).distances(X)
 
 
