@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from timing import Ratio, once, peak_memory, results, timed
 
 from hyplearn import PoincareSVC
+from hyplearn.data.folding import one_blas_thread, threads_of
 from hyplearn.datasets import make_ball_classification
-from hyplearn.estimators.threads import one_blas_thread, threads_of
 from hyplearn.geometry import frechet_mean
 from hyplearn.reference import reference_point, separable
 

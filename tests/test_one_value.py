@@ -32,7 +32,12 @@ MODELS = {
        for k in ("cross-fitted", None)},
     "svc, boundary": PoincareSVC(folds=2),
     "svc, squared hinge": PoincareSVC("origin", loss="squared_hinge", folds=2),
+    "svc, free": PoincareSVC(None, C=100, loss="squared_hinge"),
+    "svc, free, hinge": PoincareSVC(None, folds=2),
+    **{f"svc, free, no intercept, {k}": PoincareSVC(None, fit_intercept=False, calibration=k)
+       for k in ("cross-fitted", None)},
     "stream": PoincareSVC("origin"),
+    "stream, free": PoincareSVC(None, C=0.1),
     "perceptron": PoincarePerceptron("means", max_epochs=5, folds=2),
     "perceptron without probabilities": PoincarePerceptron("means", max_epochs=5, calibration=None),
     "second order": PoincareSecondOrderPerceptron("means", max_epochs=5, folds=2),
@@ -66,7 +71,7 @@ def fitted(name, n_classes):
     model = type(model)(**model.get_params() | {"curvature": CURVATURE})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.partial_fit(X, y, classes=np.unique(y)) if name == "stream" else model.fit(X, y)
+        return model.partial_fit(X, y, classes=np.unique(y)) if name.startswith("stream") else model.fit(X, y)
 
 
 def page_scores(spec, x):
@@ -78,9 +83,10 @@ def page_scores(spec, x):
             "frame": lambda p, w: frame_coordinates(x, p) @ w,
             "z": lambda p, w: z_features(x, p) @ w,
             "cone": lambda p, w: cone_coordinates(x, p) @ w,
+            "cone-arsinh": lambda p, w: cone_coordinates(x, p) @ w,
             "ball": lambda p, w: x @ w,
         }[spec["link"]]
-        columns.append(value(p, w) + b)
+        columns.append(np.arcsinh(value(p, w) + b) if spec["link"] == "cone-arsinh" else value(p, w) + b)
     values = np.stack(columns, axis=1)
     return values if spec["slopes"] is None else values * spec["slopes"] + spec["offsets"]
 

@@ -11,13 +11,16 @@ from numba import njit
 
 from hyplearn.geometry.border import check_inside
 from hyplearn.geometry.kernels import row_gaps
-from hyplearn.tangent import TangentRows, check_rows, implicit_rows
+from hyplearn.tangent import TangentRows, check_rows, frame_coordinates, implicit_rows
 from hyplearn.types import Array, Points
 
 # Distance to the centre, in units of the curvature's radius, up to which cone coordinates are hyperboloid coordinates.
 # Farther out e^ρ would let a few points outweigh all others.
 NEAR = 4.0
 SINH_NEAR, COSH_NEAR = math.sinh(NEAR), math.cosh(NEAR)
+# Entry of the constant column for an intercept, above all others in rows that are not shortened: an intercept of b
+# needs a coefficient of b / 30, so that its penalty is negligible and the objective strongly convex in all weights.
+INTERCEPT = 30.0
 
 
 def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
@@ -77,6 +80,17 @@ def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | Non
     times = 1.0 - z.base
     _shorten(np.sqrt(c), times, z.along, z.base)
     return z, times
+
+
+def plain_cone_rows(X: Array, centre: Array, c: float, *, intercept: bool) -> Array:
+    """Explicit rows by their definition, in plain NumPy, with the constant column of an intercept: for certificates."""
+    frame = np.sqrt(c) * frame_coordinates(X.astype(np.float64), centre, c=c)
+    rho = np.linalg.norm(frame, axis=1)
+    safe = np.where(rho > 0, rho, 1.0)
+    length = np.where(rho > 0, cone_length(safe), 0.0)
+    first = np.where(rho > 0, length / np.tanh(safe), 1.0)
+    columns = [first, (length / safe)[:, None] * frame, np.full(len(rho), INTERCEPT)]
+    return np.column_stack(columns if intercept else columns[:-1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

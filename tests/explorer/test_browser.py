@@ -38,6 +38,7 @@ MODELS = {
     "svc": PoincareSVC(C=10, folds=2),
     "svc, exact": PoincareSVC(margin="exact", folds=2),
     "svc without probabilities": PoincareSVC(calibration=None),
+    "svc without a reference": PoincareSVC(None, C=10, folds=2),
     "perceptron": PoincarePerceptron("means", max_epochs=5, folds=2),
     "second order": PoincareSecondOrderPerceptron("means", max_epochs=5, folds=2),
     "softmax": PoincareLogisticRegression(),
@@ -51,7 +52,8 @@ MODELS = {
     "paper without probabilities": PaperSVC("means", calibration=None),
     "euclidean": EuclideanSVC(C=10, folds=2),
 }
-LINKS = ("arsinh", "frame", "z", "cone", "ball")
+CONE = ("cone", "cone-arsinh")
+LINKS = ("arsinh", "frame", "z", *CONE, "ball")
 
 
 def many(seed=3, n=150):
@@ -169,9 +171,9 @@ def test_the_page_evaluates_every_link_and_calibration(browser, tmp_path, n_clas
         decision = replace(
             model.decision_,
             link=link,
-            weights=rng.standard_normal((n_problems, 3 if link == "cone" else 2)),
-            points=np.tile(points[0], (n_problems, 1)) if link == "cone" else points,
-            intercepts=0.2 * rng.standard_normal(n_problems) if link in ("cone", "ball") else np.zeros(n_problems),
+            weights=rng.standard_normal((n_problems, 3 if link in CONE else 2)),
+            points=np.tile(points[0], (n_problems, 1)) if link in CONE else points,
+            intercepts=0.2 * rng.standard_normal(n_problems) if link in (*CONE, "ball") else np.zeros(n_problems),
             gain=1.7,
         )
         slopes, offsets = rng.uniform(-1, 2, n_problems), 0.3 * rng.standard_normal(n_problems)

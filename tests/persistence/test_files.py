@@ -134,6 +134,8 @@ def test_labels_of_every_type(labels, path):
     [
         PoincareSVC("origin"),
         PoincareSVC("boundary", C=3.0),
+        PoincareSVC(None, C=3.0),
+        PoincareSVC(None, fit_intercept=False),
         PoincarePerceptron("origin", keep="last"),
         PoincarePerceptron("origin"),
         PoincareSecondOrderPerceptron("origin"),
@@ -154,7 +156,8 @@ def test_a_stream_goes_on_to_the_same_bits(stream, classes, path):
 
 def test_a_stream_after_a_fit_goes_on_to_the_same_bits(path):
     X, y = ball(90)
-    for estimator in (PoincareSVC(), PoincarePerceptron(max_epochs=3), PoincareSecondOrderPerceptron(max_epochs=3)):
+    perceptrons = PoincarePerceptron(max_epochs=3), PoincareSecondOrderPerceptron(max_epochs=3)
+    for estimator in (PoincareSVC(), PoincareSVC(None), *perceptrons):
         model = estimator.fit(X, y)
         loaded = through_a_file(model, path)
         assert_same_model(model.partial_fit(X, y), loaded.partial_fit(X, y))

@@ -58,6 +58,8 @@ MODELS = [
     PaperSVC("boundary"),
     PoincareSVC(margin="exact", folds=2),
     PoincareSVC(calibration=None),
+    PoincareSVC(None, C=10.0, folds=2),
+    PoincareSVC(None, fit_intercept=False, calibration=None),
     PoincareLogisticRegression(),
     PoincareLogisticRegression(fit_intercept=False),
     PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),

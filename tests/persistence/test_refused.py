@@ -140,7 +140,7 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("parameters", "C"), 2**64, "more than 64 bits"),
         (("attributes", "classes_"), {"text": [5, ["birch", "ash", "cedar"]]}, "classes_ must be two or more labels"),
         (("attributes", "classes_"), {"text": [5, ["ash", "birch"]]}, "coef_ must be finite float64 numbers of shape"),
-        (("attributes", "n_features_in_"), 3, "coef_ must be finite"),
+        (("attributes", "n_features_in_"), 3, "decision_.points must be points"),
         (("attributes", "n_features_in_"), True, "n_features_in_ must be the integer d"),
         (("attributes", "decision_.sharpness"), 0.0, "decision_.sharpness must be a finite float above 0"),
         (("attributes", "decision_.link"), "exec", "decision_.link must be one of arsinh"),

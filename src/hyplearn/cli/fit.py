@@ -41,7 +41,7 @@ def fit(
     points: POINTS = None,
     model: Annotated[str, typer.Option("--model", help=f"One of {', '.join(CLASSIFIERS)}.")] = "softmax",
     reference: Annotated[
-        str | None, typer.Option("--reference", help="Reference point: a strategy, or coordinates like 0.1,-0.2.")
+        str | None, typer.Option("--reference", help="Reference point: a strategy, coordinates like 0.1,-0.2, or none.")
     ] = None,
     c: Annotated[float | None, typer.Option("--c", help="Cost C of svc and softmax; inf for a hard margin.")] = None,
     curvature: Annotated[float, typer.Option("--curvature", help="Curvature of the embedding, negative.")] = -1.0,
@@ -90,15 +90,15 @@ def _classifier(name: str, reference: str | None, c: float | None, **parameters:
 
 
 def _reference(text: str) -> Any:
-    """Return the name of a strategy, or the coordinates between commas."""
-    if text in STRATEGIES:
-        return text
+    """Return the name of a strategy, None, or the coordinates between commas."""
+    if text in (*STRATEGIES, "none"):
+        return None if text == "none" else text
     try:
         return np.array([float(part) for part in text.split(",")])
     except ValueError:
         known = ", ".join(sorted(STRATEGIES))
         raise typer.BadParameter(
-            f"{text!r} is neither one of {known} nor coordinates like 0.1,-0.2.", param_hint="--reference"
+            f"{text!r} is neither one of {known}, none nor coordinates like 0.1,-0.2.", param_hint="--reference"
         ) from None
 
 

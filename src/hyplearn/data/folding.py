@@ -1,10 +1,15 @@
 """Map over blocks, then reduce: merging the parts of all blocks into one result."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
+import joblib
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from hyplearn.types import Array
 
@@ -98,3 +103,20 @@ def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
 def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
     """Tuples of arrays, concatenated entry by entry; a single tuple is not copied."""
     return tuple(parts[0]) if len(parts) == 1 else tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def threads_of(n_jobs: int | None) -> int:
+    """Number of threads for ``n_jobs``; None for all cores, or as many as OMP_NUM_THREADS allows."""
+    if n_jobs is None:
+        return min(int(joblib.cpu_count()), int(os.environ.get("OMP_NUM_THREADS") or 2**31))
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread: several give other bits, and rows are shared among threads already."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -100,15 +100,7 @@ def fitted_classifier(estimator: Any) -> Any:
 
 
 def decision_of(estimator: Any, curvature: float | None = None) -> Decision | ForeignDecision:
-    """The decision of a fitted classifier.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Fitted; a search stands for its best estimator.
-    curvature : float, optional
-        Sectional curvature, for classifiers that have none of their own.
-    """
+    """The decision of a fitted classifier; ``curvature`` is for classifiers that have none of their own."""
     estimator = fitted_classifier(estimator)
     own = curvature_of(estimator, curvature)
     decision = getattr(estimator, "decision_", None)

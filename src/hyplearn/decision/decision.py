@@ -13,6 +13,8 @@ z         ⟨z, w⟩ (files of version 0.1)                    the same
 cone      w₀ s coth ρ + ⟨s e, w⟩ + b, with the length s    a geodesic hyperplane if b = 0; otherwise a sphere,
           of :func:`~hyplearn.cone.cone_length` and the    horosphere or equidistant up to the distance 4 of
           direction e of x                                 the centre
+cone-     arsinh of the same                               the same
+arsinh
 ball      ⟨x, w⟩ + b                                       a Euclidean hyperplane, which is an equidistant
 ========  ===============================================  =================================================
 
@@ -32,7 +34,7 @@ from hyplearn.decision.touching import touching_hyperplane
 from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
-Link = Literal["arsinh", "frame", "z", "cone", "ball"]
+Link = Literal["arsinh", "frame", "z", "cone", "cone-arsinh", "ball"]
 Hyperplane = tuple[Array, Array]
 # Rows per matrix product of cone rows: their number changes last bits, so it is fixed.
 SCORED_ROWS = 10_000
@@ -56,14 +58,14 @@ class Decision:
         The labels, sorted.
     c : float
         Absolute curvature.
-    link : {"arsinh", "frame", "z", "cone", "ball"}
+    link : {"arsinh", "frame", "z", "cone", "cone-arsinh", "ball"}
         What a value is; see the module.
     weights : ndarray of shape (P, m)
         One row per problem: one problem for two classes, K for more.
     points : ndarray of shape (P, d)
         Reference point or centre of each problem.
     intercepts : ndarray of shape (P,)
-        Added to the values of the links "cone" and "ball".
+        Added to the values of the links "cone" and "ball", and within those of "cone-arsinh".
     gain : float
         Factor of the link "arsinh".
     calibration : Calibration or None
@@ -106,6 +108,8 @@ class Decision:
         """Values of all problems, of shape (n, P), for validated points with the given gaps."""
         if self.link == "cone":
             return self._cone_values(X, gaps)
+        if self.link == "cone-arsinh":
+            return np.arcsinh(self._cone_values(X, gaps))
         return np.stack([self._value(X, gaps, k) for k in range(len(self.weights))], axis=1)
 
     def _value(self, X: Array, gaps: Array, k: int) -> Array:
@@ -187,6 +191,13 @@ class Decision:
                 return None
             plane = self.hyperplane_between(1, 0)
             return [None if plane is None else Equidistant(*plane, 0.0)]
+        if self.link == "cone-arsinh":
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                levels = self.intercepts - np.sinh(-offsets / slopes)
+            if np.any(levels):
+                return None
+            planes = [touching_hyperplane(u, 0.0, p, c=self.c) for u, p in zip(self.weights, self.points, strict=True)]
+            return [None if plane is None else Equidistant(*plane, 0.0) for plane in planes]
         if self.link == "ball":
             levels = slopes * self.intercepts + offsets
             return [_chord(w, b, self.c) for w, b in zip(slopes[:, None] * self.weights, levels, strict=True)]

@@ -13,10 +13,10 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.data.folding import one_blas_thread
 from hyplearn.data.opening import is_dask
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
-from hyplearn.estimators.threads import one_blas_thread
 from hyplearn.estimators.validation import (
     evaluate,
     lazily,
@@ -76,18 +76,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from labelled points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball: an array, a data frame, a path, :func:`hyplearn.open_points`, an array on disk, an
-            iterable of blocks, a Dask array or data frame. Points that do not fit into memory are read in blocks.
-        y : array-like of shape (n_samples,), or name of the labels in a file
-            Labels; omitted for sources that bring their own.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight k counts as k copies of a row, weight 0 as absence.
-        """
+        """Learn from labelled points of any source."""
 
     @contextmanager
     def _training(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[TrainingData, FitReporter]]:

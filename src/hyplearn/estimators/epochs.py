@@ -3,8 +3,8 @@
 import copy
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -67,16 +67,6 @@ class Extremes(NamedTuple):
         )
 
 
-class Epochs(Protocol):
-    """One pass of some perceptrons over all rows, and their errors."""
-
-    def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Visit all rows once; returns the mistakes of each problem and replaces the perceptrons."""
-
-    def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """Weight of the rows on the wrong side of some boundaries."""
-
-
 class KeptEpochs:
     """Passes over the rows of one problem in memory, in order or shuffled."""
 
@@ -101,7 +91,7 @@ class StreamedEpochs:
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
         """Visit all rows once."""
         numbers = list(perceptrons)
-        visit = EpochVisit(self.data.encoder, PerceptronVisit(self.problems, numbers))
+        visit = partial(_visit_encoded, encoder=self.data.encoder, problems=self.problems, numbers=numbers)
         begun = Pass(list(perceptrons.values()), [0] * len(numbers))
         found = self.data.points.visited(visit, begun, threads=self.data.threads)
         perceptrons.update(zip(numbers, found.perceptrons, strict=True))
@@ -120,34 +110,19 @@ class Pass(NamedTuple):
     mistakes: list[int]
 
 
-@dataclass(frozen=True)
-class PerceptronVisit:
-    """Lets the perceptrons of some problems visit the rows of a block, in order."""
+def visit_problems(block: LabelledBlock, so_far: Pass, threads: int, *, problems: Problems, numbers: list[int]) -> Pass:
+    """The pass after the perceptrons of some problems visited a block in order; the given one is unchanged."""
+    perceptrons = copy.deepcopy(so_far.perceptrons)
 
-    problems: Problems
-    numbers: list[int]
+    def mistakes(k: int, perceptron: Perceptron, before: int) -> int:
+        return before + perceptron.visit(*problems.rows(block, k))
 
-    def __call__(self, block: LabelledBlock, so_far: Pass, threads: int) -> Pass:
-        """The pass after the block; the given one is unchanged, as another worker may be asked again."""
-        perceptrons = copy.deepcopy(so_far.perceptrons)
-
-        def mistakes(k: int, perceptron: Perceptron, before: int) -> int:
-            return before + perceptron.visit(*self.problems.rows(block, k))
-
-        with ThreadPoolExecutor(threads) as pool:
-            return Pass(perceptrons, list(pool.map(mistakes, self.numbers, perceptrons, so_far.mistakes)))
+    with ThreadPoolExecutor(threads) as pool:
+        return Pass(perceptrons, list(pool.map(mistakes, numbers, perceptrons, so_far.mistakes)))
 
 
-@dataclass(frozen=True)
-class EpochVisit:
-    """Encodes a block of a source, then lets perceptrons visit it."""
-
-    encoder: Encoder
-    visit: PerceptronVisit
-
-    def __call__(self, block: Block, so_far: Pass, threads: int) -> Pass:
-        """The pass after the block."""
-        return self.visit(self.encoder(block), so_far, threads)
+def _visit_encoded(block: Block, so_far: Pass, threads: int, *, encoder: Encoder, **arguments: Any) -> Pass:
+    return visit_problems(encoder(block), so_far, threads, **arguments)
 
 
 def _errors(block: LabelledBlock, problems: Problems, weights: dict[int, Array]) -> Array:
@@ -181,7 +156,7 @@ class Learned(NamedTuple):
 
 
 def learn(
-    epochs: Epochs,
+    epochs: KeptEpochs | StreamedEpochs,
     perceptrons: list[Perceptron],
     *,
     max_epochs: int,

@@ -1,6 +1,7 @@
 """Logistic regression on cone coordinates of the ball: two classes or many at once."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
@@ -8,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.cone import cone_length
+from hyplearn.cone import INTERCEPT, plain_cone_rows
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Calibration, Decision
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, BallClassifier, warn_unsolved
@@ -24,12 +25,7 @@ from hyplearn.solvers.certificate import (
     softmax_sums,
 )
 from hyplearn.solvers.softmax import solve_softmax
-from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
-
-# The constant column of the rows, above all other numbers in rows that are not shortened: a score of b needs a
-# coefficient of b / 30. An intercept shall not draw classes to equal shares, yet P be strongly convex in all of W.
-INTERCEPT = 30.0
 
 
 class SoftmaxClassifier(BallClassifier):
@@ -85,7 +81,8 @@ class SoftmaxClassifier(BallClassifier):
     def hyperplane_between(self, a: Any, b: Any) -> tuple[Array, Array]:
         r"""The geodesic hyperplane that touches the boundary of classes a and b where it is nearest to the centre.
 
-        With ``fit_intercept=False`` it is the boundary.
+        With ``fit_intercept=False`` it is the boundary. If one of the two classes is likelier in the whole ball, there
+        is none, which is a ValueError.
 
         Parameters
         ----------
@@ -95,15 +92,9 @@ class SoftmaxClassifier(BallClassifier):
         Returns
         -------
         w, p : ndarrays of shape (n_features,)
-            The point p of the boundary nearest to the centre, and the normal there: near p ``signed_distance(x, w, p)``
-            is positive where a is likelier than b. The log-odds of a against b is
-            :math:`\frac{s(\rho)}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ in units of the curvature's
-            radius: everywhere without the intercept, to first order at p with it.
-
-        Raises
-        ------
-        ValueError
-            If one of the two is likelier in the whole ball, so that there is no boundary.
+            The point p of the boundary nearest to the centre, and the normal there, on the side of a. The log-odds of
+            a against b is :math:`\frac{s(\rho)}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ to the
+            hyperplane in units of the curvature's radius: everywhere, or with an intercept to first order at p.
 
         Examples
         --------
@@ -154,8 +145,8 @@ class SoftmaxClassifier(BallClassifier):
         if data.n_rows != self._n_rows:
             raise ValueError(f"verify() needs the training data ({self._n_rows} rows); got {data.n_rows}.")
         W = self._W
-        problem = VerifiedSoftmax(self.reference_[0], W, self._cost, self.fit_intercept, data.c)
-        return certify_softmax(data.fold(_sums_of_block, merge_softmax_sums, problem), W)
+        rows_of = partial(plain_cone_rows, centre=self.reference_[0], c=data.c, intercept=self.fit_intercept)
+        return certify_softmax(data.fold(_sums_of_block, merge_softmax_sums, rows_of, W, self._cost), W)
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
@@ -219,8 +210,7 @@ class PoincareLogisticRegression(SoftmaxClassifier):
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
     n_jobs : int, default=None
-        Threads to use; None for all cores (or as many as OMP_NUM_THREADS allows). The result is the same bits for any
-        number of them.
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0
@@ -303,30 +293,9 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         return self
 
 
-@dataclass(frozen=True)
-class VerifiedSoftmax:
-    """A softmax problem whose certificate is recomputed."""
-
-    centre: Array
-    W: Array
-    C: float
-    fit_intercept: bool
-    c: float
-
-    def rows(self, X: Array) -> Array:
-        """Explicit rows, by their definition."""
-        frame = np.sqrt(self.c) * frame_coordinates(X.astype(np.float64), self.centre, c=self.c)
-        rho = np.linalg.norm(frame, axis=1)
-        safe = np.where(rho > 0, rho, 1.0)
-        length = np.where(rho > 0, cone_length(safe), 0.0)
-        first = np.where(rho > 0, length / np.tanh(safe), 1.0)
-        columns = [first, (length / safe)[:, None] * frame, np.full(len(rho), INTERCEPT)]
-        return np.column_stack(columns if self.fit_intercept else columns[:-1])
-
-
-def _sums_of_block(block: LabelledBlock, problem: VerifiedSoftmax) -> SoftmaxSums:
+def _sums_of_block(block: LabelledBlock, rows_of: Callable[[Array], Array], W: Array, C: float) -> SoftmaxSums:
     """Contributions of a block to the certificate."""
-    costs = row_costs(block, problem.C)
+    costs = row_costs(block, C)
     cuts = [slice(start, start + VERIFIED_ROWS) for start in range(0, len(costs), VERIFIED_ROWS)]
-    rows = ((problem.rows(block.X[cut]), block.codes[cut], costs[cut]) for cut in cuts)
-    return merge_softmax_sums([softmax_sums(*part, problem.W) for part in rows])
+    rows = ((rows_of(block.X[cut]), block.codes[cut], costs[cut]) for cut in cuts)
+    return merge_softmax_sums([softmax_sums(*part, W) for part in rows])

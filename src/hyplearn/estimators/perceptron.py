@@ -5,6 +5,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,11 +19,11 @@ from hyplearn.estimators.epochs import (
     KeptEpochs,
     Learned,
     Pass,
-    PerceptronVisit,
     Problems,
     StreamedEpochs,
     find_extremes,
     learn,
+    visit_problems,
 )
 from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.validation import absolute_curvature
@@ -158,7 +159,7 @@ class PerceptronClassifier(StreamClassifier):
 
     def _visit(self) -> Callable[[LabelledBlock, Sequence[Perceptron], int], Sequence[Perceptron]]:
         problems = Problems(self._positives, self.reference_, absolute_curvature(self.curvature))
-        return StreamedVisit(PerceptronVisit(problems, list(range(self._n_problems))))
+        return partial(_visit_stream, problems=problems)
 
     def _end_stream(self, state: Sequence[Perceptron], d: int) -> None:
         self._perceptrons = list(state)
@@ -210,15 +211,12 @@ class PerceptronClassifier(StreamClassifier):
         )
 
 
-@dataclass(frozen=True)
-class StreamedVisit:
-    """Lets all perceptrons visit the rows of a block of a stream."""
-
-    visit: PerceptronVisit
-
-    def __call__(self, block: LabelledBlock, state: Sequence[Perceptron], threads: int) -> list[Perceptron]:
-        """The perceptrons after the block."""
-        return self.visit(block, Pass(list(state), [0] * len(state)), threads).perceptrons
+def _visit_stream(
+    block: LabelledBlock, state: Sequence[Perceptron], threads: int, *, problems: Problems
+) -> list[Perceptron]:
+    """All perceptrons after a block of a stream."""
+    begun, numbers = Pass(list(state), [0] * len(state)), list(range(len(state)))
+    return visit_problems(block, begun, threads, problems=problems, numbers=numbers).perceptrons
 
 
 def _unit(w: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -25,17 +25,17 @@ from hyplearn.geometry.border import outside_sentence
 from hyplearn.geometry.kernels import row_gaps
 
 
-@dataclass(frozen=True)
-class StreamVisitor:
-    """Validates a block of a stream and passes it on."""
-
-    encoder: Encoder  # makes labelled blocks
-    visit: Callable[[LabelledBlock, Any, int], Any]  # next state, from a block, the state and threads
-    name: str  # name of the source in messages
-
-    def __call__(self, block: Block, state: Any, threads: int) -> Any:
-        """The state after a block."""
-        return self.visit(check_block(block, self.encoder, self.name), state, threads)
+def visit_checked(
+    block: Block,
+    state: Any,
+    threads: int,
+    *,
+    encoder: Encoder,
+    visit: Callable[[LabelledBlock, Any, int], Any],
+    name: str,
+) -> Any:
+    """The state after a block of a stream, which is validated and encoded first."""
+    return visit(check_block(block, encoder, name), state, threads)
 
 
 def check_block(block: Block, encoder: Encoder, name: str) -> LabelledBlock:
@@ -94,7 +94,7 @@ class StreamClassifier(OneVsRest):
                 state = self._start_stream(points.n_features)
             else:
                 state = self._stream_state()
-            visit = StreamVisitor(encoder, self._visit(), points.name)
+            visit = partial(visit_checked, encoder=encoder, visit=self._visit(), name=points.name)
             state = points.visited(visit, state)
             self._forget_calibration()
             self._end_stream(state, points.n_features)

@@ -2,7 +2,7 @@
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -13,14 +13,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hyplearn.cone import INTERCEPT, plain_cone_rows
 from hyplearn.data.folding import in_any_order
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Decision
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, warn_unsolved
 from hyplearn.estimators.stream import StreamClassifier
-from hyplearn.estimators.validation import InfeasibleError, check_stopping, known_data
+from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
-from hyplearn.rows.built import SignedRowBuilder, build_rows, row_costs
+from hyplearn.reference import reference_points
+from hyplearn.rows.built import ConeRowBuilder, RowBuilder, SignedRowBuilder, build_rows, row_costs
 from hyplearn.solvers.certificate import (
     Certificate,
     CertificateSums,
@@ -30,7 +32,7 @@ from hyplearn.solvers.certificate import (
 )
 from hyplearn.solvers.sgd import Descent
 from hyplearn.solvers.svm import Solution, solve_svm
-from hyplearn.tangent import Features, frame_coordinates, z_dot, z_features
+from hyplearn.tangent import Features, frame_coordinates, z_features
 from hyplearn.types import Array
 
 
@@ -55,10 +57,16 @@ class PoincareSVC(StreamClassifier):
     The boundary is the geodesic hyperplane through p with normal w. Next to w the model keeps dual variables α, whose
     value proves how close w is to the optimum: ``dual_gap_`` is that proven distance, and :meth:`verify` recomputes it.
 
+    With ``reference=None`` rows are those of :class:`PoincareLogisticRegression`: cone coordinates about the mean of
+    all points, and a constant for the intercept. Boundaries then need not pass through any point: they are geodesic
+    hyperplanes, or with an intercept spheres, horospheres and equidistants (within the distance 4 of the mean).
+    ``loss="squared_hinge"`` with ``C=100`` is a good start.
+
     Parameters
     ----------
-    reference : str, callable or array-like, default="boundary"
-        The point through which each boundary passes. "boundary": on the hyperplane of a convex fit for which p is free,
+    reference : str, callable, array-like or None, default="boundary"
+        The point through which each boundary passes; None for boundaries that need not pass through any point (see
+        below). "boundary": on the hyperplane of a convex fit for which p is free,
         halfway between the hulls of the two sides where these do not meet. "means": between the means of the two sides,
         where both are equally likely. "hull": the paper's, the midpoint of the closest vertices of their hulls, in up
         to five dimensions. "closest": the midpoint of the closest points of their hulls. "mean": the mean of all
@@ -68,6 +76,9 @@ class PoincareSVC(StreamClassifier):
     C : float or array-like of shape (n_problems,), default=1.0
         Cost of a violated margin, for all binary problems or for each; ``numpy.inf`` asks for the hard margin, which
         exists only where a geodesic through the reference point separates the classes.
+    fit_intercept : bool, default=True
+        With ``reference=None``: whether scores have an intercept; without one the boundaries are geodesic hyperplanes.
+        Boundaries through a reference point have none.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of the paper's theorem, or that of the authors' code, whose terms are squared.
     margin : {"bound", "exact"}, default="bound"
@@ -87,8 +98,7 @@ class PoincareSVC(StreamClassifier):
     folds : int, default=5
         Number of folds of "cross-fitted".
     n_jobs : int, default=None
-        Threads to use; None for all cores (or as many as OMP_NUM_THREADS allows). The result is the same bits for any
-        number of them.
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
     random_state : int, RandomState instance or None, default=0
         Seed of the samples from which a large fit starts. It changes the solution within ``tol`` only.
     warm_start : bool, default=False
@@ -105,10 +115,13 @@ class PoincareSVC(StreamClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes. Two make one binary problem, K > 2 make K, each class against the rest.
-    coef_ : ndarray of shape (n_problems, n_features)
-        Normal vector w of each boundary, in frame coordinates at its reference point.
+    coef_ : ndarray of shape (n_problems, n_features), or (n_problems, n_features + 1) with ``reference=None``
+        Normal vector w of each boundary, in frame coordinates at its reference point; or coefficients of cone
+        coordinates.
+    intercept_ : ndarray of shape (n_problems,)
+        Intercepts; only with ``reference=None``.
     reference_ : ndarray of shape (n_problems, n_features)
-        The reference points.
+        The reference points; with ``reference=None`` the mean of all points, once per problem.
     status_ : ndarray of str of shape (n_problems,)
         "optimal" where the certificate holds; else "max_iter", "stalled" (limited by rounding), "infeasible" (no hard
         margin) or "online" (after ``partial_fit``).
@@ -124,7 +137,8 @@ class PoincareSVC(StreamClassifier):
     dual_coef_ : ndarray of shape (n_problems, n_support)
         Their ``y α``. Where the hard margin is infeasible, α is the proof of it: ``Σ y α f`` is zero to rounding.
     margin_ : ndarray of shape (n_problems,)
-        Least signed hyperbolic distance of a training point to its boundary; negative where one is on the wrong side.
+        Least signed hyperbolic distance of a training point to its boundary; negative where one is on the wrong side,
+        and NaN if boundaries have an intercept.
     calibration_ : Calibration
         Slopes and offsets that make scores of distances; absent without calibration and after ``partial_fit``.
     decision_ : Decision
@@ -145,6 +159,7 @@ class PoincareSVC(StreamClassifier):
     reference: Any = "boundary"
     _: KW_ONLY
     C: float = 1.0
+    fit_intercept: bool = True
     loss: str = "hinge"
     margin: str = "bound"
     tol: float = 1e-6
@@ -173,11 +188,12 @@ class PoincareSVC(StreamClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C by row: weight k counts as k copies, weight 0 as absence.
         """
-        previous = vars(self).get("coef_") if self.warm_start else None
+        starts = self._W if self.warm_start and hasattr(self, "coef_") else None
         with self._training(X, y, sample_weight) as (data, report):
             self._check_number_of_costs()
             self.reference_ = self._references(data)
-            starts = previous if previous is not None and previous.shape == self.reference_.shape else None
+            if starts is not None and starts.shape != (self._n_problems, self._n_columns(data.n_features)):
+                starts = None
             with self._problem_map(data) as (each, threads):
                 problems = self._problems(data, starts, report, threads)
                 solutions = list(each(operator.call, problems))
@@ -194,11 +210,11 @@ class PoincareSVC(StreamClassifier):
         self, data: TrainingData, starts: Array | None, report: FitReporter | None, threads: int
     ) -> Iterator[Callable[[], Solution]]:
         """Solvers of the binary problems, whose rows are built when they are called."""
-        for k, positive in enumerate(self._positives):
-            build = SignedRowBuilder(positive, self.reference_[k], self._features, data.c, self._cost(k))
+        for k in range(self._n_problems):
+            build, n_columns = self._builder(k, data.c), self._n_columns(data.n_features)
             yield partial(
                 solve_svm,
-                build_rows(data, build, self._cost(k), data.n_features, threads=threads),
+                build_rows(data, build, self._cost(k), n_columns, threads=threads),
                 loss=self.loss,  # type: ignore[arg-type]
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -210,35 +226,70 @@ class PoincareSVC(StreamClassifier):
 
     def _refit(self, data: TrainingData) -> Decision:
         with self._problem_map(data) as (each, threads):
-            solutions = list(each(operator.call, self._problems(data, self.coef_, None, threads)))
+            solutions = list(each(operator.call, self._problems(data, self._W, None, threads)))
         unsolved = [solution.gap for solution in solutions if solution.status != "optimal"]
         if unsolved:
             warnings.warn(f"The relative duality gap is {max(unsolved):.1e}.", ConvergenceWarning, stacklevel=2)
-        coef = np.stack([solution.w for solution in solutions])
-        return self._boundaries({"coef_": coef, "reference_": self.reference_})
+        weights = self._as_attributes(np.stack([solution.w for solution in solutions]))
+        return self._boundaries({**weights, "reference_": self.reference_})
+
+    def _references(self, data: TrainingData) -> Array:
+        """One reference point per problem, or the mean of all points as the centre of their rows."""
+        if self.reference is not None:
+            return super()._references(data)
+        return np.tile(
+            reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)]), (self._n_problems, 1)
+        )
+
+    def _n_columns(self, d: int) -> int:
+        """Number of columns of the rows for d coordinates."""
+        return d if self.reference is not None else d + 1 + self.fit_intercept
+
+    def _builder(self, k: int, c: float) -> RowBuilder:
+        """Builds the rows of problem k."""
+        problem = self._positives[k], self.reference_[k]
+        if self.reference is None:
+            return ConeRowBuilder(*problem, c, self._cost(k), INTERCEPT if self.fit_intercept else 0.0)
+        return SignedRowBuilder(*problem, self._features, c, self._cost(k))
+
+    @property
+    def _W(self) -> Array:  # noqa: N802, as in the mathematics
+        """Weights of all problems, as the solver has them."""
+        if self.reference is not None or not self.fit_intercept:
+            return self.coef_
+        return np.column_stack([self.coef_, self.intercept_ / INTERCEPT])
+
+    def _as_attributes(self, W: Array) -> dict[str, Array]:
+        """Fitted attributes that hold the weights of the solver."""
+        if self.reference is not None:
+            return {"coef_": W}
+        d = self.reference_.shape[1]
+        intercepts = INTERCEPT * W[:, d + 1] if self.fit_intercept else np.zeros(len(W))
+        return {"coef_": np.ascontiguousarray(W[:, : d + 1]), "intercept_": intercepts}
+
+    def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
+        if self.reference is not None:
+            return super()._boundaries(fitted)
+        c = absolute_curvature(self.curvature)
+        return Decision(self.classes_, c, "cone-arsinh", fitted["coef_"], fitted["reference_"], fitted["intercept_"])
 
     partial_fit = available_if(_streams)(StreamClassifier.partial_fit)
 
     def _start_stream(self, d: int) -> Sequence[Descent]:
-        return [Descent(np.zeros(d)) for _ in range(self._n_problems)]
+        return [Descent(np.zeros(self._n_columns(d))) for _ in range(self._n_problems)]
 
     def _stream_state(self) -> Sequence[Descent]:
-        return self._descents or [Descent(w.copy(), self._n_rows, self._n_rows) for w in self.coef_]
+        return self._descents or [Descent(w.copy(), self._n_rows, self._n_rows) for w in self._W]
 
     def _visit(self) -> Callable[[LabelledBlock, Sequence[Descent], int], Sequence[Descent]]:
         self._check_number_of_costs()
-        c = -float(self.curvature)
-        return DescentVisit(
-            [
-                SignedRowBuilder(positive, self.reference_[k], self._features, c, self._cost(k))
-                for k, positive in enumerate(self._positives)
-            ]
-        )
+        c = absolute_curvature(self.curvature)
+        return partial(_descend, builders=[self._builder(k, c) for k in range(self._n_problems)])
 
     def _end_stream(self, state: Sequence[Descent], d: int) -> None:
         self._descents = list(state)
         unknown = np.full(self._n_problems, np.nan)
-        self.coef_ = np.stack([descent.w.copy() for descent in self._descents])
+        self.__dict__.update(self._as_attributes(np.stack([descent.w.copy() for descent in self._descents])))
         self.status_ = np.full(self._n_problems, "online")
         self.primal_, self.dual_, self.dual_gap_, self.margin_ = (unknown.copy() for _ in range(4))
         self.n_support_ = np.zeros(self._n_problems, dtype=int)
@@ -277,11 +328,14 @@ class PoincareSVC(StreamClassifier):
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
 
     def _verify_problem(self, data: TrainingData, k: int) -> tuple[float, float, float, float]:
-        problem = VerifiedProblem(
-            self._positives[k], self.reference_[k], self.coef_[k], self._features, self._cost(k), self.loss, data.c
-        )
+        p, w = self.reference_[k], self._W[k]
+        if self.reference is None:
+            rows_of = partial(plain_cone_rows, centre=p, c=data.c, intercept=self.fit_intercept)
+        else:
+            rows_of = partial(frame_coordinates if self.margin == "bound" else z_features, p=p, c=data.c)
+        problem = VerifiedProblem(self._positives[k], rows_of, w, self._cost(k), self.loss)
         sums = data.fold(_sums_of_block, merge_certificates, problem, self.support_, self.dual_coef_[k])
-        return certify(sums, self.coef_[k], hard=not np.isfinite(self._cost(k)))
+        return certify(sums, w, hard=not np.isfinite(self._cost(k)))
 
     @property
     def _features(self) -> Features:
@@ -292,6 +346,10 @@ class PoincareSVC(StreamClassifier):
         for name, allowed in (("loss", ("hinge", "squared_hinge")), ("margin", ("bound", "exact"))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {getattr(self, name)!r}.")
+        if self.reference is None and self.margin == "exact":
+            raise ValueError(
+                'margin="exact" needs a reference point; got reference=None.\nPass reference=, or margin="bound".'
+            )
         C = np.asarray(self.C)
         if C.dtype.kind not in "iuf" or C.ndim > 1 or not C.size or not np.all(C > 0):
             raise ValueError(
@@ -316,7 +374,7 @@ class PoincareSVC(StreamClassifier):
     def _keep_solutions(self, data: TrainingData, solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
         self._n_rows = data.n_rows
-        self.coef_ = np.stack([solution.w for solution in solutions])
+        self.__dict__.update(self._as_attributes(np.stack([solution.w for solution in solutions])))
         self.status_ = np.array([solution.status for solution in solutions])
         for name in ("primal", "dual", "n_iter", "n_passes", "n_support"):
             setattr(self, f"{name}_", np.array([getattr(solution, name) for solution in solutions]))
@@ -329,17 +387,19 @@ class PoincareSVC(StreamClassifier):
             places = np.searchsorted(self.support_, solution.support)
             signs = np.where(codes[places] == self._positives[k], 1.0, -1.0)
             self.dual_coef_[k, places] = signs * solution.alpha
-        least = data.fold(_least_margins, _least, self._positives, self.coef_, self.reference_, data.c)
-        self.margin_ = np.arcsinh(least) / np.sqrt(data.c)
+        boundaries = self._boundaries(vars(self))
+        self.margin_ = np.full(self._n_problems, np.nan)
+        if boundaries.has_distances:
+            self.margin_ = data.fold(_least_distances, _least, boundaries, np.array(self._positives))
 
     def _report_status(self) -> None:
         """Raise where the hard margin has no solution, warn where the certificate is not reached."""
         infeasible = np.flatnonzero(self.status_ == "infeasible")
         if infeasible.size:
+            boundary = "boundary" if self.reference is None else "geodesic through the reference point"
             raise InfeasibleError(
-                f"No geodesic through the reference point separates the classes ({self._names(infeasible)}): the hard "
-                "margin has no solution, and dual_coef_ proves it.\n"
-                "Take a soft margin, such as C=1000, or another reference point."
+                f"No {boundary} separates the classes ({self._names(infeasible)}): the hard margin has no solution, "
+                "and dual_coef_ proves it.\nTake a soft margin, such as C=1000, or another reference."
             )
         unsolved = np.flatnonzero(self.status_ != "optimal")
         if unsolved.size:
@@ -347,18 +407,14 @@ class PoincareSVC(StreamClassifier):
             warn_unsolved(self, self.dual_gap_[worst], self.status_[worst], f"{self._names(unsolved)}; ")
 
 
-@dataclass(frozen=True)
-class DescentVisit:
-    """Takes one step of the paper's algorithm on each row of a block, in every problem."""
-
-    builders: list[SignedRowBuilder]
-
-    def __call__(self, block: LabelledBlock, state: Sequence[Descent], threads: int) -> list[Descent]:
-        """The state after a block; the given one is unchanged, as another worker may be asked again."""
-        following = [replace(descent, w=descent.w.copy()) for descent in state]
-        for descent, build in zip(following, self.builders, strict=True):
-            descent.stream(build(block))
-        return following
+def _descend(
+    block: LabelledBlock, state: Sequence[Descent], threads: int, *, builders: Sequence[RowBuilder]
+) -> list[Descent]:
+    """The state after a step on each row of a block in every problem; the given one is unchanged."""
+    following = [replace(descent, w=descent.w.copy()) for descent in state]
+    for descent, build in zip(following, builders, strict=True):
+        descent.stream(build(block))
+    return following
 
 
 @dataclass(frozen=True)
@@ -366,17 +422,10 @@ class VerifiedProblem:
     """A binary problem whose certificate is recomputed."""
 
     positive: int
-    p: Array
+    rows_of: Callable[[Array], Array]  # explicit rows of float64 points
     w: Array
-    features: Features
     C: float
     loss: str
-    c: float
-
-    def rows(self, X: Array, y: Array) -> Array:
-        """Explicit signed rows."""
-        coordinates = frame_coordinates if self.features == "frame" else z_features
-        return coordinates(X.astype(np.float64), self.p, c=self.c) * y[:, None]
 
 
 def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Array, dual_coef: Array) -> CertificateSums:
@@ -387,17 +436,15 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
     own = support[first:last] - block.start
     alpha[own] = y[own] * dual_coef[first:last]
     cuts = [slice(start, start + VERIFIED_ROWS) for start in range(0, len(y), VERIFIED_ROWS)]
-    rows = ((problem.rows(block.X[cut], y[cut]), alpha[cut], costs[cut]) for cut in cuts)
+    rows = ((y[cut, None] * problem.rows_of(block.X[cut].astype(np.float64)), alpha[cut], costs[cut]) for cut in cuts)
     return merge_certificates([certificate_sums(*part, problem.w, problem.loss) for part in rows])
 
 
-def _least_margins(block: LabelledBlock, positives: Sequence[int], coef: Array, references: Array, c: float) -> Array:
-    """For each problem the least ``√c ⟨y z, w⟩ / ‖w‖`` of a row of the block that has a weight."""
-    present, least = block.present, []
-    for k, w, p in zip(positives, coef, references, strict=True):
-        margins = z_dot(block.X, np.sqrt(c) / (np.linalg.norm(w) or 1.0) * w, p, c=c, gaps=block.gaps)
-        least.append(np.where(block.codes == k, margins, -margins).min(where=present, initial=np.inf))
-    return np.array(least)
+def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
+    """For each problem the least signed distance to its boundary of a row of the block that has a weight."""
+    distances = boundaries.distances(block.X, block.gaps)
+    own = np.where(block.codes[:, None] == positives, distances, -distances)
+    return own.min(axis=0, where=block.present[:, None], initial=np.inf)
 
 
 @in_any_order

@@ -15,10 +15,10 @@ from sklearn.utils.validation import validate_data
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import ClassCounts, count_classes, find_outside
 from hyplearn.data.columns import listed
+from hyplearn.data.folding import threads_of
 from hyplearn.data.opening import opened, point_source
 from hyplearn.data.points import Block, PointSource
 from hyplearn.data.training import Encoder, TrainingData
-from hyplearn.estimators.threads import threads_of
 from hyplearn.geometry.border import absolute_curvature as absolute_curvature
 from hyplearn.geometry.border import outside_sentence, pull_inside
 from hyplearn.geometry.kernels import row_gaps

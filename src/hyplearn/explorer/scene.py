@@ -135,7 +135,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     There z is √c times as long, so that weights of the links "frame", "z" and "ball" are divided by √c.
     """
     root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries()
-    weights = decision.weights if decision.link in ("arsinh", "cone") else decision.weights / root
+    weights = decision.weights if decision.link in ("arsinh", "cone", "cone-arsinh") else decision.weights / root
     return {
         "link": decision.link,
         "gain": float(decision.gain),

@@ -23,7 +23,7 @@ def check_decision(found: Found) -> None:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
     if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
         raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
-    d = found["n_features_in_"] + (parts["link"] == "cone")
+    d = found["n_features_in_"] + parts["link"].startswith("cone")
     if parts["weights"].shape[1] != d:
         raise FlawError(f"the weights of its decision must have {d} columns")
 
@@ -57,6 +57,20 @@ def check_second_order(found: Found) -> None:
             raise FlawError(f"_perceptrons.{part} must be 0 or {d} wide")
     if not found["_perceptrons.root"].size:
         raise FlawError("a perceptron of the second order has an inverse")
+
+
+def check_svc(found: Found) -> None:
+    """Raise unless the weights are those of rows at reference points, or of cone coordinates with an intercept."""
+    d, is_free = found["n_features_in_"], found["reference"] is None
+    if is_free != ("intercept_" in found):
+        raise FlawError("intercept_ belongs to reference=None, and to no other")
+    if is_free:
+        check_cone(found)
+    elif found["coef_"].shape[1] != d:
+        raise FlawError(f"coef_ must have {d} columns")
+    columns = d + is_free + (is_free and found["fit_intercept"])
+    if "_descents.w" in found and found["_descents.w"].shape[1] != columns:
+        raise FlawError(f"_descents.w must have {columns} columns")
 
 
 def check_cone(found: Found) -> None:

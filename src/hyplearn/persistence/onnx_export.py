@@ -190,9 +190,10 @@ def _values(graph: Graph, decision: Decision) -> Tensor:
     if decision.link == "arsinh":
         products, _ = graph.row_products(X, np.sqrt(c) * W, P, c=c, frame=False)
         return graph.arsinh(products) * decision.gain
-    if decision.link == "cone":
+    if decision.link.startswith("cone"):
         products, times = graph.row_products(X, W[:, 1:], P, c=c, frame=False)
-        return graph.shortening(times) * (times * W[:, 0] + products * np.sqrt(c)) + decision.intercepts
+        values = graph.shortening(times) * (times * W[:, 0] + products * np.sqrt(c)) + decision.intercepts
+        return graph.arsinh(values) if decision.link == "cone-arsinh" else values
     if decision.link == "ball":
         return graph.node("MatMul", X, W.T) + decision.intercepts
     return graph.row_products(X, W, P, c=c, frame=decision.link == "frame")[0]

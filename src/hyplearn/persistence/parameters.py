@@ -145,5 +145,7 @@ def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> N
             shown = " ".join(repr(found[name]).split())  # the repr of a torch module has many lines
             raise FlawError(f"{name} must be {parameter.words}; it is {shown:.80}", parameter.advice)
     reference = found.get("reference", "origin")
-    if not isinstance(reference, str) and not are_inside(np.asarray(reference, float), -float(found["curvature"])):
+    if isinstance(reference, (list, tuple, np.ndarray)) and not are_inside(
+        np.asarray(reference, float), -float(found["curvature"])
+    ):
         raise FlawError("reference holds points outside the ball of its curvature", PARAMETERS["reference"].advice)

@@ -116,6 +116,7 @@ def upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, 
 def _upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:
     if name == "PoincareSVC":
         parameters.pop("solver", None)
+        parameters["fit_intercept"] = True
     if "classes_" in attributes:
         attributes |= _parts_of_decision(_old_decision(name, parameters, attributes))
     for old in ("sigmoids_", "sharpness_", "shift_"):

@@ -71,7 +71,7 @@ def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> f
 _FEATURES = {"n_features_in_": size("d"), "feature_names_in_": kinds.names("d").perhaps}
 _LABELS = {**_FEATURES, "classes_": kinds.labels("K")}
 _DECISION: dict[str, Kind] = {
-    "decision_.link": kinds.word("arsinh", "frame", "z", "cone", "ball").perhaps,
+    "decision_.link": kinds.word("arsinh", "frame", "z", "cone", "cone-arsinh", "ball").perhaps,
     "decision_.weights": real("P", "m").perhaps,
     "decision_.points": points("P", "d").perhaps,
     "decision_.intercepts": real("P").perhaps,
@@ -88,6 +88,8 @@ _OUTPUT = {"_sklearn_output_config.transform": kinds.word("default", "pandas", "
 
 _SVC = {
     **_AT_POINTS,
+    "coef_": real("P", "r"),
+    "intercept_": real("P").perhaps,
     "status_": words("P", among=("optimal", "max_iter", "stalled", "stopped", "infeasible", "online")),
     **dict.fromkeys(("primal_", "dual_", "dual_gap_", "margin_"), proof("P")),
     **dict.fromkeys(("n_iter_", "n_passes_", "n_support_"), count("P")),
@@ -95,7 +97,7 @@ _SVC = {
     "support_vectors_": points("S", "d"),
     "dual_coef_": real("P", "S"),
     "_n_rows": size("n").perhaps,
-    "_descents.w": real("P", "d").perhaps,
+    "_descents.w": real("P", "u").perhaps,
     **dict.fromkeys(("_descents.n_steps", "_descents.n_seen"), count("P").perhaps),
 }
 _PERCEPTRON = {
@@ -157,7 +159,15 @@ def _classifier(cls: type[Any], fitted: dict[str, Kind], *further: Check, **choi
 
 
 _SCHEMAS = (
-    _classifier(estimators.PoincareSVC, _SVC, checks.check_support, checks.check_descents, calibration=_CALIBRATION),
+    _classifier(
+        estimators.PoincareSVC,
+        _SVC,
+        checks.check_svc,
+        checks.check_support,
+        checks.check_descents,
+        calibration=_CALIBRATION,
+        reference=or_word(PARAMETERS["reference"], None)._replace(advice=PARAMETERS["reference"].advice),
+    ),
     _classifier(estimators.PoincarePerceptron, _PERCEPTRON, checks.check_first_order, calibration=_CALIBRATION),
     _classifier(
         estimators.PoincareSecondOrderPerceptron, _PERCEPTRON, checks.check_second_order, calibration=_CALIBRATION

@@ -18,6 +18,8 @@ from hyplearn.types import Array
 
 # Dual variables that a solution keeps if rows may not fit into memory: 32 MiB with their positions.
 MOST_KEPT = 2**21
+# Numbers up to which explicit rows of points in memory are kept between passes: 128 MiB.
+EXPLICIT_NUMBERS = 2**24
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
 BlockBuilder: TypeAlias = Callable[[Block], Rows]
 
@@ -69,6 +71,29 @@ class ClassRowBuilder:
         )
 
 
+@dataclass(frozen=True)
+class ConeRowBuilder:
+    """Builds the rows of a binary problem without a reference point: cone coordinates, and a constant unless it is 0.
+
+    They are explicit, with the sign of the label beside them, at C times the weight.
+    """
+
+    positive: int
+    centre: Array
+    c: float
+    C: float
+    constant: float
+
+    def __call__(self, block: LabelledBlock) -> Rows:
+        """Rows of a block."""
+        space, times = cone_rows(block.X, self.centre, c=self.c, gaps=block.gaps)
+        n, d = space.shape
+        U = np.empty((n, d + 1 + (self.constant != 0)))
+        U[:, 0], U[:, 1 : d + 1], U[:, d + 1 :] = times, space[:], self.constant
+        signs = np.where(block.codes == self.positive, 1.0, -1.0)
+        return Rows(U, np.zeros(U.shape[1]), signs, np.zeros(n), row_costs(block, self.C), start=block.start)
+
+
 @njit(cache=True, nogil=True)
 def _sign(codes, positive, along, base):  # type: ignore[no-untyped-def]
     """Negate the rows of all classes but the positive one, in place."""
@@ -79,11 +104,22 @@ def _sign(codes, positive, along, base):  # type: ignore[no-untyped-def]
 
 
 def build_rows(
-    data: TrainingData, build: RowBuilder, C: float, n_columns: int, *, n_classes: int = 0, threads: int | None = None
+    data: TrainingData,
+    build: RowBuilder,
+    C: float,
+    n_columns: int,
+    *,
+    n_classes: int = 0,
+    threads: int | None = None,
+    explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> RowSource:
-    """Rows of the training data, at C times their weights."""
+    """Rows of the training data, at C times their weights.
+
+    Rows of points in memory are kept between passes, explicit ones up to ``explicit_numbers`` numbers.
+    """
     threads = data.threads if threads is None else threads
-    if data.in_memory:
+    rebuilt = isinstance(build, ConeRowBuilder) and data.n_rows * n_columns > explicit_numbers
+    if data.in_memory and not rebuilt:
         return KeptRows(build, data.blocks, data.n_rows, n_columns, n_classes, threads)
     lowest, highest, total = data.weights
     costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)

@@ -57,26 +57,13 @@ class Perceptron:
 
     Whether z has such a part is asked of the projector :math:`I - AA^+` itself, applied twice so that e is orthogonal
     to the span to the last digit, and never of a decomposition of :math:`SS^T`, whose small eigenvalues are noise.
-
-    Attributes
-    ----------
-    w : ndarray of shape (d,)
-        The weights now.
-    root : ndarray of shape (d, d), or (0, 0) for the first order
-        M: upper triangular for a > 0; for a = 0 its rows beyond the rank are zero.
-    outside : ndarray of shape (d, d), or (0, 0) for a > 0
-        The projector :math:`I - AA^+`.
-    total : ndarray of shape (d,)
-        Sum of the unit vectors of w after each visit, up to the last change of w.
-    counts : ndarray of shape (3,)
-        Number of updates, weight of the visits since the last change of w, weight of all visits.
     """
 
-    w: Array
-    root: Array
-    outside: Array
-    total: Array = field(init=False)
-    counts: Array = field(init=False)
+    w: Array  # the weights now
+    root: Array  # M: upper triangular for a > 0, with zero rows beyond the rank for a = 0; empty in the first order
+    outside: Array  # the projector I - AA⁺; empty for a > 0
+    total: Array = field(init=False)  # sum of the unit vectors of w after each visit, up to the last change of w
+    counts: Array = field(init=False)  # updates, weight of the visits since the last change of w, weight of all visits
 
     def __post_init__(self) -> None:
         self.total, self.counts = np.zeros_like(self.w), np.zeros(3)

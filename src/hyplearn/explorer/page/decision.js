@@ -49,7 +49,7 @@ const STRIDE = 10;
 
 function flattened({ link, points, weights, intercepts, slopes, offsets }) {
   return Float64Array.from(points.flatMap((p, k) => {
-    const [w0, ...w] = link === "cone" ? weights[k] : [0, ...weights[k]];
+    const [w0, ...w] = link.startsWith("cone") ? weights[k] : [0, ...weights[k]];
     const product = p[0] * w[0] + p[1] * w[1];
     return [...p, ...w, w0, intercepts[k], 1 / gap(...p), product, slopes?.[k] ?? 1, offsets?.[k] ?? 0];
   }));
@@ -87,7 +87,8 @@ export class Decision {
     if (spec.link === "z") return z;
     if (spec.link === "frame") return shrink(Math.sqrt(bend / gapOfX)) * z;
     const cosh = 1 + (2 * bend) / gapOfX;
-    return shorten(cosh, spec.near) * (flat[at + 4] * cosh + z) + flat[at + 5];
+    const value = shorten(cosh, spec.near) * (flat[at + 4] * cosh + z) + flat[at + 5];
+    return spec.link === "cone" ? value : arsinh(value);
   }
 
   // The score of a class; 0 for the first of two.
@@ -100,7 +101,7 @@ export class Decision {
   // The class of the largest score; `scores` keeps all of them.
   classOf(x, y, gapOfX) {
     const { scores } = this;
-    if (this.spec.link === "cone") this.fillCone(x, y, gapOfX);
+    if (this.spec.link.startsWith("cone")) this.fillCone(x, y, gapOfX);
     else for (let k = 0; k < scores.length; k++) scores[k] = this.score(k, x, y, gapOfX);
     let best = 0;
     for (let k = 1; k < scores.length; k++) if (scores[k] > scores[best]) best = k;
@@ -119,9 +120,10 @@ export class Decision {
     const fy = factor * (2 / gapOfX) * (sy - bend * flat[1]);
     const time = factor * cosh;
     const first = scores.length - this.problems;
+    const link = this.spec.link === "cone" ? (value) => value : arsinh;
     for (let k = 0, at = 0; k < this.problems; k++, at += STRIDE) {
       const value = flat[at + 4] * time + flat[at + 2] * fx + flat[at + 3] * fy + flat[at + 5];
-      scores[first + k] = flat[at + 8] * value + flat[at + 9];
+      scores[first + k] = flat[at + 8] * link(value) + flat[at + 9];
     }
   }
 

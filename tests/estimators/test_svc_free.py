@@ -1,0 +1,141 @@
+"""PoincareSVC without a reference point: rows are cone coordinates about the mean, with or without an intercept."""
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from hyplearn import PoincareSVC
+from hyplearn.data.training import TrainingData
+from hyplearn.datasets import make_ball_classification
+from hyplearn.geometry import distance, mobius_add, signed_distance
+from hyplearn.rows.built import ConeRowBuilder, KeptRows, StreamedRows, build_rows
+from hyplearn.solvers.svm import solve_svm
+from hyplearn.tangent import from_frame
+from support import naive
+
+kinds = pytest.mark.parametrize(
+    "kind", [{"loss": loss, "fit_intercept": b} for loss in ("hinge", "squared_hinge") for b in (True, False)], ids=str
+)
+
+
+@pytest.fixture(scope="module")
+def overlapping():
+    X, y, _, _ = make_ball_classification(300, 3, random_state=0)
+    return X, np.where(np.random.default_rng(0).random(300) < 0.1, -y, y)
+
+
+def objective(model, X, y, W):
+    rows = naive.cone_coordinates(X, model.reference_[0], 1.0)
+    if model.fit_intercept:
+        rows = np.column_stack([rows, np.full(len(X), 30.0)])
+    slack = np.maximum(0, 1 - y * (rows @ W))
+    return 0.5 * W @ W + model.C * np.sum(slack if model.loss == "hinge" else slack**2)
+
+
+@kinds
+def test_objective_is_certified_and_no_other_weights_are_better(kind, overlapping):
+    X, y = overlapping
+    model = PoincareSVC(None, C=3.0, calibration=None, **kind).fit(X, y)
+    W = np.append(model.coef_[0], model.intercept_ / 30) if model.fit_intercept else model.coef_[0]
+    P = objective(model, X, y, W)
+    assert model.primal_[0] == pytest.approx(P, rel=1e-9)
+    assert model.status_[0] == "optimal"
+    certificate = model.verify(X, y)
+    assert certificate.gap[0] <= 1e-6
+    assert certificate.violation[0] == 0
+    assert certificate.primal[0] == pytest.approx(P, rel=1e-9)
+    for other in np.random.default_rng(0).standard_normal((20, len(W))):
+        assert objective(model, X, y, W + 1e-2 * other) > P
+
+
+def test_liblinear_finds_the_same_boundary(overlapping):
+    X, y = overlapping
+    model = PoincareSVC(None, C=3.0, loss="squared_hinge", calibration=None).fit(X, y)
+    rows = np.column_stack([naive.cone_coordinates(X, model.reference_[0], 1.0), np.full(len(X), 30.0)])
+    truth = LinearSVC(C=3.0, dual=False, fit_intercept=False, tol=1e-10).fit(rows, y)
+    assert np.allclose(truth.coef_[0, :-1], model.coef_[0], rtol=1e-4, atol=1e-5)
+    assert np.array_equal(truth.predict(rows), model.predict(X))
+
+
+def test_boundary_without_intercept_is_a_geodesic_hyperplane(overlapping):
+    X, y = overlapping
+    model = PoincareSVC(None, C=3.0, fit_intercept=False).fit(X, y)
+    w, p, height = model.decision_.boundary()
+    assert height == 0
+    found = signed_distance(X, w, p)
+    assert np.allclose(model.distances(X)[:, 0], found, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(found > 0, model.predict(X) == model.classes_[1])
+    assert model.margin_[0] == pytest.approx(np.min(np.where(y == model.classes_[1], found, -found)), rel=1e-9)
+
+
+def test_intercept_encloses_a_class_that_no_hyperplane_does():
+    rng = np.random.default_rng(0)
+    V = rng.standard_normal((300, 2))
+    y = rng.integers(2, size=300)
+    radii = np.where(y == 1, 0.5, 2.0) + 0.1 * rng.random(300)
+    X = from_frame(radii[:, None] * V / np.linalg.norm(V, axis=1)[:, None], np.array([0.3, 0.1]))
+    assert PoincareSVC(None, C=10.0).fit(X, y).score(X, y) == 1
+    assert PoincareSVC(None, C=10.0, fit_intercept=False).fit(X, y).score(X, y) < 0.8
+    with pytest.raises(AttributeError, match="has no attribute 'distances'"):
+        PoincareSVC(None, C=10.0).fit(X, y).distances(X)
+
+
+@kinds
+def test_isometries_change_no_probability(kind, overlapping):
+    X, y = overlapping
+    turn = np.linalg.qr(np.random.default_rng(5).standard_normal((3, 3)))[0]
+    moved = mobius_add(np.array([0.3, -0.2, 0.1]), X) @ turn.T
+    one, other = (PoincareSVC(None, C=10.0, **kind).fit(Z, y).predict_proba(Z) for Z in (X, moved))
+    assert np.allclose(one, other, atol=1e-4)
+
+
+def test_weights_are_copies(overlapping):
+    X, y = overlapping
+    weights = np.random.default_rng(1).integers(0, 3, len(y))
+    weighted = PoincareSVC(None, C=2.0, calibration=None).fit(X, y, weights)
+    copied = PoincareSVC(None, C=2.0, calibration=None).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert np.allclose(weighted.coef_, copied.coef_, rtol=1e-5, atol=1e-8)
+
+
+def test_curvature_is_a_change_of_units(overlapping):
+    X, y = overlapping
+    one = PoincareSVC(None, C=2.0).fit(X, y)
+    other = PoincareSVC(None, C=2.0, curvature=-0.25).fit(2 * X, y)
+    assert np.allclose(one.predict_proba(X), other.predict_proba(2 * X), atol=1e-6)
+
+
+def test_hard_margin_without_reference_separates_or_proves_that_nothing_does():
+    rng = np.random.default_rng(3)
+    V = rng.standard_normal((40, 2))
+    X = from_frame(V, np.array([0.2, 0.0]))
+    y = (distance(X, np.array([0.2, 0.0])) > 1).astype(int)
+    model = PoincareSVC(None, C=np.inf, calibration=None).fit(X, y)
+    assert model.status_[0] == "optimal"
+    assert model.score(X, y) == 1
+    with pytest.raises(ValueError, match=r"No boundary separates the classes"):
+        PoincareSVC(None, C=np.inf, fit_intercept=False).fit(X, y)
+
+
+def test_exact_margin_needs_a_reference_point(overlapping):
+    with pytest.raises(ValueError, match="needs a reference point"):
+        PoincareSVC(None, margin="exact").fit(*overlapping)
+
+
+def test_rows_beyond_the_limit_of_explicit_ones_are_rebuilt_in_every_pass(overlapping):
+    X, y = overlapping
+    data = TrainingData.of_arrays(X, (y > 0).astype(np.int64), None, 1.0, n_classes=2)
+    build = ConeRowBuilder(1, np.zeros(3), 1.0, 2.0, 30.0)
+    kept, rebuilt = (build_rows(data, build, 2.0, 5, explicit_numbers=limit) for limit in (10**6, 10))
+    assert isinstance(kept, KeptRows)
+    assert isinstance(rebuilt, StreamedRows)
+    assert np.array_equal(kept.gathered()[:], rebuilt.gathered()[:])
+    one, other = (solve_svm(rows, loss="squared_hinge") for rows in (kept, rebuilt))
+    assert np.allclose(one.w, other.w, rtol=1e-9)
+
+
+def test_warm_start_goes_on_from_the_solution(overlapping):
+    X, y = overlapping
+    model = PoincareSVC(None, C=2.0, loss="squared_hinge", warm_start=True, calibration=None).fit(X, y)
+    coef = model.coef_.copy()
+    assert model.fit(X, y).n_iter_[0] == 1
+    assert np.allclose(model.coef_, coef, rtol=1e-6)
