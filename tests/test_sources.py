@@ -136,7 +136,7 @@ def test_every_source_gives_the_model_of_the_array(kind, name, tmp_path):
     if name in PERCEPTRONS:
         assert np.array_equal(model.n_updates_, expected.n_updates_)
         assert np.array_equal(model.converged_, expected.converged_)
-        assert np.allclose(model.margin_, expected.margin_, rtol=1e-9, equal_nan=True, equal_nan=True)
+        assert np.allclose(model.margin_, expected.margin_, rtol=1e-9, equal_nan=True)
         return
     assert (model.status_ == "optimal").all()
     assert np.all(model.dual_gap_ <= model.tol)
@@ -146,7 +146,7 @@ def test_every_source_gives_the_model_of_the_array(kind, name, tmp_path):
     if name in SVCS:
         assert not here.violation.any()
         assert np.array_equal(model.support_, expected.support_)
-        assert np.allclose(model.margin_, expected.margin_, rtol=1e-9)
+        assert np.allclose(model.margin_, expected.margin_, rtol=1e-9, equal_nan=True)
 
 
 @pytest.mark.parametrize(
