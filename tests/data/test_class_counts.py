@@ -10,9 +10,14 @@ from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import count_classes, distinct
 from support.balls import cloud
 
+FEW_FLOATS = st.sampled_from([-1.0, 0.0, 1.0, 2.5])
 
-@given(st.sampled_from("bBhHiIlL").flatmap(lambda kind: arrays.arrays(kind, st.integers(1, 20))))
-def test_integers_are_encoded_as_by_unique(y):
+
+@given(
+    st.sampled_from("bBhHiIlL").flatmap(lambda kind: arrays.arrays(kind, st.integers(1, 20)))
+    | st.sampled_from("fd").flatmap(lambda kind: arrays.arrays(kind, st.integers(1, 6), elements=FEW_FLOATS))
+)
+def test_numbers_are_encoded_as_by_unique(y):
     classes, codes = distinct(y)
     twin, places = np.unique(y, return_inverse=True)
     assert np.array_equal(classes, twin)

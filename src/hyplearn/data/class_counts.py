@@ -77,13 +77,16 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
 def distinct(y: Array) -> tuple[Array, Array]:
     """Sorted distinct labels and the code of each row.
 
-    Integers of a small range are counted, not sorted. Objects are distinguished by Python's own equality: NumPy's
-    string comparison ignores trailing NULs.
+    Integers of a small range and two floats are found without sorting. Objects are distinguished by Python's own
+    equality: NumPy's string comparison ignores trailing NULs.
     """
     if y.dtype.kind in "iu" and len(y) and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
         offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
         present = np.bincount(offsets, minlength=high - low + 1) > 0
         return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
+    ends = np.array([y.min(), y.max()]) if y.dtype.kind == "f" and len(y) else np.empty(0)
+    if len(ends) and ends[0] < ends[1] and np.all((y == ends[0]) | (y == ends[1])):
+        return ends, (y == ends[1]).astype(np.int64)
     if y.dtype.kind != "O":
         classes, codes = np.unique(y, return_inverse=True)
         return classes, np.ravel(codes)

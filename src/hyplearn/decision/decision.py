@@ -158,8 +158,10 @@ class Decision:
         """
         boundaries, root = self.boundaries(), np.sqrt(self.c)
         assert boundaries is not None
-        scores = self.scores(X, gaps) if self.is_binary else self.values(X, gaps)
-        columns = np.where(scores > 0, np.inf, -np.inf)
+        columns = np.empty((len(X), len(boundaries)))
+        if None in boundaries:
+            scores = self.scores(X, gaps) if self.is_binary else self.values(X, gaps)
+            columns = np.where(scores > 0, np.inf, -np.inf)
         for k, found in enumerate(boundaries):
             if found is not None:
                 length = np.linalg.norm(found.w)

@@ -21,7 +21,7 @@ from hyplearn.types import Array
 
 # Newton's method starts from the mean of so many rows. Up to that many rows, and up to so many numbers in memory, it
 # takes all rows at once: a copy of each group costs less than passes that select its rows again.
-FIRST_ROWS, START_TOL, COPIED_NUMBERS = 20_000, 1e-4, 2**24
+FIRST_ROWS, START_TOL, COPIED_NUMBERS = 20_000, 1e-4, 2**20
 # Proven distance of the mean of all points to the true one.
 EXACT = 1e-12
 # Proven distance of class means. In few dimensions they are far nearer: a last step, exact there, squares the error.
@@ -107,13 +107,14 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float]]:
     """Mean and variance of every ``stride``-th row of each group; the centre of the ball where there are none."""
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
+    present = weights > 0
 
     def of_group(group: Array) -> tuple[Array, float]:
-        own = np.flatnonzero(group[codes] & (weights > 0))
+        own = np.flatnonzero(group[codes] & present)
         if not len(own):
             return np.zeros(data.n_features), 0.0
-        rows, shares = X[own].astype(np.float64, copy=False), weights[own] / weights[own].sum()
-        return mean_and_variance(rows, gaps[own], shares, data.c, tol=tol)
+        rows, shares = np.take(X, own, axis=0).astype(np.float64, copy=False), np.take(weights, own)
+        return mean_and_variance(rows, np.take(gaps, own), shares / shares.sum(), data.c, tol=tol)
 
     return list(map_in_threads(of_group, groups, data.threads))
 

@@ -73,10 +73,7 @@ class ClassRowBuilder:
 
 @dataclass(frozen=True)
 class ConeRowBuilder:
-    """Builds the rows of a binary problem without a reference point: cone coordinates, and a constant unless it is 0.
-
-    They are explicit, with the sign of the label beside them, at C times the weight.
-    """
+    """Builds explicit rows of a binary problem without a reference point: cone coordinates, and a constant if any."""
 
     positive: int
     centre: Array
