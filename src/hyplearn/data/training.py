@@ -201,8 +201,9 @@ class TrainingData:
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
         strides = subsample_strides(counts, most)
-        rows = LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides))
-        return rows, bool(strides.max() > 1)
+        if strides.max() == 1:
+            return self.gathered(), False
+        return LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides)), True
 
     def reweighted(self, weights: Array) -> "TrainingData":
         """Rows in memory with other weights: for folds, where those held out weigh 0."""

@@ -184,9 +184,8 @@ def inside_rows(
 ) -> tuple[Array, Array]:
     """Points with every row inside the ball, and their gaps.
 
-    Rows on or outside the rim are an error, or with ``outside="project"`` are moved onto the largest representable
-    radius with a warning: the radius of float64, so that a model fitted on float64 sees the same points in float32,
-    unless ``keep_dtype`` asks for that of the rows' own type.
+    Rows on or outside the rim are an error, or with ``outside="project"`` are moved onto the largest radius of float64
+    with a warning, so that float32 points give the same model; with ``keep_dtype`` onto that of their own type.
     """
     project, c = projects(estimator), absolute_curvature(estimator.curvature)
     gaps = row_gaps(X, c)

@@ -71,8 +71,8 @@ def convex_boundary(
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> Array:
     """The point of :func:`boundary_point` for sides that overlap; of a sample it need not be exact."""
-    own = np.flatnonzero(block.present)
-    X, y, weights = block.X[own], sides[block.codes[own]], block.row_weights[own]
+    block = block if block.present.all() else block.taken(np.flatnonzero(block.present))
+    X, y, weights = block.X, sides[block.codes], block.row_weights
     data = TrainingData.of_arrays(X, y, weights, c, n_classes=2, threads=threads)
     centre = means_between(data, [np.array([0, 1])])[0]
     signs = np.where(y == 1, 1.0, -1.0)

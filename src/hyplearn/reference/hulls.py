@@ -218,16 +218,16 @@ def _beyond(
     most: int,
 ) -> Beyond:
     """The rows of a block farthest beyond the half-spaces, and the least margin to the hyperplane between them."""
-    parts, least = [], np.inf
-    for own, (w, p), sign in zip(_rows_of_sides(block, sides), half_spaces, (-1.0, 1.0), strict=True):
+    products = np.sqrt(c) * z_dot(block.X, *hyperplane, c=c, gaps=block.gaps)
+    first, second = _rows_of_sides(block, sides)
+    least = float(min((-products[first]).min(initial=np.inf), products[second].min(initial=np.inf)))
+    if not most:
+        return Beyond(block.X[:0], block.X[:0], np.empty(0), np.empty(0), most, least)
+    parts = []
+    for own, (w, p) in zip((first, second), half_spaces, strict=True):
         part = block.taken(own)
-        if most:
-            margins = np.sqrt(c) / np.linalg.norm(w) * z_dot(part.X, w, p, c=c, gaps=part.gaps)
-            parts.append(_highest(part.X, margins, most, BEYOND))
-        else:
-            parts.append((part.X[:0], np.empty(0)))
-        products = sign * np.sqrt(c) * z_dot(part.X, hyperplane[0], hyperplane[1], c=c, gaps=part.gaps)
-        least = min(least, float(products.min(initial=np.inf)))
+        margins = np.sqrt(c) / np.linalg.norm(w) * z_dot(part.X, w, p, c=c, gaps=part.gaps)
+        parts.append(_highest(part.X, margins, most, BEYOND))
     (X_a, margins_a), (X_b, margins_b) = parts
     return Beyond(X_a, X_b, margins_a, margins_b, most, least)
 
