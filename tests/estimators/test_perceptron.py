@@ -35,8 +35,8 @@ def separable():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @parametrize_with_checks(
     [
-        PoincarePerceptron(outside="project"),
-        PoincareSecondOrderPerceptron(outside="project"),
+        PoincarePerceptron(outside="project", max_epochs=50),
+        PoincareSecondOrderPerceptron(outside="project", max_epochs=50),
         PoincareSecondOrderPerceptron(a=0.0, outside="project", max_epochs=50),
     ]
 )

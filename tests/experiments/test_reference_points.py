@@ -12,7 +12,7 @@ SETS = ("mammals", "normals, d = 2", "normals, five classes", "two sides, d = 10
 
 @pytest.fixture(scope="module")
 def config():
-    return experiment.Config(sets=SETS, folds=2, draws=2, n_train=300, n_test=500)
+    return experiment.Config(sets=SETS, folds=2, draws=2, n_train=200, n_test=300)
 
 
 @pytest.fixture(scope="module")
