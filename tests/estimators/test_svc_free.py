@@ -139,3 +139,14 @@ def test_warm_start_goes_on_from_the_solution(overlapping):
     coef = model.coef_.copy()
     assert model.fit(X, y).n_iter_[0] == 1
     assert np.allclose(model.coef_, coef, rtol=1e-6)
+
+
+@pytest.mark.parametrize("references", [("origin", None), (None, "origin")])
+def test_a_second_fit_with_another_reference_keeps_nothing_of_the_first(references, overlapping):
+    X, y = overlapping
+    first, second = references
+    model = PoincareSVC(first, warm_start=True, calibration=None).fit(X, y)
+    model.set_params(reference=second).fit(X, y)
+    fresh = PoincareSVC(second, calibration=None).fit(X, y)
+    assert hasattr(model, "intercept_") == (second is None)
+    assert np.allclose(model.coef_, fresh.coef_, rtol=1e-6, atol=1e-9)

@@ -237,9 +237,7 @@ class PoincareSVC(StreamClassifier):
         """One reference point per problem, or the mean of all points as the centre of their rows."""
         if self.reference is not None:
             return super()._references(data)
-        return np.tile(
-            reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)]), (self._n_problems, 1)
-        )
+        return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)] * self._n_problems)
 
     def _n_columns(self, d: int) -> int:
         """Number of columns of the rows for d coordinates."""
@@ -255,7 +253,7 @@ class PoincareSVC(StreamClassifier):
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
         """Weights of all problems, as the solver has them."""
-        if self.reference is not None or not self.fit_intercept:
+        if "intercept_" not in vars(self) or not self.fit_intercept:
             return self.coef_
         return np.column_stack([self.coef_, self.intercept_ / INTERCEPT])
 
@@ -266,6 +264,11 @@ class PoincareSVC(StreamClassifier):
         d = self.reference_.shape[1]
         intercepts = INTERCEPT * W[:, d + 1] if self.fit_intercept else np.zeros(len(W))
         return {"coef_": np.ascontiguousarray(W[:, : d + 1]), "intercept_": intercepts}
+
+    def _set_weights(self, W: Array) -> None:
+        """Set the attributes of the weights; an intercept of an earlier fit is dropped."""
+        self.__dict__.pop("intercept_", None)
+        self.__dict__.update(self._as_attributes(W))
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
         if self.reference is not None:
@@ -289,7 +292,7 @@ class PoincareSVC(StreamClassifier):
     def _end_stream(self, state: Sequence[Descent], d: int) -> None:
         self._descents = list(state)
         unknown = np.full(self._n_problems, np.nan)
-        self.__dict__.update(self._as_attributes(np.stack([descent.w.copy() for descent in self._descents])))
+        self._set_weights(np.stack([descent.w.copy() for descent in self._descents]))
         self.status_ = np.full(self._n_problems, "online")
         self.primal_, self.dual_, self.dual_gap_, self.margin_ = (unknown.copy() for _ in range(4))
         self.n_support_ = np.zeros(self._n_problems, dtype=int)
@@ -374,7 +377,7 @@ class PoincareSVC(StreamClassifier):
     def _keep_solutions(self, data: TrainingData, solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
         self._n_rows = data.n_rows
-        self.__dict__.update(self._as_attributes(np.stack([solution.w for solution in solutions])))
+        self._set_weights(np.stack([solution.w for solution in solutions]))
         self.status_ = np.array([solution.status for solution in solutions])
         for name in ("primal", "dual", "n_iter", "n_passes", "n_support"):
             setattr(self, f"{name}_", np.array([getattr(solution, name) for solution in solutions]))
