@@ -83,12 +83,9 @@ class ConeRowBuilder:
 
     def __call__(self, block: LabelledBlock) -> Rows:
         """Rows of a block."""
-        space, times = cone_rows(block.X, self.centre, c=self.c, gaps=block.gaps)
-        n, d = space.shape
-        U = np.empty((n, d + 1 + (self.constant != 0)))
-        U[:, 0], U[:, 1 : d + 1], U[:, d + 1 :] = times, space[:], self.constant
+        rows = ClassRowBuilder(self.centre, self.c, self.C, self.constant, 2)(block)
         signs = np.where(block.codes == self.positive, 1.0, -1.0)
-        return Rows(U, np.zeros(U.shape[1]), signs, np.zeros(n), row_costs(block, self.C), start=block.start)
+        return Rows(rows[:], np.zeros(rows.shape[1]), signs, np.zeros(len(signs)), rows.costs, start=block.start)
 
 
 @njit(cache=True, nogil=True)
