@@ -50,12 +50,12 @@ class SignedRowBuilder:
 
 @dataclass(frozen=True)
 class ClassRowBuilder:
-    """Builds the rows of all classes at once: cone coordinates at the centre, and a constant column unless it is 0."""
+    """Builds the rows of all classes at once: cone coordinates at the centre, the last column for an intercept only."""
 
     centre: Array
     c: float
     C: float
-    constant: float
+    intercept: bool
     n_classes: int
 
     def __call__(self, block: LabelledBlock) -> ClassRows:
@@ -65,7 +65,7 @@ class ClassRowBuilder:
             *(space.X, space.p, space.along, space.base, row_costs(block, self.C)),
             start=block.start,
             times=times,
-            constant=self.constant,
+            inverse_root=1 / float(np.sqrt(self.c)) if self.intercept else 0.0,
             codes=block.codes.astype(np.int64, copy=False),
             n_classes=self.n_classes,
         )
@@ -73,17 +73,17 @@ class ClassRowBuilder:
 
 @dataclass(frozen=True)
 class ConeRowBuilder:
-    """Builds explicit rows of a binary problem without a reference point: cone coordinates, and a constant if any."""
+    """Builds explicit rows of a binary problem without a reference point: signed cone coordinates."""
 
     positive: int
     centre: Array
     c: float
     C: float
-    constant: float
+    intercept: bool
 
     def __call__(self, block: LabelledBlock) -> Rows:
         """Rows of a block."""
-        rows = ClassRowBuilder(self.centre, self.c, self.C, self.constant, 2)(block)
+        rows = ClassRowBuilder(self.centre, self.c, self.C, self.intercept, 2)(block)
         signs = np.where(block.codes == self.positive, 1.0, -1.0)
         return Rows(rows[:], np.zeros(rows.shape[1]), signs, np.zeros(len(signs)), rows.costs, start=block.start)
 
