@@ -77,7 +77,10 @@ class Calibration:
 
     def scores(self, values: Array) -> Array:
         """Scores, of the shape of the values."""
-        return (values * self.slopes if self.mixing is None else values @ self.mixing.T) + self.offsets
+        if self.mixing is None:
+            return values * self.slopes + self.offsets
+        # Not a product of BLAS, whose last bits depend on the number of rows.
+        return np.einsum("ij,kj->ik", values, self.mixing) + self.offsets
 
     def log_probabilities(self, scores: Array) -> Array:
         """Logarithms of the probabilities of all classes, exact where these are too small for a float."""
