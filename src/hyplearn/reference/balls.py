@@ -28,16 +28,20 @@ EPS = float(np.finfo(float).eps)
 OPERATIONS = 16
 # Heights beyond the margin that the convex problem demands, in rounding errors: those of the height, and as many for
 # the hyperplane as it is stored. Only far rows notice, and a turn by an ulp satisfies them at no cost for the others.
-SLACK = 2.0
+SLACK = 4.0
 # Coefficient of w_0, whose square then adds a thousandth of w_0² to the convex problem: it slows the last steps by that
 # factor, and a larger one would cost digits.
 BIAS = 30.0
-# Widths of the interval, relative to margins above 1, at which steps end: at once, and after a step that did not halve
-# it; and how many such steps end them at any width.
+# A step fails if it neither halves the interval nor shortens it by so much: from far off, a step goes no farther.
+STRIDE = 0.1
+# Widths of the interval, relative to margins above 1, at which steps end: at once, and after one that failed; and how
+# many failures in a row end them at any width.
 NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
 # Share of the demanded heights that is left where no hyperplane separates the rows, up to rounding. The demand is
 # multiplied by SHRINK before that is believed, down to LEAST.
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
+# Share of the largest multiplier, seen from p, below which one is rounding error.
+NEGLIGIBLE = 1e-18
 # Most scales that are tried.
 SCALES = 20
 # Range of ‖w‖ in which the convex problem is solved to all digits.
@@ -73,9 +77,9 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
         step = _solve(_View.of(X, y, gaps, p, c), scale, used)
         new = _contact(X, y, step, p, c)
         p, scale = new.p, step.scale
-        failed = 0 if best is None or new.width < best.width / 2 else failed + 1
+        failed = 0 if best is None or new.width < best.width - min(best.width / 2, STRIDE) else failed + 1
         best = new if best is None or new.width < best.width else best
-        if best.width <= (CLOSE if failed else NARROW) * max(1.0, best.upper):
+        if best.width <= (CLOSE if failed else NARROW) * max(1.0, best.lower):
             break
     assert best is not None
     return best if best.w is None else _through_contact(X, y, best, c, used)
@@ -88,7 +92,7 @@ def _through_contact(X: Array, y: Array, found: Contact, c: float, used: Array) 
     if w is None:
         return found
     w /= np.linalg.norm(w)
-    lower = float(np.arcsinh(proven_heights(X, gaps, y, w, found.p, c).min()))
+    lower = proven_margin(proven_heights(X, gaps, y, w, found.p, c).min())
     return found._replace(w=w, lower=lower) if lower > found.lower else found
 
 
@@ -122,7 +126,7 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
         rows = np.flatnonzero(used)
         w, u, scale = _least_norm(view.G[rows], view.times[rows], view.slack[rows], scale)
         multipliers = np.zeros(len(used))
-        multipliers[rows] = u / view.times[rows]
+        multipliers[rows] = np.where(u > NEGLIGIBLE * u.max(), u, 0.0) / view.times[rows]
         if w is None:
             return _Step(None, 0.0, multipliers, 1.0)
         missing = scale / view.times + 0.75 * view.slack - view.G @ w
@@ -196,14 +200,14 @@ def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
     w /= np.linalg.norm(w)
     points = _within(X_a, project_onto(X_a, w, q, c=c), float(np.arcsinh(step.scale)), c)
     weights, upper = ball_bound(X_a, y_a, _balance(points, y_a, weights, q, c), points, q, c)
-    lower = float(np.arcsinh(proven_heights(X, row_gaps(X, c), y, w, q, c).min()))
+    lower = proven_margin(proven_heights(X, row_gaps(X, c), y, w, q, c).min())
     return Contact(w, q, active, weights, points, lower, upper)
 
 
 def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
     """Feet of rows on the hyperplane, or points on the way to them where that is longer, as it is for far rows."""
     far = np.sqrt(c) * distance(X, feet, c=c)
-    return geodesic(X, feet, np.minimum(1.0, radius / far), c=c)
+    return geodesic(X, feet, radius / np.maximum(far, radius), c=c)
 
 
 def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
@@ -234,6 +238,11 @@ def proven_heights(X: Array, gaps: Array, y: Array, w: Array, p: Array, c: float
     error = (X.shape[1] + OPERATIONS) * EPS * _sizes(X, gaps, p, c)
     heights: Array = np.sqrt(c) * y * z_dot(X, w, p, c=c, gaps=gaps) - error
     return heights
+
+
+def proven_margin(height: float) -> float:
+    """Distance at a proven height, rounded down."""
+    return float(np.arcsinh(height)) * (1 - OPERATIONS * EPS)
 
 
 def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:

@@ -60,8 +60,9 @@ class WidestMargin:
     points : ndarray of shape (len(support), d)
         A point a of the ball of radius ``upper`` about each row of the support (the row itself without a hyperplane).
         On the hyperboloid the sums of λ a over the two classes are the same up to rounding, whence ``upper``.
-    witness : ndarray of shape (d,) or None
-        Where not separable: a point of the hulls of both classes, which is the sum of λ a scaled onto the hyperboloid.
+    contact : ndarray of shape (d,)
+        Point at which the hulls of the balls touch, which is the sum of λ a scaled onto the hyperboloid; where no
+        hyperplane separates the classes, a common point of their hulls.
     status : str
         "optimal": the interval is narrower than 1e-9, relative to margins above 1 (for c = 1). "inseparable": no
         geodesic hyperplane separates the classes by more than that. "stalled": rounding forbids a narrower interval.
@@ -78,10 +79,15 @@ class WidestMargin:
     support: Array
     weights: Array
     points: Array
-    witness: Array | None
+    contact: Array
     status: Status
     n_passes: int
     c: float
+
+    @property
+    def witness(self) -> Array | None:
+        """A common point of the hulls of both classes, where no hyperplane separates them; otherwise None."""
+        return self.contact if self.status == "inseparable" else None
 
     def verify(self, X: Points, y: Any) -> MarginInterval:
         """Recompute both ends in plain NumPy, from the hyperplane, the support, its weights and its points.
@@ -125,16 +131,14 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
         z, size = _seen_from(X[part].astype(np.float64), p, found.c)
         heights = np.where(second[part], 1.0, -1.0) * (z @ (w / np.linalg.norm(w)))
         least = min(least, np.min(heights - (X.shape[1] + OPERATIONS) * EPS * size))
-    return float(np.arcsinh(least) / np.sqrt(found.c)) if least > 0 else 0.0
+    return float(np.arcsinh(least) * (1 - OPERATIONS * EPS) / np.sqrt(found.c)) if least > 0 else 0.0
 
 
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
     """Bound of every margin M from ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``: see the page on the widest margin."""
-    p = found.witness if found.hyperplane is None else found.hyperplane[1]
-    if p is None:
-        return np.inf
     rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
-    inside = np.all(_gaps(found.points, c) > 0)
+    p = found.contact
+    inside = np.all(_gaps(np.vstack([found.points, p]), c) > 0)
     if not (inside and np.all(weights >= 0) and weights[side].sum() > 0 and weights[~side].sum() > 0):
         return np.inf
     z, size = _seen_from(found.points, p, c)

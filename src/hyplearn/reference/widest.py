@@ -12,7 +12,7 @@ from hyplearn.geometry import midpoint
 from hyplearn.geometry.closest import HalfSpace
 from hyplearn.geometry.hull import central_row
 from hyplearn.geometry.kernels import row_gaps, squared_distances
-from hyplearn.reference.balls import EPS, Contact, proven_heights, touching_balls
+from hyplearn.reference.balls import EPS, Contact, proven_heights, proven_margin, touching_balls
 from hyplearn.reference.certified_margin import Status, WidestMargin
 from hyplearn.reference.hulls import two_classes
 from hyplearn.types import Array, Points
@@ -107,7 +107,7 @@ def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Foun
             return Found(contact, None, 0.0, working, n_passes)
         p, n_passes = contact.p, n_passes + 1
         scan = data.fold(_scan_block, _lowest, sides, (contact.w, p), data.c, np.sinh(contact.upper), few)
-        if (least := float(np.arcsinh(scan.least))) > lower:
+        if (least := proven_margin(scan.least)) > lower:
             hyperplane, lower = (contact.w, p), least
         new = np.flatnonzero(~np.isin(scan.positions, working.positions))
         if contact.upper - lower <= _tolerance(lower, p, data.c) or not len(new):
@@ -134,12 +134,12 @@ def _as_value(found: Found, n_passes: int, c: float) -> WidestMargin:
     return WidestMargin(
         separable=separable,
         hyperplane=found.hyperplane,
-        lower=found.lower / root,
-        upper=contact.upper / root,
+        lower=float(found.lower / root),
+        upper=float(contact.upper / root),
         support=rows[order],
         weights=contact.weights[order],
         points=contact.points[order],
-        witness=None if separable else contact.p,
+        contact=contact.p,
         status=status,
         n_passes=n_passes,
         c=c,
@@ -147,11 +147,12 @@ def _as_value(found: Found, n_passes: int, c: float) -> WidestMargin:
 
 
 def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
-    """The row of each side nearest to a point between the sides, and that point."""
+    """The row of each side nearest to a point between the sides, and the midpoint of these rows."""
     p = midpoint(*(central_row(X[y == side], c) for side in (-1, 1)), c=c)
     ratios = squared_distances(X, p) / row_gaps(X, c)
     rows = np.array([np.flatnonzero(y == side)[np.argmin(ratios[y == side])] for side in (-1, 1)])
-    return Working(rows, X[rows].astype(np.float64), y[rows]), p
+    nearest = X[rows].astype(np.float64)
+    return Working(rows, nearest, y[rows]), midpoint(*nearest, c=c)
 
 
 def _sample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array]:
