@@ -113,6 +113,9 @@ class WidestMargin:
         True
         """
         X, codes, _ = two_classes(X, y, self.c, "verify()")
+        if self.support.max() >= len(X):
+            last = self.support.max()
+            raise ValueError(f"verify() needs the rows of the search; row {last} is in the support, X has {len(X)} rows.")
         return self.interval(X, codes > 0)
 
     def interval(self, X: Array, second: Array) -> MarginInterval:
@@ -125,11 +128,13 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
     if found.hyperplane is None:
         return 0.0
     w, p = found.hyperplane
-    least = np.inf
+    length, least = np.linalg.norm(w), np.inf
+    if not (0 < length < np.inf and _gaps(p[None], found.c)[0] > 0):
+        return 0.0
     for start in range(0, len(X), CHUNK):
         part = slice(start, start + CHUNK)
         z, size = _seen_from(X[part].astype(np.float64), p, found.c)
-        heights = np.where(second[part], 1.0, -1.0) * (z @ (w / np.linalg.norm(w)))
+        heights = np.where(second[part], 1.0, -1.0) * (z @ (w / length))
         least = min(least, np.min(heights - (X.shape[1] + OPERATIONS) * EPS * size))
     return float(np.arcsinh(least) * (1 - OPERATIONS * EPS) / np.sqrt(found.c)) if least > 0 else 0.0
 
@@ -139,7 +144,8 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
     rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
     p = found.contact
     inside = np.all(_gaps(np.vstack([found.points, p]), c) > 0)
-    if not (inside and np.all(weights >= 0) and weights[side].sum() > 0 and weights[~side].sum() > 0):
+    valid = inside and np.all(np.isfinite(weights)) and np.all(weights >= 0)
+    if not (valid and weights[side].sum() > 0 and weights[~side].sum() > 0):
         return np.inf
     z, size = _seen_from(found.points, p, c)
     if np.array_equal(found.points, rows) and _cancel(z, size, np.where(side, weights, -weights)):
