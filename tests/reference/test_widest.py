@@ -18,6 +18,7 @@ from hyplearn.geometry import (
     closest_points,
     distance,
     exp_map,
+    geodesic,
     log_map,
     rotate,
     signed_distance,
@@ -228,6 +229,23 @@ def test_both_ends_hold_in_ninety_digits_for_points_up_to_the_rim(d, smallest_ga
         assert found.lower <= margin <= found.upper
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_contact_point_near_the_rim_keeps_far_rows_on_their_sides(seed):
+    """Stored, such a point lies off the best hyperplane, by far more at the distance of the far rows."""
+    rng = np.random.default_rng(seed)
+    near, far = (translate(cloud(rng, 8, 3, 1.0, 0.5), at_gap(rng, 3, 1e-8, 1.0)) for _ in range(2))
+    y = np.repeat([True, False], 8)
+    # The row that lies farthest out of its own cluster goes to the other class.
+    y[np.argmax(np.linalg.norm(translate(near, -near.mean(axis=0)), axis=1))] = False
+    X = np.concatenate([near, far])
+    if not separable(X, y).separable:
+        return
+    found = widest_margin(X, y)
+    assert found.separable
+    assert found.upper - found.lower < 1e-6
+    assert found.verify(X, y).lower > 0.999 * found.lower
+
+
 def test_an_interval_that_rounding_keeps_wide_is_called_stalled():
     """A row of either side at the last radius, on both sides of a hyperplane that ends between them."""
     X, y = rim(0, 2, 1e-15, 0.5)
@@ -336,6 +354,14 @@ def test_other_witnesses_prove_less():
         lower, upper = forged.verify(X, y)
         assert lower <= found.upper
         assert upper >= found.lower
+
+
+@pytest.mark.parametrize("t", [0.0, 0.5, 0.99])
+def test_points_nearer_to_their_rows_do_not_meet_and_prove_no_smaller_margin(t):
+    X, y = apart(n=300, d=3)
+    found = widest_margin(X, y)
+    nearer = geodesic(X[found.support], found.points, t)
+    assert dataclasses.replace(found, points=nearer).verify(X, y).upper >= found.lower
 
 
 def test_a_hyperplane_with_a_row_on_the_wrong_side_proves_no_lower_end():

@@ -82,18 +82,7 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
         if best.width <= (CLOSE if failed else NARROW) * max(1.0, best.lower):
             break
     assert best is not None
-    return best if best.w is None else _through_contact(X, y, best, c, used)
-
-
-def _through_contact(X: Array, y: Array, found: Contact, c: float, used: Array) -> Contact:
-    """The same contact with the best hyperplane through its point, which rounding has moved if it is near the rim."""
-    gaps = row_gaps(X, c)
-    w = _solve(_View.of(X, y, gaps, found.p, c, bias=0.0), 1.0, used.copy()).w
-    if w is None:
-        return found
-    w /= np.linalg.norm(w)
-    lower = proven_margin(proven_heights(X, gaps, y, w, found.p, c).min())
-    return found._replace(w=w, lower=lower) if lower > found.lower else found
+    return best
 
 
 class _View(NamedTuple):
@@ -104,10 +93,10 @@ class _View(NamedTuple):
     slack: Array
 
     @classmethod
-    def of(cls, X: Array, y: Array, gaps: Array, p: Array, c: float, *, bias: float = BIAS) -> "_View":
+    def of(cls, X: Array, y: Array, gaps: Array, p: Array, c: float) -> "_View":
         K, times = klein_about(X, gaps, p, c, np.sqrt(c))
         slack = SLACK * (X.shape[1] + OPERATIONS) * EPS * _sizes(X, gaps, p, c) / times
-        return cls(y[:, None] * np.column_stack([K, np.full(len(K), -bias)]), times, slack)
+        return cls(y[:, None] * np.column_stack([K, np.full(len(K), -BIAS)]), times, slack)
 
 
 class _Step(NamedTuple):

@@ -115,7 +115,9 @@ class WidestMargin:
         X, codes, _ = two_classes(X, y, self.c, "verify()")
         if self.support.max() >= len(X):
             last = self.support.max()
-            raise ValueError(f"verify() needs the rows of the search; row {last} is in the support, X has {len(X)} rows.")
+            raise ValueError(
+                f"verify() needs the rows of the search; row {last} is in the support, X has {len(X)} rows."
+            )
         return self.interval(X, codes > 0)
 
     def interval(self, X: Array, second: Array) -> MarginInterval:
