@@ -26,8 +26,9 @@ from hyplearn.types import Array
 EPS = float(np.finfo(float).eps)
 # Rounding errors of an entry of a row seen from a point, beside those of its sums: more than there are.
 OPERATIONS = 16
-# Heights beyond the margin that the convex problem demands, in rounding errors: those of the height, and as many for
-# the hyperplane as it is stored. Only far rows notice, and a turn by an ulp satisfies them at no cost for the others.
+# Heights beyond the margin that the convex problem demands, in rounding errors of a height: it is computed twice, here
+# and by verify, and the hyperplane is rounded when it is stored. Only far rows notice, and a turn by an ulp satisfies
+# them at no cost for the others.
 SLACK = 4.0
 # Coefficient of w_0, whose square then adds a thousandth of w_0² to the convex problem: it slows the last steps by that
 # factor, and a larger one would cost digits.
@@ -126,7 +127,8 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
             break
         used[worst] = True
     w, w_0 = w[:-1], BIAS * w[-1]
-    length = np.sqrt(w @ w - w_0**2)
+    # Positive for any w that separates the rows; seen from far off, up to rounding.
+    length = np.sqrt(max(w @ w - w_0**2, EPS * (w @ w)))
     return _Step(w / length, float(w_0 / length), multipliers, float(scale / length))
 
 
@@ -151,7 +153,7 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
             size = float(np.linalg.norm(w))
             if WELL_SCALED[0] <= size <= WELL_SCALED[1]:
                 return w, u, scale
-            factor = 1 / size
+            factor = 1 / size if size > 0 else 1 / SHRINK
         if scale < LEAST:
             break
         scale *= factor
