@@ -447,6 +447,15 @@ def test_a_few_passes_close_the_interval(n, d):
     assert_narrow(found, X, y)
 
 
+@pytest.mark.usefixtures("small_samples")
+def test_a_sample_that_overlaps_needs_no_other_pass():
+    X, y = overlapping(n=3000)
+    found = widest_margin(X, y)
+    assert found.status == "inseparable"
+    assert found.n_passes == 1
+    assert found.verify(X, y) == (0, 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "d"), [(1_000_000, 2), (100_000, 10)])
 @pytest.mark.parametrize("margin", [0.01, 0.5])

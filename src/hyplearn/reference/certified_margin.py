@@ -65,7 +65,8 @@ class WidestMargin:
         hyperplane separates the classes, a common point of their hulls.
     status : str
         "optimal": the interval is narrower than 1e-9, relative to margins above 1 (for c = 1). "inseparable": no
-        geodesic hyperplane separates the classes by more than that. "stalled": rounding forbids a narrower interval.
+        geodesic hyperplane separates the classes by more than that. "stalled": rounding forbids a narrower interval; without a
+        hyperplane it is open whether there is one.
     n_passes : int
         Number of passes over all rows.
     c : float

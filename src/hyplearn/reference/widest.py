@@ -74,8 +74,10 @@ def widest(data: TrainingData, sides: Array) -> WidestMargin:
     sample = TrainingData.of_arrays(X, (y > 0).astype(np.int64), None, data.c, n_classes=2)
     found = _close(sample, np.array([0, 1]), *_nearest_rows(X, y, data.c))
     found = found._replace(working=found.working._replace(positions=positions[found.working.positions]))
-    if len(X) < data.n_rows and found.contact.w is not None:
-        found = _close(data, sides, found.working, found.contact.p)
+    if len(X) < data.n_rows:
+        # Where a sample cannot be separated, neither can all rows.
+        separable = found.contact.w is not None
+        found = _close(data, sides, found.working, found.contact.p) if separable else found._replace(n_passes=0)
     return _as_value(found, 1 + found.n_passes, data.c)
 
 
