@@ -64,9 +64,9 @@ class WidestMargin:
         Point at which the hulls of the balls touch, which is the sum of λ a scaled onto the hyperboloid; where no
         hyperplane separates the classes, a common point of their hulls.
     status : str
-        "optimal": the interval is narrower than 1e-9, relative to margins above 1 (for c = 1). "inseparable": no
-        geodesic hyperplane separates the classes by more than that. "stalled": rounding forbids a narrower interval; without a
-        hyperplane it is open whether there is one.
+        "optimal": the interval is narrower than 1e-9 (for c = 1, and relative to margins above 1), or than 64 spacings
+        of float64 at the contact point if these are less than 1e-6. "inseparable": so is the interval [0, upper].
+        "stalled": rounding forbids a narrower interval; without a hyperplane it is open whether one separates.
     n_passes : int
         Number of passes over all rows.
     c : float
