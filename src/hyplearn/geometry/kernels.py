@@ -141,8 +141,8 @@ def fill_offsets(X, p, c, gaps, squares):  # type: ignore[no-untyped-def]
         gaps[i], squares[i] = gap_and_square(X, i, p, c)
 
 
-# Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: a kernel would be half as fast,
-# and other in its last bits, where this one came from the cache.
+# Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: where this one came from
+# the cache, a kernel would be half as fast, and other in its last bits.
 @njit(inline="always", error_model="numpy")
 def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
     """``‖x - p‖²`` of row i of X."""
