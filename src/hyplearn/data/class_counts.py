@@ -8,13 +8,11 @@ import numpy as np
 
 from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order
+from hyplearn.data.labels import distinct
 from hyplearn.data.points import Block, PointSource, check_shapes
 from hyplearn.geometry.border import outside_sentence
 from hyplearn.geometry.kernels import norms, row_gaps
 from hyplearn.types import Array
-
-# Integers in a range up to this size are counted instead of sorted.
-FEW_VALUES = 2**16
 
 
 @checkpointable
@@ -63,7 +61,7 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
     gaps = row_gaps(block.X, c)
     outside, kept = find_outside(block, gaps, name), [gaps] if keep_gaps else []
     assert block.y is not None
-    classes, codes = distinct(block.y)
+    classes, codes = distinct(block.y, block.start)
     counts = np.bincount(codes, minlength=len(classes))
     if block.weights is None:
         ones = np.ones(len(classes))
@@ -72,39 +70,6 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
     np.minimum.at(lowest, codes, np.where(block.weights > 0, block.weights, np.inf))
     np.maximum.at(highest, codes, block.weights)
     return ClassCounts(classes, counts, np.bincount(codes, block.weights), lowest, highest, outside, kept)
-
-
-def distinct(y: Array) -> tuple[Array, Array]:
-    """Sorted distinct labels and the code of each row.
-
-    Integers of a small range and two floats are found without sorting. Objects are distinguished by Python's own
-    equality: NumPy's string comparison ignores trailing NULs.
-    """
-    if y.dtype.kind in "iu" and len(y) and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
-        offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
-        present = np.bincount(offsets, minlength=high - low + 1) > 0
-        return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
-    ends = np.array([y.min(), y.max()]) if y.dtype.kind == "f" and len(y) else np.empty(0)
-    if len(ends) and ends[0] < ends[1] and np.all((y == ends[0]) | (y == ends[1])):
-        return ends, (y == ends[1]).astype(np.int64)
-    if y.dtype.kind != "O":
-        classes, codes = np.unique(y, return_inverse=True)
-        return classes, np.ravel(codes)
-    labels = y.tolist()
-    try:
-        ordered = sorted(set(labels))
-    except TypeError:
-        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
-        raise ValueError(f"Labels must be of one type; got {kinds}.\nFill in the missing ones.") from None
-    classes = np.empty(len(ordered), dtype=object)
-    classes[:] = ordered
-    return classes, object_codes(y, classes)
-
-
-def object_codes(y: Array, classes: Array) -> Array:
-    """Index of each label in the classes, both Python objects."""
-    table = {label: code for code, label in enumerate(classes.tolist())}
-    return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))
 
 
 def find_outside(block: Block, gaps: Array, name: str) -> Outside:

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.data.checkpoint import CheckpointedPoints
-from hyplearn.data.class_counts import distinct, find_outside
+from hyplearn.data.class_counts import find_outside
+from hyplearn.data.labels import as_labels, distinct
 from hyplearn.data.points import Block, PointSource, check_shapes
 from hyplearn.data.training import Encoder, LabelledBlock, TrainingData
 from hyplearn.estimators.one_vs_rest import OneVsRest
@@ -86,7 +87,7 @@ class StreamClassifier(OneVsRest):
         self._check_stream(X, classes, first)
         with restored_on_failure(self):
             if first:
-                self.classes_ = np.unique(np.asarray(classes))
+                self.classes_ = distinct(np.asarray(as_labels(classes)))[0]
             points = training_points(self, X, y, sample_weight, reset=first)
             encoder = self._stream_encoder(points)
             if first:
@@ -114,9 +115,10 @@ class StreamClassifier(OneVsRest):
             )
         if first and classes is None:
             raise ValueError("The first call of partial_fit needs all classes.\nPass classes=np.unique(all labels).")
-        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        given = None if first or classes is None else distinct(np.asarray(as_labels(classes)))[0]
+        if given is not None and given.tolist() != self.classes_.tolist():
             raise ValueError(
-                f"classes={np.unique(classes).tolist()} differ from those of the first call, "
+                f"classes={given.tolist()} differ from those of the first call, "
                 f"{self.classes_.tolist()}.\nLeave classes out after the first call, or make a new estimator."
             )
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":

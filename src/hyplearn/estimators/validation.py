@@ -16,6 +16,8 @@ from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import ClassCounts, count_classes, find_outside
 from hyplearn.data.columns import listed
 from hyplearn.data.folding import threads_of
+from hyplearn.data.labels import as_labels
+from hyplearn.data.labels import check_kind as check_label_kind
 from hyplearn.data.opening import opened, point_source
 from hyplearn.data.points import Block, PointSource
 from hyplearn.data.training import Encoder, TrainingData
@@ -30,8 +32,8 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
     c, threads = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs)
     project = projects(estimator)
     found = count_classes(points, c, threads)
-    if found.classes.dtype.kind not in "iubUS":  # integers, booleans and strings are classes whatever their values
-        check_classification_targets(found.classes)
+    if found.classes.dtype.kind not in "iubU":  # integers, booleans and strings are classes whatever their values
+        (check_label_kind if found.classes.dtype.kind == "O" else check_classification_targets)(found.classes)
     if len(found.classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes; got 1 class: "
@@ -102,7 +104,7 @@ def _loaded(points: PointSource, block: Block) -> ArrayPoints:
 def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> ArrayPoints:
     # The gaps reveal NaN and infinity too, so scikit-learn need not pass over X for them.
     X, y = validate_data(
-        estimator, X, y, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
+        estimator, X, as_labels(y), reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
     )
     if y.dtype.kind not in "iubUSO":
         check_classification_targets(y)

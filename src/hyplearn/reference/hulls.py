@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyplearn.data.checkpoint import checkpointable
-from hyplearn.data.class_counts import distinct
 from hyplearn.data.folding import columns_joined, in_any_order
+from hyplearn.data.labels import as_labels, distinct
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.geometry import closest_points, log_map, midpoint
 from hyplearn.geometry.border import as_rows, check_c, check_inside
@@ -85,7 +85,7 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
     >>> print(found.separable, found.witness.round(9) + 0.0)
     False [0. 0.]
     """
-    X, c, y = as_rows(X, "X"), check_c(c), np.asarray(y)
+    X, c, y = as_rows(X, "X"), check_c(c), np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
     classes, codes = distinct(y)
