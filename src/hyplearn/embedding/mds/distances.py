@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from hyplearn.embedding import descent
 from hyplearn.embedding.descent import BLOCKS, Descent, map_blocks
-from hyplearn.geometry import exp_map
+from hyplearn.geometry.ball import step_along
 from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
 from hyplearn.numerics import uniform
 from hyplearn.types import Array
@@ -235,7 +235,7 @@ def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> A
     damping = 1e-3 * size
     for _ in range(MOST_STEPS if vector.any() else 0):
         step = np.linalg.solve(matrix + damping * np.eye(len(x)), vector)
-        moved = exp_map(step * row_gaps(x[None], 1.0)[0] / 2, x)
+        moved = step_along(step * row_gaps(x[None], 1.0)[0] / 2, x)
         new = _equations(due, X, gaps, relative, moved)
         if new[0] < value:
             x, damping = moved, damping / 10
