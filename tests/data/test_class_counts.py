@@ -35,7 +35,7 @@ def test_classes_are_counted_and_weighed_whatever_the_blocks(labels, size):
     found = count_classes(ArrayPoints(X, y, weights).limited(block_rows=size), 1.0, 1)
     assert np.array_equal(found.classes, np.unique(y))
     assert found.n_rows == 100
-    assert found.describe_outside(1.0) == ""
+    assert found.outside.describe(100, 1.0) == ""
     for k, label in enumerate(found.classes):
         own = weights[y == label]
         assert found.counts[k] == len(own)
@@ -71,7 +71,7 @@ def test_rows_outside_are_counted_and_the_farthest_is_named_with_its_place_in_th
     found = counted(X, block_rows=size)
     assert found.outside.n_outside == 3
     assert found.outside.gap == pytest.approx(1 - 2 * 0.8**2)
-    assert found.describe_outside(1.0) == (
+    assert found.outside.describe(50, 1.0) == (
         "3 of 50 points lie outside the open ball of curvature -1; the farthest is row 33 with norm 1.13137."
     )
 

@@ -133,7 +133,7 @@ def test_labels_are_learned_as_they_are_or_refused(kind, form):
         assert kind not in ALWAYS_STRINGS
         return
     assert len(model.classes_) == len(set(KINDS[kind]))
-    assert model.score(points(), y) == 1.0
+    assert kind == "bytes" or model.score(points(), y) == 1.0  # scikit-learn's metrics take no bytes
     encoder = LabelEncoder().fit(y) if form in ("objects", "series") else LabelEncoder().fit(objects(labels))
     assert np.array_equal(encoder.transform(model.predict(points())), encoder.transform(objects(labels)))
 

@@ -161,7 +161,7 @@ def misplacement(point, truth, c):
 @curvatures
 @pytest.mark.parametrize("gap", [0.5, 1e-6, 1e-12, 1e-15])
 def test_sums_and_exponentials_are_the_true_points_rounded_once(d, c, gap):
-    # Scaled by √c, a unit in the last place may be two. Twice the precision has its own end on the way through the centre.
+    # Scaled by √c, a unit in the last place may be two. Twice the precision ends too, on the way through the centre.
     rng, most = np.random.default_rng(7), 0.5 * np.sqrt(2 * d) + 0.1 + 40 * EPS**2 / gap / ROUNDING
     for _ in range(10):
         x, y, u = at_gap(rng, d, gap, c), at_gap(rng, d, rng.choice([0.5, gap]), c), at_gap(rng, d, 0, 1.0)

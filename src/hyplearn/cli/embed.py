@@ -13,7 +13,7 @@ from hyplearn.cli.inputs import LABEL, POINTS, read_points
 from hyplearn.cli.output import Outcome, check_output, csv_text, facts, file_and_size, npz_bytes
 from hyplearn.data.text import is_number, text_table
 from hyplearn.datasets import load_points
-from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding, from_ball
 from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.files import write_whole
 from hyplearn.types import Array
@@ -64,7 +64,9 @@ def embed(
     elif method == "mds":
         names, distances = _read_distances(data)
         mds = HyperbolicMDS(dimensions).fit(distances)
-        found = Embedded(mds.embedding_, names, None, {"stress": mds.stress_})
+        points_of_unit_ball = from_ball(mds.embedding_, curvature=mds.curvature_)
+        quality = {"stress": mds.stress_, "scale": float(np.sqrt(-mds.curvature_))}
+        found = Embedded(points_of_unit_ball, names, None, quality)
     else:
         chosen = PoincareMap(dimensions, n_neighbors=neighbors, random_state=seed)
         found = _embed_features(data, label, points, root, chosen)

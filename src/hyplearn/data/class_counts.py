@@ -10,19 +10,27 @@ from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order
 from hyplearn.data.labels import distinct
 from hyplearn.data.points import Block, PointSource, check_shapes
-from hyplearn.geometry.border import outside_sentence
+from hyplearn.geometry.border import hyperboloid_advice, outside_sentence
 from hyplearn.geometry.kernels import norms, row_gaps
 from hyplearn.types import Array
 
 
 @checkpointable
 class Outside(NamedTuple):
-    """Number of rows on or beyond the rim, and gap, position and norm of the farthest row."""
+    """Number of rows on or beyond the rim, and gap, position and norm of the farthest row.
+
+    ``advice`` says how to convert rows of the farthest one's block that are points of another model.
+    """
 
     n_outside: int
     gap: float
     row: int
     norm: float
+    advice: str = ""
+
+    def describe(self, n_rows: int, c: float) -> str:
+        """One sentence on the rows outside the ball; empty if there are none."""
+        return outside_sentence(self.n_outside, n_rows, self.row, self.norm, c) if self.n_outside else ""
 
 
 @checkpointable
@@ -45,11 +53,6 @@ class ClassCounts(NamedTuple):
         """Number of rows."""
         return int(self.counts.sum())
 
-    def describe_outside(self, c: float) -> str:
-        """One sentence on the rows outside the ball; empty if there are none."""
-        count, _, row, norm = self.outside
-        return outside_sentence(count, self.n_rows, row, norm, c) if count else ""
-
 
 def count_classes(points: PointSource, c: float, threads: int) -> ClassCounts:
     """Count the rows of every class, and those outside the ball; NaN is an error."""
@@ -59,7 +62,7 @@ def count_classes(points: PointSource, c: float, threads: int) -> ClassCounts:
 def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) -> ClassCounts:
     check_shapes(block, name, n_features, labelled=True)
     gaps = row_gaps(block.X, c)
-    outside, kept = find_outside(block, gaps, name), [gaps] if keep_gaps else []
+    outside, kept = find_outside(block, gaps, name, c), [gaps] if keep_gaps else []
     assert block.y is not None
     classes, codes = distinct(block.y, block.start)
     counts = np.bincount(codes, minlength=len(classes))
@@ -72,7 +75,7 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
     return ClassCounts(classes, counts, np.bincount(codes, block.weights), lowest, highest, outside, kept)
 
 
-def find_outside(block: Block, gaps: Array, name: str) -> Outside:
+def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
     """Rows of a block on or beyond the rim, from the gaps of all its rows; NaN and infinity are an error."""
     if np.all(gaps > 0):
         return Outside(0, np.inf, 0, 0.0)
@@ -85,7 +88,8 @@ def find_outside(block: Block, gaps: Array, name: str) -> Outside:
         )
     far = int(np.argmin(gaps))
     norm = float(norms(X[far : far + 1].astype(np.float64))[0])
-    return Outside(int(np.count_nonzero(~(gaps > 0))), float(gaps[far]), block.start + far, norm)
+    count = int(np.count_nonzero(~(gaps > 0)))
+    return Outside(count, float(gaps[far]), block.start + far, norm, hyperboloid_advice(X, c))
 
 
 @in_any_order  # points in memory, whose gaps are kept, are merged in order anyway

@@ -22,7 +22,6 @@ from hyplearn.estimators.validation import (
     restored_on_failure,
     training_points,
 )
-from hyplearn.geometry.border import outside_sentence
 from hyplearn.geometry.kernels import row_gaps
 
 
@@ -45,9 +44,7 @@ def check_block(block: Block, encoder: Encoder, name: str) -> LabelledBlock:
     assert block.y is not None
     check_known(distinct(block.y)[0], encoder.classes)
     gaps = row_gaps(block.X, encoder.c)
-    count, _, row, norm = find_outside(block, gaps, name)
-    if count:
-        report_outside(outside_sentence(count, len(block.X), row, norm, encoder.c), encoder.project)
+    report_outside(find_outside(block, gaps, name, encoder.c), len(block.X), encoder.c, encoder.project)
     return encoder(block, gaps)
 
 
