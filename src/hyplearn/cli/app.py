@@ -28,7 +28,7 @@ COMMANDS = {
     "embed": (
         "embed",
         "embed",
-        "Bring a tree, distances or features into the ball, as points that the other commands read.",
+        "Bring a tree, distances, features or another model of the space into the ball, for the other commands.",
     ),
     "fit": ("fit", "fit", "Fit a classifier to labelled points and write it to a model file."),
     "predict": (
@@ -39,7 +39,7 @@ COMMANDS = {
     "evaluate": (
         "evaluate",
         "evaluate",
-        "Evaluate a model on labelled points, beside Euclidean classifiers trained on the same points.",
+        "Evaluate a model on labelled points; with --folds, beside Euclidean classifiers cross-validated on them.",
     ),
     "plot": ("views", "plot", "Draw the regions and boundaries of a model over the disk, with the points by class."),
     "explore": (
@@ -78,6 +78,7 @@ hyplearn embed species.nwk --method tree -o species.csv
 hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
 hyplearn embed distances.npy --method mds -o points.npz
 hyplearn embed cells.h5ad --method map --label cell_type --root HSC_1 -o cells.npz
+hyplearn embed lorentz.npz --method hyperboloid -o points.npz
 hyplearn fit mammals.csv --label order -o mammals.hyp
 hyplearn fit cells.h5ad --label cell_type --model svc --c 10 -o cells.hyp
 hyplearn fit points.npz --model perceptron --reference origin -o points.hyp
@@ -86,8 +87,8 @@ hyplearn predict cells.hyp new.h5ad -o labels.csv
 hyplearn predict points.hyp points.npy -o labels.parquet
 hyplearn predict points.hyp points.csv | cut -d, -f2 | sort | uniq -c
 hyplearn evaluate cells.hyp held_out.h5ad --label cell_type
-hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test --folds 0
-hyplearn evaluate mammals.hyp mammals.csv --json > report.json
+hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test
+hyplearn evaluate mammals.hyp mammals.csv --folds 5 --json > report.json
 hyplearn plot mammals.hyp mammals.csv -o mammals.png
 hyplearn plot cells.hyp cells.h5ad --label cell_type -o cells.svg
 hyplearn explore mammals.hyp mammals.csv -o mammals.html
@@ -109,6 +110,14 @@ COMMON: dict[str, Any] = {
 EXPECTED = (ValueError, KeyError, OSError, ImportError)
 # Options of the command line by the names of function arguments in messages.
 FLAGS = {"basis": "points"} | {name: name for name in ("label", "points", "outside", "curvature", "reference")}
+# What Python users are advised, and what to do instead on the command line.
+IN_SHELL = (
+    (r"hyplearn\.embedding\.from_hyperboloid\([^)]*\)", "hyplearn embed DATA --method hyperboloid -o POINTS"),
+    (r"open_points\(\.\.\., points=\)", "--points"),
+    (r"move the points inside with hyplearn\.geometry\.project", "pass --outside project"),
+    (r"lower C\b", "lower --c"),
+    (r"pass the c of your embedding", "pass the --curvature of your embedding"),
+)
 # The class of click's errors about a wrong command line; its module depends on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
@@ -220,6 +229,13 @@ def explained(error: Exception) -> str:
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis was not foreseen. Run again with --debug for the traceback."
+    return as_options(text)
+
+
+def as_options(text: str) -> str:
+    """Return advice for Python as advice for the command line."""
+    for pattern, command in IN_SHELL:
+        text = re.sub(pattern, command, text)
     return re.sub(r"(?<![\w.-])(\w+)=([^\s,.;]?)", _as_flag, text)
 
 
@@ -232,7 +248,11 @@ def _as_flag(found: re.Match[str]) -> str:
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
     """Return each warning once, without those that libraries address to developers."""
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
-    return list(dict.fromkeys(str(warning.message) for warning in kept))
+    messages = dict.fromkeys(as_options(str(warning.message)) for warning in kept)
+    alike: dict[str, list[str]] = {}
+    for message in messages:
+        alike.setdefault(re.sub(r"[-+]?\d[\d.,e+-]*", "#", message.partition(":")[0]), []).append(message)
+    return [first if not rest else f"{first}\n({len(rest)} more like it.)" for first, *rest in alike.values()]
 
 
 app = typer.Typer(

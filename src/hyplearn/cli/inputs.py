@@ -31,6 +31,8 @@ POINTS = Annotated[
     typer.Option("--points", help="Array (npz, h5), columns separated by commas (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) written by `hyplearn fit`.")]
+# Suffixes of points, given where a model is expected.
+OTHER_FILES = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".h5", ".zarr", ".h5ad")
 STREAM = Annotated[bool, typer.Option("--stream", help="Read in blocks data that do not fit into memory.")]
 
 
@@ -128,6 +130,8 @@ def _read(path: Path, source: PointSource, model: Any) -> tuple[Data, Array]:
 
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
     """Load a fitted classifier; with ``in_ball``, a network that takes features instead of points is an error."""
+    if path.suffix.lower() in OTHER_FILES:
+        raise ValueError(f"{path} is no model file (.hyp).\nThe model comes first, then the points.")
     model = load(path)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts nothing.\nPass a classifier.")
