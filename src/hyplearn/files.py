@@ -12,6 +12,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
+# Bytes in memory up to which any compressed file is read, and how many times its size a larger one may take: points
+# compress to a half or less, and zeros a thousandfold.
+LARGEST_UNPACKED = 2**30
+MOST_TIMES = 100
 # Errors of the system, which tell nothing about the contents of a file: no descriptor, no permission, no memory.
 TOO_MANY = (errno.EMFILE, errno.ENFILE)
 NO_DAMAGE = (*TOO_MANY, errno.EACCES, errno.EPERM, errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT)
@@ -43,6 +47,15 @@ def damage_named(path: Path | str) -> Iterator[None]:
             advice = "Raise the limit (ulimit -n), or close other files" if error.errno in TOO_MANY else "Try again"
             raise OSError(error.errno, f"{os.strerror(error.errno)}.\n{advice}", str(path)) from error
         raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a complete copy.") from error
+
+
+def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
+    """Raise if reading a file into memory would take far more bytes than the file has, as made on purpose."""
+    if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
+        raise ValueError(
+            f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; up to "
+            f"{LARGEST_UNPACKED / 2**30:.0f} GiB or {MOST_TIMES} times are read into memory.\n{advice}"
+        )
 
 
 class Watched(ABC):

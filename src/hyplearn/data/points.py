@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 import numpy as np
 
 from hyplearn.data.folding import Folding, Merge
+from hyplearn.files import check_unpacked
 from hyplearn.types import Array
 
 T = TypeVar("T")
@@ -177,6 +178,11 @@ class PointSource(ABC):
 
     def gathered(self, *, labelled: bool = True) -> Block:
         """All points in memory; labels may be absent unless ``labelled``."""
+        if self.n_rows is not None and self.paths and all(path.is_file() for path in self.paths):
+            advice = "Pass the path or open_points(path) to fit, which reads blocks."
+            check_unpacked(
+                self.name, 8 * self.n_rows * self.n_features, sum(path.stat().st_size for path in self.paths), advice
+            )
         blocks: list[Block] = []
         for block in self.blocks():
             check_shapes(block, self.name, self.n_features, labelled=labelled)
