@@ -178,7 +178,7 @@ def test_pictures_and_hyperplanes_tell_strings_apart(kind):
         points()[CODES < 2], [label for label, k in zip(labels, CODES, strict=True) if k < 2]
     )
     assert all(len(vertices) >= 3 for vertices in hulls.hulls)
-    str(hyplearn.explore(model, points(), labels))
+    assert hyplearn.explore(model, points(), labels).html
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])

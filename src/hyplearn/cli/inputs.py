@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.data.columns import HEAD_ROWS, LABEL_COLUMNS, Columns, TablePoints, listed, the_only
 from hyplearn.data.opening import opened
-from hyplearn.data.points import PointSource
+from hyplearn.data.points import PointSource, counted
 from hyplearn.data.stores import gather_known
 from hyplearn.embedding import BallNet
 from hyplearn.estimators.validation import check_feature_names
@@ -52,9 +52,10 @@ class Data(NamedTuple):
 
     def summary(self) -> str:
         """Return one line about the data."""
-        classes = "" if self.y is None else f", {len(np.unique(self.y))} classes"
+        classes = "" if self.y is None else f", {counted(len(np.unique(self.y)), 'class', 'classes')}"
         left = f" ({self.left_out:,} without a label left out)" if self.left_out else ""
-        return f"{self.path.name}: {len(self.X):,} points, {self.X.shape[1]} coordinates{classes}{left}"
+        n, d = self.X.shape
+        return f"{self.path.name}: {counted(n, 'point')}, {counted(d, 'coordinate')}{classes}{left}"
 
     def notes(self) -> list[str]:
         """Return a note on the unused columns of a table, if there are any."""

@@ -47,7 +47,7 @@ class Display:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw; by default the current axes.
+            Where to draw; by default a new figure.
         size : float
             Area of a marker, in square points.
         legend : bool
@@ -60,7 +60,7 @@ class Display:
         return self._plot(ax, size, legend)
 
     def _plot(self, ax: Any, size: float, legend: bool, **options: Any) -> Self:
-        self.ax_ = current_axes() if ax is None else ax
+        self.ax_ = new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure
         self._draw(self.ax_, size, **options)
         if legend:
@@ -90,12 +90,13 @@ def pyplot() -> Any:
     return plt
 
 
-def current_axes() -> Any:
-    """The current axes of matplotlib; new axes leave space for a legend beside them."""
-    figure = pyplot().gcf()
-    if not figure.axes and figure.get_layout_engine() is None:
+def new_axes() -> Any:
+    """Axes of a new figure, or of the current one if it is empty, that leave space for a legend beside them."""
+    plt = pyplot()
+    figure = plt.gcf() if plt.get_fignums() and not plt.gcf().axes else plt.figure()
+    if figure.get_layout_engine() is None:
         figure.set_layout_engine("compressed")
-    return figure.gca()
+    return figure.add_subplot()
 
 
 def class_colours(classes: Array) -> dict[Any, str]:
