@@ -49,6 +49,18 @@ def damage_named(path: Path | str) -> Iterator[None]:
         raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a complete copy.") from error
 
 
+@contextmanager
+def surprises_named(path: Path | str) -> Iterator[None]:
+    """Report errors of a library as damage of the file, where our own code raises ValueError and OSError only."""
+    try:
+        yield
+    except (ValueError, OSError, MemoryError, ImportError):
+        raise
+    except Exception:
+        with damage_named(path):
+            raise
+
+
 def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
     """Raise if reading a file into memory would take far more bytes than the file has, as made on purpose."""
     if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
