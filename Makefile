@@ -10,6 +10,11 @@ PIP := -m pip install --quiet --disable-pip-version-check
 # CPU builds. TORCH=no leaves it out; those tests are then skipped, and the report says so.
 TORCH ?= cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+# Another Python for test-python, minutes of fuzzing, and the tests that run without the optional packages.
+OTHER ?= python3.13
+MINUTES ?= 10
+CORE := $(addprefix tests/, geometry numerics solvers reference decision rows persistence/test_files.py cli/test_fit.py \
+	estimators/test_svc.py estimators/test_logistic.py estimators/test_perceptron.py data/test_labels.py data/test_opening.py)
 EXPERIMENTS := table1 table2 handicapped figures reference_points comparison synthetic claims
 EMBEDDINGS := embedding_trees embedding_cells
 
@@ -78,6 +83,39 @@ coverage: install browser torch ## the same tests, with the lines that none of t
 
 test-slow: install torch ## the tests marked slow
 	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+test-python: ## the tests on another Python: make test-python OTHER=python3.13
+	@echo "==> Making .venv-other with $(OTHER) (some minutes, once)"
+	@$(OTHER) -m venv .venv-other
+	@.venv-other/bin/python $(PIP) --editable '.[dev]'
+	@NUMBA_CACHE_DIR=$(CURDIR)/.venv-other/numba .venv-other/bin/python -m pytest -m "not slow" -n auto --dist loadfile $(ARGS)
+
+test-lowest: ## the tests of the core on the lowest dependencies that pyproject.toml allows
+	$(needs_python)
+	@echo "==> Making .venv-lowest with the lowest dependencies (some minutes, once)"
+	@$(PYTHON) -m venv .venv-lowest
+	@.venv-lowest/bin/python tools/lowest.py > .venv-lowest/lowest.txt
+	@.venv-lowest/bin/python $(PIP) -c .venv-lowest/lowest.txt --editable '.[plots,parquet,cli,hdf5,onnx]' \
+	  pytest pytest-xdist hypothesis mpmath networkx pandas clarabel
+	@NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest -m "not slow" -n auto --dist loadfile \
+	  -o filterwarnings=default $(CORE) $(ARGS)  # what is old warns of what is to come
+
+fuzz: install ## inputs made wrong at random, for MINUTES=10; failures go to out/fuzz
+	@echo "==> Fuzzing for $(MINUTES) minutes: model files, files of points, labels"
+	@$(BIN)/python tests/support/fuzz.py --minutes $(MINUTES)
+
+package: ## wheel and sdist into dist, checked, installed in a fresh environment and tried
+	$(needs_python)
+	@echo "==> Building the wheel and the sdist"
+	@$(PYTHON) -m venv --clear .venv-package
+	@.venv-package/bin/python $(PIP) build twine
+	@rm -rf dist; .venv-package/bin/python -m build --outdir dist . >/dev/null
+	@.venv-package/bin/python -m twine check --strict dist/*
+	@.venv-package/bin/python tools/check_wheel.py dist/*.whl
+	@echo "==> Installing the wheel by itself, and a fit with it"
+	@$(PYTHON) -m venv --clear .venv-package
+	@.venv-package/bin/python $(PIP) dist/*.whl
+	@cd dist && ../.venv-package/bin/python ../tools/check_wheel.py --installed
 
 bench: install ## speed and accuracy, as ratios to baselines of the same run; into benchmarks/results
 	@failed=; for f in benchmarks/bench_*.py; do echo "==> $$f"; $(BIN)/python $$f || failed="$$failed $$f"; done; \

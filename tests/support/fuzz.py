@@ -70,8 +70,7 @@ def read_points(path):
     try:
         X, _ = load_points(path)
     except REFUSED as error:
-        assert str(error).strip(), "an error without a message"
-        return "refused"
+        return "refused" if str(error).strip() else "refused without a message"
     assert X.ndim == 2
     return "read"
 
