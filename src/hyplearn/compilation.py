@@ -17,7 +17,7 @@ from typing import Any
 
 # Folders for temporary files that tempfile does not try.
 MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
-# Seconds to compile what a first fit needs, on one core of 2024; measured by `benchmarks/bench_import.py`.
+# Seconds to compile what a first fit needs, on one core of 2024.
 ABOUT_SECONDS = 10
 _announced = threading.Event()
 

@@ -146,7 +146,7 @@ def opened(
     """
     if isinstance(source, (str, os.PathLike)):
         wanted = Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)
-        with surprises_named(source):
+        with surprises_named(str(source)):
             return _opened_path(Path(source).expanduser(), wanted)
     if is_dask(source) or isinstance(source, np.ndarray) or _is_on_disk(source):
         _refuse(source, points=points, basis=basis)
