@@ -146,7 +146,7 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (
             ("attributes", "classes_"),
             {"text": [5, ["ash", "birch"]]},
-            "coef_ must be float64 numbers up to 1e.100 of shape",
+            "coef_ must be float64 numbers up to 1e.60 of shape",
         ),
         (("attributes", "n_features_in_"), 3, "decision_.points must be points"),
         (("attributes", "n_features_in_"), True, "n_features_in_ must be the integer d"),
@@ -170,7 +170,7 @@ def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, val
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("coef_", np.nan, r"coef_ must be float64 numbers up to 1e\+100(.|\n)*with NaN or infinite numbers"),
+        ("coef_", np.nan, r"coef_ must be float64 numbers up to 1e\+60(.|\n)*with NaN or infinite numbers"),
         ("reference_", 0.9999, "reference_ must be points inside the ball"),
         ("reference_", np.inf, "reference_ must be points inside the ball"),
         ("support_vectors_", 1.5, "support_vectors_ must be points inside the ball"),
@@ -178,8 +178,8 @@ def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, val
         ("support_", 59, "support_ must be rows in order"),
         ("decision_.slopes", np.inf, "decision_.slopes must be float64 numbers"),
         ("dual_coef_", np.nan, "dual_coef_ must be float64 numbers"),
-        ("decision_.weights", 1e308, r"decision_.weights must be float64 numbers up to 1e\+100"),
-        ("decision_.slopes", -1e101, r"decision_.slopes must be float64 numbers up to 1e\+100"),
+        ("decision_.weights", 1e308, r"decision_.weights must be float64 numbers up to 1e\+60"),
+        ("decision_.slopes", -1e61, r"decision_.slopes must be float64 numbers up to 1e\+60"),
         ("decision_.offsets", 1e308, "decision_.offsets must be float64 numbers"),
         ("n_iter_", -1, "n_iter_ must be integers"),
     ],

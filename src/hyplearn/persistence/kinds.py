@@ -17,8 +17,8 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array
 
 LARGEST_INTEGER = 2**62
-# Products of weights, slopes and lengths of rows (up to 1e17 near the rim) do not overflow below this.
-LARGEST_NUMBER = 1e100
+# Products of weights, slopes, mixing and lengths of rows (up to 1e17 near the rim) do not overflow below this.
+LARGEST_NUMBER = 1e60
 SINGLE = float(np.finfo(np.float32).max)
 
 
