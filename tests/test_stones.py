@@ -43,6 +43,7 @@ def test_names_of_any_length_fit_into_a_page():
     assert max(map(len, scene["classes"] + scene["names"])) == MOST_LETTERS
 
 
+@pytest.mark.filterwarnings("ignore:.* far beyond the others of its class")
 def test_a_model_that_moves_points_inside_is_drawn_and_explored():
     rows = X.copy()
     rows[:3] *= 3 / np.linalg.norm(rows[:3], axis=1, keepdims=True)
