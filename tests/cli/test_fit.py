@@ -75,7 +75,7 @@ def test_arrays_and_parquet_are_read(as_json, tmp_path, form):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--model", "forest"), "'forest' is not one of softmax, svc, perceptron, second-order"),
+        (("--model", "forest"), "'forest' is not one of softmax, softmax-cv, svc"),
         (("--model", "perceptron", "--c", 1), "perceptron has no cost C"),
         (("--reference", "nowhere"), "'nowhere' is neither one of"),
         (("--folds", "many"), "--folds"),

@@ -218,8 +218,10 @@ def check_usable(model):
             return
         assert np.isin(model.predict(X), model.classes_).all()
         assert len(model.decision_function(X)) == 2
-        if hasattr(model, "sigmoids_") and model.calibration is not None:
+        assert np.all(np.isfinite(model.decision_function(X)))
+        if model.decision_.has_probabilities and getattr(model, "calibration", "") is not None:
             assert model.predict_proba(X).shape == (2, len(model.classes_))
+            assert not np.any(np.isnan(model.predict_proba(X)))
         if getattr(model, "_descents", None) or hasattr(model, "_perceptrons"):
             go_on(model, X)
 

@@ -25,6 +25,7 @@ __all__ = [
 # Names of the classifiers on the command line and in single-cell tools.
 CLASSIFIERS: dict[str, Any] = {
     "softmax": PoincareLogisticRegression,
+    "softmax-cv": PoincareLogisticRegressionCV,
     "svc": PoincareSVC,
     "perceptron": PoincarePerceptron,
     "second-order": PoincareSecondOrderPerceptron,

@@ -75,12 +75,12 @@ _DECISION: dict[str, Kind] = {
     "decision_.weights": real("P", "m").perhaps,
     "decision_.points": points("P", "d").perhaps,
     "decision_.intercepts": real("P").perhaps,
-    "decision_.gain": number(above=0.0).perhaps,
+    "decision_.gain": number(above=0.0, below=kinds.LARGEST_NUMBER).perhaps,
     "decision_.through_points": kinds.BOOL.perhaps,
     "decision_.slopes": real("P").perhaps,
     "decision_.offsets": real("P").perhaps,
     "decision_.mixing": real("P", "P").perhaps,
-    "decision_.sharpness": number(above=0.0).perhaps,
+    "decision_.sharpness": number(above=0.0, below=kinds.LARGEST_NUMBER).perhaps,
 }
 _ONE_VS_REST = {**_LABELS, "coef_": real("P", "d"), **_DECISION}
 _AT_POINTS = {**_ONE_VS_REST, "reference_": points("P", "d")}

@@ -7,8 +7,8 @@ import numpy as np
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.plotting import BoundaryDisplay
-from hyplearn.plotting.canvas import INK, class_colours, current_axes, draw_boundary, draw_legend, draw_rim
-from hyplearn.single_cell.cells import cell_points, check_adata, stored_model
+from hyplearn.plotting.canvas import INK, class_colours, draw_boundary, draw_legend, draw_rim, new_axes
+from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, stored_model
 from hyplearn.types import Array
 
 UNKNOWN = "lightgray"
@@ -65,7 +65,7 @@ def disk(
     gap(X, c=c)  # raises for points outside the disk
     values = None if color is None else _values(adata, color)
     lines = _boundaries(adata, color if boundaries is True else boundaries)
-    ax = current_axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     draw_rim(ax, c)
     size = float(np.clip(120_000 / len(X), 1, 30)) if size is None else size
     if values is None:
@@ -87,7 +87,7 @@ def _values(adata: Any, color: str) -> Any:
     if color not in adata.obs:
         if color in adata.var_names:
             return adata.obs_vector(color)
-        raise KeyError(
+        raise MissingKeyError(
             f"{color!r} is neither a column of obs nor a gene; obs holds {', '.join(map(repr, adata.obs))}.\n"
             "Pass color= one of these, or one of var_names."
         )

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hyplearn.data.labels import as_labels, distinct
 from hyplearn.embedding.ball_net.validation import as_rows, check_features, check_parameters, check_shape
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.border import absolute_curvature
@@ -161,9 +162,9 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         from hyplearn.embedding.ball_net.training import Labelled, Settings, train
 
         check_parameters(self)
-        X, y = validate_data(self, X, y, reset=True, **_ROWS)
+        X, y = validate_data(self, X, as_labels(y), reset=True, **_ROWS)
         check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = distinct(y)
         if len(classes) < 2:
             raise ValueError(
                 f"BallNet needs at least two classes; got one class, {classes.tolist()[0]!r}.\n"
