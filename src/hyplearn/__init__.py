@@ -6,6 +6,7 @@ scikit-learn estimators whose decision boundaries are geodesic hyperplanes of th
 from hyplearn.data.opening import open_points
 from hyplearn.estimators import (
     ExpMap,
+    HyperbolicKernelMap,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -21,6 +22,7 @@ from hyplearn.persistence import load, save
 __version__ = "0.1.0"
 __all__ = [
     "ExpMap",
+    "HyperbolicKernelMap",
     "HyperboloidSVC",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",

@@ -8,6 +8,7 @@ import numpy as np
 
 from hyplearn import (
     ExpMap,
+    HyperbolicKernelMap,
     HyperboloidSVC,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
@@ -47,6 +48,7 @@ def estimators():
         HyperboloidPerceptron(max_epochs=3),
         TangentSpace(),
         ExpMap(),
+        HyperbolicKernelMap(n_components=8),
     ]
 
 

@@ -241,6 +241,7 @@ def check_network(model):
 
 def check_transform(model, X):
     columns = model.embedding_.shape[1] if hasattr(model, "embedding_") else X.shape[1]
+    columns = model.projection_.shape[1] if hasattr(model, "projection_") else columns
     if hasattr(model, "set_output"):
         model.set_output(transform="default")
     refusal = ""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hyplearn.estimators.kernel_map import HyperbolicKernelMap
 from hyplearn.estimators.logistic import PoincareLogisticRegression
 from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
 from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
@@ -12,6 +13,7 @@ from hyplearn.estimators.transformers import ExpMap, TangentSpace
 __all__ = [
     "CLASSIFIERS",
     "ExpMap",
+    "HyperbolicKernelMap",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",

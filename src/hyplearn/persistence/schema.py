@@ -220,6 +220,17 @@ _SCHEMAS = (
     Schema(estimators.TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
     Schema(estimators.ExpMap, _FEATURES, settings=_OUTPUT),
     Schema(
+        estimators.HyperbolicKernelMap,
+        {
+            **_FEATURES,
+            "landmarks_": points("m", "d"),
+            "projection_": real("m", "r"),
+            "scale_": number(above=0.0),
+            "lost_trace_": kinds.SHARE,
+        },
+        settings=_OUTPUT,
+    ),
+    Schema(
         embedding.TreeEmbedding,
         {
             "embedding_": points("n", "k"),
