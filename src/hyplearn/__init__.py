@@ -7,6 +7,7 @@ from hyplearn.data.opening import open_points
 from hyplearn.estimators import (
     ExpMap,
     HyperbolicKernelMap,
+    PoincareKNeighborsClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -24,6 +25,7 @@ __all__ = [
     "ExpMap",
     "HyperbolicKernelMap",
     "HyperboloidSVC",
+    "PoincareKNeighborsClassifier",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",

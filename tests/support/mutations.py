@@ -217,7 +217,7 @@ def check_usable(model):
             check_transform(model, X)
             return
         assert np.isin(model.predict(X), model.classes_).all()
-        assert len(model.decision_function(X)) == 2
+        assert len((model.decision_function if hasattr(model, "decision_") else model.predict_proba)(X)) == 2
         if hasattr(model, "sigmoids_") and model.calibration is not None:
             assert model.predict_proba(X).shape == (2, len(model.classes_))
         if getattr(model, "_descents", None) or hasattr(model, "_perceptrons"):

@@ -5,6 +5,7 @@ from typing import Any
 from hyplearn.estimators.kernel_map import HyperbolicKernelMap
 from hyplearn.estimators.logistic import PoincareLogisticRegression
 from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
+from hyplearn.estimators.neighbors import PoincareKNeighborsClassifier
 from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.estimators.prediction_files import predict_to_file
 from hyplearn.estimators.svc import PoincareSVC
@@ -14,6 +15,7 @@ __all__ = [
     "CLASSIFIERS",
     "ExpMap",
     "HyperbolicKernelMap",
+    "PoincareKNeighborsClassifier",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",
@@ -30,6 +32,7 @@ CLASSIFIERS: dict[str, Any] = {
     "svc": PoincareSVC,
     "perceptron": PoincarePerceptron,
     "second-order": PoincareSecondOrderPerceptron,
+    "neighbors": PoincareKNeighborsClassifier,
 }
 
 

@@ -81,6 +81,14 @@ def check_cone(found: Found) -> None:
         raise FlawError("reference_ must hold one centre, repeated")
 
 
+def check_neighbors(found: Found) -> None:
+    """Raise unless the codes are those of classes, and as many neighbours as asked for exist."""
+    if np.any(found["_codes"] >= len(found["classes_"])):
+        raise FlawError(f"_codes must be integers below {len(found['classes_'])}, the number of classes")
+    if found["n_neighbors"] > found["n_samples_fit_"]:
+        raise FlawError(f"n_neighbors must be at most {found['n_samples_fit_']}, the number of training points")
+
+
 def check_landmarks(found: Found) -> None:
     """Raise unless the landmarks are different rows of the embedding."""
     rows, n = found["landmarks_"], len(found["embedding_"])

@@ -106,6 +106,7 @@ PARAMETERS = {
     "a": number_in(above=0.0, closed=True),
     "start": Parameter("None, or finite numbers", lambda value: value is None or _are_numbers(value, np.isfinite, 1)),
     "kernel": choice("laplacian", "heat"),
+    "weights": choice("uniform", "distance"),
     "landmarks": Parameter(
         "None, or finite points as an array or lists",
         lambda value: value is None or _are_numbers(value, np.isfinite, 2),

@@ -217,6 +217,11 @@ _SCHEMAS = (
             **dict.fromkeys(("n_iter_", "n_updates_"), count("P")),
         },
     ),
+    Schema(
+        estimators.PoincareKNeighborsClassifier,
+        {**_LABELS, "n_samples_fit_": size("n"), "_points": points("n", "d"), "_codes": count("n")},
+        (checks.check_neighbors,),
+    ),
     Schema(estimators.TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
     Schema(estimators.ExpMap, _FEATURES, settings=_OUTPUT),
     Schema(
