@@ -11,7 +11,7 @@ from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.border import as_real, as_rows, check_inside, check_integer, check_parameter
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.kernels.functions import PROFILES, check_dimension
-from hyplearn.kernels.nystrom import KernelMap, choose_landmarks, median_distance, nystrom
+from hyplearn.kernels.nystrom import KernelMap, LandmarkKernel, choose_landmarks, median_distance, nystrom
 from hyplearn.types import Array
 
 
@@ -114,7 +114,7 @@ class HyperbolicKernelMap(BallTransformer):
             landmarks = X[choose_landmarks(X, codes, int(self.n_components))].astype(np.float64)
         scale = median_distance(landmarks, c) if isinstance(self.scale, str) else float(self.scale)
         found = nystrom(landmarks, self.kernel, scale, c, int(self.n_components))
-        self.landmarks_, self.scale_, self.projection_ = found.landmarks, found.scale, found.projection
+        self.landmarks_, self.scale_, self.projection_ = landmarks, scale, found.projection
         self.lost_trace_ = max(0.0, 1 - float(np.sum(found.rows(X, gaps) ** 2)) / len(X))
         return self
 
@@ -133,5 +133,5 @@ class HyperbolicKernelMap(BallTransformer):
         check_is_fitted(self)
         X, gaps = ball_rows(self, X, keep_dtype=True)
         c = absolute_curvature(self.curvature)
-        found = KernelMap(self.kernel, self.scale_, c, self.landmarks_, self.projection_)
+        found = KernelMap(LandmarkKernel(self.kernel, self.scale_, c, self.landmarks_), self.projection_)
         return found.rows(X, gaps).astype(X.dtype, copy=False)

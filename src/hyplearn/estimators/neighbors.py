@@ -95,7 +95,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         valid = isinstance(self.weights, str) and self.weights in ("uniform", "distance")
         check_parameter("weights", self.weights, valid, '"uniform" or "distance"')
         with restored_on_failure(self):
-            vars(self).pop("_tree", None)
+            self.__dict__.pop("_tree", None)
             rows = training_data(self, training_points(self, X, y, None, reset=True)).gathered()
             self._points, self._codes = np.array(rows.X), rows.codes.astype(np.int64)
             self.n_samples_fit_ = len(self._points)

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from hyplearn.geometry.kernels import coordinate, norm_of_difference
+from hyplearn.geometry.kernels import norm_of_difference
+from hyplearn.numerics import coordinate
 from hyplearn.types import Array
 
 # Dimensions up to which boxes leave out enough points to pay for themselves.

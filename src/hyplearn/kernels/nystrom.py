@@ -6,7 +6,6 @@ one of the points is a landmark. What is lost at x is :math:`k(x, x) - \|row\|^2
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -23,12 +22,12 @@ MOST_PAIRED = 1000
 
 
 @dataclass(frozen=True)
-class KernelMap:
-    """Rows ``K(x, L) P`` of points x, with landmarks L and a projection P.
+class LandmarkKernel:
+    """A kernel between points and landmarks.
 
     Attributes
     ----------
-    kernel : {"laplacian", "heat"}
+    name : {"laplacian", "heat"}
         The kernel.
     scale : float
         Its scale, in units of the curvature's radius.
@@ -36,29 +35,21 @@ class KernelMap:
         Absolute curvature.
     landmarks : ndarray of shape (n_landmarks, d)
         Points of the ball, float64.
-    projection : ndarray of shape (n_landmarks, m)
-        The matrix P.
     """
 
-    kernel: str
+    name: str
     scale: float
     c: float
     landmarks: Array
-    projection: Array
-
-    @cached_property
-    def _columns(self) -> tuple[Array, Array]:
-        """Coordinates of the landmarks column by column, and their gaps."""
-        return np.ascontiguousarray(self.landmarks.T), row_gaps(self.landmarks, self.c)
 
     def values(self, X: Array, gaps: Array) -> Array:
         """Kernel between validated points with the given gaps and all landmarks, of shape (n, n_landmarks)."""
-        columns, own_gaps = self._columns
-        rho = np.empty((len(X), len(own_gaps)))
+        rho = np.empty((len(X), len(self.landmarks)))
+        columns, own_gaps = np.ascontiguousarray(self.landmarks.T), row_gaps(self.landmarks, self.c)
         half_sinh_pairs(X.astype(np.float64, copy=False), columns, gaps, own_gaps, self.c, rho)
         np.arcsinh(rho, out=rho)
         rho *= 2.0
-        return PROFILES[self.kernel](rho, self.scale, X.shape[1])
+        return PROFILES[self.name](rho, self.scale, X.shape[1])
 
     def products(self, X: Array, gaps: Array, right: Array) -> Array:
         """Kernel values times a matrix, some rows at a time."""
@@ -68,9 +59,17 @@ class KernelMap:
             out[cut] = self.values(X[cut], gaps[cut]) @ right
         return out
 
+
+@dataclass(frozen=True)
+class KernelMap:
+    """Rows ``K(x, L) P`` of points x, with landmarks L and a projection P of shape (n_landmarks, m)."""
+
+    kernel: LandmarkKernel
+    projection: Array
+
     def rows(self, X: Array, gaps: Array) -> Array:
         """The rows of points, of shape (n, m)."""
-        return self.products(X, gaps, self.projection)
+        return self.kernel.products(X, gaps, self.projection)
 
 
 def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components: int) -> KernelMap:
