@@ -81,9 +81,8 @@ def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components:
     vectors = vectors[:, kept]
     # An eigenvector has either sign; the one whose largest entry is positive makes rows the same everywhere.
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(kept))])
-    return KernelMap(
-        kernel, float(scale), c, landmarks, np.ascontiguousarray(vectors * (signs / np.sqrt(values[kept])))
-    )
+    projection = np.ascontiguousarray(vectors * (signs / np.sqrt(values[kept])))
+    return KernelMap(LandmarkKernel(kernel, float(scale), c, landmarks), projection)
 
 
 def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | None = None) -> Array:
