@@ -7,6 +7,7 @@ from hyplearn.data.opening import open_points
 from hyplearn.estimators import (
     ExpMap,
     HyperbolicKernelMap,
+    PoincareKernelClassifier,
     PoincareKNeighborsClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
@@ -26,6 +27,7 @@ __all__ = [
     "HyperbolicKernelMap",
     "HyperboloidSVC",
     "PoincareKNeighborsClassifier",
+    "PoincareKernelClassifier",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",

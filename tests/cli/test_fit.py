@@ -76,7 +76,7 @@ def test_arrays_and_parquet_are_read(as_json, tmp_path, form):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--model", "forest"), "'forest' is not one of softmax, svc, perceptron, second-order, neighbors"),
+        (("--model", "forest"), "'forest' is not one of softmax, svc, perceptron, second-order, kernel, neighbors"),
         (("--model", "perceptron", "--c", 1), "perceptron has no cost C"),
         (("--model", "neighbors", "--reference", "mean"), "neighbors has no reference point"),
         (("--reference", "nowhere"), "'nowhere' is neither one of"),

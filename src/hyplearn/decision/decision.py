@@ -16,6 +16,7 @@ cone      w₀ s coth ρ + ⟨s e, w⟩ + b, with the length s    a geodesic hyp
 cone-     arsinh of the same                               the same
 arsinh
 ball      ⟨x, w⟩ + b                                       a Euclidean hyperplane, which is an equidistant
+kernel    Σ w_l k(x, l) + b over landmarks l               a surface of any shape
 ========  ===============================================  =================================================
 
 Scores are the values, or with a calibration ``slope_k · value_k + offset_k``. The sign of the score (two classes, one
@@ -31,10 +32,11 @@ import numpy as np
 from hyplearn.cone import cone_rows
 from hyplearn.decision.calibration import Calibration
 from hyplearn.decision.touching import touching_hyperplane
+from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
-Link = Literal["arsinh", "frame", "z", "cone", "cone-arsinh", "ball"]
+Link = Literal["arsinh", "frame", "z", "cone", "cone-arsinh", "ball", "kernel"]
 Hyperplane = tuple[Array, Array]
 # Rows per matrix product of cone rows: their number changes last bits, so it is fixed.
 SCORED_ROWS = 10_000
@@ -58,20 +60,22 @@ class Decision:
         The labels, sorted.
     c : float
         Absolute curvature.
-    link : {"arsinh", "frame", "z", "cone", "cone-arsinh", "ball"}
+    link : {"arsinh", "frame", "z", "cone", "cone-arsinh", "ball", "kernel"}
         What a value is; see the module.
     weights : ndarray of shape (P, m)
         One row per problem: one problem for two classes, K for more.
     points : ndarray of shape (P, d)
         Reference point or centre of each problem.
     intercepts : ndarray of shape (P,)
-        Added to the values of the links "cone" and "ball", and within those of "cone-arsinh".
+        Added to the values of the links "cone", "ball" and "kernel", and within those of "cone-arsinh".
     gain : float
         Factor of the link "arsinh".
     calibration : Calibration or None
         How values become scores and probabilities; None for values as scores and no probabilities.
     through_points : bool
         Whether boundaries pass through ``points`` because the model was asked to.
+    kernel : LandmarkKernel or None
+        Kernel and landmarks of the link "kernel", which has one weight per landmark.
     """
 
     classes: Array
@@ -83,6 +87,7 @@ class Decision:
     gain: float = 1.0
     calibration: Calibration | None = None
     through_points: bool = False
+    kernel: LandmarkKernel | None = None
 
     @property
     def n_features(self) -> int:
@@ -110,6 +115,8 @@ class Decision:
             return self._cone_values(X, gaps)
         if self.link == "cone-arsinh":
             return np.arcsinh(self._cone_values(X, gaps))
+        if self.kernel is not None:
+            return self.kernel.products(X, gaps, self.weights.T) + self.intercepts
         return np.stack([self._value(X, gaps, k) for k in range(len(self.weights))], axis=1)
 
     def _value(self, X: Array, gaps: Array, k: int) -> Array:
@@ -185,6 +192,8 @@ class Decision:
 
         For two classes that is where the score is 0, for more where the value of the problem is.
         """
+        if self.link == "kernel":
+            return None
         slopes, offsets = np.ones(len(self.weights)), np.zeros(len(self.weights))
         if self.is_binary and self.calibration is not None:
             slopes, offsets = self.calibration.slopes, self.calibration.offsets

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hyplearn.estimators.kernel_classifier import PoincareKernelClassifier
 from hyplearn.estimators.kernel_map import HyperbolicKernelMap
 from hyplearn.estimators.logistic import PoincareLogisticRegression
 from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
@@ -16,6 +17,7 @@ __all__ = [
     "ExpMap",
     "HyperbolicKernelMap",
     "PoincareKNeighborsClassifier",
+    "PoincareKernelClassifier",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",
@@ -32,6 +34,7 @@ CLASSIFIERS: dict[str, Any] = {
     "svc": PoincareSVC,
     "perceptron": PoincarePerceptron,
     "second-order": PoincareSecondOrderPerceptron,
+    "kernel": PoincareKernelClassifier,
     "neighbors": PoincareKNeighborsClassifier,
 }
 

@@ -135,7 +135,8 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     There z is √c times as long, so that weights of the links "frame", "z" and "ball" are divided by √c.
     """
     root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries()
-    weights = decision.weights if decision.link in ("arsinh", "cone", "cone-arsinh") else decision.weights / root
+    weights = decision.weights / root if decision.link in ("frame", "z", "ball") else decision.weights
+    kernel = decision.kernel
     return {
         "link": decision.link,
         "gain": float(decision.gain),
@@ -147,6 +148,9 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         "offsets": None if calibration is None else calibration.offsets.tolist(),
         "sharpness": None if calibration is None else calibration.sharpness,
         "through_points": decision.through_points,
+        "kernel": None
+        if kernel is None
+        else {"name": kernel.name, "scale": kernel.scale, "landmarks": (root * kernel.landmarks).tolist()},
         "boundaries": None
         if boundaries is None
         else [

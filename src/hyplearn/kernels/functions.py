@@ -104,6 +104,11 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
     return _of_pairs(heat_profile, X, Y, scale, c)
 
 
+def kernel_between(name: str, X: Points, Y: Points, *, scale: float, c: float) -> Array:
+    """The kernel of that name between all rows of X and all rows of Y."""
+    return {"laplacian": laplacian_kernel, "heat": heat_kernel}[name](X, Y, scale=scale, c=c)
+
+
 def _of_pairs(profile: Profile, X: Any, Y: Any, scale: Any, c: float) -> Array:
     check_parameter("scale", scale, 0 < as_real(scale) < np.inf, "a positive finite number")
     rho = pairwise_distance(X, Y, c=c)

@@ -23,9 +23,11 @@ def check_decision(found: Found) -> None:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
     if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
         raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
-    d = found["n_features_in_"] + parts["link"].startswith("cone")
-    if parts["weights"].shape[1] != d:
-        raise FlawError(f"the weights of its decision must have {d} columns")
+    columns = found["n_features_in_"] + parts["link"].startswith("cone")
+    if parts["link"] == "kernel":
+        columns = len(found["landmarks_"])
+    if parts["weights"].shape[1] != columns:
+        raise FlawError(f"the weights of its decision must have {columns} columns")
 
 
 def check_descents(found: Found) -> None:

@@ -10,6 +10,8 @@ from hyplearn.cone import COSH_NEAR, NEAR, SINH_NEAR
 from hyplearn.decision import Decision
 from hyplearn.estimators.ball_classifier import BallClassifier
 from hyplearn.files import write_whole
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.files import PathLike
 from hyplearn.types import Array
 
@@ -108,6 +110,18 @@ class Graph:
         products = self.sum_of_last(s * W[None]) - bend * np.sum(P * W, axis=1)
         return along * products, along * (gaps * 0.5 + bend)
 
+    def kernel_values(self, X: Tensor, kernel: LandmarkKernel) -> Tensor:
+        """Kernel between points and landmarks, of shape (n, n_landmarks), with ``u = sinh²(ρ/2)``."""
+        c, L = kernel.c, kernel.landmarks
+        gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
+        gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
+        s = self.node("Unsqueeze", X, np.array([1])) - L[None]
+        u = self.sum_of_last(s * s) * (c / row_gaps(L, c)) / gaps
+        half = self.arsinh(self.node("Sqrt", u))
+        if kernel.name == "laplacian":
+            return self.node("Exp", half * (-2.0 / kernel.scale))
+        return self.rho_over_sinh(u) * self.node("Exp", half * half * (-2.0 / kernel.scale**2))
+
     def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str) -> Any:
         """Return the checked model of this graph, from float64 points ``X`` to the outputs."""
         helper, double = self.onnx.helper, self.onnx.TensorProto.DOUBLE
@@ -169,6 +183,11 @@ def _model(estimator: Any) -> Any:
     except ImportError as error:
         raise ImportError("Exporting to ONNX needs onnx: pip install 'hyplearn[onnx]'.") from error
     graph, double, decision = Graph(onnx), onnx.TensorProto.DOUBLE, estimator.decision_
+    if decision.kernel is not None and decision.kernel.name == "heat" and decision.n_features > 3:
+        raise ValueError(
+            f"Graphs have the heat kernel of up to 3 dimensions; got a model of {decision.n_features}.\n"
+            'Fit it with kernel="laplacian", or use hyplearn.save.'
+        )
     K = len(decision.classes)
     scores, calibration = _values(graph, decision), decision.calibration
     if calibration is not None:
@@ -194,6 +213,8 @@ def _values(graph: Graph, decision: Decision) -> Tensor:
         products, times = graph.row_products(X, W[:, 1:], P, c=c, frame=False)
         values = graph.shortening(times) * (times * W[:, 0] + products * np.sqrt(c)) + decision.intercepts
         return graph.arsinh(values) if decision.link == "cone-arsinh" else values
+    if decision.kernel is not None:
+        return graph.node("MatMul", graph.kernel_values(X, decision.kernel), W.T) + decision.intercepts
     if decision.link == "ball":
         return graph.node("MatMul", X, W.T) + decision.intercepts
     return graph.row_products(X, W, P, c=c, frame=decision.link == "frame")[0]

@@ -4,7 +4,7 @@ Saving and loading check estimators against this table, and a test checks ``docs
 """
 
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyplearn import embedding, estimators, paper
@@ -123,6 +123,23 @@ _LOGISTIC = {
     **dict.fromkeys(("n_iter_", "n_passes_"), count(1)),
     "_n_rows": size("n"),
 }
+_KERNEL = {
+    **_LABELS,
+    "landmarks_": points("l", "d"),
+    "projection_": real("l", "r"),
+    **dict.fromkeys(("scale_", "C_"), number(above=0.0)),
+    "search_": proof("t", 3),
+    "lost_trace_": kinds.SHARE,
+    "coef_": real("P", "r"),
+    "intercept_": real("P"),
+    "status_": words(1, among=("optimal", "max_iter", "stalled")),
+    **dict.fromkeys(("primal_", "dual_gap_"), proof(1)),
+    **dict.fromkeys(("n_iter_", "n_passes_"), count(1)),
+    "_n_rows": size("n"),
+    **{name: replace(kind, optional=False) for name, kind in _DECISION.items() if name != "decision_.sharpness"},
+    "decision_.link": kinds.word("kernel"),
+    "decision_.kernel": kinds.word("laplacian", "heat"),
+}
 _NETWORK = {
     **_LABELS,
     "input_shape_": kinds.ROW_SHAPE,
@@ -177,6 +194,11 @@ _SCHEMAS = (
         estimators.PoincareLogisticRegressionCV,
         {**_LOGISTIC, "C_": number(above=0.0), "Cs_": kinds.positive("costs"), "log_losses_": proof("folds", "costs")},
         checks.check_cone,
+    ),
+    _classifier(
+        estimators.PoincareKernelClassifier,
+        _KERNEL,
+        C=or_word(number_in(above=0.0), "auto"),
     ),
     _classifier(
         paper.PaperSVC,
