@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from hyplearn.data.opening import open_points
     from hyplearn.estimators import (
         ExpMap,
+        HyperbolicKernelMap,
+        PoincareKernelClassifier,
+        PoincareKNeighborsClassifier,
         PoincareLogisticRegression,
         PoincareLogisticRegressionCV,
         PoincarePerceptron,
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "ExpMap",
+    "HyperbolicKernelMap",
     "HyperboloidSVC",
+    "PoincareKNeighborsClassifier",
+    "PoincareKernelClassifier",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",

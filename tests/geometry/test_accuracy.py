@@ -44,6 +44,16 @@ def test_distance_and_logarithm_are_exact_up_to_the_rim(name, d, c):
 
 @dimensions
 @curvatures
+def test_pairwise_distances_are_exact_up_to_the_rim(d, c):
+    def between(x, p):
+        # More points than the kernel takes at once, so that pairs of all its parts are compared.
+        return geometry.pairwise_distance(np.stack([p, x]), np.repeat([p, x], [512, 1], axis=0), c=c)[0, -1]
+
+    assert worst(between, exact.distance, d, c) <= 4 * EPS
+
+
+@dimensions
+@curvatures
 def test_tangent_features_are_exact_up_to_the_rim(d, c):
     frame = worst(lambda x, p: tangent.frame_coordinates(x[None], p, c=c), exact.frame, d, c, row_error)
     z = worst(lambda x, p: tangent.z_features(x[None], p, c=c), exact.z, d, c, row_error)

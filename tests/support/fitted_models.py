@@ -8,7 +8,10 @@ import numpy as np
 
 from hyplearn import (
     ExpMap,
+    HyperbolicKernelMap,
     HyperboloidSVC,
+    PoincareKernelClassifier,
+    PoincareKNeighborsClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -45,8 +48,11 @@ def estimators():
         AuthorsSVC("means"),
         PaperSVC("means"),
         HyperboloidPerceptron(max_epochs=3),
+        PoincareKernelClassifier(n_components=12),
+        PoincareKNeighborsClassifier(4),
         TangentSpace(),
         ExpMap(),
+        HyperbolicKernelMap(n_components=8),
     ]
 
 

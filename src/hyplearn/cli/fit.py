@@ -81,10 +81,13 @@ def _classifier(name: str, reference: str | None, c: float | None, **parameters:
     """Return the classifier of the options; a usage error if its class has no such option."""
     if name not in CLASSIFIERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
+    known = CLASSIFIERS[name]().get_params()
     if reference is not None:
+        if "reference" not in known:
+            raise typer.BadParameter(f"{name} has no reference point.", param_hint="--reference")
         parameters["reference"] = _reference(reference)
     if c is not None:
-        if "C" not in CLASSIFIERS[name]().get_params():
+        if "C" not in known:
             raise typer.BadParameter(f"{name} has no cost C.", param_hint="--c")
         parameters["C"] = c
     return classifier_named(name, **parameters)

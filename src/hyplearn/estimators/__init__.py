@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from hyplearn.estimators.kernel_classifier import PoincareKernelClassifier
+from hyplearn.estimators.kernel_map import HyperbolicKernelMap
 from hyplearn.estimators.logistic import PoincareLogisticRegression
 from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
+from hyplearn.estimators.neighbors import PoincareKNeighborsClassifier
 from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.estimators.prediction_files import predict_to_file
 from hyplearn.estimators.svc import PoincareSVC
@@ -12,6 +15,9 @@ from hyplearn.estimators.transformers import ExpMap, TangentSpace
 __all__ = [
     "CLASSIFIERS",
     "ExpMap",
+    "HyperbolicKernelMap",
+    "PoincareKNeighborsClassifier",
+    "PoincareKernelClassifier",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",
@@ -29,6 +35,8 @@ CLASSIFIERS: dict[str, Any] = {
     "svc": PoincareSVC,
     "perceptron": PoincarePerceptron,
     "second-order": PoincareSecondOrderPerceptron,
+    "kernel": PoincareKernelClassifier,
+    "neighbors": PoincareKNeighborsClassifier,
 }
 
 

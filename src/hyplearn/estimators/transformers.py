@@ -17,7 +17,7 @@ from hyplearn.tangent import frame_coordinates, from_frame
 from hyplearn.types import Array
 
 
-class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers: as many columns out as in, float32 kept."""
 
     n_features_in_: int
@@ -44,7 +44,7 @@ class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 @dataclass(eq=False, repr=False)
-class TangentSpace(_BallTransformer):
+class TangentSpace(BallTransformer):
     r"""Ball to R^d: coordinates in an orthonormal frame of the tangent space at a learned reference point.
 
     A point x becomes :math:`\sigma_p \log_p(x)`, whose length is the hyperbolic distance of x to p. A linear
@@ -118,7 +118,7 @@ class TangentSpace(_BallTransformer):
 
 
 @dataclass(eq=False, repr=False)
-class ExpMap(_BallTransformer):
+class ExpMap(BallTransformer):
     r"""R^d to ball: the exponential map at the centre, for features that have no place in the ball yet.
 
     A row v becomes the point at hyperbolic distance :math:`\|v\|` from the centre, in the direction of v.

@@ -145,6 +145,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     """
     root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries()
     weights = decision.weights / (root if decision.link in ("frame", "z", "ball") else 1.0)
+    kernel = decision.kernel
     return {
         "link": decision.link,
         "gain": float(decision.gain),
@@ -156,6 +157,9 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         "mixing": None if calibration is None or calibration.mixing is None else calibration.mixing.tolist(),
         "sharpness": None if calibration is None else calibration.sharpness,
         "through_points": decision.through_points,
+        "kernel": None
+        if kernel is None
+        else {"name": kernel.name, "scale": kernel.scale, "landmarks": (root * kernel.landmarks).tolist()},
         "boundaries": None if boundaries is None else [found and _boundary_json(found, root) for found in boundaries],
     }
 

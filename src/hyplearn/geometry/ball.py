@@ -145,8 +145,10 @@ def pairwise_distance(X: Points, Y: Points | None = None, *, c: float = 1.0) -> 
     X = np.atleast_2d(X)
     Y = X if Y is None else np.atleast_2d(Y)
     half = np.empty((len(X), len(Y)))
-    half_sinh_pairs(X, Y, _gap(X, c), _gap(Y, c), c, half)
-    return 2 / np.sqrt(c) * np.arcsinh(half, out=half)
+    half_sinh_pairs(X, np.ascontiguousarray(Y.T), _gap(X, c), _gap(Y, c), c, half)
+    np.arcsinh(half, out=half)
+    half *= 2 / np.sqrt(c)
+    return half
 
 
 @border("x", "y", scalars=("t",), into_ball=True)

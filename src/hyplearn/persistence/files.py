@@ -156,6 +156,7 @@ def to_bytes(estimator: Any) -> bytes:
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
         state.pop("calibration_", None)  # a part of the decision
+        state.pop("_tree", None)  # made from the points
         parts = take_apart(state)
         schema.check(parameters, parts)
         # In the order of the schema, whatever the order of assignment: equal estimators give equal bytes.

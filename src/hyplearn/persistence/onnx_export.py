@@ -10,6 +10,8 @@ from hyplearn.decision import Decision
 from hyplearn.decision.decision import NEAR
 from hyplearn.estimators.ball_classifier import BallClassifier
 from hyplearn.files import write_whole
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.files import PathLike
 from hyplearn.types import Array
 
@@ -108,6 +110,18 @@ class Graph:
         products = self.sum_of_last(s * W[None]) - bend * np.sum(P * W, axis=1)
         return along * products, along * (gaps * 0.5 + bend)
 
+    def kernel_values(self, X: Tensor, kernel: LandmarkKernel) -> Tensor:
+        """Kernel between points and landmarks, of shape (n, n_landmarks), with ``u = sinh²(ρ/2)``."""
+        c, L = kernel.c, kernel.landmarks
+        gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
+        gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
+        s = self.node("Unsqueeze", X, np.array([1])) - L[None]
+        u = self.sum_of_last(s * s) * (c / row_gaps(L, c)) / gaps
+        half = self.arsinh(self.node("Sqrt", u))
+        if kernel.name == "laplacian":
+            return self.node("Exp", half * (-2.0 / kernel.scale))
+        return self.rho_over_sinh(u) * self.node("Exp", half * half * (-2.0 / kernel.scale**2))
+
     def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str, dtype: str) -> Any:
         """Return the checked model of this graph, from points ``X`` of a type to the outputs."""
         helper = self.onnx.helper
@@ -173,6 +187,11 @@ def _model(estimator: Any, dtype: str) -> Any:
     except ImportError as error:
         raise ImportError("Exporting to ONNX needs onnx: pip install 'hyplearn[onnx]'.") from error
     graph, double, decision = Graph(onnx), onnx.TensorProto.DOUBLE, estimator.decision_
+    if decision.kernel is not None and decision.kernel.name == "heat" and decision.n_features > 3:
+        raise ValueError(
+            f"Graphs have the heat kernel of up to 3 dimensions; got a model of {decision.n_features}.\n"
+            'Fit it with kernel="laplacian", or use hyplearn.save.'
+        )
     K = len(decision.classes)
     X = Tensor(graph, "X") if dtype == "float64" else graph.node("Cast", Tensor(graph, "X"), to=double)
     scores, calibration = _values(graph, X, decision), decision.calibration
@@ -204,6 +223,8 @@ def _values(graph: Graph, X: Tensor, decision: Decision) -> Tensor:
             return graph.shortening_of_0_1(times) * values + decision.intercepts
         values = graph.rho_over_sinh((times - 1.0) * 0.5) * (values + decision.intercepts)
         return graph.arsinh(values) if decision.link == "sphere-arsinh" else values
+    if decision.kernel is not None:
+        return graph.node("MatMul", graph.kernel_values(X, decision.kernel), W.T) + decision.intercepts
     if decision.link == "ball":
         return graph.node("MatMul", X, W.T) + decision.intercepts
     return graph.row_products(X, W, P, c=c, frame=decision.link == "frame")[0]

@@ -4,7 +4,7 @@ Saving and loading check estimators against this table, and a test checks ``docs
 """
 
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyplearn import embedding, estimators, paper
@@ -127,6 +127,27 @@ _LOGISTIC = {
     "_n_rows": size("n"),
 }
 _AUTO = or_word(PARAMETERS["C"], "auto")
+_KERNEL = {
+    **_LABELS,
+    "landmarks_": points("l", "d"),
+    "projection_": real("l", "r"),
+    **dict.fromkeys(("scale_", "C_"), number(above=0.0)),
+    "search_": proof("t", 3),
+    "lost_trace_": kinds.SHARE,
+    "coef_": real("P", "r"),
+    "intercept_": real("P"),
+    "status_": words(1, among=("optimal", "max_iter", "stalled")),
+    **dict.fromkeys(("primal_", "dual_gap_"), proof(1)),
+    **dict.fromkeys(("n_iter_", "n_passes_"), count(1)),
+    "_n_rows": size("n"),
+    **{
+        name: replace(kind, optional=False)
+        for name, kind in _DECISION.items()
+        if name not in ("decision_.sharpness", "decision_.mixing")
+    },
+    "decision_.link": kinds.word("kernel"),
+    "decision_.kernel": kinds.word("laplacian", "heat"),
+}
 _NETWORK = {
     **_LABELS,
     "input_shape_": kinds.ROW_SHAPE,
@@ -184,6 +205,11 @@ _SCHEMAS = (
         checks.check_cone,
     ),
     _classifier(
+        estimators.PoincareKernelClassifier,
+        _KERNEL,
+        C=or_word(number_in(above=0.0), "auto"),
+    ),
+    _classifier(
         paper.PaperSVC,
         {
             **_AT_POINTS,
@@ -222,8 +248,24 @@ _SCHEMAS = (
             **dict.fromkeys(("n_iter_", "n_updates_"), count("P")),
         },
     ),
+    Schema(
+        estimators.PoincareKNeighborsClassifier,
+        {**_LABELS, "n_samples_fit_": size("n"), "_points": points("n", "d"), "_codes": count("n")},
+        (checks.check_neighbors,),
+    ),
     Schema(estimators.TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
     Schema(estimators.ExpMap, _FEATURES, settings=_OUTPUT),
+    Schema(
+        estimators.HyperbolicKernelMap,
+        {
+            **_FEATURES,
+            "landmarks_": points("m", "d"),
+            "projection_": real("m", "r"),
+            "scale_": number(above=0.0),
+            "lost_trace_": kinds.SHARE,
+        },
+        settings=_OUTPUT,
+    ),
     Schema(
         embedding.TreeEmbedding,
         {

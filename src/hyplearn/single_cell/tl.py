@@ -120,7 +120,7 @@ def classify(
         Column of ``obs`` with the labels.
     basis : str
         Key of the embedding in ``obsm``, with or without its ``"X_"``.
-    model : {"softmax", "svc", "perceptron", "second-order"} or estimator
+    model : {"softmax", "svc", "perceptron", "second-order", "kernel", "neighbors"} or estimator
         The classifier; an estimator is cloned, and may be any scikit-learn classifier.
     key_added : str, optional
         Key of the results, by default ``f"{label_key}_predicted"``.
