@@ -5,6 +5,7 @@ scikit-learn estimators whose decision boundaries are geodesic hyperplanes of th
 
 from hyplearn.data.opening import open_points
 from hyplearn.estimators import (
+    ConformalClassifier,
     ExpMap,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
@@ -20,6 +21,7 @@ from hyplearn.persistence import load, save
 
 __version__ = "0.1.0"
 __all__ = [
+    "ConformalClassifier",
     "ExpMap",
     "HyperboloidSVC",
     "PoincareLogisticRegression",

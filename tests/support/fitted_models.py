@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from hyplearn import (
+    ConformalClassifier,
     ExpMap,
     HyperboloidSVC,
     PoincareLogisticRegression,
@@ -47,6 +48,8 @@ def estimators():
         HyperboloidPerceptron(max_epochs=3),
         TangentSpace(),
         ExpMap(),
+        ConformalClassifier(PoincareLogisticRegression(), folds=2),
+        ConformalClassifier(PoincareSVC(folds=2), conformity="distance", folds=3),
     ]
 
 

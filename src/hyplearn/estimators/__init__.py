@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hyplearn.estimators.conformal import ConformalClassifier
 from hyplearn.estimators.logistic import PoincareLogisticRegression
 from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
 from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
@@ -11,6 +12,7 @@ from hyplearn.estimators.transformers import ExpMap, TangentSpace
 
 __all__ = [
     "CLASSIFIERS",
+    "ConformalClassifier",
     "ExpMap",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
