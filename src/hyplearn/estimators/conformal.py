@@ -295,7 +295,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
         """Score each row by a model that has not seen its fold."""
-        vars(self).pop("_near", None)  # of an earlier fit
+        self.__dict__.pop("_near", None)  # of an earlier fit
         self._folds = deal_in_turn(self._codes, self.folds)
         others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]
         self.estimators_ = [_fitted(self.estimator, X, y, weights, rows) for rows in others]
