@@ -19,7 +19,7 @@ from support.balls import cloud
 from support.naive import naive_distance_p_values, naive_p_values
 
 
-@pytest.mark.parametrize("by_class", [True, False])
+@pytest.mark.parametrize("by_class", [True, False, np.array([True, False, True])], ids=["each", "all", "some"])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_p_values_are_those_of_the_formula(by_class, weighted):
     rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def test_every_fold_has_its_share_of_every_class():
     assert np.ptp(np.bincount(dealt)) <= 1
 
 
-@pytest.mark.parametrize("by_class", [True, False])
+@pytest.mark.parametrize("by_class", [True, False, np.array([True, False, True])], ids=["each", "all", "some"])
 @pytest.mark.parametrize("c", [1.0, 0.25, None])
 def test_distance_p_values_are_those_of_full_conformal_prediction(c, by_class, monkeypatch):
     monkeypatch.setattr("hyplearn.decision.conformal.BLOCK_ENTRIES", 40)  # several blocks

@@ -59,7 +59,7 @@ def deal_in_turn(codes: Array, folds: int) -> Array:
     return dealt
 
 
-def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: bool) -> Array:
+def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: Array | bool) -> Array:
     """p-values of all classes at new rows.
 
     Parameters
@@ -68,7 +68,7 @@ def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: bool) -> Arra
         Scores of new rows and classes by the model without fold f, for each fold f.
     held_out : HeldOut
         Scores of the training rows. A row counts as often as its weight says.
-    by_class : bool
+    by_class : bool, or ndarray of bool of shape (K,)
         Whether a class is compared with its own rows only.
 
     Returns
@@ -76,11 +76,12 @@ def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: bool) -> Arra
     ndarray of shape (n, K)
     """
     n, K = scores[0].shape
+    by_class = np.broadcast_to(by_class, K)
     counts, totals = np.ones((n, K)), np.ones(K)
     for fold, found in enumerate(scores):
         for k in range(K):
             rows = held_out.folds == fold
-            if by_class:
+            if by_class[k]:
                 rows &= held_out.codes == k
             weights = held_out.weights[rows]
             counts[:, k] += weight_at_least(found[:, k], held_out.scores[rows], weights)
@@ -102,7 +103,7 @@ def prediction_sets(p: Array, coverage: float) -> Array:
 
 
 def least_rows(coverage: float) -> int:
-    """Number of rows that a class needs so that it can be left out of a set: p is at least 1 / (rows + 1).
+    """Number of rows that a class needs so that they alone can leave it out of a set: p is at least 1 / (rows + 1).
 
     Examples
     --------
@@ -160,7 +161,7 @@ class Neighbours(NamedTuple):
         return cls(rows, codes, weights, sums, last, means)
 
 
-def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, by_class: bool) -> Array:
+def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, by_class: Array | bool) -> Array:
     r"""p-values of all classes at points, by the mean distance to the nearest rows of a class.
 
     Full conformal prediction: the point joins the class, and all rows of it and the point itself get their mean
@@ -177,18 +178,18 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
         Number of classes.
     c : float or None
         Absolute curvature of the ball; None for Euclidean distances.
-    by_class : bool
+    by_class : bool, or ndarray of bool of shape (n_classes,)
         Whether a class is compared with its own rows only.
 
     Returns
     -------
     ndarray of shape (n, n_classes)
     """
-    p = np.empty((len(X), n_classes))
+    p, by_class = np.empty((len(X), n_classes)), np.broadcast_to(by_class, n_classes)
     for k in range(n_classes):
         own = np.flatnonzero(near.codes == k)
-        others = near.codes != k
-        beyond = (near.means[others], near.weights[others]) if not by_class else (np.empty(0), np.empty(0))
+        others = (near.codes != k) & ~by_class[k]
+        beyond = near.means[others], near.weights[others]
         for part in np.array_split(np.arange(len(X)), 1 + len(X) * len(own) // BLOCK_ENTRIES):
             D = _distances(X[part], near.rows[own], c)
             m = min(NEAREST, len(own))

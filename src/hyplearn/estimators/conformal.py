@@ -37,7 +37,7 @@ from hyplearn.types import Array
 
 
 class SmallClassWarning(UserWarning):
-    """A class has too few rows to be ever left out of a prediction set."""
+    """A class has too few rows for a promise of its own."""
 
 
 def _has(name: str) -> Any:
@@ -104,8 +104,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
       more.
 
     Up to a part :math:`\alpha` of the rows of known classes has an empty set. A class of fewer than
-    :math:`1/\alpha - 1` rows belongs to every set; a ``SmallClassWarning`` names it. Rows are dealt to folds in their
-    order; nothing is random.
+    :math:`1/\alpha - 1` rows could never be left out of a set by its own rows: it is compared with the rows of all
+    classes, without a promise of its own, and a ``SmallClassWarning`` names it. Rows are dealt to folds in their order;
+    nothing is random.
 
     Sample weights are passed to the classifier, and a row counts in the p-values as often as its weight says.
 
@@ -191,9 +192,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         X = self._checked(X)
         if hasattr(self, "_near"):
-            return distance_p_values(self._points(X), self._near, len(self.classes_), self._c, bool(self.by_class))
+            return distance_p_values(self._points(X), self._near, len(self.classes_), self._c, self._by_class)
         scores = [self._scores_without(fold, X) for fold in range(len(self.estimators_))]
-        return p_values(scores, HeldOut(self.scores_, self._codes, self._folds, self._weights), bool(self.by_class))
+        return p_values(scores, HeldOut(self.scores_, self._codes, self._folds, self._weights), self._by_class)
 
     def predict_set(self, X: Any, *, as_labels: bool = False) -> Any:
         """Classes that each row may belong to.
@@ -281,17 +282,23 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if self.hierarchy is not None:
             Hierarchy.of(self.hierarchy, self.classes_)
-        least = least_rows(self.coverage)
-        totals = np.bincount(self._codes, weights=self._weights)
-        few = np.flatnonzero(totals < least)
+        few = np.flatnonzero(~self._by_class)
         if self.by_class and len(few):
+            totals = np.bincount(self._codes, weights=self._weights)
             named = ", ".join(f"{self.classes_.tolist()[k]!r} ({totals[k]:g})" for k in few[:5])
             warnings.warn(
-                f"Classes of fewer than {least} rows belong to every set at coverage={self.coverage}: {named}"
-                f"{', ...' if len(few) > 5 else ''}.\nPass more rows of them, a lower coverage, or by_class=False.",
+                f"Classes of fewer than {least_rows(self.coverage)} rows have no promise of their own at "
+                f"coverage={self.coverage}, and are compared with the rows of all classes: {named}"
+                f"{', ...' if len(few) > 5 else ''}.\nPass more rows of them, or a lower coverage.",
                 SmallClassWarning,
                 stacklevel=3,
             )
+
+    @property
+    def _by_class(self) -> Array:
+        """Whether each class is compared with its own rows only: it needs enough of them."""
+        totals = np.bincount(self._codes, weights=self._weights, minlength=len(self.classes_))
+        return np.asarray(totals >= least_rows(self.coverage)) & bool(self.by_class)
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
         """Score each row by a model that has not seen its fold."""

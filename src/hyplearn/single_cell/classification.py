@@ -80,7 +80,8 @@ def classify(
             Scores of the classes, for the other classifiers.
         ``obs[f"{key}_set"]``, ``obsm[f"{key}_sets"]``, ``obs[f"{key}_unknown"]``
             With ``coverage``: the types that a cell may have, joined by " | " and as a matrix in the order of
-            ``uns[key]["classes"]``, and whether it is unlike all of them.
+            ``uns[key]["classes"]``, and whether it is unlike all of them. The promise is for new cells: those of
+            training cells hold their label more often.
         ``obs[f"{key}_answer"]``
             With ``hierarchy``: the least subtree that covers the set.
         ``uns[key]``
