@@ -18,6 +18,7 @@ from typer.core import TyperCommand
 
 from hyplearn import __version__
 from hyplearn.cli.builtin import demo, fetch_dataset, list_datasets, reproduce
+from hyplearn.cli.cells import classify, transfer
 from hyplearn.cli.embed import embed
 from hyplearn.cli.evaluate import evaluate
 from hyplearn.cli.fit import fit
@@ -31,6 +32,7 @@ hyplearn embed species.nwk --method tree -o species.csv
 hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
 hyplearn embed distances.npy --method mds -o points.npz
 hyplearn embed cells.h5ad --method map --label cell_type --root HSC_1 -o cells.npz
+hyplearn embed cells.h5ad --method map -o cells.h5ad
 hyplearn fit mammals.csv --label order -o mammals.hyp
 hyplearn fit cells.h5ad --label cell_type --model svc --c 10 -o cells.hyp
 hyplearn fit points.npz --model perceptron --reference origin -o points.hyp
@@ -38,6 +40,9 @@ hyplearn fit atlas.parquet --label cell_type --stream -o atlas.hyp
 hyplearn predict cells.hyp new.h5ad -o labels.csv
 hyplearn predict points.hyp points.npy -o labels.parquet
 hyplearn predict points.hyp points.csv | cut -d, -f2 | sort | uniq -c
+hyplearn classify cells.h5ad --label cell_type
+hyplearn classify cells.zarr --label cell_type --coverage 0.9 --hierarchy types.csv -o typed.zarr
+hyplearn transfer atlas.h5ad cells.h5ad --label cell_type --coverage 0.9
 hyplearn evaluate cells.hyp held_out.h5ad --label cell_type
 hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test --folds 0
 hyplearn evaluate mammals.hyp mammals.csv --json > report.json
@@ -61,7 +66,9 @@ COMMON: dict[str, Any] = {
 }
 EXPECTED = (ValueError, KeyError, OSError, ImportError)
 # Options of the command line by the names of function arguments in messages.
-FLAGS = {"basis": "points"} | {name: name for name in ("label", "points", "outside", "curvature", "reference")}
+FLAGS = {"basis": "points", "key_added": "key"} | {
+    name: name for name in ("label", "points", "outside", "curvature", "reference", "coverage", "hierarchy")
+}
 # The class of click's errors about a wrong command line; its module depends on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
@@ -174,7 +181,7 @@ def _options(
     pass
 
 
-for command in (embed, fit, predict, evaluate, plot, explore, inspect, demo, reproduce):
+for command in (embed, fit, predict, classify, transfer, evaluate, plot, explore, inspect, demo, reproduce):
     add(app, command, command.__name__)
 
 datasets = typer.Typer(help="Data sets to begin with.", no_args_is_help=True)
