@@ -5,8 +5,8 @@ genes), cut in halves at random, atlas and query. "placed": tl.transfer, which p
 has never seen it. "together": one map of all cells, labels of the atlas alone. "apart": two maps, the trap that
 tl.transfer refuses. Accuracy of the softmax on the query in per cent, ± the standard error over the splits.
 
-Times are CPU seconds for random cells of eight types and 30 components: the map, classification with sets (coverage 0.9)
-of all cells, and the transfer to as many new cells.
+Times are CPU seconds for random cells of eight types and 30 components: the map, classification with sets (coverage
+0.9) of all cells, and the transfer to as many new cells.
 
     python experiments transfer           # half a minute; into experiments/results/quick
     python experiments transfer --full    # minutes; writes experiments/results/transfer.*
