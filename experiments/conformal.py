@@ -4,8 +4,9 @@ ConformalClassifier around PoincareLogisticRegression with the coverage 0.9, on 
 Poincaré maps of the digits (30 principal components) and of scanpy's blood cells (`pbmc68k_reduced`, ten types). 30 %
 of the rows are held out at random, so that rows are exchangeable. "coverage" is the share of held-out rows whose set
 holds their class, ± the standard error over the splits; "attained" is the coverage of the theorem for so many rows: the
-promise rounded up to what 1 / (n + 1) allows; "least class" is the coverage of the class that has the least. "size"
-is the mean number of classes in a set, "one" and "none" the shares of sets with one class and with none.
+promise rounded up to what 1 / (n + 1) allows (classes of fewer than nine rows have none of their own); "least class" is
+the coverage of the class that has the least. "size" is the mean number of classes in a set, "one" and "none" the shares
+of sets with one class and with none.
 
 For unknown classes each class in turn is left out of the training rows: "new" is the share of its rows that have an
 empty set, "known" that of held-out rows of the other classes. The threshold calls a row unknown if its largest
@@ -35,6 +36,7 @@ from sklearn.model_selection import train_test_split
 
 from hyplearn import ConformalClassifier, PoincareLogisticRegression
 from hyplearn.datasets import fetch_olsson, fetch_web_of_life, load_mammals
+from hyplearn.decision.conformal import least_rows
 from hyplearn.embedding import PoincareMap, TreeEmbedding
 
 COVERAGE, FAMILY = 0.9, 5
@@ -102,7 +104,8 @@ def mapie_sets(kind, X, y, new):
 
 def attained(counts):
     """Coverage for so many rows of each class in training: p-values are multiples of 1 / (n + 1)."""
-    return 1 - np.floor(np.round((1 - COVERAGE) * (counts + 1), 9)) / (counts + 1)
+    rounded = 1 - np.floor(np.round((1 - COVERAGE) * (counts + 1), 9)) / (counts + 1)
+    return np.where(counts < least_rows(COVERAGE), COVERAGE, rounded)
 
 
 def coverage(config, cell):
