@@ -93,6 +93,15 @@ def test_distance_p_values_of_exchangeable_rows_are_uniform(by_class):
     assert np.allclose(np.sort(own), np.arange(1, 25) / 24)
 
 
+def test_rows_that_tie_count_as_far_as_the_new_one():
+    """The fourth corner of a square is as near to the others as each of them, whatever the order of the sums."""
+    corners = np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1], [0.1, 0.1]])
+    for i in range(4):
+        rest = np.arange(4) != i
+        near = Neighbours.of(corners[rest], np.zeros(3, int), np.ones(3), None)
+        assert distance_p_values(corners[[i]], near, 1, None, True)[0, 0] == 1
+
+
 def test_the_least_cover_has_the_fewest_classes_and_is_the_deepest_of_those():
     #        root 0 - only 1 - (left 2 - (a 3, b 4), c 5): root and only have the same classes below
     above = np.array([[1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 0], [1, 1, 0, 0, 0, 1]], dtype=bool)

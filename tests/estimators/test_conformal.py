@@ -238,6 +238,16 @@ def test_bad_parameters_are_named_and_nothing_is_fitted(parameters, message):
         model.predict_set(X)
 
 
+def test_dask_collections_are_predicted_lazily_and_have_no_sets():
+    dask = pytest.importorskip("dask.array")
+    X, y = ball(60)
+    model = ConformalClassifier(softmax()).fit(X, y)
+    lazy = dask.from_array(X, chunks=(20, 2))
+    assert np.array_equal(model.predict(lazy).compute(), model.predict(X))
+    with pytest.raises(ValueError, match=r"(?s)got a Dask collection.*X.compute\(\)"):
+        model.predict_set(lazy)
+
+
 def test_bad_rows_are_named():
     X, y = ball(60)
     with pytest.raises(ValueError, match="requires y to be passed"):

@@ -33,6 +33,8 @@ BLOCK_ENTRIES = 2**23
 # Rows of a class in the mean distance. From 1 to 10 rows find classes that were left out of training equally often
 # (experiments/conformal.py); 20 are more than small classes have.
 NEAREST = 5
+# Relative difference of mean distances that are equal but for rounding: sums in another order, of up to five terms.
+SAME = 1e-14
 
 
 class HeldOut(NamedTuple):
@@ -195,7 +197,7 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
             m = min(NEAREST, len(own))
             score = np.partition(D, m - 1, axis=1)[:, :m].mean(axis=1)
             joined = (near.sums[own] + np.minimum(near.last[own], D)) / m
-            count = (joined >= score[:, None]) @ near.weights[own] + weight_at_least(score, *beyond)
+            count = (joined >= (1 - SAME) * score[:, None]) @ near.weights[own] + weight_at_least(score, *beyond)
             p[part, k] = (1 + count) / (1 + near.weights[own].sum() + beyond[1].sum())
     return p
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hyplearn.data.opening import point_source
+from hyplearn.data.opening import is_dask, point_source
 from hyplearn.data.points import PointSource
 from hyplearn.decision.conformal import (
     HeldOut,
@@ -191,6 +191,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The rows.
         """
         X = self._checked(X)
+        if is_dask(X):
+            raise ValueError("Prediction sets are computed in memory; got a Dask collection.\nPass X.compute().")
         if hasattr(self, "_near"):
             return distance_p_values(self._points(X), self._near, len(self.classes_), self._c, self._by_class)
         scores = [self._scores_without(fold, X) for fold in range(len(self.estimators_))]
@@ -350,7 +352,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "scores_")
         if isinstance(X, (str, os.PathLike, PointSource)):
             return prediction_points(self, X).gathered(labelled=False).X
-        if getattr(X, "ndim", 2) != 1:  # the classifier's own error says what is wrong with one dimension
+        if getattr(X, "ndim", 2) != 1 and not is_dask(
+            X
+        ):  # the classifier's own error says what is wrong with one dimension
             validate_data(self, X, reset=False, skip_check_array=True)
         return X
 
