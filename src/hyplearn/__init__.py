@@ -11,6 +11,7 @@ from hyplearn import compilation as _compilation
 if TYPE_CHECKING:
     from hyplearn.data.opening import open_points
     from hyplearn.estimators import (
+        ConformalClassifier,
         ExpMap,
         HyperbolicKernelMap,
         PoincareKernelClassifier,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "ConformalClassifier",
     "ExpMap",
     "HyperbolicKernelMap",
     "HyperboloidSVC",

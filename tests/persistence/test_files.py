@@ -67,6 +67,8 @@ def assert_same(a, b):
         assert len(a) == len(b)
         for left, right in zip(a, b, strict=True):
             assert_same(left, right)
+    elif hasattr(a, "get_params"):
+        assert_same_model(a, b)
     elif dataclasses.is_dataclass(a):
         assert_same(vars(a), vars(b))
     else:

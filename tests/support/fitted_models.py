@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from hyplearn import (
+    ConformalClassifier,
     ExpMap,
     HyperbolicKernelMap,
     HyperboloidSVC,
@@ -53,6 +54,8 @@ def estimators():
         TangentSpace(),
         ExpMap(),
         HyperbolicKernelMap(n_components=8),
+        ConformalClassifier(PoincareLogisticRegression(), folds=2),
+        ConformalClassifier(PoincareSVC(folds=2), conformity="distance", folds=3),
     ]
 
 

@@ -36,6 +36,16 @@ COMMANDS = {
         "predict",
         "Predict the class of each point, with the probabilities of all classes (with --stream, only the class).",
     ),
+    "classify": (
+        "cells",
+        "classify",
+        "Predict the types of cells, and write types, probabilities and sets into their file.",
+    ),
+    "transfer": (
+        "cells",
+        "transfer",
+        "Place cells in the ball of an atlas, predict their types from its labels, and write them into their file.",
+    ),
     "evaluate": (
         "evaluate",
         "evaluate",
@@ -79,6 +89,7 @@ hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
 hyplearn embed distances.npy --method mds -o points.npz
 hyplearn embed cells.h5ad --method map --label cell_type --root HSC_1 -o cells.npz
 hyplearn embed lorentz.npz --method hyperboloid -o points.npz
+hyplearn embed cells.h5ad --method map -o cells.h5ad
 hyplearn fit mammals.csv --label order -o mammals.hyp
 hyplearn fit cells.h5ad --label cell_type --model svc --c 10 -o cells.hyp
 hyplearn fit points.npz --model perceptron --reference origin -o points.hyp
@@ -86,6 +97,9 @@ hyplearn fit atlas.parquet --label cell_type --stream -o atlas.hyp
 hyplearn predict cells.hyp new.h5ad -o labels.csv
 hyplearn predict points.hyp points.npy -o labels.parquet
 hyplearn predict points.hyp points.csv | cut -d, -f2 | sort | uniq -c
+hyplearn classify cells.h5ad --label cell_type
+hyplearn classify cells.zarr --label cell_type --coverage 0.9 --hierarchy types.csv -o typed.zarr
+hyplearn transfer atlas.h5ad cells.h5ad --label cell_type --coverage 0.9
 hyplearn evaluate cells.hyp held_out.h5ad --label cell_type
 hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test
 hyplearn evaluate mammals.hyp mammals.csv --folds 5 --json > report.json
@@ -109,7 +123,9 @@ COMMON: dict[str, Any] = {
 }
 EXPECTED = (ValueError, KeyError, OSError, ImportError)
 # Options of the command line by the names of function arguments in messages.
-FLAGS = {"basis": "points"} | {name: name for name in ("label", "points", "outside", "curvature", "reference")}
+FLAGS = {"basis": "points", "key_added": "key"} | {
+    name: name for name in ("label", "points", "outside", "curvature", "reference", "coverage", "hierarchy")
+}
 # What Python users are advised, and what to do instead on the command line.
 IN_SHELL = (
     (r"hyplearn\.embedding\.from_hyperboloid\([^)]*\)", "hyplearn embed DATA --method hyperboloid -o POINTS"),

@@ -4,6 +4,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -161,7 +162,7 @@ def to_bytes(estimator: Any) -> bytes:
         schema.check(parameters, parts)
         # In the order of the schema, whatever the order of assignment: equal estimators give equal bytes.
         attributes = {name: parts[name] for name in (*schema.fitted, *schema.settings) if name in parts}
-        encoder = Encoder()
+        encoder = Encoder(to_bytes)
         header = {
             "library": metadata.version("hyplearn"),
             "class": type(estimator).__name__,
@@ -175,8 +176,8 @@ def to_bytes(estimator: Any) -> bytes:
         raise ValueError(f"{type(estimator).__name__} cannot be saved: {flaw.problem}.\n{advice}") from None
 
 
-def from_bytes(data: bytes) -> Any:
-    """Return the estimator of the contents of a model file; FlawError if they are not valid."""
+def from_bytes(data: bytes, *, within: bool = False) -> Any:
+    """Return the estimator of the contents of a model file, or of one within another; FlawError if not valid."""
     version, header, arrays = unpack(data)
     if set(header) != HEADER:
         raise FlawError(f"its header has the entries {sorted(header)!r:.200}, not {sorted(HEADER)}")
@@ -185,7 +186,7 @@ def from_bytes(data: bytes) -> Any:
     name = header["class"]
     if not isinstance(name, str) or name not in SCHEMAS:
         raise FlawError(f"it holds the unknown class {name!r:.80}", "Upgrade hyplearn, or save the model again.")
-    schema, decoder = SCHEMAS[name], Decoder(arrays)
+    schema, decoder = SCHEMAS[name], Decoder(arrays, None if within else partial(from_bytes, within=True))
     parameters, attributes = (_decoded(decoder, header, part) for part in ("parameters", "attributes"))
     decoder.finish()
     if version == 1:

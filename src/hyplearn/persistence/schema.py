@@ -12,7 +12,16 @@ from hyplearn.persistence import checks, kinds
 from hyplearn.persistence.checks import Check
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import Kind, count, number, points, proof, real, size, words
-from hyplearn.persistence.parameters import PARAMETERS, Parameter, check_parameters, choice, integer, number_in, or_word
+from hyplearn.persistence.parameters import (
+    HIERARCHY,
+    PARAMETERS,
+    Parameter,
+    check_parameters,
+    choice,
+    integer,
+    number_in,
+    or_word,
+)
 
 Attributes = dict[str, Any]
 # Attributes that a header repeats in plain JSON, so that a certificate can be read without a reader of arrays.
@@ -179,6 +188,30 @@ _NETWORK_PARAMETERS = {
 }
 
 
+def _is_estimator(value: Any) -> bool:
+    """Whether a value is an estimator that a file can hold within another one."""
+    return any(type(value) is schema.cls for schema in _SCHEMAS if schema.cls is not estimators.ConformalClassifier)
+
+
+_MODEL = Kind("an estimator of this page but ConformalClassifier", lambda value, sizes: _is_estimator(value))
+_CONFORMAL = {
+    **_LABELS,
+    "estimator_": _MODEL,
+    "estimators_": Kind(
+        "a list of estimators of this page but ConformalClassifier",
+        lambda value, sizes: type(value) is list and all(map(_is_estimator, value)),
+    ),
+    "scores_": real("n"),
+    "_codes": count("n"),
+    "_folds": count("n"),
+    "_weights": kinds.weights("n"),
+    "_near.rows": real("n", "d").perhaps,
+    "_near.codes": count("n").perhaps,
+    "_near.weights": kinds.weights("n").perhaps,
+    **dict.fromkeys(("_near.sums", "_near.last", "_near.means"), proof("n").perhaps),
+}
+
+
 def _classifier(cls: type[Any], fitted: dict[str, Kind], *further: Check, **choices: Parameter) -> Schema:
     return Schema(cls, fitted, (checks.check_decision, *further), choices)
 
@@ -252,6 +285,19 @@ _SCHEMAS = (
         estimators.PoincareKNeighborsClassifier,
         {**_LABELS, "n_samples_fit_": size("n"), "_points": points("n", "d"), "_codes": count("n")},
         (checks.check_neighbors,),
+    ),
+    Schema(
+        estimators.ConformalClassifier,
+        _CONFORMAL,
+        (checks.check_conformal,),
+        {
+            "estimator": Parameter(
+                _MODEL.words, _is_estimator, "A file holds estimators of hyplearn alone: wrap one of these."
+            ),
+            "coverage": number_in(above=0.0, below=1.0),
+            "conformity": choice("probability", "distance"),
+            "hierarchy": HIERARCHY,
+        },
     ),
     Schema(estimators.TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
     Schema(estimators.ExpMap, _FEATURES, settings=_OUTPUT),

@@ -59,8 +59,14 @@ def cell_features(adata: Any, use_rep: str) -> Array:
         return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass use_rep=, one of these.")
     if adata.X is None:
         raise ValueError("The AnnData object has no X.\nPass use_rep=, a key of obsm.")
+    X = whole_matrix(adata)
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def whole_matrix(adata: Any) -> Any:
+    """Return X in memory, dense or sparse, in rows."""
     X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # a sparse matrix in a file
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
 def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
