@@ -26,6 +26,7 @@ from hyplearn.rows.built import ConeRowBuilder, RowBuilder, SignedRowBuilder, bu
 from hyplearn.solvers.certificate import (
     Certificate,
     CertificateSums,
+    Proof,
     certificate_sums,
     certify,
     merge_certificates,
@@ -330,7 +331,7 @@ class PoincareSVC(StreamClassifier):
         found = [self._verify_problem(data, k) for k in range(self._n_problems)]
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
 
-    def _verify_problem(self, data: TrainingData, k: int) -> tuple[float, float, float, float]:
+    def _verify_problem(self, data: TrainingData, k: int) -> Proof:
         p, w = self.reference_[k], self._W[k]
         if self.reference is None:
             rows_of = partial(plain_cone_rows, centre=p, c=data.c, intercept=self.fit_intercept)

@@ -19,9 +19,11 @@ import numpy as np
 from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
+from hyplearn.solvers.certificate import EPSILON, ROW_ERROR
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.interior_point import BoxSolution, solve_box
 from hyplearn.solvers.svm.margin_scan import (
+    EDGES,
     EVERYTHING,
     NOTHING,
     Band,
@@ -250,8 +252,20 @@ def certified(source: RowSource, state: State, tol: float) -> Solution:
     status: Status = "optimal" if gap <= tol else "stalled" if state.stalled else "max_iter"
     return Solution(
         state.here.w, kept.support, kept.alpha, kept.v, primal, dual, gap, status, state.n_iter,
-        state.n_passes + kept.n_passes, kept.n_support,
+        state.n_passes + kept.n_passes, kept.n_support, _rounding(source, state.here, kept),
     )  # fmt: skip
+
+
+def _rounding(source: RowSource, here: MarginScan, kept: "Collected") -> float:
+    """A bound on what rounding can have done to the gap, from sums that are known: never too low, often too high."""
+    n, d = source.shape
+    length, margin_error = float(np.linalg.norm(here.w)), (ROW_ERROR + np.sqrt(d)) * EPSILON
+    uncertain = here.counts[0].sum() + here.counts[1, 2 * margin_error * length >= EDGES].sum()
+    losses = uncertain * source.cost_range.highest * margin_error * (here.longest * length + 1)
+    sum_error = (ROW_ERROR + np.sqrt(n)) * EPSILON
+    v_error = sum_error * kept.total * here.longest
+    error = losses + sum_error * (kept.total + here.primal) + v_error * (float(np.linalg.norm(kept.v)) + 0.5 * v_error)
+    return float(error / max(1.0, here.primal - losses))
 
 
 class Collected(NamedTuple):
