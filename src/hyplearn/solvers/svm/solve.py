@@ -29,6 +29,8 @@ Loss: TypeAlias = Literal["hinge", "squared_hinge"]
 # Caps of costs that are as good as infinite: raised until no row makes use of them, or until they prove that rows are
 # not separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
+# A tolerance below this gap that was not reached is out of reach in other forms of the problem too.
+HOPELESS = 1e-10
 
 
 def solve_svm(
@@ -84,7 +86,7 @@ def _solve(source: RowSource, start: Array | None, *, loss: Loss, rising: bool =
         begin = starting_point(source, start, rng, max_iter=max_iter, threads=threads)
         state = working_sets(source, begin, tol=tol, max_iter=max_iter, threads=threads, report=report)
         solution = certified(source, state, tol)
-        if solution.status != "stalled" or not rising:
+        if solution.status != "stalled" or not rising or solution.gap <= HOPELESS:
             return solution
     return _solve_by_rising_costs(source, start, **options)
 
@@ -94,7 +96,7 @@ def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) 
     hard = source.cost_range.highest == np.inf
     if hard and (refuted := _refuted(source, solution)) is not None:
         return refuted
-    if not applies(source.shape, "hinge" if hard else loss):
+    if solution.gap <= HOPELESS or not applies(source.shape, "hinge" if hard else loss):
         return replace(solution, status="stalled")
     rows = source.gathered()
     found = solve_uneven(rows, loss, tol)
