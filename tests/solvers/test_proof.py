@@ -11,6 +11,7 @@ from hyplearn.rows import Rows
 from hyplearn.solvers.certificate import certificate_sums, certify, merge_certificates
 from hyplearn.solvers.svm.proof import length_bound, proven, refutation
 from hyplearn.solvers.svm.solve import solve_svm
+from hyplearn.solvers.svm.together import Problems, solutions_of, solve_together
 from support import naive
 
 SEEDS = st.integers(0, 10**6)
@@ -118,3 +119,13 @@ def test_no_row_is_longer_than_its_bound():
     rows = Rows(X, p, rng.standard_normal(50), 10 * rng.standard_normal(50), np.ones(50))
     assert np.linalg.norm(rows[:], axis=1).max() <= length_bound(rows)[0]
     assert length_bound(rows.taken(slice(0, 0)))[0] == 0
+
+
+def test_problems_solved_together_claim_no_more_than_rounding_allows():
+    rng = np.random.default_rng(0)
+    rows, codes, costs = rng.standard_normal((30, 3)), rng.integers(0, 2, 30), np.ones((30, 1))
+    for scale, status in ((1.0, "optimal"), (1e9, "stalled")):
+        problems = Problems.of_folds(scale * rows, codes, np.array([1]), 1e3 * costs)
+        found = solve_together(problems, tol=1e-6)
+        exact = replace(found, gap=np.zeros(1))
+        assert solutions_of(problems, exact, 1e-6)[0].status == status

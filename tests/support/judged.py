@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from mpmath import coth, matrix, mp, mpf, sinh
+from mpmath import cosh, matrix, mp, mpf, sinh
 from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn import PoincareSVC
-from hyplearn.cone import INTERCEPT, NEAR
 from hyplearn.data.training import TrainingData
 from hyplearn.estimators.validation import InfeasibleError
 from hyplearn.rows.built import ConeRowBuilder, SignedRowBuilder
@@ -76,6 +75,7 @@ def hard_problem(seed: int) -> Problem:
         "margin": "bound" if reference == "none" else str(rng.choice(["bound", "exact"])),
         "tol": float(rng.choice([1e-3, 1e-6, 1e-6, 1e-6, 1e-9])),
         "calibration": None,
+        "trim": False,
     }
     if reference == "none":
         parameters["fit_intercept"] = bool(rng.random() < 0.5)
@@ -120,13 +120,10 @@ def exact_row(x, p, parameters):
     if parameters["reference"] is not None:
         return exact.frame(x, p, one) if parameters["margin"] == "bound" else exact.z(x, p, one)
     y = exact.mobius_add(exact.minus(p), x, one)
-    length = exact.norm(y)
-    rho = exact.distance(p, x, one)
-    constant = [mpf(INTERCEPT)] if parameters["fit_intercept"] else []
-    if length == 0:
-        return [one, *y, *constant]
-    s = sinh(rho) if rho <= NEAR else sinh(mpf(NEAR)) + rho - NEAR
-    return [s * coth(rho), *exact.scale(s / length, y), *constant]
+    rho, length = exact.distance(p, x, one), exact.norm(y)
+    factor = rho / sinh(rho) if length else one
+    row = [factor * cosh(rho), *(exact.scale(rho / length, y) if length else y), factor]
+    return row if parameters["fit_intercept"] else row[:-1]
 
 
 def exact_rows(problem: Problem, p):
@@ -180,7 +177,7 @@ def infeasibility_is_proven(problem: Problem) -> bool:
         model.fit(problem.X, problem.y, problem.weights)
     p = model.reference_[0]
     data = TrainingData.of_arrays(problem.X, problem.y, problem.weights, 1.0, n_classes=2, threads=1)
-    model.C = np.inf
+    model.C_ = np.array([np.inf])
     build = model._builder(0, 1.0)
     assert isinstance(build, (ConeRowBuilder, SignedRowBuilder))
     seed = int(np.random.RandomState(0).randint(2**31))
