@@ -14,6 +14,7 @@ from hyplearn.data.folding import columns_joined, in_any_order, summed
 from hyplearn.rows import Costs, Rows, RowSource
 from hyplearn.solvers.certificate import (
     EPSILON,
+    ROUNDING,
     ROW_ERROR,
     CertificateSums,
     Proof,
@@ -79,6 +80,20 @@ def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -
     apart = np.sqrt(2 * solution.gap * max(1.0, solution.primal))
     between = v_error * (apart + 0.5 * v_error) + 2 * n * costs.highest * error**2
     return float(between + ROW_ERROR * EPSILON * solution.primal) / max(1.0, solution.primal)
+
+
+def hard_rounding(solution: Solution, longest: float, n: int) -> float:
+    """A bound on what rounding can have done to the gap of a hard margin, from the length of the longest row."""
+    length, total = float(np.linalg.norm(solution.w)), solution.total
+    error = (ROW_ERROR + np.sqrt(len(solution.w))) * EPSILON * (longest * length + 1)
+    if not np.isfinite(solution.primal) or error > ROUNDING:
+        return np.inf
+    sum_error = (ROW_ERROR + np.sqrt(n)) * EPSILON
+    v_error = sum_error * (total * longest + length)
+    apart = float(np.linalg.norm(solution.w - solution.v))
+    # Margins decide by what w is divided, and stand beside α in the gap.
+    moved = (3 * solution.primal + total) * error + v_error * (apart + 0.5 * v_error)
+    return float(moved + sum_error * (total + solution.primal)) / solution.primal
 
 
 def length_bound(block: Rows) -> Array:

@@ -20,7 +20,7 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.hinge import certified, starting_point, working_sets
 from hyplearn.solvers.svm.margin_scan import NOTHING, merge_scans, scan_block
-from hyplearn.solvers.svm.proof import judged, proven, refutation
+from hyplearn.solvers.svm.proof import hard_rounding, judged, proven, refutation
 from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
 from hyplearn.solvers.svm.uneven import applies, solve_uneven
 from hyplearn.types import Array
@@ -165,7 +165,7 @@ def _solve_by_rising_costs(
         status = "optimal"
     elif proof is not None:
         status = "infeasible"
-    return replace(
+    found = replace(
         solution,
         w=solution.w / longest,
         alpha=solution.alpha / longest**2,
@@ -176,8 +176,8 @@ def _solve_by_rising_costs(
         status=status,
         n_iter=n_iter,
         n_passes=n_passes,
-        rounding=np.inf,
     )
+    return replace(found, rounding=hard_rounding(found, longest, source.shape[0]) if hard else np.inf)
 
 
 def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
