@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -77,6 +76,7 @@ def test_a_file_is_replaced_with_the_rights_of_a_new_one(tmp_path, nameless, mon
 
 @posix
 def test_many_files_need_few_descriptors(tmp_path):
+    resource = pytest.importorskip("resource")
     X, y = separated(6)
     frame = pd.DataFrame({"u": X[:, 0], "v": X[:, 1], "kind": y})
     frame.to_parquet(tmp_path / "0.parquet")

@@ -27,6 +27,10 @@ from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
+# Share of the training rows that outside="project" moves at most: where more lie outside, these are no points of this
+# ball, but of another curvature or of no ball at all.
+MOST_OUTSIDE = 0.5
+
 
 def training_data(estimator: Any, points: PointSource) -> TrainingData:
     """Validate labelled points in one counting pass; sets ``classes_``."""
@@ -188,7 +192,7 @@ def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, tr
         raise ValueError(
             f'{sentence}\nRescale the embedding, pass outside="project", or set curvature to that of your embedding.'
         )
-    if training and 2 * outside.n_outside > n_rows:
+    if training and outside.n_outside > MOST_OUTSIDE * n_rows:
         raise ValueError(
             f'{sentence} outside="project" is for embeddings with a few such points.\n'
             "Rescale the embedding, or set curvature to that of your embedding."
