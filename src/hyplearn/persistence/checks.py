@@ -25,7 +25,9 @@ def check_decision(found: Found) -> None:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
     if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
         raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
-    d = found["n_features_in_"] + parts["link"].startswith("cone")
+    if "mixing" in parts and ("slopes" not in parts or "sharpness" in parts):
+        raise FlawError("a mixing of its decision needs slopes and offsets, and no sharpness")
+    d = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))
     if parts["weights"].shape[1] != d:
         raise FlawError(f"the weights of its decision must have {d} columns")
 
