@@ -114,7 +114,7 @@ def classify(
     >>> cells.obs["order"] = y
     >>> hs.tl.classify(cells, "order")
     >>> print(f"{np.mean(cells.obs['order_predicted'] == cells.obs['order']):.1%}")
-    99.1%
+    98.8%
     """
     adata = check_adata(adata, copy)
     _predict(adata, adata, label_key, basis, _Wanted(model, coverage, hierarchy), key_added)
