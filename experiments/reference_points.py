@@ -1,13 +1,13 @@
 """Where the reference point should lie, and whether there should be one: every strategy beside no point and baselines.
 
 PoincareSVC with its defaults, which need no reference point ("none"); with the hinge loss and C = 1, the defaults of
-version 0.1, through the point of each strategy ("boundary" was the default), and through the authors' published points
-where there are some; PoincareLogisticRegression with its defaults ("hyperbolic softmax"); a Euclidean SVM with intercept
-and the same calibration, and multinomial logistic regression, on the coordinates of the ball. Sets: the published embeddings in their official split, in 5-fold
-cross-validation and, for the tiny Olsson, in 30 random splits of the official sizes; the mammals of WordNet, 5-fold;
-wrapped normals that overlap, with classes of different width or weight; points on the two sides of a hyperplane that
-has to be found, where a tenth of the labels may be wrong; branches of random trees, along which points spread as cells
-do. Synthetic test sets have 5,000 rows and true labels.
+version 0.1, through the point of each strategy ("boundary" was the default), and through the authors' published
+points where there are some; PoincareLogisticRegression with its defaults ("hyperbolic softmax"); a Euclidean SVM with
+intercept and the same calibration, and multinomial logistic regression, on the coordinates of the ball. Sets: the
+published embeddings in their official split, in 5-fold cross-validation and, for the tiny Olsson, in 30 random splits
+of the official sizes; the mammals of WordNet, 5-fold; wrapped normals that overlap, with classes of different width
+or weight; points on the two sides of a hyperplane that has to be found, where a tenth of the labels may be wrong;
+branches of random trees, along which points spread as cells do. Synthetic test sets have 5,000 rows and true labels.
 
 The form and the constants of "boundary" were chosen by comparing some sixty variants on these sets, in the same splits,
 all but the trees: these were added when the choice stood, and are the only independent test of it here.

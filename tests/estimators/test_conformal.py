@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hyplearn
 from hyplearn import ConformalClassifier, ExpMap, PoincareLogisticRegression
 from hyplearn.datasets import fetch_olsson, load_mammals
+from hyplearn.decision import decision_of
 from hyplearn.estimators.conformal import SmallClassWarning
 from support.fitted_models import NAMES, ball
 
@@ -260,3 +261,11 @@ def test_bad_rows_are_named():
         ConformalClassifier(softmax()).fit(X, y).predict_answer(X)
     with pytest.raises(ValueError, match="outside the open ball"):
         ConformalClassifier(softmax(), conformity="distance").fit(X, y).p_values(2 * X)
+
+
+def test_pictures_and_pages_show_the_classifier_within(tmp_path):
+    X, y = ball(60)
+    model = ConformalClassifier(softmax(), conformity="distance").fit(X, NAMES[y])
+    assert decision_of(model) is model.estimator_.decision_
+    hyplearn.explore(model, X, NAMES[y], path=tmp_path / "page.html")
+    assert "cedar" in (tmp_path / "page.html").read_text()

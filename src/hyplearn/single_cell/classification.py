@@ -6,17 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from hyplearn.decision.conformal import deal_in_turn
 from hyplearn.estimators import ConformalClassifier, classifier_named
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.single_cell.atlas import check_same_ball, map_key
 from hyplearn.single_cell.cells import Cells, cell_points, check_adata, labelled_cells, model_bytes
 from hyplearn.single_cell.mapping import place
+from hyplearn.single_cell.quality import held_out_quality, warn_of_never_predicted
 from hyplearn.types import Array
 
-# Folds of the held-out quality.
-FOLDS = 5
 # Integers of more values than this are rarely classes.
 MANY_CLASSES = 50
 
@@ -114,7 +112,7 @@ def classify(
     >>> cells.obs["order"] = y
     >>> hs.tl.classify(cells, "order")
     >>> print(f"{np.mean(cells.obs['order_predicted'] == cells.obs['order']):.1%}")
-    99.1%
+    98.8%
     """
     adata = check_adata(adata, copy)
     _predict(adata, adata, label_key, basis, _Wanted(model, coverage, hierarchy), key_added)
@@ -211,8 +209,8 @@ def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
             estimator, coverage=wanted.coverage, hierarchy=wanted.hierarchy, conformity="distance"
         ).fit(X, labels)
         model = conformal.estimator_
-    quality = _quality(estimator, model, X, labels)
-    _warn_of_never_predicted(quality, model.classes_, labels)
+    quality = held_out_quality(estimator, model, X, labels)
+    warn_of_never_predicted(quality, model.classes_, labels)
     return Fitted(model, conformal, quality)
 
 
@@ -235,45 +233,6 @@ def _plain_labels(cells: Cells, label_key: str) -> Array:
             stacklevel=5,
         )
     return labels
-
-
-def _quality(estimator: Any, model: Any, X: Array, labels: Array) -> dict[str, Any]:
-    """Accuracy of the training cells, and accuracy and recall of cells by models that have not seen them."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    counts = np.bincount(codes)
-    dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)  # nothing can be learned of a held-out class
-    predicted = model.predict(X)
-    training = predicted == labels
-    held = dealt >= 0
-    right = np.zeros(len(labels), dtype=bool)
-    for fold in range(FOLDS):
-        new, old = dealt == fold, dealt != fold
-        if new.any() and len(np.unique(codes[old])) > 1:
-            right[new] = clone(estimator).fit(X[old], labels[old]).predict(X[new]) == labels[new]
-    recall = np.array([right[held & (codes == k)].mean() if counts[k] > 1 else np.nan for k in range(len(classes))])
-    return {
-        "training_accuracy": float(training.mean()),
-        "training_predicted": np.array([np.sum(predicted == label) for label in classes]),
-        "held_out": {
-            "accuracy": float(right[held].mean()) if held.any() else np.nan,
-            "recall": recall,
-            "folds": FOLDS,
-            "n_cells": int(held.sum()),
-        },
-    }
-
-
-def _warn_of_never_predicted(quality: dict[str, Any], classes: Array, labels: Array) -> None:
-    never = [label for label, n in zip(classes.tolist(), quality["training_predicted"], strict=True) if n == 0]
-    if never:
-        named = ", ".join(f"{label!r} ({np.sum(labels == label)} cells)" for label in never[:5])
-        warnings.warn(
-            f"{len(never)} of {len(classes)} classes are never predicted, not even for a training cell: {named}"
-            f'{", ..." if len(never) > 5 else ""}.\nMore dimensions (n_components), model="svc" or another embedding '
-            "may tell them apart; coverage= lists them where they are possible.",
-            UserWarning,
-            stacklevel=6,
-        )
 
 
 def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
