@@ -238,7 +238,7 @@ class Decision:
         return touching_hyperplane(u, level, self.points[0], c=self.c)
 
     def _class_weights(self, code: int) -> Array:
-        weights = self.weights if self.calibration is None else self.calibration.slopes[:, None] * self.weights
+        weights = self.weights if self.calibration is None else self.calibration.mix(self.weights.T).T
         return weights[code] if not self.is_binary else (code - 0.5) * weights[0]
 
     def _class_level(self, code: int) -> float:
@@ -247,7 +247,7 @@ class Decision:
 
     def _levels(self) -> Array:
         """The part of each score that is the same at all points."""
-        return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts)
+        return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property
     def is_pairwise(self) -> bool:
