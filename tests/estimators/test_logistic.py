@@ -385,8 +385,8 @@ def test_classes_without_a_boundary_are_told(fit_intercept):
     ("u", "level", "verdict"),
     [
         ([0, 0, 0], 0, "they are equally"),
-        ([-5e-3, 0, 5e-3], 1, "0 is"),
-        ([5e-3, 0, 5e-3], -1, "1 is"),
+        ([-1e-17, 0, 1e-17], 1, "0 is"),
+        ([1e-17, 0, 1e-17], -1, "1 is"),
         ([-1, 0, 0], 1, "1 is"),
     ],
 )
@@ -532,7 +532,7 @@ def test_columns_of_a_data_frame_are_remembered():
 
 def test_published_embeddings_are_certified_and_told_as_well_as_by_hyperboloid_coordinates(published_data, monkeypatch):
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
-    for fetch, accuracy in ((fetch_olsson, 0.931), (fetch_cifar10, 0.919), (fetch_fashion_mnist, 0.898)):
+    for fetch, accuracy in ((fetch_olsson, 0.909), (fetch_cifar10, 0.918), (fetch_fashion_mnist, 0.901)):
         data = fetch(download_if_missing=False)
         model = PoincareLogisticRegression().fit(data.X_train, data.y_train)
         assert model.verify(data.X_train, data.y_train).gap[0] <= 1e-6

@@ -165,8 +165,11 @@ def test_passes_are_counted_as_they_are_made():
     source.on_block = blocks.append
     svc = PoincareSVC([0.0, 0.0], loss="hinge", calibration=None).fit(source)
     assert source.n_passes == len(blocks)  # one block each
-    # Class counts before, support vectors and the margin after.
-    assert svc.n_passes_[0] == source.n_passes - 3
+    # Class counts and far rows before, with a sample to tell them; support vectors and the margin after.
+    assert svc.n_passes_[0] == source.n_passes - 5
+    counted = in_blocks(X, y)
+    svc.set_params(trim=False).fit(counted)
+    assert svc.n_passes_[0] == counted.n_passes - 3
 
 
 def test_the_mean_of_blocks_is_the_frechet_mean():

@@ -44,7 +44,7 @@ from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball"]
-# Rows per matrix product of cone rows: their number changes last bits, so it is fixed.
+# Rows whose cone coordinates are made explicit at once.
 SCORED_ROWS = 10_000
 
 
@@ -131,7 +131,9 @@ class Decision:
         constant = shortening(space, times, self.c) if np.any(self.intercepts) else None
         for start in range(0, len(X), SCORED_ROWS):
             cut = slice(start, start + SCORED_ROWS)
-            out[cut] = times[cut, None] * self.weights[:, 0] + space[cut] @ self.weights[:, 1:].T
+            # Not a product of BLAS, whose last bits depend on the number of rows.
+            products = np.einsum("ij,kj->ik", space[cut], self.weights[:, 1:])
+            out[cut] = times[cut, None] * self.weights[:, 0] + products
             if constant is not None:
                 out[cut] += constant[cut, None] * self.intercepts
         return out
