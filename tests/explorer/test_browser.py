@@ -30,6 +30,7 @@ from hyplearn.plotting.plane import Plane, choose_plane
 from hyplearn.tangent import from_frame
 from support.balls import cloud
 from support.explored import rgb, scene_of, waited
+from support.two_classes import nested, overlapping
 
 TINT = 0.2
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>\'&amp;{{scene}}\u2028'
@@ -54,6 +55,8 @@ MODELS = {
     "paper without probabilities": PaperSVC("means", calibration=None),
     "euclidean": EuclideanSVC(C=10, folds=2),
 }
+# Models that are also shown in a disk of another curvature.
+CURVED = ("svc", "svc through a point", "softmax", "authors", "paper", "euclidean", "hyperboloid svc")
 # Links whose values are linear in hyperboloid coordinates about one centre.
 CENTRED = ("sphere", "sphere-arsinh", "cone")
 LINKS = ("arsinh", "frame", "z", *CENTRED, "ball")
@@ -158,7 +161,7 @@ def test_the_page_decides_as_python_does(browser, tmp_path, data):
     X, y = data()
     Q = cloud(np.random.default_rng(8), 300, 2, 1.6)
     for name, model in MODELS.items():
-        c = 0.25 if name in ("svc", "svc through a point", "softmax", "authors", "paper", "euclidean", "hyperboloid svc") else 1.0
+        c = 0.25 if name in CURVED else 1.0
         model = fitted(type(model)(**model.get_params() | {"curvature": -c}), X / np.sqrt(c), y)
         browser.open(explore(model, X / np.sqrt(c), y), tmp_path)
         assert_page_agrees(browser, model, Q, name)
@@ -262,7 +265,16 @@ def check_regions(browser, page, predicted_at, *, drag=True):
 
 @pytest.mark.parametrize(
     ("name", "data"),
-    [("svc", many), ("svc", two), ("svc through a point", many), ("paper", many), ("paper", two), ("softmax", many), ("softmax", two), ("euclidean", two)],
+    [
+        ("svc", many),
+        ("svc", two),
+        ("svc through a point", many),
+        ("paper", many),
+        ("paper", two),
+        ("softmax", many),
+        ("softmax", two),
+        ("euclidean", two),
+    ],
 )
 def test_regions_are_what_predict_says_of_every_pixel(browser, tmp_path, name, data):
     X, y = data()
@@ -295,6 +307,37 @@ def test_a_boundary_at_a_distance_is_where_predict_changes(browser, tmp_path):
         assert np.abs(signed_distance(arc, w, p) - height).max() < 1e-9
         alpha = browser.pixels(browser.screen(arc), layer="pen")[:, 3]
         assert (alpha > 60).mean() > share, height
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "changes", "text"),
+    [
+        ("sphere", nested, {}, "Their boundary is a circle"),
+        ("equidistant", overlapping, {}, "equally far from a straight line"),
+        ("hyperplane", overlapping, {"fit_intercept": False}, "a straight line of this space: a geodesic"),
+    ],
+)
+@pytest.mark.parametrize("c", [1.0, 0.25])
+def test_boundaries_without_a_reference_point_are_inked_where_predictions_change(
+    browser, tmp_path, kind, data, changes, text, c
+):
+    X, y = data(c=c)
+    model = fitted(PoincareSVC(curvature=-c, **changes), X, y)
+    assert model.boundaries_[0].kind == kind
+    page = explore(model, X[:2], y[:2])
+    browser.open(page, tmp_path)
+    assert text in browser.text("bend")
+    assert not browser.is_shown("movable")
+    check_regions(
+        browser, page, lambda V, p: np.searchsorted(model.classes_, model.predict(translate(V, p) / np.sqrt(c)))
+    )
+    display = BoundaryDisplay.from_estimator(model, resolution=20)
+    for curve, share in ((display.boundaries[0], 0.97), *((curve, 0.4) for curve in display.margins)):
+        alpha = browser.pixels(browser.screen(np.sqrt(c) * curve[20:-20]), layer="pen")[:, 3]
+        assert (alpha > 60).mean() > share
+    assert np.sign(model.margin_[0]) == (1 if kind == "sphere" else -1)
+    assert len(display.margins) == (2 if kind == "sphere" else 0)
+    assert_page_agrees(browser, model, cloud(np.random.default_rng(8), 300, 2, 1.6), kind)
 
 
 @pytest.mark.parametrize("kind", [HyperboloidSVC, EuclideanSVC])

@@ -32,8 +32,10 @@ from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, Pape
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import COLOURS
 from hyplearn.tangent import from_frame, z_features
+from support import two_classes
 from support.balls import cloud
 from support.drawn import legend, lines, markers, unnamed_lines
+from support.two_classes import nested
 
 MODELS = {
     "exact": lambda p, k: PoincareSVC(p, C=np.inf, margin="exact", curvature=k),
@@ -393,6 +395,66 @@ def test_two_classes_change_on_the_equidistant_that_held_out_rows_ask_for():
 def test_boundaries_that_sigmoids_bend_are_told_by_the_regions(three, overlapping):
     assert BoundaryDisplay.from_estimator(PoincareSVC("boundary", C=10).fit(*three), resolution=20).boundaries == []
     assert BoundaryDisplay.from_estimator(PaperSVC().fit(*overlapping), resolution=20).boundaries == []
+
+
+FREE = [
+    ("sphere", nested, {}),
+    ("equidistant", two_classes.overlapping, {}),
+    ("hyperplane", two_classes.overlapping, {"fit_intercept": False}),
+]
+
+
+@pytest.mark.parametrize(("kind", "data", "changes"), FREE)
+@pytest.mark.parametrize("c", [1.0, 0.25])
+def test_predictions_change_on_the_boundary_of_an_svm_without_a_reference_point(ax, kind, data, changes, c):
+    X, y = data(c=c)
+    svc = PoincareSVC(curvature=-c, **changes).fit(X, y)
+    assert svc.boundaries_[0].kind == kind
+    display = BoundaryDisplay.from_estimator(svc, X, y, resolution=20, margin=0.3).plot(ax)
+    (arc,) = lines(ax, "decision boundary")
+    arc = arc if kind == "sphere" else arc[1:-1]
+    assert len(arc) > 300
+    assert np.abs(svc.decision_function(arc)).max() < 1e-7
+    assert np.abs(svc.distances(arc)).max() < 1e-9
+    for curve, sign in zip(display.margins, (-1, 1), strict=True):
+        # Beside the boundary, at the distance of the margin, each class is predicted.
+        curve = curve if kind == "sphere" else curve[1:-1]
+        assert np.allclose(svc.distances(curve), sign * 0.3, rtol=0, atol=1e-7)
+        assert np.all(svc.predict(curve) == svc.classes_[(sign + 1) // 2])
+    assert np.array_equal(markers(ax, "support vectors"), X[svc.support_])
+    assert display.reference is None  # boundaries pass through no point that was chosen
+    assert "reference point p" not in legend(ax)
+
+
+def test_the_margin_of_a_sphere_is_drawn_on_both_sides_or_not_at_all():
+    X, y = nested()
+    svc = PoincareSVC(C=1000).fit(X, y)
+    display = BoundaryDisplay.from_estimator(svc, resolution=20)
+    assert display.margin == svc.margin_[0] > 0
+    assert np.allclose([np.abs(svc.distances(curve)).max() for curve in display.margins], display.margin)
+    # Within a margin wider than its radius a sphere has nothing.
+    inner = BoundaryDisplay.from_estimator(svc, resolution=20, margin=5.0).margins
+    assert sorted(np.ptp(curve) > 0 for curve in inner) == [False, True]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_an_svm_without_a_reference_point_is_drawn_across_its_boundary_in_more_dimensions(fit_intercept):
+    X = cloud(np.random.default_rng(1), 80, 3, 1.0)
+    svc = PoincareSVC(fit_intercept=fit_intercept).fit(X, X[:, 0] + 0.3 * X[:, 1] > 0.1)
+    assert svc.boundaries_[0].kind == "equidistant" if fit_intercept else "hyperplane"
+    display = BoundaryDisplay.from_estimator(svc, X, resolution=20)
+    (arc,) = display.boundaries
+    assert np.abs(svc.decision_function(display.plane.embed(arc[1:-1]))).max() < 1e-7
+    assert np.allclose(svc.distances(display.plane.embed(display.points.X)), svc.distances(X), rtol=0, atol=1e-9)
+
+
+def test_a_sphere_of_more_dimensions_is_told_by_the_regions():
+    X = cloud(np.random.default_rng(1), 300, 3, 1.0)
+    svc = PoincareSVC(C=100).fit(X, np.linalg.norm(X, axis=1) < 0.6)
+    assert svc.boundaries_[0].kind == "sphere"
+    display = BoundaryDisplay.from_estimator(svc, X, resolution=40)
+    assert display.boundaries == []
+    assert set(np.unique(display.regions)) == {-1, 0, 1}
 
 
 def calibrated(model, X, y, slope=2.0, shift=0.4):

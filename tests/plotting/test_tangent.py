@@ -164,7 +164,7 @@ def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):
         (lambda X, y: TangentDisplay.from_points(X, y, [3.0, 0.0], curvature=-C), "outside the open ball"),
         (lambda X, y: TangentDisplay.from_estimator(KNeighborsClassifier().fit(X, y), X), "no geodesic boundary"),
         (
-            lambda X, y: TangentDisplay.from_estimator(PoincareSVC("boundary", curvature=-C).fit(X, y), np.zeros((3, 5))),
+            lambda X, y: TangentDisplay.from_estimator(PoincareSVC("mean", curvature=-C).fit(X, y), np.zeros((3, 5))),
             "2 coordinates, as many as PoincareSVC was fitted on; got 5",
         ),
     ],

@@ -127,7 +127,7 @@ class BoundaryDisplay(Display):
         found, curvature = decision.boundary(), -decision.c
         if margin is not None and found is None:
             raise ValueError(
-                f"A margin needs a boundary of two classes at one distance from a geodesic, and "
+                f"A margin needs a hyperplane, an equidistant or a sphere as the boundary of two classes, and "
                 f"{type(estimator).__name__} of {len(decision.classes)} classes has none; got margin={margin!r}.\n"
                 "Leave margin out."
             )
