@@ -468,7 +468,7 @@ def test_files_of_version_0_1_load_and_predict_as_they_did(file, path):
 
 def test_files_of_version_0_1_leave_out_no_rows_and_keep_their_cost():
     svc = hyplearn.load(OLD / "svc-three.hyp")
-    assert (svc.trim, svc.loss, svc.reference) == (False, "hinge", "hull")
+    assert (svc.trim, svc.loss, svc.reference) == (False, "hinge", "means")
     assert svc.C_.tolist() == 3 * [svc.C]
     softmax = hyplearn.load(OLD / "softmax.hyp")
     assert not softmax.trim

@@ -65,7 +65,7 @@ def test_the_boundary_is_the_line_through_p_orthogonal_to_w(ax, data):
 
 def test_margins_of_the_bound_are_lines_where_the_rows_of_the_svm_are_one(ax, data):
     X, y, p = data
-    svc = PoincareSVC(p, C=1000, curvature=-C).fit(X, y)
+    svc = PoincareSVC(p, C=1000, loss="hinge", curvature=-C).fit(X, y)
     TangentDisplay.from_estimator(svc, X, y).plot(ax)
     low, high = margins(ax, "margin, ⟨f, w⟩ = ±1")
     assert np.allclose(low @ svc.coef_[0], -1, rtol=0, atol=1e-9)

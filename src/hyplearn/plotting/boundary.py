@@ -159,8 +159,10 @@ class BoundaryDisplay(Display):
             found = found._replace(w=np.array([1.0, 0.0]), p=np.zeros(2))
         self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
-            # The margin of an SVM through p lies about its hyperplane, not about an equidistant that calibration chose.
-            middle = found._replace(height=0.0) if decision.through_points and isinstance(found, Equidistant) else found
+            # A margin lies about the hyperplane of a model that has one, not about an equidistant of calibration.
+            middle = (
+                found._replace(height=0.0) if decision.has_hyperplanes and isinstance(found, Equidistant) else found
+            )
             self.margins = [boundary_curve(middle, c=c, shift=sign * self.margin) for sign in (-1, 1)]
         if decision.through_points:
             self.reference = found.p
