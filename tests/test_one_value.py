@@ -84,17 +84,17 @@ def page_scores(spec, x):
     columns = []
     for p, w, b in zip(np.array(spec["points"]), np.array(spec["weights"]), spec["intercepts"], strict=True):
         value = {
-            "arsinh": lambda p, w: spec["gain"] * np.arcsinh(z_features(x, p) @ w),
-            "frame": lambda p, w: frame_coordinates(x, p) @ w,
-            "z": lambda p, w: z_features(x, p) @ w,
-            "sphere": lambda p, w: cone_coordinates(x, p) @ np.append(w, b),
-            "sphere-arsinh": lambda p, w: np.arcsinh(cone_coordinates(x, p) @ np.append(w, b)),
-            "ball": lambda p, w: x @ w + b,
-            "kernel": lambda p, w: (
+            "arsinh": lambda p, w, b: spec["gain"] * np.arcsinh(z_features(x, p) @ w),
+            "frame": lambda p, w, b: frame_coordinates(x, p) @ w,
+            "z": lambda p, w, b: z_features(x, p) @ w,
+            "sphere": lambda p, w, b: cone_coordinates(x, p) @ np.append(w, b),
+            "sphere-arsinh": lambda p, w, b: np.arcsinh(cone_coordinates(x, p) @ np.append(w, b)),
+            "ball": lambda p, w, b: x @ w + b,
+            "kernel": lambda p, w, b: (
                 laplacian_kernel(x, spec["kernel"]["landmarks"], scale=spec["kernel"]["scale"]) @ w + b
             ),
         }[spec["link"]]
-        columns.append(value(p, w))
+        columns.append(value(p, w, b))
     values = np.stack(columns, axis=1)
     if spec["mixing"] is not None:
         return values @ np.array(spec["mixing"]).T + spec["offsets"]

@@ -90,7 +90,7 @@ def test_fifty_thousand_points_make_a_page_of_less_than_two_megabytes(softmax):
 
 def test_a_stream_without_probabilities_says_so(labelled):
     X, y = labelled
-    stream = PoincareSVC("origin").partial_fit(X, y, classes=["left", "right"])
+    stream = PoincareSVC("origin", loss="hinge").partial_fit(X, y, classes=["left", "right"])
     found = scene_of(explore(stream, X, y))
     assert found["confidence"] is None
     assert found["decision"]["slopes"] is None
@@ -99,7 +99,7 @@ def test_a_stream_without_probabilities_says_so(labelled):
 def test_searches_pipelines_and_named_columns_are_welcome(labelled):
     X, y = labelled
     search = GridSearchCV(PoincareLogisticRegression(), {"C": [1, 10]}, cv=2).fit(X, y)
-    assert scene_of(explore(search, X, y))["decision"]["link"] == "cone"
+    assert scene_of(explore(search, X, y))["decision"]["link"] == "sphere"
     frame = pd.DataFrame(X, columns=["u", "v"])
     pipeline = make_pipeline(TangentSpace(), LogisticRegression()).fit(frame, y)
     found = scene_of(explore(pipeline, frame, y))

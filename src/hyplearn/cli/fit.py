@@ -44,7 +44,9 @@ def fit(
     reference: Annotated[
         str | None, typer.Option("--reference", help="Reference point: a strategy, coordinates like 0.1,-0.2, or none.")
     ] = None,
-    c: Annotated[float | None, typer.Option("--c", help="Cost C of svc and softmax; inf for a hard margin.")] = None,
+    c: Annotated[
+        str | None, typer.Option("--c", help="Cost C of svc and softmax: auto, a number, or inf for a hard margin.")
+    ] = None,
     curvature: Annotated[float, typer.Option("--curvature", help="Curvature of the embedding, negative.")] = -1.0,
     outside: Annotated[str, typer.Option("--outside", help="Points outside the ball: raise or project.")] = "raise",
     folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation; 0 for none.")] = 5,
@@ -77,7 +79,7 @@ def fit(
     return Outcome(values, [facts(_summary(found, folds, output))], notes=found.notes)
 
 
-def _classifier(name: str, reference: str | None, c: float | None, **parameters: Any) -> Any:
+def _classifier(name: str, reference: str | None, c: str | None, **parameters: Any) -> Any:
     """Return the classifier of the options; a usage error if its class has no such option."""
     if name not in CLASSIFIERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
@@ -89,8 +91,16 @@ def _classifier(name: str, reference: str | None, c: float | None, **parameters:
     if c is not None:
         if "C" not in known:
             raise typer.BadParameter(f"{name} has no cost C.", param_hint="--c")
-        parameters["C"] = c
+        parameters["C"] = _cost(c)
     return classifier_named(name, **parameters)
+
+
+def _cost(text: str) -> float | str:
+    """Return the cost C, or "auto"."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither auto nor a number.", param_hint="--c") from None
 
 
 def _reference(text: str) -> Any:

@@ -263,8 +263,10 @@ class Decision:
     @property
     def is_pairwise(self) -> bool:
         """Whether classes meet on the geodesic hyperplanes of :meth:`hyperplane_between`."""
+        if self.link not in ("sphere", "cone"):
+            return False
         levels = self._levels()
-        return self.link in ("sphere", "cone") and not np.any(levels if self.is_binary else levels - levels[0])
+        return not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
         """The class that is ahead of the other at the centre, or None where neither is."""

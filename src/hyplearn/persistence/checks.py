@@ -25,13 +25,22 @@ def check_decision(found: Found) -> None:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
     if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
         raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
-    if "mixing" in parts and ("slopes" not in parts or "sharpness" in parts):
-        raise FlawError("a mixing of its decision needs slopes and offsets, and no sharpness")
+    if "mixing" in parts:
+        _check_mixing(parts)
     columns = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))
     if parts["link"] == "kernel":
         columns = len(found["landmarks_"])
     if parts["weights"].shape[1] != columns:
         raise FlawError(f"the weights of its decision must have {columns} columns")
+
+
+def _check_mixing(parts: Found) -> None:
+    """Raise unless scores that mix the values of all problems have offsets, and slopes that say the same."""
+    mixing = parts["mixing"]
+    if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
+        raise FlawError("a mixing of its decision needs slopes and offsets of more than one problem, and no sharpness")
+    if np.any(np.diag(mixing) != parts["slopes"]):
+        raise FlawError("the slopes of its decision must be the diagonal of its mixing")
 
 
 def check_descents(found: Found) -> None:

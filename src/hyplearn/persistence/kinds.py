@@ -88,6 +88,8 @@ def _are_features(a: Array, c: float) -> bool:
 # Each takes the shape: real("P", "d").
 real = partial(_array, f"float64 numbers up to {LARGEST_NUMBER:g}", ("f8",), lambda a, c: np.abs(a) <= LARGEST_NUMBER)
 positive = partial(_array, "positive finite float64 numbers", ("f8",), lambda a, c: (a > 0) & (a < np.inf))
+# Costs: that of a hard margin is infinite.
+costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
 # NaN is an unknown number.
 proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
 units = partial(_array, "float64 numbers from -1 to 1", ("f8",), lambda a, c: np.abs(a) <= 1)

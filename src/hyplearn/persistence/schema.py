@@ -100,7 +100,7 @@ _SVC = {
     **_AT_POINTS,
     "coef_": real("P", "r"),
     "intercept_": real("P").perhaps,
-    "C_": kinds.positive("P").perhaps,
+    "C_": kinds.costs("P"),
     "status_": words("P", among=("optimal", "max_iter", "stalled", "stopped", "infeasible", "online")),
     **dict.fromkeys(("primal_", "dual_", "dual_gap_", "margin_"), proof("P")),
     **dict.fromkeys(("n_iter_", "n_passes_", "n_support_"), count("P")),

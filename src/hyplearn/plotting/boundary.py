@@ -128,7 +128,7 @@ class BoundaryDisplay(Display):
         found, curvature = decision.boundary(), -decision.c
         if margin is not None and found is None:
             raise ValueError(
-                f"A margin needs a boundary of two classes at one distance from a geodesic, and "
+                f"A margin needs a hyperplane, an equidistant or a sphere as the boundary of two classes, and "
                 f"{type(estimator).__name__} of {len(decision.classes)} classes has none; got margin={margin!r}.\n"
                 "Leave margin out."
             )
@@ -161,8 +161,10 @@ class BoundaryDisplay(Display):
             found = found._replace(w=np.array([1.0, 0.0]), p=np.zeros(2))
         self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
-            # The margin of an SVM through p lies about its hyperplane, not about an equidistant that calibration chose.
-            middle = found._replace(height=0.0) if decision.through_points and isinstance(found, Equidistant) else found
+            # A margin lies about the hyperplane of a model that has one, not about an equidistant of calibration.
+            middle = (
+                found._replace(height=0.0) if decision.has_hyperplanes and isinstance(found, Equidistant) else found
+            )
             self.margins = [boundary_curve(middle, c=c, shift=sign * self.margin) for sign in (-1, 1)]
         if decision.through_points:
             self.reference = found.p
