@@ -36,7 +36,7 @@ from hyplearn.decision.boundary import (
     Boundary,
     Equidistant,
     Hyperplane,
-    boundary_of,
+    boundaries_of,
     plane_boundary,
     touching_hyperplane,
 )
@@ -216,8 +216,7 @@ class Decision:
         if self.link in ("sphere", "sphere-arsinh", "cone"):
             if np.any(offsets) or (self.link == "cone" and np.any(self.intercepts)):
                 return None
-            functions = zip(slopes[:, None] * self.weights, slopes * self.intercepts, self.points, strict=True)
-            return [boundary_of(u, float(b), p, c=self.c) for u, b, p in functions]
+            return boundaries_of(slopes[:, None] * self.weights, slopes * self.intercepts, self.points, c=self.c)
         if self.link == "ball":
             levels = slopes * self.intercepts + offsets
             return [_chord(w, b, self.c) for w, b in zip(slopes[:, None] * self.weights, levels, strict=True)]
