@@ -14,12 +14,14 @@ from hyplearn.cli.output import Outcome, check_output, csv_text, facts, file_and
 from hyplearn.cli.trees import TEXT, length_column, number_in, read_tree
 from hyplearn.data.text import is_number, text_table
 from hyplearn.datasets import load_points
-from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding, from_ball, from_hyperboloid, from_klein
 from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.files import write_whole
 from hyplearn.types import Array
 
-METHODS = ("tree", "mds", "map")
+METHODS = ("tree", "mds", "map", "hyperboloid", "klein")
+# Points of other models, the time coordinate of a hyperboloid first.
+READERS = {"hyperboloid": from_hyperboloid, "klein": from_klein}
 # Names of the columns with the two ends of an edge.
 ENDS = (("source", "target"), ("from", "to"))
 
@@ -38,7 +40,7 @@ def embed(
         Path,
         typer.Argument(
             help="A tree (.nwk, or .csv with a column parent), distances (.npy, .npz, .csv) or edges (.csv with source "
-            "and target), or features (.npz, .npy, .csv, .parquet, .h5ad)."
+            "and target), or features or points (.npz, .npy, .csv, .parquet, .h5ad)."
         ),
     ],
     method: Annotated[str, typer.Option("--method", help=f"One of {', '.join(METHODS)}.")],
@@ -54,8 +56,11 @@ def embed(
     ] = None,
     neighbors: Annotated[int, typer.Option("--neighbors", help="Neighbours of each row, for map.")] = 15,
     seed: Annotated[int, typer.Option("--seed", help="Seed of map.")] = 0,
+    curvature: Annotated[
+        float, typer.Option("--curvature", help="Curvature of the points, for hyperboloid and klein.")
+    ] = -1.0,
 ) -> Outcome:
-    """Bring a tree, distances or features into the ball, as points that the other commands read."""
+    """Bring a tree, distances, features or another model of the space into the ball, for the other commands."""
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
     if method == "map" and output.suffix.lower() in SUFFIXES:
@@ -68,7 +73,12 @@ def embed(
     elif method == "mds":
         names, distances = _read_distances(data)
         mds = HyperbolicMDS(dimensions).fit(distances)
-        found = Embedded(mds.embedding_, names, None, {"stress": mds.stress_})
+        points_of_unit_ball = from_ball(mds.embedding_, curvature=mds.curvature_)
+        quality = {"stress": mds.stress_, "scale": float(np.sqrt(-mds.curvature_))}
+        found = Embedded(points_of_unit_ball, names, None, quality)
+    elif method in READERS:
+        read = read_points(data, points, label)
+        found = Embedded(READERS[method](read.X, curvature=curvature), read.names, read.y, {"curvature": curvature})
     else:
         chosen = PoincareMap(dimensions, n_neighbors=neighbors, random_state=seed)
         found = _embed_features(data, label, points, root, chosen)

@@ -27,9 +27,11 @@ def check_decision(found: Found) -> None:
         raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
     if "mixing" in parts and ("slopes" not in parts or "sharpness" in parts):
         raise FlawError("a mixing of its decision needs slopes and offsets, and no sharpness")
-    d = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))
-    if parts["weights"].shape[1] != d:
-        raise FlawError(f"the weights of its decision must have {d} columns")
+    columns = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))
+    if parts["link"] == "kernel":
+        columns = len(found["landmarks_"])
+    if parts["weights"].shape[1] != columns:
+        raise FlawError(f"the weights of its decision must have {columns} columns")
 
 
 def check_descents(found: Found) -> None:
@@ -83,6 +85,14 @@ def check_cone(found: Found) -> None:
         raise FlawError("coef_ must have one column more than there are features")
     if np.any(found["reference_"] != found["reference_"][:1]):
         raise FlawError("reference_ must hold one centre, repeated")
+
+
+def check_neighbors(found: Found) -> None:
+    """Raise unless the codes are those of classes, and as many neighbours as asked for exist."""
+    if np.any(found["_codes"] >= len(found["classes_"])):
+        raise FlawError(f"_codes must be integers below {len(found['classes_'])}, the number of classes")
+    if found["n_neighbors"] > found["n_samples_fit_"]:
+        raise FlawError(f"n_neighbors must be at most {found['n_samples_fit_']}, the number of training points")
 
 
 def check_conformal(found: Found) -> None:

@@ -138,18 +138,26 @@ def _metadata(data: bytes) -> dict[str, Any]:
     }
 
 
+def _instead(estimator: Any) -> str:
+    """What to save in place of an estimator that wraps others."""
+    if hasattr(estimator, "best_estimator_") or hasattr(estimator, "param_grid"):
+        return "Save its best_estimator_"
+    return "Save the steps of a pipeline one by one"
+
+
 def to_bytes(estimator: Any) -> bytes:
     """Return the contents of the model file of an estimator."""
     schema = SCHEMAS.get(type(estimator).__name__)
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
             f"A model file holds one estimator of hyplearn; got {type(estimator).__name__}.\n"
-            f"Save the steps of a pipeline one by one; known are {', '.join(SCHEMAS)}."
+            f"{_instead(estimator)}; known are {', '.join(SCHEMAS)}."
         )
     parameters = estimator.get_params(deep=False)
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
         state.pop("calibration_", None)  # a part of the decision
+        state.pop("_tree", None)  # made from the points
         parts = take_apart(state)
         schema.check(parameters, parts)
         # In the order of the schema, whatever the order of assignment: equal estimators give equal bytes.

@@ -119,6 +119,13 @@ PARAMETERS = {
     "cv": integer(2, none=True)._replace(advice="Set cv to a number of folds, and save again: C_ is chosen already."),
     "a": number_in(above=0.0, closed=True),
     "start": Parameter("None, or finite numbers", lambda value: value is None or _are_numbers(value, np.isfinite, 1)),
+    "kernel": choice("laplacian", "heat"),
+    "weights": choice("uniform", "distance"),
+    "landmarks": Parameter(
+        "None, or finite points as an array or lists",
+        lambda value: value is None or _are_numbers(value, np.isfinite, 2),
+        "Pass an array or lists of numbers, and save again.",
+    ),
     "tol": number_in(above=0.0),
     **dict.fromkeys(("max_iter", "max_epochs", "n_components", "n_neighbors"), integer(1)),
     "folds": integer(2),

@@ -4,7 +4,7 @@ Saving and loading check estimators against this table, and a test checks ``docs
 """
 
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyplearn import embedding, estimators, paper
@@ -84,12 +84,12 @@ _DECISION: dict[str, Kind] = {
     "decision_.weights": real("P", "m").perhaps,
     "decision_.points": points("P", "d").perhaps,
     "decision_.intercepts": real("P").perhaps,
-    "decision_.gain": number(above=0.0).perhaps,
+    "decision_.gain": number(above=0.0, below=kinds.LARGEST_NUMBER).perhaps,
     "decision_.through_points": kinds.BOOL.perhaps,
     "decision_.slopes": real("P").perhaps,
     "decision_.offsets": real("P").perhaps,
     "decision_.mixing": real("P", "P").perhaps,
-    "decision_.sharpness": number(above=0.0).perhaps,
+    "decision_.sharpness": number(above=0.0, below=kinds.LARGEST_NUMBER).perhaps,
 }
 _ONE_VS_REST = {**_LABELS, "coef_": real("P", "d"), **_DECISION}
 _AT_POINTS = {**_ONE_VS_REST, "reference_": points("P", "d")}
@@ -136,6 +136,27 @@ _LOGISTIC = {
     "_n_rows": size("n"),
 }
 _AUTO = or_word(PARAMETERS["C"], "auto")
+_KERNEL = {
+    **_LABELS,
+    "landmarks_": points("l", "d"),
+    "projection_": real("l", "r"),
+    **dict.fromkeys(("scale_", "C_"), number(above=0.0)),
+    "search_": proof("t", 3),
+    "lost_trace_": kinds.SHARE,
+    "coef_": real("P", "r"),
+    "intercept_": real("P"),
+    "status_": words(1, among=("optimal", "max_iter", "stalled")),
+    **dict.fromkeys(("primal_", "dual_gap_"), proof(1)),
+    **dict.fromkeys(("n_iter_", "n_passes_"), count(1)),
+    "_n_rows": size("n"),
+    **{
+        name: replace(kind, optional=False)
+        for name, kind in _DECISION.items()
+        if name not in ("decision_.sharpness", "decision_.mixing")
+    },
+    "decision_.link": kinds.word("kernel"),
+    "decision_.kernel": kinds.word("laplacian", "heat"),
+}
 _NETWORK = {
     **_LABELS,
     "input_shape_": kinds.ROW_SHAPE,
@@ -217,6 +238,11 @@ _SCHEMAS = (
         checks.check_cone,
     ),
     _classifier(
+        estimators.PoincareKernelClassifier,
+        _KERNEL,
+        C=or_word(number_in(above=0.0), "auto"),
+    ),
+    _classifier(
         paper.PaperSVC,
         {
             **_AT_POINTS,
@@ -256,6 +282,11 @@ _SCHEMAS = (
         },
     ),
     Schema(
+        estimators.PoincareKNeighborsClassifier,
+        {**_LABELS, "n_samples_fit_": size("n"), "_points": points("n", "d"), "_codes": count("n")},
+        (checks.check_neighbors,),
+    ),
+    Schema(
         estimators.ConformalClassifier,
         _CONFORMAL,
         (checks.check_conformal,),
@@ -270,6 +301,17 @@ _SCHEMAS = (
     ),
     Schema(estimators.TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
     Schema(estimators.ExpMap, _FEATURES, settings=_OUTPUT),
+    Schema(
+        estimators.HyperbolicKernelMap,
+        {
+            **_FEATURES,
+            "landmarks_": points("m", "d"),
+            "projection_": real("m", "r"),
+            "scale_": number(above=0.0),
+            "lost_trace_": kinds.SHARE,
+        },
+        settings=_OUTPUT,
+    ),
     Schema(
         embedding.TreeEmbedding,
         {

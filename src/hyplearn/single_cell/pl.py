@@ -10,7 +10,7 @@ from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import INK, class_colours, draw_boundary, draw_legend, draw_rim, pyplot
-from hyplearn.single_cell.cells import cell_points, check_adata, stored_model
+from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, stored_model
 from hyplearn.types import Array
 
 UNKNOWN = "lightgray"
@@ -174,7 +174,7 @@ def _values(adata: Any, color: str) -> Any:
     if color not in adata.obs:
         if color in adata.var_names:
             return adata.obs_vector(color)
-        raise KeyError(
+        raise MissingKeyError(
             f"{color!r} is neither a column of obs nor a gene; obs holds {', '.join(map(repr, adata.obs))}.\n"
             "Pass color= one of these, or one of var_names."
         )
