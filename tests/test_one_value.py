@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from hyplearn import (
     HyperboloidSVC,
+    PoincareKernelClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -21,6 +22,7 @@ from hyplearn import (
 from hyplearn.cone import cone_coordinates
 from hyplearn.decision import Decision, decision_of
 from hyplearn.geometry import gap, signed_distance
+from hyplearn.kernels import laplacian_kernel
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
@@ -43,6 +45,7 @@ MODELS = {
     "second order": PoincareSecondOrderPerceptron("means", max_epochs=5, folds=2),
     "softmax": PoincareLogisticRegression(),
     "softmax without intercept": PoincareLogisticRegression(fit_intercept=False),
+    "kernel": PoincareKernelClassifier(n_components=30),
     "softmax cv": PoincareLogisticRegressionCV(Cs=[1, 100], cv=2),
     **{f"paper, {k}": PaperSVC("means", C=10, calibration=k) for k in CALIBRATIONS},
     "paper, sgd": PaperSVC("means", solver="sgd", max_iter=20),
@@ -85,6 +88,7 @@ def page_scores(spec, x):
             "cone": lambda p, w: cone_coordinates(x, p) @ w,
             "cone-arsinh": lambda p, w: cone_coordinates(x, p) @ w,
             "ball": lambda p, w: x @ w,
+            "kernel": lambda p, w: laplacian_kernel(x, spec["kernel"]["landmarks"], scale=spec["kernel"]["scale"]) @ w,
         }[spec["link"]]
         columns.append(np.arcsinh(value(p, w) + b) if spec["link"] == "cone-arsinh" else value(p, w) + b)
     values = np.stack(columns, axis=1)

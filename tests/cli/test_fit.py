@@ -49,6 +49,7 @@ def test_people_read_accuracy_certificate_and_time(run, points):
         (("--model", "svc", "--reference", "boundary", "--c", "0.5"), {"reference": "boundary", "C": 0.5}),
         (("--model", "perceptron", "--curvature", -0.5), {"curvature": -0.5}),
         (("--model", "second-order", "--outside", "project"), {"outside": "project"}),
+        (("--model", "neighbors"), {"n_neighbors": 15}),
     ],
 )
 def test_options_reach_the_classifier(as_json, points, options, expected):
@@ -78,8 +79,9 @@ def test_arrays_and_parquet_are_read(as_json, tmp_path, form):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--model", "forest"), "'forest' is not one of softmax, svc, perceptron, second-order"),
+        (("--model", "forest"), "'forest' is not one of softmax, softmax-cv, svc"),
         (("--model", "perceptron", "--c", 1), "perceptron has no cost C"),
+        (("--model", "neighbors", "--reference", "mean"), "neighbors has no reference point"),
         (("--reference", "nowhere"), "'nowhere' is neither one of"),
         (("--c", "cheap"), "'cheap' is neither auto nor a number"),
         (("--folds", "many"), "--folds"),

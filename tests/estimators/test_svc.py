@@ -38,6 +38,7 @@ def separable():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks([PoincareSVC(outside="project"), PoincareSVC(loss="squared_hinge", outside="project")])
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)

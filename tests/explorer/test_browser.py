@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from hyplearn import (
     HyperboloidSVC,
+    PoincareKernelClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -47,6 +48,8 @@ MODELS = {
     "softmax": PoincareLogisticRegression(),
     "softmax without intercept": PoincareLogisticRegression(fit_intercept=False),
     "softmax cv": PoincareLogisticRegressionCV(Cs=[1, 100], cv=2),
+    "kernel": PoincareKernelClassifier(n_components=40),
+    "heat kernel": PoincareKernelClassifier("heat", n_components=40),
     "hyperboloid svc": HyperboloidSVC(folds=2),
     "hyperboloid svc, paper's calibration": HyperboloidSVC(calibration="training"),
     "hyperboloid perceptron": HyperboloidPerceptron(),

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import hyplearn
 from hyplearn import (
+    PoincareKernelClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -69,6 +70,8 @@ MODELS = [
     PoincareLogisticRegression(),
     PoincareLogisticRegression(fit_intercept=False),
     PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
+    PoincareKernelClassifier(n_components=30),
+    PoincareKernelClassifier("heat", scale=0.5, n_components=30),
     PoincarePerceptron(max_epochs=5, folds=2),
     PoincareSecondOrderPerceptron(max_epochs=5, folds=2),
     AuthorsSVC("boundary"),
@@ -146,6 +149,9 @@ def test_what_cannot_be_exported_is_told(path):
     X, y = ball()
     with pytest.raises(TypeError, match=r"Only classifiers of hyplearn can be exported to ONNX; got TangentSpace"):
         export_onnx(TangentSpace(), path)
+    points = cloud(np.random.default_rng(0), 30, 4, 1.0)
+    with pytest.raises(ValueError, match="the heat kernel of up to 3 dimensions; got a model of 4"):
+        export_onnx(PoincareKernelClassifier("heat", n_components=5).fit(points, np.arange(30) % 2), path)
     with pytest.raises(NotFittedError):
         export_onnx(PoincareSVC(), path)
     model = PoincareLogisticRegression(outside="project").fit(X, y)

@@ -2,17 +2,21 @@
 
 import hashlib
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hyplearn
-from hyplearn import PoincarePerceptron, PoincareSVC
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
+from hyplearn.decision.calibration import Calibration
+from hyplearn.geometry import project
 from hyplearn.persistence import ModelFileError
 from hyplearn.persistence.container import DIGEST_BYTES, LARGEST_FILE, PREFIX, SCHEMA_VERSION
 from hyplearn.persistence.files import to_bytes
-from support.fitted_models import NAMES, ball
+from hyplearn.persistence.kinds import LARGEST_NUMBER
+from support.fitted_models import NAMES, ball, quietly_fitted
 from support.mutations import closed, opened
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -140,7 +144,11 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("parameters", "C"), [[[[[1]]]]], "nested more than 4 deep"),
         (("parameters", "C"), 2**64, "more than 64 bits"),
         (("attributes", "classes_"), {"text": [5, ["birch", "ash", "cedar"]]}, "classes_ must be two or more labels"),
-        (("attributes", "classes_"), {"text": [5, ["ash", "birch"]]}, "coef_ must be finite float64 numbers of shape"),
+        (
+            ("attributes", "classes_"),
+            {"text": [5, ["ash", "birch"]]},
+            "coef_ must be float64 numbers up to 1e.60 of shape",
+        ),
         (("attributes", "n_features_in_"), 3, "decision_.points must be points"),
         (("attributes", "n_features_in_"), True, "n_features_in_ must be the integer d"),
         (("attributes", "decision_.sharpness"), 0.0, "decision_.sharpness must be a finite float above 0"),
@@ -164,18 +172,21 @@ def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, val
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("coef_", np.nan, "coef_ must be finite(.|\n)*with NaN or infinite numbers"),
+        ("coef_", np.nan, r"coef_ must be float64 numbers up to 1e\+60(.|\n)*with NaN or infinite numbers"),
         ("reference_", 0.9999, "reference_ must be points inside the ball"),
         ("reference_", np.inf, "reference_ must be points inside the ball"),
         ("support_vectors_", 1.5, "support_vectors_ must be points inside the ball"),
         ("support_", -1, "support_ must be integers from 0"),
         ("support_", 59, "support_ must be rows in order"),
-        ("decision_.slopes", np.inf, "decision_.slopes must be finite"),
+        ("decision_.slopes", np.inf, "decision_.slopes must be float64 numbers"),
         ("decision_.slopes", 0.5, "slopes of its decision must be the diagonal of its mixing"),
-        ("decision_.mixing", np.nan, "decision_.mixing must be finite"),
+        ("decision_.mixing", np.nan, "decision_.mixing must be float64 numbers"),
         ("C_", 0.0, "C_ must be positive float64 numbers"),
         ("C_", np.nan, "C_ must be positive float64 numbers"),
-        ("dual_coef_", np.nan, "dual_coef_ must be finite"),
+        ("dual_coef_", np.nan, "dual_coef_ must be float64 numbers"),
+        ("decision_.weights", 1e308, r"decision_.weights must be float64 numbers up to 1e\+60"),
+        ("decision_.slopes", -1e61, r"decision_.slopes must be float64 numbers up to 1e\+60"),
+        ("decision_.offsets", 1e308, "decision_.offsets must be float64 numbers"),
         ("n_iter_", -1, "n_iter_ must be integers"),
     ],
 )
@@ -189,6 +200,19 @@ def test_a_wrong_number_with_a_right_checksum_is_refused(svc_bytes, name, value,
             [value], dtype=header["arrays"][number]["dtype"]
         ).tobytes()
     refused(path, closed(header, bytes(changed)), message)
+
+
+def test_the_largest_numbers_that_load_have_finite_scores_everywhere_in_the_ball():
+    X, y = ball()
+    for model in (PoincareSVC(folds=2), PoincareLogisticRegression(), PoincarePerceptron(max_epochs=5, folds=2)):
+        decision = quietly_fitted(model, X, y).decision_
+        signs = np.where(np.arange(decision.weights.size).reshape(decision.weights.shape) % 2, -1.0, 1.0)
+        numbers = LARGEST_NUMBER * signs
+        largest = Calibration(numbers[:, 0], -numbers[:, 0])
+        model.decision_ = replace(decision, weights=numbers, intercepts=numbers[:, 0], calibration=largest)
+        far = project(np.vstack([X, 2 * X]))
+        assert np.all(np.isfinite(model.decision_function(far)))
+        assert not np.any(np.isnan(model.predict_proba(far)))
 
 
 def test_truth_values_are_bits(path):

@@ -12,6 +12,7 @@ import typer
 from hyplearn.cli.evaluate import Score, cross_validate, make_folds
 from hyplearn.cli.inputs import DATA, LABEL, POINTS, STREAM, Data, open_data, read_labelled
 from hyplearn.cli.output import Outcome, check_output, facts, file_and_size
+from hyplearn.compilation import timed_compilation
 from hyplearn.data.columns import listed
 from hyplearn.data.points import PointSource
 from hyplearn.estimators import CLASSIFIERS, classifier_named
@@ -82,10 +83,13 @@ def _classifier(name: str, reference: str | None, c: str | None, **parameters: A
     """Return the classifier of the options; a usage error if its class has no such option."""
     if name not in CLASSIFIERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
+    known = CLASSIFIERS[name]().get_params()
     if reference is not None:
+        if "reference" not in known:
+            raise typer.BadParameter(f"{name} has no reference point.", param_hint="--reference")
         parameters["reference"] = _reference(reference)
     if c is not None:
-        if "C" not in CLASSIFIERS[name]().get_params():
+        if "C" not in known:
             raise typer.BadParameter(f"{name} has no cost C.", param_hint="--c")
         parameters["C"] = _cost(c)
     return classifier_named(name, **parameters)
@@ -119,12 +123,13 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
         report("fit to all rows")  # before the folds, so that errors number the rows of the file
         start = perf_counter()
         try:
-            model.fit(data.X, data.y)
+            with timed_compilation(announced=True) as compiling:
+                model.fit(data.X, data.y)
         except ValueError as error:
             if data.columns is None:
                 raise
             raise ValueError(f"{data.path}, coordinates {listed(data.columns.coordinates)}: {error}") from error
-        seconds = perf_counter() - start
+        seconds = perf_counter() - start - compiling[0]
         if split is not None:
             score = cross_validate("cross-validation", model, data.X, data.y, split, report)
     if data.feature_names is not None:
@@ -140,9 +145,9 @@ def _fit_in_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
     start = perf_counter()
-    with redirect_stdout(sys.stderr):
+    with redirect_stdout(sys.stderr), timed_compilation(announced=True) as compiling:
         model.fit(source)
-    seconds = perf_counter() - start
+    seconds = perf_counter() - start - compiling[0]
     model.set_params(verbose=0)
     n, d = source.n_rows, source.n_features
     about = {"path": path, "n_points": n, "n_coordinates": d, "n_without_label": 0}

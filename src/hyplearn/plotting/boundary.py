@@ -10,6 +10,7 @@ import numpy as np
 
 from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
+from hyplearn.estimators.validation import inside_rows
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting import canvas
 from hyplearn.plotting.arcs import boundary_curve, geodesic_of, hypercycle, minkowski_normal
@@ -132,6 +133,7 @@ class BoundaryDisplay(Display):
                 "Leave margin out."
             )
         X, y = (None, None) if X is None else check_labelled(X, y)
+        X = None if X is None else points_inside(estimator, X)
         plane = choose_plane(estimator, found, X, decision.c)
         if plane is not None and X is not None:
             X = plane.project(X)
@@ -255,6 +257,11 @@ def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: f
     regions = np.full(touched.shape, -1)
     regions[touched] = predicted_codes(estimator, plane, pixels[touched])
     return grid, regions
+
+
+def points_inside(estimator: Any, X: Array) -> Array:
+    """Points as the classifier sees them: those outside the ball are moved inside if it does so, with its warning."""
+    return inside_rows(estimator, X)[0] if getattr(estimator, "outside", "") == "project" else X
 
 
 def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
