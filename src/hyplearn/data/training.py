@@ -84,6 +84,7 @@ class Encoder:
     factors: Array
     c: float
     project: bool = False
+    far: Callable[[LabelledBlock, float], Array] | None = None  # tells the far rows of a block, which weigh 0
 
     def __call__(self, block: Block, gaps: Array | None = None) -> LabelledBlock:
         """Encode a block whose labels and points were checked by the counting pass, which may have kept its gaps."""
@@ -93,7 +94,10 @@ class Encoder:
             # In float64, so that a model fitted on float64 sees the same points in float32.
             X = np.ascontiguousarray(pull_inside(X.astype(np.float64), self.c))
             gaps = row_gaps(X, self.c)
-        return LabelledBlock(X, codes, self._weights(block.weights, codes), gaps, block.start)
+        labelled = LabelledBlock(X, codes, self._weights(block.weights, codes), gaps, block.start)
+        if self.far is None:
+            return labelled
+        return labelled._replace(weights=np.where(self.far(labelled, self.c), 0.0, labelled.row_weights))
 
     def codes(self, y: Array | None) -> Array:
         """Index of each label in the classes."""

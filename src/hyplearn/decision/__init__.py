@@ -1,7 +1,8 @@
 """A fitted model as one frozen value: scores, probabilities and boundaries."""
 
 from hyplearn.decision.adapter import ForeignDecision, decision_of
+from hyplearn.decision.boundary import Boundary, Equidistant, Sphere
 from hyplearn.decision.calibration import Calibration
-from hyplearn.decision.decision import Decision, Equidistant
+from hyplearn.decision.decision import Decision
 
-__all__ = ["Calibration", "Decision", "Equidistant", "ForeignDecision", "decision_of"]
+__all__ = ["Boundary", "Calibration", "Decision", "Equidistant", "ForeignDecision", "Sphere", "decision_of"]

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.decision.decision import Decision, Equidistant, Hyperplane
+from hyplearn.decision.boundary import Equidistant, Hyperplane, plane_boundary
+from hyplearn.decision.decision import Decision
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.types import Array
 
@@ -66,10 +67,10 @@ class ForeignDecision:
             return None
         if self.is_pairwise:
             plane = self.hyperplane_between(1, 0)
-            return None if plane is None else Equidistant(*plane, 0.0)
+            return None if plane is None else plane_boundary(*plane)
         if not self.has_hyperplanes or not np.any(self.weights[0]):
             return None
-        return Equidistant(self.weights[0], self.points[0], 0.0)
+        return plane_boundary(self.weights[0], self.points[0])
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
         """The hyperplane on which classes a and b are equally likely; None if the classifier has none."""

@@ -1,50 +1,54 @@
 r"""From values to probabilities.
 
-A model's values are signed distances, or another number per problem. A calibration makes scores of them,
-:math:`s_k = a_k v_k + b_k`, and probabilities of the scores:
+A model's values are signed distances, or another number per problem. A calibration makes scores of them, and
+probabilities of the scores:
 
-- **two classes**: :math:`P(1) = \sigma(s)`. Where the boundary has to pass through a reference point, the offset is the
-  intercept that the geometry denies it: the decision then lies on an equidistant of the hyperplane, and every distance,
-  picture and file has it there. Where the boundary separates the training rows, or the model has an intercept of its
-  own, the boundary stays where it is: the sigmoid is *pinned*, b = 0.
-- **more classes**: :math:`P(k) = \operatorname{softmax}(s)_k`, a slope and an offset per class, learned together.
-  Values of different problems are not comparable, as each boundary has a side and a scale of its own; scores are. The
-  prediction is the class of the largest score.
+- **two classes**: :math:`s = a v + b`, :math:`P(1) = \sigma(s)`. Where the boundary has to pass through a reference
+  point, the offset is the intercept that the geometry denies it: the decision then lies on an equidistant of the
+  hyperplane, and every distance, picture and file has it there. Where the boundary separates the training rows, or the
+  model has an intercept of its own, the boundary stays where it is: the sigmoid is *pinned*, b = 0.
+- **more classes**: :math:`s = A v + b`, :math:`P(k) = \operatorname{softmax}(s)_k`, the softmax regression of the class
+  on all values. Values of different problems are not comparable, as each boundary has a side and a scale of its own,
+  and the value of one class says something about the others; scores are comparable. The prediction is the class of the
+  largest score.
 
-Slopes and offsets minimise the log-loss of values of rows that the model has not seen (:func:`held_out_values`): a
-model is too sure of its training rows. The slope of two classes has Platt's targets, just short of 1 and 0; those of
-more classes are drawn to a common slope, and the offsets to 0, by a ridge that matters where rows are few. So slopes
-stay finite where classes are separated.
+A and b minimise the log-loss of values of rows that the model has not seen (:func:`deal_folds`): a model is too sure of
+its training rows. The slope of two classes has Platt's targets, just short of 1 and 0. Those of more classes have a
+normal prior, whose variance is the one of greatest evidence.
 
 ``sharpness`` stands for the calibration of version 0.1 and of the paper, where each score has a sigmoid of its own and
 :math:`P(k) \propto \sigma(s_k)^\beta`.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.special import log_softmax
 
-from hyplearn.data.training import LabelledBlock
-from hyplearn.solvers.platt import fit_sigmoid, minimise_newton
+from hyplearn.rows import ClassRows
+from hyplearn.solvers.choice import choose_cost
+from hyplearn.solvers.platt import fit_sigmoid
+from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Numbers of coordinates of the rows that calibrate at most: two parameters per class need no more.
-CALIBRATED_NUMBERS = 2**21
+# Rows that calibrate at most: so many numbers of coordinates, and so many rows or so many for each entry of A.
+CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_ENTRY = 2**21, 2**16, 64
 # Digits to which two values are equal: copies of a row, whose last bits may depend on their position.
 SAME_VALUE = 9
-# Penalty of slopes away from their common one, and of offsets, in units of one row; values are divided by their root
-# mean square. Between 0.01 and 1 held-out log-loss over 37 sets hardly changes; without it, few rows and separated
-# classes have steep slopes.
-RIDGE = 0.1
-# Rows, spread evenly, from which the parameters of many more start.
-SAMPLE = 20_000
+# Relative duality gap of A and b, and of those by which their prior is chosen; and the exponent of 10 of its largest
+# variance, for values divided by their root mean square.
+TOL, CHOICE_TOL, LARGEST = 1e-6, 1e-3, 3
+# Directions of the values of many classes that A tells apart.
+DIRECTIONS = 24
 # Slope of a binary problem whose held-out values are uninformative: probabilities of ½, and the sign of the distance
 # still decides.
 FLAT = 1e-9
+
+
+def calibrated_rows(n_classes: int, d: int) -> int:
+    """Most rows of d coordinates that calibrate a model."""
+    return min(CALIBRATED_NUMBERS // d, max(CALIBRATED_ROWS, ROWS_PER_ENTRY * n_classes**2))
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Calibration:
     ----------
     slopes, offsets : ndarrays of shape (P,)
         Scores are ``slopes · values + offsets``.
+    mixing : ndarray of shape (P, P) or None
+        The matrix A, if scores are ``A values + offsets``; ``slopes`` is its diagonal.
     sharpness : float or None
         None for the softmax of the scores (of one score, its sigmoid); else the power of their sigmoids.
     """
@@ -62,6 +68,7 @@ class Calibration:
     slopes: Array
     offsets: Array
     sharpness: float | None = None
+    mixing: Array | None = None
 
     @classmethod
     def identity(cls, n_problems: int) -> "Calibration":
@@ -69,8 +76,11 @@ class Calibration:
         return cls(np.ones(n_problems), np.zeros(n_problems))
 
     def scores(self, values: Array) -> Array:
-        """``slopes · values + offsets``."""
-        return values * self.slopes + self.offsets
+        """Scores, of the shape of the values."""
+        if self.mixing is None:
+            return values * self.slopes + self.offsets
+        # Not a product of BLAS, whose last bits depend on the number of rows.
+        return np.einsum("ij,kj->ik", values, self.mixing) + self.offsets
 
     def log_probabilities(self, scores: Array) -> Array:
         """Logarithms of the probabilities of all classes, exact where these are too small for a float."""
@@ -92,6 +102,17 @@ def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool
     return Calibration(np.array([slope]), np.array([offset]))
 
 
+def sigmoid_loss(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> float:
+    """Log-loss of Platt's sigmoid of each problem on its own values, summed over the problems: a quick criterion."""
+    positives = [1] if values.shape[1] == 1 else range(values.shape[1])
+    total = 0.0
+    for k, own in enumerate(positives):
+        slope, offset = fit_sigmoid(values[:, k], codes == own, weights, pinned=pinned)
+        scores = slope * values[:, k] + offset
+        total += float(weights @ np.logaddexp(0, np.where(codes == own, -scores, scores)))
+    return total / float(weights.sum())
+
+
 def fit_sigmoids(values: Array, codes: Array, weights: Array) -> Calibration:
     """Platt's sigmoid for each problem by itself, as the paper has it."""
     positives = [1] if values.shape[1] == 1 else range(values.shape[1])
@@ -101,86 +122,35 @@ def fit_sigmoids(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
-    """Slopes, none of them negative, and offsets of least penalised log-loss of the softmax."""
+    """A and b of the softmax regression of the classes on the values."""
     kept = np.flatnonzero(weights > 0)
-    values, codes, weights = values[kept], codes[kept], weights[kept]
-    K, total = values.shape[1], weights.sum()
-    scales = np.sqrt(weights @ values**2 / total)
-    scaled = values / np.where(scales > 0, scales, 1.0)
-    free, parameters = np.ones(2 * K, dtype=bool), np.zeros(2 * K)
-    ridge = np.eye(2 * K)
-    ridge[:K, :K] -= 1 / (K + 1)  # slopes are drawn to a common one, which is itself drawn to 0
-    ridge *= RIDGE / total
-    stride = len(values) // SAMPLE
-    if stride > 1:
-        some = slice(None, None, stride)
-        part = partial(_equations, scaled[some], codes[some], weights[some] / weights[some].sum(), ridge)
-        parameters = minimise_newton(part, parameters, free)
-    equations = partial(_equations, scaled, codes, weights / total, ridge)
-    while True:
-        parameters = minimise_newton(equations, parameters, free)
-        falling = np.flatnonzero(parameters[:K] < 0)
-        if not falling.size:
-            break
-        # A class that becomes less likely on its own side: its value tells nothing, and its slope is 0.
-        free[falling], parameters[falling] = False, 0.0
-    slopes = np.where(scales > 0, parameters[:K] / np.where(scales > 0, scales, 1.0), 0.0)
-    return Calibration(slopes, parameters[K:].copy())
+    values, codes, weights = values[kept], codes[kept].astype(np.int64), weights[kept]
+    K = values.shape[1]
+    scales = np.sqrt(weights @ values**2 / weights.sum())
+    scales[scales == 0] = 1.0
+    scaled = values / scales
+    # The directions in which values of many classes differ most: the others cost time and change little.
+    directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, ::-1][:, :DIRECTIONS]
+    rows = np.column_stack([scaled @ directions, np.ones(len(values))])
+    start: Array | None = None
+
+    def evidence(C: float) -> float:
+        nonlocal start
+        solution = solve_softmax(ClassRows.of(rows, codes, C * weights, K), tol=CHOICE_TOL, start=start)
+        start = solution.W
+        return solution.evidence(C)
+
+    C = choose_cost(evidence, highest=LARGEST)
+    W = solve_softmax(ClassRows.of(rows, codes, C * weights, K), tol=TOL, start=start).W
+    mixing = W[:, :-1] @ directions.T / scales
+    return Calibration(np.diag(mixing).copy(), W[:, -1].copy(), mixing=mixing)
 
 
-def _equations(
-    values: Array, codes: Array, shares: Array, ridge: Array, parameters: Array
-) -> tuple[float, Array, Array]:
-    """Mean penalised log-loss with its gradient and Hessian."""
-    K, rows = values.shape[1], np.arange(len(values))
-    logs = log_softmax(values * parameters[:K] + parameters[K:], axis=1)
-    pi = np.exp(logs)
-    loss = -float(shares @ logs[rows, codes])
-    weighted = shares[:, None] * pi
-    difference = weighted.copy()
-    difference[rows, codes] -= shares
-    gradient = np.concatenate([np.sum(difference * values, axis=0), difference.sum(axis=0)])
-    columns = np.hstack([pi * values, pi])
-    hessian = -(columns.T * shares) @ columns
-    i = np.arange(K)
-    cross = np.sum(weighted * values, axis=0)
-    hessian[i, i] += np.sum(weighted * values**2, axis=0)
-    hessian[i, i + K] += cross
-    hessian[i + K, i] += cross
-    hessian[i + K, i + K] += weighted.sum(axis=0)
-    pull = ridge @ parameters
-    return loss + 0.5 * float(parameters @ pull), gradient + pull, hessian + ridge
-
-
-def held_out_values(
-    rows: LabelledBlock, values: Array, dealt: Array, refit: Callable[[Array], Callable[[LabelledBlock], Array]]
-) -> Iterator[tuple[int, Array]]:
-    """Values of rows by models that have not seen them, fold by fold, written into ``values``.
-
-    Parameters
-    ----------
-    rows : LabelledBlock
-        The rows that calibrate.
-    values : ndarray of shape (n, P)
-        Their values by the model itself: those of rows that are never held out remain.
-    dealt : ndarray of int of shape (n,)
-        Fold in which each row is held out, from :func:`deal_folds`.
-    refit : callable
-        Learns from the rows with other weights, 0 for those held out, and returns the values of a block.
-
-    Yields
-    ------
-    fold : int
-        Number of the fold that was held out.
-    held : ndarray of int
-        Its rows.
-    """
-    for fold in np.unique(dealt[dealt >= 0]).tolist():
-        held = np.flatnonzero(dealt == fold)
-        rest = rows.row_weights.copy()
-        rest[held] = 0
-        values[held] = refit(rest)(rows.taken(held))
-        yield fold, held
+def without(weights: Array, held: Array) -> Array:
+    """Weights that are 0 for the rows held out."""
+    rest = weights.copy()
+    rest[held] = 0
+    return rest
 
 
 def deal_folds(values: Array, codes: Array, weights: Array, folds: int, n_classes: int) -> tuple[Array, Array]:

@@ -10,11 +10,13 @@ arsinh    g arsinh(√c ⟨z, w⟩); the distance for unit w     the geodesic hy
           and gain g = 1/√c
 frame     ⟨f, w⟩                                           the same
 z         ⟨z, w⟩ (files of version 0.1)                    the same
-cone      w₀ s coth ρ + ⟨s e, w⟩ + b, with the length s    a geodesic hyperplane if b = 0; otherwise a sphere,
-          of :func:`~hyplearn.cone.cone_length` and the    horosphere or equidistant up to the distance 4 of
-          direction e of x                                 the centre
-cone-     arsinh of the same                               the same
+sphere    φ (w₀ cosh ρ + √c ⟨z, w⟩ + b), the linear        a generalised sphere; a geodesic hyperplane if
+          function of :func:`~hyplearn.cone.               b = 0
+          cone_coordinates`; φ = ρ / sinh ρ
+sphere-   arsinh of the same                               the same
 arsinh
+cone      φ (w₀ cosh ρ + √c ⟨z, w⟩) + b with φ = 1 up to   a geodesic hyperplane if b = 0
+          the distance 4 (files of version 0.1)
 ball      ⟨x, w⟩ + b                                       a Euclidean hyperplane, which is an equidistant
 kernel    Σ w_l k(x, l) + b over landmarks l               a surface of any shape
 ========  ===============================================  =================================================
@@ -25,29 +27,31 @@ scores.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
-from hyplearn.cone import cone_rows
+from hyplearn.cone import cone_rows, shortening
+from hyplearn.decision.boundary import (
+    Boundary,
+    Equidistant,
+    Hyperplane,
+    boundary_of,
+    plane_boundary,
+    touching_hyperplane,
+)
 from hyplearn.decision.calibration import Calibration
-from hyplearn.decision.touching import touching_hyperplane
 from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
-Link = Literal["arsinh", "frame", "z", "cone", "cone-arsinh", "ball", "kernel"]
-Hyperplane = tuple[Array, Array]
+Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
 # Rows per matrix product of cone rows: their number changes last bits, so it is fixed.
 SCORED_ROWS = 10_000
 
 
-class Equidistant(NamedTuple):
-    """Points at one signed distance from a geodesic hyperplane: the hyperplane itself at distance 0."""
-
-    w: Array  # normal of the hyperplane; it points to the second of two classes
-    p: Array  # a point of the hyperplane
-    height: float  # signed hyperbolic distance
+# Distance to the centre up to which rows of version 0.1 were not shortened.
+NEAR = 4.0
 
 
 @dataclass(frozen=True)
@@ -60,14 +64,14 @@ class Decision:
         The labels, sorted.
     c : float
         Absolute curvature.
-    link : {"arsinh", "frame", "z", "cone", "cone-arsinh", "ball", "kernel"}
+    link : {"arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"}
         What a value is; see the module.
     weights : ndarray of shape (P, m)
         One row per problem: one problem for two classes, K for more.
     points : ndarray of shape (P, d)
         Reference point or centre of each problem.
     intercepts : ndarray of shape (P,)
-        Added to the values of the links "cone", "ball" and "kernel", and within those of "cone-arsinh".
+        The numbers b of the links "sphere", "sphere-arsinh", "cone", "ball" and "kernel".
     gain : float
         Factor of the link "arsinh".
     calibration : Calibration or None
@@ -111,10 +115,11 @@ class Decision:
 
     def values(self, X: Array, gaps: Array) -> Array:
         """Values of all problems, of shape (n, P), for validated points with the given gaps."""
+        if self.link in ("sphere", "sphere-arsinh"):
+            values = self._sphere_values(X, gaps)
+            return np.arcsinh(values, out=values) if self.link == "sphere-arsinh" else values
         if self.link == "cone":
-            return self._cone_values(X, gaps)
-        if self.link == "cone-arsinh":
-            return np.arcsinh(self._cone_values(X, gaps))
+            return self._values_of_0_1(X, gaps)
         if self.kernel is not None:
             return self.kernel.products(X, gaps, self.weights.T) + self.intercepts
         return np.stack([self._value(X, gaps, k) for k in range(len(self.weights))], axis=1)
@@ -127,13 +132,25 @@ class Decision:
             return implicit_rows(X, p, features=self.link, c=self.c, gaps=gaps) @ w
         return X @ w + self.intercepts[k]
 
-    def _cone_values(self, X: Array, gaps: Array) -> Array:
+    def _sphere_values(self, X: Array, gaps: Array) -> Array:
         space, times = cone_rows(X, self.points[0], c=self.c, gaps=gaps)
         out = np.empty((len(X), len(self.weights)))
+        constant = shortening(space, times, self.c) if np.any(self.intercepts) else None
         for start in range(0, len(X), SCORED_ROWS):
             cut = slice(start, start + SCORED_ROWS)
-            out[cut] = times[cut, None] * self.weights[:, 0] + space[cut] @ self.weights[:, 1:].T + self.intercepts
+            out[cut] = times[cut, None] * self.weights[:, 0] + space[cut] @ self.weights[:, 1:].T
+            if constant is not None:
+                out[cut] += constant[cut, None] * self.intercepts
         return out
+
+    def _values_of_0_1(self, X: Array, gaps: Array) -> Array:
+        z = implicit_rows(X, self.points[0], features="z", c=self.c, gaps=gaps)
+        cosh = 1.0 - z.base
+        sinh = np.sqrt((cosh - 1) * (cosh + 1))
+        far = cosh > np.cosh(NEAR)
+        factor = np.where(far, (np.sinh(NEAR) - NEAR + np.log(cosh + sinh)) / np.where(far, sinh, 1.0), 1.0)
+        products = np.stack([z @ w for w in np.sqrt(self.c) * self.weights[:, 1:]], axis=1)
+        return factor[:, None] * (cosh[:, None] * self.weights[:, 0] + products) + self.intercepts
 
     def scores(self, X: Array, gaps: Array) -> Array:
         """Scores of all problems, of shape (n, P)."""
@@ -163,7 +180,7 @@ class Decision:
 
         Infinite for a problem without a boundary. For two classes, positive where the second is predicted.
         """
-        boundaries, root = self.boundaries(), np.sqrt(self.c)
+        boundaries = self.boundaries()
         assert boundaries is not None
         columns = np.empty((len(X), len(boundaries)))
         if None in boundaries:
@@ -171,24 +188,21 @@ class Decision:
             columns = np.where(scores > 0, np.inf, -np.inf)
         for k, found in enumerate(boundaries):
             if found is not None:
-                length = np.linalg.norm(found.w)
-                # Dividing a unit vector again would change its last bits.
-                w = root * (found.w if abs(length - 1) <= 1e-15 else found.w / length)
-                columns[:, k] = np.arcsinh(z_dot(X, w, found.p, c=self.c, gaps=gaps)) / root - found.height
+                columns[:, k] = found.distances(X, gaps, self.c)
         return columns
 
     @property
     def has_distances(self) -> bool:
-        """Whether the boundary of every problem is an equidistant of a geodesic hyperplane."""
+        """Whether the boundary of every problem has a signed distance: it is a generalised sphere, or empty."""
         return self.boundaries() is not None
 
-    def boundary(self) -> Equidistant | None:
-        """Boundary of two classes, if it is an equidistant of a geodesic hyperplane."""
+    def boundary(self) -> Boundary | None:
+        """Boundary of two classes, if it is a generalised sphere."""
         boundaries = self.boundaries() if self.is_binary else None
         return None if boundaries is None else boundaries[0]
 
-    def boundaries(self) -> list[Equidistant | None] | None:
-        """The boundary of each problem, None for one that has none; None in place of all if they are no equidistants.
+    def boundaries(self) -> list[Boundary | None] | None:
+        """The boundary of each problem, None for an empty one; None in place of all if they are no such surfaces.
 
         For two classes that is where the score is 0, for more where the value of the problem is.
         """
@@ -197,18 +211,11 @@ class Decision:
         slopes, offsets = np.ones(len(self.weights)), np.zeros(len(self.weights))
         if self.is_binary and self.calibration is not None:
             slopes, offsets = self.calibration.slopes, self.calibration.offsets
-        if self.link == "cone":
-            if not self.is_binary or not self.is_pairwise:
+        if self.link in ("sphere", "sphere-arsinh", "cone"):
+            if np.any(offsets) or (self.link == "cone" and np.any(self.intercepts)):
                 return None
-            plane = self.hyperplane_between(1, 0)
-            return [None if plane is None else Equidistant(*plane, 0.0)]
-        if self.link == "cone-arsinh":
-            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                levels = self.intercepts - np.sinh(-offsets / slopes)
-            if np.any(levels):
-                return None
-            planes = [touching_hyperplane(u, 0.0, p, c=self.c) for u, p in zip(self.weights, self.points, strict=True)]
-            return [None if plane is None else Equidistant(*plane, 0.0) for plane in planes]
+            functions = zip(slopes[:, None] * self.weights, slopes * self.intercepts, self.points, strict=True)
+            return [boundary_of(u, float(b), p, c=self.c) for u, b, p in functions]
         if self.link == "ball":
             levels = slopes * self.intercepts + offsets
             return [_chord(w, b, self.c) for w, b in zip(slopes[:, None] * self.weights, levels, strict=True)]
@@ -226,13 +233,15 @@ class Decision:
         with np.errstate(over="ignore"):
             sine = np.sinh(value / self.gain) if self.link == "arsinh" else root * value
         sign = np.sign(slope)
-        # Beyond the range of sinh there are no points of the ball.
-        return Equidistant(sign * w, p, float(sign * np.arcsinh(sine / length) / root)) if np.isfinite(sine) else None
+        if not np.isfinite(sine):  # beyond the range of sinh there are no points of the ball
+            return None
+        return plane_boundary(sign * w, p, float(sign * np.arcsinh(sine / length) / root))
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
         """The geodesic hyperplane that touches the boundary of classes a and b where it is nearest to the centre.
 
-        For the link "cone" only; it is the boundary if :attr:`is_pairwise`. None if one of the two is ahead everywhere.
+        For the link "sphere", and "cone" without intercepts; it is the boundary if :attr:`is_pairwise`. None if one of
+        the two is ahead everywhere.
         """
         u, level = self._class_weights(a) - self._class_weights(b), self._class_level(a) - self._class_level(b)
         return touching_hyperplane(u, level, self.points[0], c=self.c)
@@ -253,7 +262,7 @@ class Decision:
     def is_pairwise(self) -> bool:
         """Whether classes meet on the geodesic hyperplanes of :meth:`hyperplane_between`."""
         levels = self._levels()
-        return self.link == "cone" and not np.any(levels if self.is_binary else levels - levels[0])
+        return self.link in ("sphere", "cone") and not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
         """The class that is ahead of the other at the centre, or None where neither is."""
@@ -271,7 +280,12 @@ class Decision:
         calibration = self.calibration
         if calibration is not None:
             slopes, offsets = calibration.slopes, calibration.offsets
-            if np.any(slopes != slopes[0]) or slopes[0] <= 0 or np.any(offsets != offsets[0]):
+            if (
+                calibration.mixing is not None
+                or np.any(slopes != slopes[0])
+                or slopes[0] <= 0
+                or np.any(offsets != offsets[0])
+            ):
                 return None
         return np.linalg.norm(self.weights, axis=1)
 
@@ -287,4 +301,4 @@ def _chord(w: Array, b: float, c: float) -> Equidistant | None:
     if not abs(tau) < 1:
         return None
     p = tau / (1 + np.sqrt((1 - tau) * (1 + tau))) / (root * length) * w
-    return Equidistant(w, p, float(np.arctanh(tau) / root))
+    return plane_boundary(w, p, float(np.arctanh(tau) / root))

@@ -67,8 +67,14 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     verbose: int = 0
     tol: float = 1.0
+    trim: bool = False
     classes_: Array
     decision_: Decision
+
+    @property
+    def trims(self) -> bool:
+        """Whether a fit leaves out far rows."""
+        return bool(self.trim)
 
     @abstractmethod
     def _check_parameters(self) -> None:

@@ -9,13 +9,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.cone import INTERCEPT, plain_cone_rows
+from hyplearn.cone import plain_cone_rows
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Calibration, Decision
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, BallClassifier, warn_unsolved
 from hyplearn.estimators.validation import absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
 from hyplearn.reference import reference_points
+from hyplearn.rows import RowSource
 from hyplearn.rows.built import ClassRowBuilder, build_rows, row_costs
 from hyplearn.solvers.certificate import (
     SoftmaxCertificate,
@@ -24,8 +25,14 @@ from hyplearn.solvers.certificate import (
     merge_softmax_sums,
     softmax_sums,
 )
+from hyplearn.solvers.choice import choose_cost
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
+
+# C is chosen on at most so many scores, of rows times entries of W, but on so many rows per class.
+CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
+# Relative duality gap of the fits by which C is chosen.
+CHOICE_TOL = 1e-3
 
 
 class SoftmaxClassifier(BallClassifier):
@@ -38,20 +45,23 @@ class SoftmaxClassifier(BallClassifier):
     intercept_: Array
     reference_: Array
 
-    @property
     @abstractmethod
-    def _cost(self) -> float:
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> float:
         """C of the fit."""
 
     def _centre(self, data: TrainingData) -> Array:
         return reference_points(self.reference, data, [np.arange(data.n_classes)])[0]
 
+    def _rows(self, data: TrainingData, centre: Array, C: float) -> RowSource:
+        build = ClassRowBuilder(centre, data.c, C, self.fit_intercept, data.n_classes)
+        n_columns = data.n_features + 1 + self.fit_intercept
+        return build_rows(data, build, C, n_columns, n_classes=data.n_classes)
+
     def _minimise(self, data: TrainingData, start: Array | None, report: FitReporter | None) -> None:
         """Solve, and set the fitted attributes."""
         centre, K, d = self._centre(data), data.n_classes, data.n_features
-        constant = INTERCEPT if self.fit_intercept else 0.0
-        build = ClassRowBuilder(centre, data.c, self._cost, constant, K)
-        rows = build_rows(data, build, self._cost, d + 1 + self.fit_intercept, n_classes=K)
+        self.C_ = self._chosen_cost(data, centre)
+        rows = self._rows(data, centre, self.C_)
         if start is not None and start.shape != (K, rows.shape[1]):
             start = None
         before, own = data.points.n_passes, None if report is None else partial(report, f"{K} classes")
@@ -60,7 +70,7 @@ class SoftmaxClassifier(BallClassifier):
         self._n_rows = data.n_rows
         W = solution.W if K > 2 else solution.W[1:] - solution.W[:1]
         self.coef_ = np.ascontiguousarray(W[:, : d + 1])
-        self.intercept_ = INTERCEPT * W[:, d + 1] if self.fit_intercept else np.zeros(len(W))
+        self.intercept_ = W[:, d + 1].copy() if self.fit_intercept else np.zeros(len(W))
         self.reference_ = np.tile(centre, (len(self.coef_), 1))
         self.status_, self.primal_ = np.array([solution.status]), np.array([solution.primal])
         self.n_iter_, self.n_passes_ = np.array([solution.n_iter]), np.array([n_passes])
@@ -71,7 +81,7 @@ class SoftmaxClassifier(BallClassifier):
         return Decision(
             self.classes_,
             absolute_curvature(self.curvature),
-            "cone",
+            "sphere",
             self.coef_,
             self.reference_,
             self.intercept_,
@@ -146,12 +156,12 @@ class SoftmaxClassifier(BallClassifier):
             raise ValueError(f"verify() needs the training data ({self._n_rows} rows); got {data.n_rows}.")
         W = self._W
         rows_of = partial(plain_cone_rows, centre=self.reference_[0], c=data.c, intercept=self.fit_intercept)
-        return certify_softmax(data.fold(_sums_of_block, merge_softmax_sums, rows_of, W, self._cost), W)
+        return certify_softmax(data.fold(_sums_of_block, merge_softmax_sums, rows_of, W, self.C_), W)
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
         """One row per class, as the solver sees them."""
-        columns = [self.coef_, self.intercept_ / INTERCEPT] if self.fit_intercept else [self.coef_]
+        columns = [self.coef_, self.intercept_] if self.fit_intercept else [self.coef_]
         W = np.column_stack(columns)
         return W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
 
@@ -198,9 +208,10 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         centre of the ball. For two classes all that :class:`PoincareSVC` knows. A function of the points, their class
         numbers (from 0, in the order of ``classes_``), their weights (None where equal) and c = -curvature that returns
         the point; or the point itself, of shape (n_features,).
-    C : float, default=100.0
-        Cost of the log-loss against the penalty; larger fits closer. The default was chosen by cross-validation on the
-        training parts of published embeddings and on synthetic classes that overlap.
+    C : float or "auto", default="auto"
+        Cost of the log-loss against the penalty; larger fits closer. "auto": the power of ten of greatest evidence, the
+        probability of the labels if W is drawn from a normal prior of variance C, by Laplace's approximation. ``C_`` is
+        the value.
     fit_intercept : bool, default=True
         Whether scores have an intercept; without one the boundaries are geodesic hyperplanes.
     tol : float, default=1e-6
@@ -209,6 +220,9 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         Largest number of Newton steps.
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
+    trim : bool, default=True
+        Whether to leave out rows that lie far beyond the others of their class (:mod:`hyplearn.data.far_rows`), with a
+        warning that names them.
     n_jobs : int, default=None
         Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
     warm_start : bool, default=False
@@ -236,6 +250,8 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         "optimal" where the certificate holds; else "max_iter" or "stalled" (limited by rounding).
     primal_, dual_gap_ : ndarrays of shape (1,)
         P(W), and ``½‖∇P‖² / max(1, P)``: P is proven to be no farther from the optimum, relative to max(1, P).
+    C_ : float
+        Cost of the log-loss.
     n_iter_, n_passes_ : ndarrays of shape (1,)
         Number of Newton steps, and of passes over the data.
     decision_ : Decision
@@ -258,24 +274,42 @@ class PoincareLogisticRegression(SoftmaxClassifier):
 
     reference: Any = "mean"
     _: KW_ONLY
-    C: float = 100.0
+    C: float | str = "auto"
     fit_intercept: bool = True
     tol: float = 1e-6
     max_iter: int = 100
     class_weight: Any = None
+    trim: bool = True
     n_jobs: int | None = None
     warm_start: bool = False
     curvature: float = -1.0
     outside: str = "raise"
     verbose: int = 0
 
-    @property
-    def _cost(self) -> float:
-        return float(self.C)
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> float:
+        """C, or with "auto" the power of ten of greatest evidence."""
+        if not isinstance(self.C, str):
+            return float(self.C)
+        n_columns = data.n_classes * (data.n_features + 2)
+        block, is_part = data.subsampled(max(CHOICE_NUMBERS // n_columns, CHOICE_ROWS * data.n_classes))
+        weights = block.row_weights * (len(block.X) / block.row_weights.sum() if is_part else 1.0)
+        part = TrainingData.of_arrays(
+            block.X, block.codes, weights, data.c, n_classes=data.n_classes, threads=data.threads
+        )
+        start: Array | None = None
+
+        def evidence(C: float) -> float:
+            nonlocal start
+            solution = solve_softmax(self._rows(part, centre, C), tol=CHOICE_TOL, max_iter=self.max_iter, start=start)
+            start = solution.W
+            return solution.evidence(C)
+
+        return choose_cost(evidence)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < np.inf:
-            raise ValueError(f"C must be a positive finite number; got {self.C!r}.")
+        is_number = isinstance(self.C, (int, float, np.number)) and 0 < self.C < np.inf
+        if not is_number and not (isinstance(self.C, str) and self.C == "auto"):
+            raise ValueError(f'C must be a positive finite number or "auto"; got {self.C!r}.')
         check_stopping(self.tol, self.max_iter)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

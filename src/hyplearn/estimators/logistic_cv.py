@@ -28,7 +28,7 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
         The values of C to try.
     cv : int, splitter or iterable, default=5
         Number of folds, shuffled and stratified by class, or scikit-learn's other ways to cut rows into parts.
-    fit_intercept, tol, max_iter, class_weight, n_jobs, curvature, outside, verbose
+    fit_intercept, tol, max_iter, class_weight, trim, n_jobs, curvature, outside, verbose
         As in :class:`PoincareLogisticRegression`.
 
     Attributes
@@ -60,13 +60,13 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
     tol: float = 1e-6
     max_iter: int = 100
     class_weight: Any = None
+    trim: bool = True
     n_jobs: int | None = None
     curvature: float = -1.0
     outside: str = "raise"
     verbose: int = 0
 
-    @property
-    def _cost(self) -> float:
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> float:
         return self.C_
 
     def _check_parameters(self) -> None:

@@ -79,8 +79,9 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # All rows count alike.
+    # All rows count, and count alike.
     class_weight = None
+    trims = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the training points.

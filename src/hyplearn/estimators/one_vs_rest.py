@@ -3,7 +3,7 @@
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,14 +13,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
 from hyplearn.decision.calibration import (
-    CALIBRATED_NUMBERS,
+    calibrated_rows,
     deal_folds,
     fit_calibration,
-    held_out_values,
     warn_of_few_rows,
+    without,
 )
 from hyplearn.estimators.ball_classifier import BallClassifier
 from hyplearn.estimators.validation import absolute_curvature, evaluate
@@ -59,6 +59,10 @@ class OneVsRest(BallClassifier):
     @abstractmethod
     def _refit(self, data: TrainingData) -> Decision:
         """The decision, without calibration, learned from other weights of the same rows: a fold of the calibration."""
+
+    def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
+        """The decision of :meth:`_refit` for each array of weights."""
+        return (self._refit(data.reweighted(own)) for own in weights)
 
     @property
     def _n_problems(self) -> int:
@@ -142,7 +146,7 @@ class OneVsRest(BallClassifier):
         self._forget_calibration()
         if self.calibration is None:
             return
-        rows, _ = data.subsampled(CALIBRATED_NUMBERS // data.n_features)
+        rows, _ = data.subsampled(calibrated_rows(data.n_classes, data.n_features))
         part = TrainingData.of_arrays(
             rows.X, rows.codes, rows.row_weights, data.c, n_classes=data.n_classes, threads=data.threads
         )
@@ -155,18 +159,16 @@ class OneVsRest(BallClassifier):
         # but where it separates the training rows, it stays where their margin put it.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
         pinned = separates or not boundaries.through_points
-        unfinished: list[str] = []
-
-        def refit(weights: Array) -> Callable[[LabelledBlock], Array]:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", ConvergenceWarning)
-                decision = self._refit(part.reweighted(weights))
-            unfinished.extend(str(warning.message) for warning in caught)
-            return lambda block: decision.values(block.X, block.gaps)
-
-        for fold, _ in held_out_values(rows, values, dealt, refit):
-            if self.verbose:
-                print(f"{type(self).__name__}: probabilities, fold {fold + 1} of {self.folds}")  # noqa: T201
+        folds = [np.flatnonzero(dealt == fold) for fold in range(self.folds) if np.any(dealt == fold)]
+        weights = [without(rows.row_weights, held) for held in folds]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            for fold, decision in enumerate(self._refits(part, weights)):
+                held = rows.taken(folds[fold])
+                values[folds[fold]] = decision.values(held.X, held.gaps)
+                if self.verbose:
+                    print(f"{type(self).__name__}: probabilities, fold {fold + 1} of {self.folds}")  # noqa: T201
+        unfinished = [str(warning.message) for warning in caught]
         self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)
         if unfinished and not warned:
             warnings.warn(

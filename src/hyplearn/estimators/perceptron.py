@@ -46,6 +46,7 @@ class PerceptronClassifier(StreamClassifier):
     class_weight: Any = None
     calibration: str | None = "cross-fitted"
     folds: int = 5
+    trim: bool = True
     n_jobs: int | None = None
     warm_start: bool = False
     curvature: float = -1.0
@@ -257,7 +258,7 @@ class PoincarePerceptron(PerceptronClassifier):
         Whether ``fit`` goes on from the previous fit.
     verbose : int, default=0
         Whether to print a line per pass.
-    n_jobs, curvature, outside
+    trim, n_jobs, curvature, outside
         As in :class:`PoincareSVC`.
 
     Attributes
@@ -319,7 +320,7 @@ class PoincareSecondOrderPerceptron(PerceptronClassifier):
     a : float, default=1.0
         Regularisation of the inverse, in units of squared rows. 0 takes the pseudo-inverse, as the paper's experiments
         do; the theorem then gives no bound.
-    max_epochs, shuffle, random_state, keep, class_weight, calibration, folds, n_jobs, warm_start
+    max_epochs, shuffle, random_state, keep, class_weight, calibration, folds, trim, n_jobs, warm_start
         As in :class:`PoincarePerceptron`.
     curvature, outside, verbose
         As in :class:`PoincarePerceptron`.

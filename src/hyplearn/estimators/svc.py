@@ -13,16 +13,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.cone import INTERCEPT, plain_cone_rows
 from hyplearn.data.folding import in_any_order
 from hyplearn.data.training import LabelledBlock, TrainingData
-from hyplearn.decision import Decision
+from hyplearn.decision import Boundary, Decision
+from hyplearn.decision.calibration import deal_folds, sigmoid_loss
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, warn_unsolved
 from hyplearn.estimators.stream import StreamClassifier
+from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind, WidestRows
 from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
-from hyplearn.reference import reference_points
-from hyplearn.rows.built import ConeRowBuilder, RowBuilder, SignedRowBuilder, build_rows, row_costs
+from hyplearn.rows.built import RowBuilder, build_rows, row_costs
 from hyplearn.solvers.certificate import (
     Certificate,
     CertificateSums,
@@ -30,19 +30,31 @@ from hyplearn.solvers.certificate import (
     certify,
     merge_certificates,
 )
+from hyplearn.solvers.choice import choose_cost
 from hyplearn.solvers.sgd import Descent
 from hyplearn.solvers.svm import Solution, solve_svm
-from hyplearn.tangent import Features, frame_coordinates, z_features
+from hyplearn.solvers.svm.together import Problems, TogetherSolution, solutions_of, solve_together
 from hyplearn.types import Array
+
+# Numbers of rows up to which all problems are solved together; larger ones have faster passes of their own.
+TOGETHER_NUMBERS = 2**20
+# C is chosen on at most so many numbers, and on folds that hold out at least so many rows together.
+CHOICE_NUMBERS, CHOICE_ROWS = 2**17, 2000
+# Relative duality gap of the fits by which C is chosen.
+CHOICE_TOL = 1e-3
+
+
+def _is_auto(C: Any) -> bool:
+    return isinstance(C, str) and C == "auto"
 
 
 def _streams(svc: "PoincareSVC") -> bool:
     """Whether these parameters allow a stream; otherwise an error that says why not."""
-    if svc.loss == "hinge" and np.all(np.isfinite(svc.C)):
+    if svc.loss == "hinge" and (_is_auto(svc.C) or np.all(np.isfinite(svc.C))):
         return True
     raise AttributeError(
         f'partial_fit supports only loss="hinge" with a finite C; got loss="{svc.loss}", C={svc.C}.\n'
-        "Use fit for the squared hinge and the hard margin."
+        'Pass loss="hinge", or use fit.'
     )
 
 
@@ -50,41 +62,44 @@ def _streams(svc: "PoincareSVC") -> bool:
 class PoincareSVC(StreamClassifier):
     r"""Support vector machine of the Poincaré ball, solved to a certificate of optimality.
 
-    With the rows :math:`f_i` of points seen from a reference point p, finds the normal vector w of
+    With rows :math:`f_i` of points and labels :math:`y_i = \pm 1`, finds the weights w of
 
-    .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)
+    .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^2
 
-    The boundary is the geodesic hyperplane through p with normal w. Next to w the model keeps dual variables α, whose
-    value proves how close w is to the optimum: ``dual_gap_`` is that proven distance, and :meth:`verify` recomputes it.
+    By default rows are :func:`~hyplearn.cone.cone_coordinates` about the mean of all points. The boundary of a class
+    against the rest is then a generalised sphere: a geodesic hyperplane, an equidistant of one, a horosphere or a
+    sphere (``boundaries_`` tells which). With ``fit_intercept=False`` it is a geodesic hyperplane. With ``reference=``
+    rows are seen from a reference point p, and the boundary is the geodesic hyperplane through p with normal w: the
+    SVM of the paper.
 
-    With ``reference=None`` rows are those of :class:`PoincareLogisticRegression`: cone coordinates about the mean of
-    all points, and a constant for the intercept. Boundaries then need not pass through any point: they are geodesic
-    hyperplanes, or with an intercept spheres, horospheres and equidistants (within the distance 4 of the mean).
-    ``loss="squared_hinge"`` with ``C=100`` is a good start.
+    Next to w the model keeps dual variables α, whose value proves how close w is to the optimum: ``dual_gap_`` is that
+    proven distance, and :meth:`verify` recomputes it.
 
     Parameters
     ----------
-    reference : str, callable, array-like or None, default="boundary"
-        The point through which each boundary passes; None for boundaries that need not pass through any point (see
-        below). "boundary": on the hyperplane of a convex fit for which p is free,
-        halfway between the hulls of the two sides where these do not meet. "means": between the means of the two sides,
-        where both are equally likely. "hull": the paper's, the midpoint of the closest vertices of their hulls, in up
-        to five dimensions. "closest": the midpoint of the closest points of their hulls. "mean": the mean of all
-        points. "origin": the centre of the ball. A function of the points, their labels ±1, their weights (None where
-        equal) and c = -curvature that returns the point; or the point itself, of shape (n_features,) for all problems,
-        or (n_classes, n_features). See :mod:`hyplearn.reference`.
-    C : float or array-like of shape (n_problems,), default=1.0
+    reference : str, callable, array-like or None, default=None
+        None for boundaries that need not pass through any point. Otherwise the point through which each boundary
+        passes. "boundary": on the hyperplane of a convex fit for which p is free, halfway between the hulls of the two
+        sides where these do not meet. "means": between the means of the two sides, where both are equally likely.
+        "hull": the paper's, the midpoint of the closest vertices of their hulls, in up to five dimensions. "closest":
+        the midpoint of the closest points of their hulls. "mean": the mean of all points. "origin": the centre of the
+        ball. A function of the points, their labels ±1, their weights (None where equal) and c = -curvature that
+        returns the point; or the point itself, of shape (n_features,) for all problems, or (n_classes, n_features).
+        See :mod:`hyplearn.reference`.
+    C : float, array-like of shape (n_problems,) or "auto", default="auto"
         Cost of a violated margin, for all binary problems or for each; ``numpy.inf`` asks for the hard margin, which
-        exists only where a geodesic through the reference point separates the classes.
+        exists only where a boundary separates the classes. "auto": with ``reference=None`` and the squared hinge, the
+        power of ten of least log-loss on held-out folds; otherwise 1. ``C_`` is the value.
     fit_intercept : bool, default=True
         With ``reference=None``: whether scores have an intercept; without one the boundaries are geodesic hyperplanes.
         Boundaries through a reference point have none.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        The loss of the paper's theorem, or that of the authors' code, whose terms are squared.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The squared hinge, as in the code of the paper's authors, or the hinge of the paper's theorem.
     margin : {"bound", "exact"}, default="bound"
         What is maximised: "bound", the paper's lower bound of the hyperbolic margin, on rows of frame coordinates, as
         long as points are far; or "exact", the hyperbolic margin itself, on rows as long as its sinh, which points far
-        from p dominate.
+        from p dominate. With ``reference=None`` and ``C=numpy.inf``, "exact" finds the widest margin of all geodesic
+        hyperplanes (:func:`~hyplearn.reference.widest_margin`).
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
@@ -99,6 +114,9 @@ class PoincareSVC(StreamClassifier):
         Number of folds of "cross-fitted".
     n_jobs : int, default=None
         Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
+    trim : bool, default=True
+        Whether to leave out rows that lie far beyond the others of their class (:mod:`hyplearn.data.far_rows`), with a
+        warning that names them. The hard margin always counts all rows.
     random_state : int, RandomState instance or None, default=0
         Seed of the samples from which a large fit starts. It changes the solution within ``tol`` only.
     warm_start : bool, default=False
@@ -137,8 +155,12 @@ class PoincareSVC(StreamClassifier):
     dual_coef_ : ndarray of shape (n_problems, n_support)
         Their ``y α``. Where the hard margin is infeasible, α is the proof of it: ``Σ y α f`` is zero to rounding.
     margin_ : ndarray of shape (n_problems,)
-        Least signed hyperbolic distance of a training point to its boundary; negative where one is on the wrong side,
-        and NaN if boundaries have an intercept.
+        Least signed hyperbolic distance of a training point to its boundary; negative where one is on the wrong side.
+    C_ : ndarray of shape (n_problems,)
+        Cost of a violated margin in each problem.
+    boundaries_ : tuple of length n_problems
+        The boundary of each problem with its ``kind`` ("hyperplane", "equidistant", "horosphere" or "sphere") and its
+        geodesic ``hyperplane`` (w, p) where there is one; None where one side takes all of the ball.
     calibration_ : Calibration
         Slopes and offsets that make scores of distances; absent without calibration and after ``partial_fit``.
     decision_ : Decision
@@ -156,17 +178,18 @@ class PoincareSVC(StreamClassifier):
     1.0 optimal True
     """
 
-    reference: Any = "boundary"
+    reference: Any = None
     _: KW_ONLY
-    C: float = 1.0
+    C: Any = "auto"
     fit_intercept: bool = True
-    loss: str = "hinge"
+    loss: str = "squared_hinge"
     margin: str = "bound"
     tol: float = 1e-6
     max_iter: int = 100
     class_weight: Any = None
     calibration: str | None = "cross-fitted"
     folds: int = 5
+    trim: bool = True
     n_jobs: int | None = None
     random_state: Any = 0
     warm_start: bool = False
@@ -192,12 +215,10 @@ class PoincareSVC(StreamClassifier):
         with self._training(X, y, sample_weight) as (data, report):
             self._check_number_of_costs()
             self.reference_ = self._references(data)
-            if starts is not None and starts.shape != (self._n_problems, self._n_columns(data.n_features)):
+            self.C_ = self._costs(self._chosen_cost(data))
+            if starts is not None and starts.shape != (self._n_problems, self._rows.n_columns(data.n_features)):
                 starts = None
-            with self._problem_map(data) as (each, threads):
-                problems = self._problems(data, starts, report, threads)
-                solutions = list(each(operator.call, problems))
-            self._keep_solutions(data, solutions)
+            self._keep_solutions(data, self._solutions(data, starts, report))
             self._descents: list[Descent] = []
             self._forget_calibration()
             self.decision_ = self._decide()
@@ -206,15 +227,38 @@ class PoincareSVC(StreamClassifier):
             self.decision_ = self._decide()
         return self
 
-    def _problems(
-        self, data: TrainingData, starts: Array | None, report: FitReporter | None, threads: int
+    @property
+    def _rows(self) -> RowKind:
+        """The rows of the binary problems."""
+        if self.reference is None and self.margin == "exact":
+            return WidestRows(None, "z")
+        if self.reference is None:
+            return FreeRows(self.fit_intercept)
+        return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
+
+    def _solutions(self, data: TrainingData, starts: Array | None, report: FitReporter | None) -> list[Solution]:
+        """Solve all problems: together if they are small, and one by one those that are not solved by that."""
+        solutions: list[Solution | None] = [None] * self._n_problems
+        if starts is None and self._are_small(data):
+            problems = self._shared(data.gathered(), data.c, [data.gathered().row_weights])
+            found = solve_together(problems, tol=self.tol, max_iter=self.max_iter)
+            solutions = [one if one.status == "optimal" else None for one in solutions_of(problems, found, self.tol)]
+        open_ = [k for k, solution in enumerate(solutions) if solution is None]
+        with self._problem_map(data) as (each, threads):
+            solved = each(operator.call, self._solvers(data, open_, starts, report, threads))
+            for k, solution in zip(open_, solved, strict=True):
+                solutions[k] = solution
+        return [solution for solution in solutions if solution is not None]
+
+    def _solvers(
+        self, data: TrainingData, open_: Sequence[int], starts: Array | None, report: FitReporter | None, threads: int
     ) -> Iterator[Callable[[], Solution]]:
-        """Solvers of the binary problems, whose rows are built when they are called."""
-        for k in range(self._n_problems):
-            build, n_columns = self._builder(k, data.c), self._n_columns(data.n_features)
+        """Solvers of some binary problems, whose rows are built when they are called."""
+        for k in open_:
+            n_columns = self._rows.n_columns(data.n_features)
             yield partial(
                 solve_svm,
-                build_rows(data, build, self._cost(k), n_columns, threads=threads),
+                build_rows(data, self._builder(k, data.c), self._cost(k), n_columns, threads=threads),
                 loss=self.loss,  # type: ignore[arg-type]
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -224,62 +268,118 @@ class PoincareSVC(StreamClassifier):
                 threads=threads,
             )
 
+    def _are_small(self, data: TrainingData) -> bool:
+        """Whether all problems share their rows, and these are few."""
+        fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
+        return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
+
+    def _shared(self, block: LabelledBlock, c: float, weights: Sequence[Array]) -> Problems:
+        """For each array of weights, all binary problems, on rows that they share."""
+        rows = self._rows.builder(0, self.reference_[0], c, 1.0)(block).X
+        costs = np.column_stack(weights)
+        problems = Problems.of_folds(rows, block.codes.astype(np.int64, copy=False), np.array(self._positives), costs)
+        C = np.broadcast_to(np.asarray(self.C_, dtype=np.float64), (self._n_problems,))
+        if np.all(C[0] == C):
+            return replace(problems, costs=C[0] * costs)
+        # Each problem has a C of its own, and so a column of its own.
+        each = np.tile(C, costs.shape[1])
+        return replace(problems, costs=each * costs[:, problems.columns], columns=np.arange(len(each)))
+
+    def _chosen_cost(self, data: TrainingData) -> Any:
+        """C, or with "auto" the power of ten whose probabilities are best on held-out rows."""
+        if not _is_auto(self.C):
+            return self.C
+        if self.reference is not None or self.loss != "squared_hinge":
+            return 1.0
+        self.C_ = self._costs(1.0)
+        block, is_part = data.subsampled(CHOICE_NUMBERS // self._rows.n_columns(data.n_features))
+        weights = block.row_weights * (len(block.X) / block.row_weights.sum() if is_part else 1.0)
+        problems, P = self._shared(block, data.c, [weights]), self._n_problems
+        values = np.arcsinh(problems.rows @ solve_together(problems, tol=CHOICE_TOL).W.T)
+        own = values[np.arange(len(values)), block.codes] if P > 1 else values[:, 0]
+        dealt, _ = deal_folds(own, block.codes, weights, self.folds, data.n_classes)
+        n_folds = min(self.folds, -(-CHOICE_ROWS * self.folds // len(own)))
+        held = np.flatnonzero((dealt >= 0) & (dealt < n_folds))
+        if not len(held):
+            return 1.0
+        costs = [np.where(dealt == fold, 0.0, weights) for fold in range(n_folds)]
+        folds = Problems.of_folds(problems.rows, problems.codes, np.array(self._positives), np.column_stack(costs))
+        start: Array | None = None
+
+        def log_loss(C: float) -> float:
+            nonlocal start
+            start = solve_together(replace(folds, costs=C * folds.costs), tol=CHOICE_TOL, start=start).W
+            W = start.reshape(n_folds, P, -1)[dealt[held]]
+            values = np.arcsinh(np.einsum("im,ipm->ip", problems.rows[held], W))
+            return sigmoid_loss(values, block.codes[held], weights[held], pinned=P == 1)
+
+        return choose_cost(log_loss)
+
+    def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
+        block, n = data.gathered(), len(weights)
+        found: TogetherSolution | None = None
+        if self._are_small(data):
+            start = np.tile(self._W, (n, 1))
+            found = solve_together(self._shared(block, data.c, weights), tol=self.tol, start=start)
+        for fold, own in enumerate(weights):
+            if found is not None and np.all(found.gap.reshape(n, -1)[fold] <= self.tol):
+                yield self._decision_of(found.W.reshape(n, self._n_problems, -1)[fold])
+            else:
+                yield self._refit(data.reweighted(own))
+
     def _refit(self, data: TrainingData) -> Decision:
         with self._problem_map(data) as (each, threads):
-            solutions = list(each(operator.call, self._problems(data, self._W, None, threads)))
+            solvers = self._solvers(data, range(self._n_problems), self._W, None, threads)
+            solutions = list(each(operator.call, solvers))
         unsolved = [solution.gap for solution in solutions if solution.status != "optimal"]
         if unsolved:
             warnings.warn(f"The relative duality gap is {max(unsolved):.1e}.", ConvergenceWarning, stacklevel=2)
-        weights = self._as_attributes(np.stack([solution.w for solution in solutions]))
+        return self._decision_of(np.stack([solution.w for solution in solutions]))
+
+    def _decision_of(self, W: Array) -> Decision:
+        """The decision, without calibration, with other weights."""
+        weights = self._rows.attributes(W, self.reference_.shape[1])
         return self._boundaries({**weights, "reference_": self.reference_})
 
     def _references(self, data: TrainingData) -> Array:
-        """One reference point per problem, or the mean of all points as the centre of their rows."""
-        if self.reference is not None:
-            return super()._references(data)
-        return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)] * self._n_problems)
-
-    def _n_columns(self, d: int) -> int:
-        """Number of columns of the rows for d coordinates."""
-        return d if self.reference is not None else d + 1 + self.fit_intercept
+        sides = [(np.arange(data.n_classes) == k).astype(np.int64) for k in self._positives]
+        return self._rows.references(data, sides)
 
     def _builder(self, k: int, c: float) -> RowBuilder:
         """Builds the rows of problem k."""
-        problem = self._positives[k], self.reference_[k]
-        if self.reference is None:
-            return ConeRowBuilder(*problem, c, self._cost(k), INTERCEPT if self.fit_intercept else 0.0)
-        return SignedRowBuilder(*problem, self._features, c, self._cost(k))
+        return self._rows.builder(self._positives[k], self.reference_[k], c, self._cost(k))
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
         """Weights of all problems, as the solver has them."""
-        if "intercept_" not in vars(self) or not self.fit_intercept:
-            return self.coef_
-        return np.column_stack([self.coef_, self.intercept_ / INTERCEPT])
-
-    def _as_attributes(self, W: Array) -> dict[str, Array]:
-        """Fitted attributes that hold the weights of the solver."""
-        if self.reference is not None:
-            return {"coef_": W}
-        d = self.reference_.shape[1]
-        intercepts = INTERCEPT * W[:, d + 1] if self.fit_intercept else np.zeros(len(W))
-        return {"coef_": np.ascontiguousarray(W[:, : d + 1]), "intercept_": intercepts}
+        rows = FreeRows(self.fit_intercept) if "intercept_" in vars(self) else PointRows(self.reference, "frame")
+        return rows.weights(vars(self))
 
     def _set_weights(self, W: Array) -> None:
         """Set the attributes of the weights; an intercept of an earlier fit is dropped."""
         self.__dict__.pop("intercept_", None)
-        self.__dict__.update(self._as_attributes(W))
+        self.__dict__.update(self._rows.attributes(W, self.reference_.shape[1]))
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        if self.reference is not None:
-            return super()._boundaries(fitted)
-        c = absolute_curvature(self.curvature)
-        return Decision(self.classes_, c, "cone-arsinh", fitted["coef_"], fitted["reference_"], fitted["intercept_"])
+        return self._rows.decision(self.classes_, absolute_curvature(self.curvature), fitted)
+
+    @property
+    def boundaries_(self) -> tuple[Boundary | None, ...] | None:
+        """The boundary of each problem."""
+        check_is_fitted(self)
+        boundaries = self.decision_.boundaries()
+        return None if boundaries is None else tuple(boundaries)
+
+    @property
+    def trims(self) -> bool:
+        """Whether a fit leaves out far rows: not with a hard margin."""
+        return bool(self.trim) and (_is_auto(self.C) or bool(np.all(np.isfinite(self.C))))
 
     partial_fit = available_if(_streams)(StreamClassifier.partial_fit)
 
     def _start_stream(self, d: int) -> Sequence[Descent]:
-        return [Descent(np.zeros(self._n_columns(d))) for _ in range(self._n_problems)]
+        self.C_ = self._costs(1.0 if _is_auto(self.C) else self.C)
+        return [Descent(np.zeros(self._rows.n_columns(d))) for _ in range(self._n_problems)]
 
     def _stream_state(self) -> Sequence[Descent]:
         return self._descents or [Descent(w.copy(), self._n_rows, self._n_rows) for w in self._W]
@@ -331,33 +431,26 @@ class PoincareSVC(StreamClassifier):
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
 
     def _verify_problem(self, data: TrainingData, k: int) -> tuple[float, float, float, float]:
-        p, w = self.reference_[k], self._W[k]
-        if self.reference is None:
-            rows_of = partial(plain_cone_rows, centre=p, c=data.c, intercept=self.fit_intercept)
-        else:
-            rows_of = partial(frame_coordinates if self.margin == "bound" else z_features, p=p, c=data.c)
+        w, rows_of = self._W[k], self._rows.explicit(self.reference_[k], data.c)
         problem = VerifiedProblem(self._positives[k], rows_of, w, self._cost(k), self.loss)
         sums = data.fold(_sums_of_block, merge_certificates, problem, self.support_, self.dual_coef_[k])
         return certify(sums, w, hard=not np.isfinite(self._cost(k)))
-
-    @property
-    def _features(self) -> Features:
-        return "frame" if self.margin == "bound" else "z"
 
     def _check_parameters(self) -> None:
         self._check_calibration()
         for name, allowed in (("loss", ("hinge", "squared_hinge")), ("margin", ("bound", "exact"))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {getattr(self, name)!r}.")
-        if self.reference is None and self.margin == "exact":
-            raise ValueError(
-                'margin="exact" needs a reference point; got reference=None.\nPass reference=, or margin="bound".'
-            )
-        C = np.asarray(self.C)
+        C = np.asarray(1.0 if _is_auto(self.C) else self.C)
         if C.dtype.kind not in "iuf" or C.ndim > 1 or not C.size or not np.all(C > 0):
             raise ValueError(
-                f"C must be a positive number, or one for each binary problem; got {self.C!r}.\n"
+                f'C must be a positive number, one for each binary problem, or "auto"; got {self.C!r}.\n'
                 "Pass numpy.inf for the hard margin."
+            )
+        if self.reference is None and self.margin == "exact" and (_is_auto(self.C) or np.any(np.isfinite(C))):
+            raise ValueError(
+                f'margin="exact" without a reference point is the widest hard margin; got C={self.C!r}.\n'
+                'Pass C=numpy.inf, a reference, or margin="bound".'
             )
         check_stopping(self.tol, self.max_iter)
 
@@ -371,8 +464,11 @@ class PoincareSVC(StreamClassifier):
 
     def _cost(self, k: int) -> float:
         """C of problem k."""
-        C = np.asarray(self.C, dtype=np.float64)
-        return float(C[k] if C.ndim else C)
+        return float(self.C_[k])
+
+    def _costs(self, C: Any) -> Array:
+        """C of each problem."""
+        return np.broadcast_to(np.asarray(C, dtype=np.float64), (self._n_problems,)).copy()
 
     def _keep_solutions(self, data: TrainingData, solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
@@ -390,10 +486,7 @@ class PoincareSVC(StreamClassifier):
             places = np.searchsorted(self.support_, solution.support)
             signs = np.where(codes[places] == self._positives[k], 1.0, -1.0)
             self.dual_coef_[k, places] = signs * solution.alpha
-        boundaries = self._boundaries(vars(self))
-        self.margin_ = np.full(self._n_problems, np.nan)
-        if boundaries.has_distances:
-            self.margin_ = data.fold(_least_distances, _least, boundaries, np.array(self._positives))
+        self.margin_ = data.fold(_least_distances, _least, self._boundaries(vars(self)), np.array(self._positives))
 
     def _report_status(self) -> None:
         """Raise where the hard margin has no solution, warn where the certificate is not reached."""

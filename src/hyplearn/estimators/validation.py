@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import ClassCounts, count_classes, find_outside
 from hyplearn.data.columns import listed
+from hyplearn.data.far_rows import leave_out_far_rows
 from hyplearn.data.folding import threads_of
 from hyplearn.data.opening import opened, point_source
 from hyplearn.data.points import Block, PointSource
@@ -42,7 +43,7 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
     factors = class_factors(estimator.class_weight, found.classes, found.counts)
     data = TrainingData.counted(points, found, Encoder(found.classes, factors, c, project), threads)
     check_weights(data)
-    return data
+    return leave_out_far_rows(data, found.classes) if estimator.trims else data
 
 
 def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
@@ -55,7 +56,12 @@ def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingDa
     counts = _spread(found, estimator.classes_)
     factors = class_factors(estimator.class_weight, estimator.classes_, counts.counts)
     encoder = Encoder(estimator.classes_, factors, c, project)
-    return TrainingData.counted(points, counts, encoder, threads)
+    data = TrainingData.counted(points, counts, encoder, threads)
+    if not estimator.trims:
+        return data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit has named the rows that were left out
+        return leave_out_far_rows(data, estimator.classes_)
 
 
 def _spread(found: ClassCounts, classes: Array) -> ClassCounts:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hyplearn.cone import NEAR
-from hyplearn.decision import Decision, ForeignDecision, decision_of
+from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, Sphere, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.geometry import gap
 from hyplearn.plotting.boundary import evaluate, margin_of, predicted_codes, predicted_regions, support_of
@@ -77,7 +76,7 @@ def _across(decision: Decision) -> Decision | None:
     On that plane the point of the boundary is the centre and its normal points to the right.
     """
     found = decision.boundary()
-    if found is None or decision.link not in ("arsinh", "z"):
+    if not isinstance(found, Equidistant) or decision.link not in ("arsinh", "z"):
         return None
     # The normal of the boundary is turned around where a sigmoid falls; that of the weights is not.
     along = np.linalg.norm(decision.weights[0]) * np.sign(decision.weights[0] @ found.w)
@@ -135,29 +134,32 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     There z is √c times as long, so that weights of the links "frame", "z" and "ball" are divided by √c.
     """
     root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries()
-    weights = decision.weights / root if decision.link in ("frame", "z", "ball") else decision.weights
+    weights = decision.weights / (root if decision.link in ("frame", "z", "ball") else 1.0)
     kernel = decision.kernel
     return {
         "link": decision.link,
         "gain": float(decision.gain),
-        "near": NEAR,
         "weights": weights.tolist(),
         "points": (root * decision.points).tolist(),
         "intercepts": decision.intercepts.tolist(),
         "slopes": None if calibration is None else calibration.slopes.tolist(),
         "offsets": None if calibration is None else calibration.offsets.tolist(),
+        "mixing": None if calibration is None or calibration.mixing is None else calibration.mixing.tolist(),
         "sharpness": None if calibration is None else calibration.sharpness,
         "through_points": decision.through_points,
         "kernel": None
         if kernel is None
         else {"name": kernel.name, "scale": kernel.scale, "landmarks": (root * kernel.landmarks).tolist()},
-        "boundaries": None
-        if boundaries is None
-        else [
-            found and {"w": found.w.tolist(), "p": (root * found.p).tolist(), "height": root * found.height}
-            for found in boundaries
-        ],
+        "boundaries": None if boundaries is None else [found and _boundary_json(found, root) for found in boundaries],
     }
+
+
+def _boundary_json(found: Boundary, root: float) -> dict[str, Any]:
+    """A boundary in coordinates and units of the unit disk."""
+    place = {"kind": found.kind, "p": (root * found.p).tolist()}
+    if isinstance(found, Sphere):
+        return {**place, "radius": root * found.radius, "side": found.side}
+    return {**place, "w": found.w.tolist(), "height": root * found.height}
 
 
 def _places(fitted: Fitted, X: Array) -> dict[str, Any]:

@@ -143,7 +143,9 @@ def fill_offsets(X, p, c, gaps, squares):  # type: ignore[no-untyped-def]
         gaps[i], squares[i] = gap_and_square(X, i, p, c)
 
 
-@njit(cache=True, error_model="numpy")
+# Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: where this one came from
+# the cache, a kernel would be half as fast, and other in its last bits.
+@njit(inline="always", error_model="numpy")
 def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
     """``‖x - p‖²`` of row i of X."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
@@ -255,7 +257,8 @@ def dot(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, error_model="numpy")
+# Inlined by numba, as squared_distance is.
+@njit(inline="always", error_model="numpy")
 def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
     """``⟨x - p, w⟩`` of row i of X; the difference is taken first, so close points keep their digits."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0

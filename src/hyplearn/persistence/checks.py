@@ -23,7 +23,9 @@ def check_decision(found: Found) -> None:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
     if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
         raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
-    columns = found["n_features_in_"] + parts["link"].startswith("cone")
+    if "mixing" in parts and ("slopes" not in parts or "sharpness" in parts):
+        raise FlawError("a mixing of its decision needs slopes and offsets, and no sharpness")
+    columns = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))
     if parts["link"] == "kernel":
         columns = len(found["landmarks_"])
     if parts["weights"].shape[1] != columns:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.cone import COSH_NEAR, NEAR, SINH_NEAR
 from hyplearn.decision import Decision
+from hyplearn.decision.decision import NEAR
 from hyplearn.estimators.ball_classifier import BallClassifier
 from hyplearn.files import write_whole
 from hyplearn.geometry.kernels import row_gaps
@@ -88,11 +88,11 @@ class Graph:
         quotient = self.arsinh(self.node("Sqrt", u)) / (self.node("Sqrt", u) * self.node("Sqrt", u + 1.0))
         return self.node("Where", self.node("Greater", u, 0.0), quotient, 1.0)
 
-    def shortening(self, cosh: Tensor) -> Tensor:
-        """Factor from hyperboloid coordinates, given the first one, to cone coordinates."""
+    def shortening_of_0_1(self, cosh: Tensor) -> Tensor:
+        """Factor from hyperboloid coordinates, given the first one, to the rows of version 0.1."""
         sinh = self.node("Sqrt", (cosh - 1.0) * (cosh + 1.0))
-        far = (self.node("Log", cosh + sinh) + (SINH_NEAR - NEAR)) / sinh
-        return self.node("Where", self.node("Greater", cosh, COSH_NEAR), far, 1.0)
+        far = (self.node("Log", cosh + sinh) + (np.sinh(NEAR) - NEAR)) / sinh
+        return self.node("Where", self.node("Greater", cosh, np.cosh(NEAR)), far, 1.0)
 
     def row_products(self, X: Tensor, W: Array, P: Array, *, c: float, frame: bool) -> tuple[Tensor, Tensor]:
         """``⟨f, w⟩`` of the rows f of every point at p, for each pair (w, p); and ``cosh ρ`` times the length factor.
@@ -191,7 +191,9 @@ def _model(estimator: Any) -> Any:
     K = len(decision.classes)
     scores, calibration = _values(graph, decision), decision.calibration
     if calibration is not None:
-        scores = scores * calibration.slopes + calibration.offsets
+        mixed = calibration.mixing is not None
+        scores = graph.node("MatMul", scores, calibration.mixing.T) if mixed else scores * calibration.slopes
+        scores = scores + calibration.offsets
     graph.node("Identity", graph.sum_of_last(scores) if decision.is_binary else scores, name="decision")
     labels = _label_values(decision.classes)
     graph.node("Gather", labels, _index(graph, scores, decision), name="label")
@@ -209,10 +211,13 @@ def _values(graph: Graph, decision: Decision) -> Tensor:
     if decision.link == "arsinh":
         products, _ = graph.row_products(X, np.sqrt(c) * W, P, c=c, frame=False)
         return graph.arsinh(products) * decision.gain
-    if decision.link.startswith("cone"):
+    if decision.link in ("sphere", "sphere-arsinh", "cone"):
         products, times = graph.row_products(X, W[:, 1:], P, c=c, frame=False)
-        values = graph.shortening(times) * (times * W[:, 0] + products * np.sqrt(c)) + decision.intercepts
-        return graph.arsinh(values) if decision.link == "cone-arsinh" else values
+        values = times * W[:, 0] + products * np.sqrt(c)
+        if decision.link == "cone":
+            return graph.shortening_of_0_1(times) * values + decision.intercepts
+        values = graph.rho_over_sinh((times - 1.0) * 0.5) * (values + decision.intercepts)
+        return graph.arsinh(values) if decision.link == "sphere-arsinh" else values
     if decision.kernel is not None:
         return graph.node("MatMul", graph.kernel_values(X, decision.kernel), W.T) + decision.intercepts
     if decision.link == "ball":

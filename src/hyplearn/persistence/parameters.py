@@ -125,7 +125,7 @@ PARAMETERS = {
     "keep": choice("auto", "last", "average", "best"),
     "calibration": choice("cross-fitted", "training", None),
     "outside": choice("raise", "project"),
-    **dict.fromkeys(("shuffle", "warm_start", "fit_intercept", "drop_intercept", "verbose", "refine"), SWITCH),
+    **dict.fromkeys(("shuffle", "warm_start", "fit_intercept", "drop_intercept", "verbose", "refine", "trim"), SWITCH),
     "sigma": or_word(number_in(above=0.05, closed=True), None),
     "gamma": number_in(above=1e-3, below=1e3, closed=True),
     "init": choice("spectral", "random"),

@@ -88,6 +88,8 @@ def _parts_of_decision(decision: Decision) -> Values:
     parts["gain"] = float(decision.gain)
     if decision.calibration is not None:
         parts |= {"slopes": decision.calibration.slopes, "offsets": decision.calibration.offsets}
+        if decision.calibration.mixing is not None:
+            parts["mixing"] = decision.calibration.mixing
         if decision.calibration.sharpness is not None:
             parts["sharpness"] = float(decision.calibration.sharpness)
     if decision.kernel is not None:  # its scale and landmarks are attributes of the estimator
@@ -96,7 +98,9 @@ def _parts_of_decision(decision: Decision) -> Values:
 
 
 def _decision_from(parts: Values, classes: Any, c: float, kernel: LandmarkKernel | None) -> Decision:
-    calibration = Calibration(parts["slopes"], parts["offsets"], parts.get("sharpness")) if "slopes" in parts else None
+    calibration = None
+    if "slopes" in parts:
+        calibration = Calibration(parts["slopes"], parts["offsets"], parts.get("sharpness"), parts.get("mixing"))
     own = {name: parts[name] for name in DECISION_PARTS}
     return Decision(np.asarray(classes), c, calibration=calibration, kernel=kernel, **own)
 
@@ -124,6 +128,12 @@ def _upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values,
     if name == "PoincareSVC":
         parameters.pop("solver", None)
         parameters["fit_intercept"] = True
+    if name in (*TANGENT, *SOFTMAX):
+        parameters["trim"] = False
+    if name == "PoincareLogisticRegression" and "classes_" in attributes:
+        attributes["C_"] = float(parameters["C"])
+    if name == "PoincareSVC" and "classes_" in attributes:
+        attributes["C_"] = np.broadcast_to(np.asarray(parameters["C"], float), (len(attributes["coef_"]),)).copy()
     if "classes_" in attributes:
         attributes |= _parts_of_decision(_old_decision(name, parameters, attributes))
     for old in ("sigmoids_", "sharpness_", "shift_"):

@@ -71,7 +71,7 @@ def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> f
 _FEATURES = {"n_features_in_": size("d"), "feature_names_in_": kinds.names("d").perhaps}
 _LABELS = {**_FEATURES, "classes_": kinds.labels("K")}
 _DECISION: dict[str, Kind] = {
-    "decision_.link": kinds.word("arsinh", "frame", "z", "cone", "cone-arsinh", "ball").perhaps,
+    "decision_.link": kinds.word("arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball").perhaps,
     "decision_.weights": real("P", "m").perhaps,
     "decision_.points": points("P", "d").perhaps,
     "decision_.intercepts": real("P").perhaps,
@@ -79,6 +79,7 @@ _DECISION: dict[str, Kind] = {
     "decision_.through_points": kinds.BOOL.perhaps,
     "decision_.slopes": real("P").perhaps,
     "decision_.offsets": real("P").perhaps,
+    "decision_.mixing": real("P", "P").perhaps,
     "decision_.sharpness": number(above=0.0).perhaps,
 }
 _ONE_VS_REST = {**_LABELS, "coef_": real("P", "d"), **_DECISION}
@@ -90,6 +91,7 @@ _SVC = {
     **_AT_POINTS,
     "coef_": real("P", "r"),
     "intercept_": real("P").perhaps,
+    "C_": kinds.positive("P").perhaps,
     "status_": words("P", among=("optimal", "max_iter", "stalled", "stopped", "infeasible", "online")),
     **dict.fromkeys(("primal_", "dual_", "dual_gap_", "margin_"), proof("P")),
     **dict.fromkeys(("n_iter_", "n_passes_", "n_support_"), count("P")),
@@ -121,6 +123,7 @@ _LOGISTIC = {
     "status_": words(1, among=("optimal", "max_iter", "stalled")),
     **dict.fromkeys(("primal_", "dual_gap_"), proof(1)),
     **dict.fromkeys(("n_iter_", "n_passes_"), count(1)),
+    "C_": number(above=0.0),
     "_n_rows": size("n"),
 }
 _KERNEL = {
@@ -136,10 +139,15 @@ _KERNEL = {
     **dict.fromkeys(("primal_", "dual_gap_"), proof(1)),
     **dict.fromkeys(("n_iter_", "n_passes_"), count(1)),
     "_n_rows": size("n"),
-    **{name: replace(kind, optional=False) for name, kind in _DECISION.items() if name != "decision_.sharpness"},
+    **{
+        name: replace(kind, optional=False)
+        for name, kind in _DECISION.items()
+        if name not in ("decision_.sharpness", "decision_.mixing")
+    },
     "decision_.link": kinds.word("kernel"),
     "decision_.kernel": kinds.word("laplacian", "heat"),
 }
+_AUTO = or_word(PARAMETERS["C"], "auto")
 _NETWORK = {
     **_LABELS,
     "input_shape_": kinds.ROW_SHAPE,
@@ -184,22 +192,19 @@ _SCHEMAS = (
         checks.check_descents,
         calibration=_CALIBRATION,
         reference=or_word(PARAMETERS["reference"], None)._replace(advice=PARAMETERS["reference"].advice),
+        C=_AUTO,
     ),
     _classifier(estimators.PoincarePerceptron, _PERCEPTRON, checks.check_first_order, calibration=_CALIBRATION),
     _classifier(
         estimators.PoincareSecondOrderPerceptron, _PERCEPTRON, checks.check_second_order, calibration=_CALIBRATION
     ),
-    _classifier(estimators.PoincareLogisticRegression, _LOGISTIC, checks.check_cone),
+    _classifier(estimators.PoincareLogisticRegression, _LOGISTIC, checks.check_cone, C=_AUTO),
     _classifier(
         estimators.PoincareLogisticRegressionCV,
-        {**_LOGISTIC, "C_": number(above=0.0), "Cs_": kinds.positive("costs"), "log_losses_": proof("folds", "costs")},
+        {**_LOGISTIC, "Cs_": kinds.positive("costs"), "log_losses_": proof("folds", "costs")},
         checks.check_cone,
     ),
-    _classifier(
-        estimators.PoincareKernelClassifier,
-        _KERNEL,
-        C=or_word(number_in(above=0.0), "auto"),
-    ),
+    _classifier(estimators.PoincareKernelClassifier, _KERNEL, C=_AUTO),
     _classifier(
         paper.PaperSVC,
         {

@@ -1,4 +1,4 @@
-r"""Geodesics and hypercycles of the disk as circular arcs.
+r"""Geodesics, hypercycles and circles of the disk as circular arcs.
 
 A geodesic meets the rim at right angles. The hypercycle at signed distance h from it passes through the same two points
 of the rim, at the angle :math:`\operatorname{gd}(\sqrt c\, h)` to the geodesic. So two points of the rim and one angle
@@ -7,6 +7,7 @@ define every such curve, straight ones included.
 
 import numpy as np
 
+from hyplearn.decision import Boundary, Sphere
 from hyplearn.geometry import gap, klein_to_ball, log_map, midpoint
 from hyplearn.types import Array
 
@@ -39,6 +40,26 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
     # Half the angle of the geodesic's own arc, from its right angles to the rim.
     phi = np.arctan2(centre[0] * half[1] - centre[1] * half[0], half @ half)
     return _arc(start, end, phi + 2 * np.arctan(np.tanh(np.sqrt(c) * height / 2)), n_points)
+
+
+def circle(p: Array, radius: float, *, c: float = 1.0, n_points: int = 401) -> Array:
+    r"""Points of the disk at the hyperbolic distance ``radius`` from p, around p once.
+
+    .. math:: \frac{1 - t^2}{1 - c t^2 \|p\|^2}\, p + \frac{t\, (1 - c\|p\|^2)}{\sqrt c\, (1 - c t^2 \|p\|^2)}\, e,
+              \qquad t = \tanh \frac{\sqrt c\, \text{radius}}{2}, \quad \|e\| = 1
+    """
+    t, root = np.tanh(np.sqrt(c) * radius / 2), np.sqrt(c)
+    below = gap(p, c=c) + (1 - t) * (1 + t) * c * (p @ p)
+    turns = np.linspace(0, 2 * np.pi, n_points)
+    e = np.column_stack([np.cos(turns), np.sin(turns)])
+    return (1 - t) * (1 + t) / below * p + t * gap(p, c=c) / (root * below) * e
+
+
+def boundary_curve(found: Boundary, *, c: float = 1.0, shift: float = 0.0) -> Array:
+    """A boundary of the disk as a curve, or the points at a signed distance from it on its positive side."""
+    if isinstance(found, Sphere):
+        return circle(found.p, max(0.0, found.radius + found.side * shift), c=c)
+    return hypercycle(found.w, found.p, found.height + shift, c=c)
 
 
 def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:

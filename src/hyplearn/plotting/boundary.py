@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.decision import Decision, Equidistant, ForeignDecision, decision_of
+from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting import canvas
-from hyplearn.plotting.arcs import geodesic_of, hypercycle, minkowski_normal
+from hyplearn.plotting.arcs import boundary_curve, geodesic_of, hypercycle, minkowski_normal
 from hyplearn.plotting.canvas import MOST_MARKERS, Display
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
 from hyplearn.plotting.plane import Plane, choose_plane
@@ -148,18 +148,22 @@ class BoundaryDisplay(Display):
         return display
 
     def _add_boundary(
-        self, estimator: Any, decision: Decision | ForeignDecision, found: Equidistant, margin: float | None
+        self, estimator: Any, decision: Decision | ForeignDecision, found: Boundary, margin: float | None
     ) -> None:
         """Add the boundary of two classes with its margins, reference point and support vectors."""
-        c, (w, p, height) = decision.c, found
+        c = decision.c
         self.margin = margin_of(estimator, margin, c)
         if self.plane is not None:
-            w, p = np.array([1.0, 0.0]), np.zeros(2)
-        self.boundaries = [hypercycle(w, p, height, c=c)]
+            if not isinstance(found, Equidistant):
+                return  # the plane cuts a sphere in a circle that says little about it: the regions show the classes
+            found = found._replace(w=np.array([1.0, 0.0]), p=np.zeros(2))
+        self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
-            self.margins = [hypercycle(w, p, sign * self.margin, c=c) for sign in (-1, 1)]
+            # The margin of an SVM through p lies about its hyperplane, not about an equidistant that calibration chose.
+            middle = found._replace(height=0.0) if decision.through_points and isinstance(found, Equidistant) else found
+            self.margins = [boundary_curve(middle, c=c, shift=sign * self.margin) for sign in (-1, 1)]
         if decision.through_points:
-            self.reference = p
+            self.reference = found.p
         support = support_of(estimator)
         if support is not None:
             self.support = support if self.plane is None else self.plane.project(support)

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.decision import Equidistant
+from hyplearn.decision import Boundary, Equidistant
 from hyplearn.geometry import ball_to_hyperboloid, frechet_mean, minkowski
 from hyplearn.plotting.arcs import minkowski_normal
 from hyplearn.plotting.disk import check_width
@@ -91,7 +91,7 @@ class Plane:
         return np.array([time, *(minkowski(N, b) for b in frame)])
 
 
-def choose_plane(estimator: Any, found: Equidistant | None, X: Array | None, c: float) -> Plane | None:
+def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: float) -> Plane | None:
     """The plane of the picture, or None in two dimensions."""
     d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
     if X is not None:
@@ -103,7 +103,7 @@ def choose_plane(estimator: Any, found: Equidistant | None, X: Array | None, c: 
             f"A picture of {d} dimensions shows a plane that is chosen from the points; got X=None.\n"
             "Pass X, such as the training points."
         )
-    return Plane.principal(X, c) if found is None else Plane.across(found.w, found.p, X, c)
+    return Plane.across(found.w, found.p, X, c) if isinstance(found, Equidistant) else Plane.principal(X, c)
 
 
 def _leading(spread: Array) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 
 from hyplearn.decision import Decision, Equidistant, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
+from hyplearn.decision.boundary import plane_boundary
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting import canvas
 from hyplearn.plotting.boundary import margin_of, support_of
@@ -111,7 +112,7 @@ class TangentDisplay(Display):
         """
         decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
         X, y = check_labelled(X, y)
-        k, (w, p, height) = _problem(estimator, decision, label)
+        k, (w, p, height, _) = _problem(estimator, decision, label)
         c = decision.c
         check_width(X, len(p), estimator)
         if margin is not None and len(p) > 2:
@@ -197,7 +198,7 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
     classes = decision.classes.tolist()
     if decision.is_binary:
         found = decision.boundary()
-        if found is not None:
+        if isinstance(found, Equidistant):
             return 0, found
     elif decision.has_hyperplanes:
         if label not in classes:
@@ -207,7 +208,7 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
             )
         k = classes.index(label)
         if np.any(decision.weights[k]):
-            return k, Equidistant(decision.weights[k], decision.points[k], 0.0)
+            return k, plane_boundary(decision.weights[k], decision.points[k])
     raise ValueError(
         f"{type(estimator).__name__} has no geodesic boundary, and so no tangent space of its own.\n"
         "Pass a classifier whose boundaries pass through a point, or use TangentDisplay.from_points with p."

@@ -221,12 +221,13 @@ class HyperboloidRows(Rows):
 class ClassRows(HyperboloidRows):
     """Rows of several classes: each carries the code of its class instead of a sign.
 
-    Unless ``constant`` is 0, every row ends with it: a column for an intercept, which takes no memory.
+    Unless ``inverse_root`` is 0, it is 1/√c, and every row of cone coordinates ends with ``times + base / √c``: the
+    column of an intercept, which takes no memory.
     """
 
     codes: Array
     n_classes: int
-    constant: float = 0.0
+    inverse_root: float = 0.0
 
     @classmethod
     def of(cls, rows: Array, codes: Array, costs: Array, n_classes: int) -> Self:
@@ -239,20 +240,25 @@ class ClassRows(HyperboloidRows):
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
         n, d = super().shape
-        return n, d + (self.constant != 0)
+        return n, d + (self.inverse_root != 0)
+
+    def _last(self, index: Any) -> Array:
+        """The column of the intercept."""
+        return self.times[index] + self.inverse_root * self.base[index]
 
     def __getitem__(self, index: slice | Array) -> Array:
         rows = super().__getitem__(index)
-        return np.column_stack([rows, np.full(len(rows), self.constant)]) if self.constant else rows
+        return np.column_stack([rows, self._last(index)]) if self.inverse_root else rows
 
     def __matmul__(self, w: Array) -> Array:
         d = super().shape[1]
-        return super().__matmul__(w[:d]) + self.constant * w[d:].sum()
+        product = super().__matmul__(w[:d])
+        return product + w[d] * self._last(slice(None)) if self.inverse_root else product
 
     def weighted_sum(self, index: Array, q: Array) -> Array:
         """``Σ q_k u_k`` over the rows with the given positions."""
         total = super().weighted_sum(index, q)
-        return np.append(total, self.constant * q.sum()) if self.constant else total
+        return np.append(total, q @ self._last(index)) if self.inverse_root else total
 
     @property
     def _step(self) -> int:

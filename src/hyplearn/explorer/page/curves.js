@@ -4,6 +4,25 @@ import { gap, seenFrom, turnSeenFrom } from "./geometry.js";
 // A circle of so many pixels is a straight line on any screen.
 const STRAIGHT = 1e6;
 
+// Trace a boundary, or the curve at a signed distance from it on its positive side.
+export function traceBoundary(context, view, boundary, shift = 0) {
+  if (boundary.kind !== "sphere") traceEquidistant(context, view, boundary, boundary.height + shift);
+  else traceCircle(context, view, boundary.p, boundary.radius + boundary.side * shift);
+}
+
+// Trace the points at one distance from p.
+function traceCircle(context, view, p, radius) {
+  if (!(radius > 0)) return;
+  const [x, y] = seenFrom(view.centre, p);
+  const t = Math.tanh(radius / 2);
+  const left = (1 - t) * (1 + t);
+  const below = gap(x, y) + left * (x * x + y * y);
+  const middle = view.diskToScreen([(left * x) / below, (left * y) / below]);
+  const pixels = ((t * gap(x, y)) / below) * view.scale;
+  context.moveTo(middle[0] + pixels, middle[1]);
+  context.arc(...middle, pixels, 0, 2 * Math.PI);
+}
+
 // Trace what lies at a signed distance from the geodesic through p with normal w; the geodesic itself at 0.
 export function traceEquidistant(context, view, { p, w }, height) {
   const [start, end] = rimPoints(seenFrom(view.centre, p), turnSeenFrom(view.centre, p, w));

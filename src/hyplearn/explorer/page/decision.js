@@ -8,11 +8,12 @@ function shrink(t) {
   return t > 1e-8 ? arsinh(t) / (t * Math.sqrt(1 + t * t)) : 1;
 }
 
-// The factor that shortens cone coordinates beyond the distance `near`: (sinh near + ρ - near) / sinh ρ at cosh ρ.
-function shorten(cosh, near) {
-  if (cosh <= Math.cosh(near)) return 1;
+// The factor that shortens rows of version 0.1 beyond the distance 4: (sinh 4 + ρ - 4) / sinh ρ at cosh ρ.
+const NEAR = 4;
+function shorten(cosh) {
+  if (cosh <= Math.cosh(NEAR)) return 1;
   const sinh = Math.sqrt((cosh - 1) * (cosh + 1));
-  return (Math.sinh(near) + Math.log(cosh + sinh) - near) / sinh;
+  return (Math.sinh(NEAR) + Math.log(cosh + sinh) - NEAR) / sinh;
 }
 
 // Three times as fast as Math.asinh, to the same absolute error: scores need no more.
@@ -22,11 +23,13 @@ function arsinh(h) {
   return h < 0 ? -result : result;
 }
 
-// Signed distance to an equidistant: that to the geodesic through p with normal w, less its height.
-function distanceTo({ p, w, height }, x, y, gapOfX) {
+// Signed distance to a boundary: to a circle around p, or to an equidistant, which is that to the geodesic through p with
+// normal w, less its height.
+function distanceTo({ kind, p, w, height, radius, side }, x, y, gapOfX) {
   const sx = x - p[0];
   const sy = y - p[1];
   const bend = (sx * sx + sy * sy) / gap(...p);
+  if (kind === "sphere") return side * (2 * Math.asinh(Math.sqrt(bend / gapOfX)) - radius);
   const sine = (2 / gapOfX) * (sx * w[0] + sy * w[1] - bend * (p[0] * w[0] + p[1] * w[1]));
   return Math.asinh(sine / Math.hypot(...w)) - height;
 }
@@ -46,10 +49,12 @@ function softmax(logs) {
 // Numbers of each problem in one array, which pixels are fast to read: p, w, w0, b, 1 / gap of p, ⟨p, w⟩, and the slope
 // and offset that make a score of its value.
 const STRIDE = 10;
+// Links whose values are linear in hyperboloid coordinates about one centre.
+const HYPERBOLOID = new Set(["sphere", "sphere-arsinh", "cone"]);
 
 function flattened({ link, points, weights, intercepts, slopes, offsets }) {
   return Float64Array.from(points.flatMap((p, k) => {
-    const [w0, ...w] = link === "kernel" ? [0, 0, 0] : link.startsWith("cone") ? weights[k] : [0, ...weights[k]];
+    const [w0, ...w] = link === "kernel" ? [0, 0, 0] : HYPERBOLOID.has(link) ? weights[k] : [0, ...weights[k]];
     const product = p[0] * w[0] + p[1] * w[1];
     return [...p, ...w, w0, intercepts[k], 1 / gap(...p), product, slopes?.[k] ?? 1, offsets?.[k] ?? 0];
   }));
@@ -97,6 +102,9 @@ export class Decision {
     this.problems = spec.points.length;
     this.isBinary = this.problems === 1;
     this.hasProbabilities = spec.slopes !== null;
+    // Of scores that mix the values of all problems: the matrix by rows, and the values at the last point.
+    this.mixing = spec.mixing === null ? null : Float64Array.from(spec.mixing.flat());
+    this.values = new Float64Array(this.problems);
     this.hasDistances = spec.boundaries !== null;
     // Of two classes 0 and the score, of more the scores: the largest is that of the predicted class.
     this.scores = new Float64Array(this.isBinary ? 2 : this.problems);
@@ -122,43 +130,61 @@ export class Decision {
     if (spec.link === "z") return z;
     if (spec.link === "frame") return shrink(Math.sqrt(bend / gapOfX)) * z;
     const cosh = 1 + (2 * bend) / gapOfX;
-    const value = shorten(cosh, spec.near) * (flat[at + 4] * cosh + z) + flat[at + 5];
-    return spec.link === "cone" ? value : arsinh(value);
+    const linear = flat[at + 4] * cosh + z;
+    if (spec.link === "cone") return shorten(cosh) * linear + flat[at + 5];
+    const value = shrink(Math.sqrt(bend / gapOfX)) * (linear + flat[at + 5]);
+    return spec.link === "sphere" ? value : arsinh(value);
   }
 
   // The score of a class; 0 for the first of two.
   score(code, x, y, gapOfX) {
     if (this.isBinary && code === 0) return 0;
     const k = this.isBinary ? 0 : code;
+    if (this.mixing !== null) {
+      for (let j = 0; j < this.problems; j++) this.values[j] = this.value(j, x, y, gapOfX);
+      return this.mixed(code);
+    }
     return this.flat[STRIDE * k + 8] * this.value(k, x, y, gapOfX) + this.flat[STRIDE * k + 9];
+  }
+
+  // The score of a class from the values of all problems.
+  mixed(code) {
+    const { mixing, values, problems } = this;
+    let sum = this.flat[STRIDE * code + 9];
+    for (let j = 0, at = code * problems; j < problems; j++) sum += mixing[at + j] * values[j];
+    return sum;
   }
 
   // The class of the largest score; `scores` keeps all of them.
   classOf(x, y, gapOfX) {
     const { scores } = this;
-    if (this.spec.link.startsWith("cone")) this.fillCone(x, y, gapOfX);
-    else for (let k = 0; k < scores.length; k++) scores[k] = this.score(k, x, y, gapOfX);
+    if (HYPERBOLOID.has(this.spec.link)) this.fillAtOnce(x, y, gapOfX);
+    else if (this.mixing === null) for (let k = 0; k < scores.length; k++) scores[k] = this.score(k, x, y, gapOfX);
+    else for (let k = 0; k < this.problems; k++) this.values[k] = this.value(k, x, y, gapOfX);
+    if (this.mixing !== null) for (let k = 0; k < scores.length; k++) scores[k] = this.mixed(k);
     let best = 0;
     for (let k = 1; k < scores.length; k++) if (scores[k] > scores[best]) best = k;
     return best;
   }
 
   // As `score` of every class: with one p for all of them, most is computed once.
-  fillCone(x, y, gapOfX) {
-    const { flat, scores } = this;
+  fillAtOnce(x, y, gapOfX) {
+    const { flat, scores, spec: { link } } = this;
     const sx = x - flat[0];
     const sy = y - flat[1];
     const bend = (sx * sx + sy * sy) * flat[6];
     const cosh = 1 + (2 * bend) / gapOfX;
-    const factor = shorten(cosh, this.spec.near);
+    const factor = link === "cone" ? shorten(cosh) : shrink(Math.sqrt(bend / gapOfX));
     const fx = factor * (2 / gapOfX) * (sx - bend * flat[0]);
     const fy = factor * (2 / gapOfX) * (sy - bend * flat[1]);
     const time = factor * cosh;
     const first = scores.length - this.problems;
-    const link = this.spec.link === "cone" ? (value) => value : arsinh;
+    const constant = link === "cone" ? 1 : factor;
+    const output = link === "sphere-arsinh" ? arsinh : (value) => value;
     for (let k = 0, at = 0; k < this.problems; k++, at += STRIDE) {
-      const value = flat[at + 4] * time + flat[at + 2] * fx + flat[at + 3] * fy + flat[at + 5];
-      scores[first + k] = flat[at + 8] * link(value) + flat[at + 9];
+      const value = flat[at + 4] * time + flat[at + 2] * fx + flat[at + 3] * fy + constant * flat[at + 5];
+      this.values[k] = output(value);
+      scores[first + k] = flat[at + 8] * this.values[k] + flat[at + 9];
     }
   }
 
@@ -176,7 +202,7 @@ export class Decision {
     return this.spec.boundaries?.map((arc) => arc && distanceTo(arc, x, y, gapOfX) / this.root) ?? null;
   }
 
-  // The arc on which predictions of two classes change: p, w and the distance from the geodesic; null if it is no arc.
+  // The boundary on which predictions of two classes change; null if it is no arc of a circle.
   arc() {
     return (this.isBinary && this.spec.boundaries?.[0]) || null;
   }

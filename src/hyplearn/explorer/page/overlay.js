@@ -1,6 +1,6 @@
 // What is drawn with a pen above the pixels: rim, tree, boundaries, margins, p, support vectors, marks.
 import { cssOf } from "./colours.js";
-import { traceEquidistant, traceGeodesic } from "./curves.js";
+import { traceBoundary, traceGeodesic } from "./curves.js";
 
 const MOST_RINGS = 200;
 
@@ -50,11 +50,13 @@ function drawBoundaries(context, app, ink) {
   const arc = decision.arc();
   if (arc !== null) {
     context.beginPath();
-    traceEquidistant(context, view, arc, arc.height);
+    traceBoundary(context, view, arc);
     stroke(context, ink, 2);
     if (scene.margin !== null && !app.isWhatIf) {
       context.beginPath();
-      for (const sign of [-1, 1]) traceEquidistant(context, view, arc, sign * scene.margin * scene.root);
+      // The margin of an SVM through p lies about its hyperplane, not about an equidistant that calibration chose.
+      const middle = decision.spec.through_points ? { ...arc, height: 0 } : arc;
+      for (const sign of [-1, 1]) traceBoundary(context, view, middle, sign * scene.margin * scene.root);
       stroke(context, ink, 1.1, { dash: [5, 4] });
     }
   }
@@ -68,7 +70,7 @@ function drawBoundaries(context, app, ink) {
 // The boundary of one class against the rest, with the point it was learned through.
 function outlineClass(context, { view, palette, decision }, boundary, colour) {
   context.beginPath();
-  traceEquidistant(context, view, boundary, boundary.height);
+  traceBoundary(context, view, boundary);
   stroke(context, cssOf(palette.disk), 4, { alpha: 0.7 });
   stroke(context, colour, 2);
   if (decision.spec.through_points) drawStar(context, view.dataToScreen(boundary.p), 6, colour, cssOf(palette.disk));

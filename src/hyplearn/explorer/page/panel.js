@@ -113,7 +113,9 @@ export class Panel {
 // What is true of the lines between regions.
 function boundaryText(decision) {
   const arc = decision.arc();
-  if (arc !== null && arc.height === 0) return "Their boundary looks bent, yet it is a straight line of this space: a geodesic.";
-  if (arc !== null) return "Their boundary is everywhere equally far from a straight line of this space, a geodesic.";
+  if (arc?.kind === "hyperplane") return "Their boundary looks bent, yet it is a straight line of this space: a geodesic.";
+  if (arc?.kind === "equidistant") return "Their boundary is everywhere equally far from a straight line of this space, a geodesic.";
+  if (arc?.kind === "sphere") return "Their boundary is a circle: all its points are equally far from its centre.";
+  if (arc?.kind === "horosphere") return "Their boundary is a horocycle: a circle whose centre lies on the rim.";
   return "Lines between regions are where the prediction changes.";
 }

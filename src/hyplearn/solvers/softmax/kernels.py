@@ -16,7 +16,7 @@ CHUNK = 256
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def point_block(X, p, along, base, times, constant, codes, costs, W, V, hessian):  # type: ignore[no-untyped-def]
+def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hessian):  # type: ignore[no-untyped-def]
     """Add ``Σ α xᵀ`` to V and ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the hessian; return ``Σ C log(1/π_y)``."""
     (K, D), loss = W.shape, 0.0
     columns, probabilities, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((5, CHUNK))
@@ -26,7 +26,7 @@ def point_block(X, p, along, base, times, constant, codes, costs, W, V, hessian)
         own_codes, own_costs = codes[part], costs[part]
         own, rest, whole = buffers[0, :size], buffers[1, :size], buffers[2, :size]
         weights, scaled = buffers[3, :size], buffers[4, :size]
-        _make_columns(X[part], p, along[part], base[part], times[part], constant, columns)
+        _make_columns(X[part], p, along[part], base[part], times[part], inverse_root, columns)
         _probabilities(columns, W, own_codes, probabilities, own, rest, whole)
         loss += _loss(own, rest, own_costs)
         for k in range(K):
@@ -44,8 +44,8 @@ def point_block(X, p, along, base, times, constant, codes, costs, W, V, hessian)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _make_columns(X, p, along, base, times, constant, columns):  # type: ignore[no-untyped-def]
-    """Columns of the rows ``(times, along (x - p) + base p)``, and of the constant if there is one more."""
+def _make_columns(X, p, along, base, times, inverse_root, columns):  # type: ignore[no-untyped-def]
+    """Columns of the rows ``(times, along (x - p) + base p)``, and of the intercept if there is one more."""
     d, first = len(p), columns[0]
     for i in range(times.size):
         first[i] = times[i]
@@ -54,7 +54,9 @@ def _make_columns(X, p, along, base, times, constant, columns):  # type: ignore[
         for i in range(times.size):
             column[i] = element(X, p, along, base, i, j)
     if columns.shape[0] > d + 1:
-        columns[d + 1, :] = constant
+        last = columns[d + 1]
+        for i in range(times.size):
+            last[i] = times[i] + inverse_root * base[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -8,7 +8,7 @@ with :math:`\alpha_i = C_i (e_{y_i} - \pi_i)`, any probabilities :math:`\pi_i` a
 probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gradient is the certificate.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -25,6 +25,8 @@ from hyplearn.types import Array
 Operator: TypeAlias = Callable[[Array], Array]
 # Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
 FULL_HESSIAN = 300
+# Columns up to which the diagonal block of each class is made for products; beyond, the mean of these blocks.
+BLOCK_COLUMNS = 128
 # Numbers that a chunk of rows needs at once: few enough to stay in the cache; and rows enough for a matrix product.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
 # A sample from which to begin, where there are many more rows.
@@ -50,13 +52,30 @@ class SoftmaxSolution:
     status: Status  # if not optimal: steps ran out, or rounding forbids more
     n_iter: int  # Newton steps
     n_passes: int  # passes over all rows
+    hessian: Array  # of the loss at W, or its diagonal blocks, or their mean
+
+    def evidence(self, C: float) -> float:
+        r"""Negative logarithm of the evidence for C, by Laplace's approximation.
+
+        .. math:: \frac{P(W)}{C} + \tfrac12 \log \det (I + H)
+
+        with the Hessian H of the loss in P: C is the variance of a normal prior of W. Where only the diagonal blocks of
+        H are known, :math:`\\frac{K - 1}{K} \\sum_k \\log \\det (I + \\frac{K}{K - 1} H_{kk})` takes the place of the
+        determinant, as the rows of W sum to zero; with two classes it is exact.
+        """
+        K, hessian = len(self.W), self.hessian
+        if hessian.shape == (self.W.size, self.W.size):
+            return float(self.primal / C + 0.5 * np.linalg.slogdet(np.eye(len(hessian)) + hessian)[1])
+        blocks = hessian if hessian.ndim == 3 else hessian[None]
+        log_dets = np.linalg.slogdet(np.eye(blocks.shape[1]) + K / (K - 1) * blocks)[1]
+        return float(self.primal / C + 0.5 * (K - 1) * log_dets.mean())
 
 
 class Point(NamedTuple):
     """Sums of a pass at W: ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
 
     The hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or where that
-    would be too large, the mean of its diagonal blocks, of shape (d, d).
+    would be too large, its diagonal blocks, of shape (K, d, d), or their mean, of shape (d, d).
     """
 
     W: Array
@@ -137,7 +156,7 @@ def solve_softmax(
         if report is not None:
             dual = point.primal - point.gap * max(1.0, point.primal)
             report(Progress(n_passes, point.primal, dual, point.gap, n))
-    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes)
+    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, point.hessian)
 
 
 def _start(source: RowSource, seed: int, **options: Any) -> Array:
@@ -155,15 +174,16 @@ def _newton_step(
     source: RowSource, point: Point, tol: float, sample: ClassRows | None = None
 ) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
-    gradient, full = point.gradient, len(point.hessian) == point.W.size
+    gradient, full = point.gradient, point.hessian.shape == (point.W.size, point.W.size)
+    blocks = point.hessian if point.hessian.ndim == 3 else point.hessian[None]
     try:
-        factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
+        factors = [cho_factor(np.eye(len(block)) + block) for block in blocks]
     except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
         return None, 0
     if full:
-        step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
+        step, passes = -cho_solve(factors[0], gradient.ravel()).reshape(gradient.shape), 1
     else:
-        step, passes = _conjugate_step(source, point, factor, tol, sample)
+        step, passes = _conjugate_step(source, point, factors, tol, sample)
     slope = float(np.sum(gradient * step))
     following = _point(source, point.W + step, full=full)
     if not following.primal <= point.primal + ENOUGH * slope:
@@ -178,22 +198,24 @@ def _newton_step(
 def _conjugate_step(
     source: RowSource,
     point: Point,
-    factor: Any,
+    factors: Sequence[Any],
     tol: float,
     sample: ClassRows | None = None,
     forcing: float = FORCING,
 ) -> tuple[Array, int]:
     """Newton's step to a part of the gradient, by products with the second derivatives, one pass each.
 
-    Preconditioned by the identity plus the mean of the diagonal blocks, whose factor is given: one small matrix for
-    all classes. With a sample, that preconditions the second derivatives of the sample, and these those of all rows.
+    Preconditioned by the identity plus the diagonal blocks, whose factors are given: one for each class, or one for
+    all. With a sample, they precondition the second derivatives of the sample, and these those of all rows.
     """
 
     def product(direction: Array) -> Array:
         return direction + source.fold(_product_block, summed, point.W, direction)
 
     def precondition(residual: Array) -> Array:
-        return cho_solve(factor, residual.T).T
+        if len(factors) == 1:
+            return cho_solve(factors[0], residual.T).T
+        return np.stack([cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)])
 
     target = max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal)))
     if sample is not None:
@@ -247,18 +269,24 @@ def _point(source: RowSource, W: Array, *, full: bool = True) -> Point:
 def _point_block(block: ClassRows, W: Array, full: bool) -> tuple[float, Array, Array]:
     """Contributions of a block to a point."""
     K, d = W.shape
-    loss, V, hessian = 0.0, np.zeros_like(W), np.zeros(2 * (W.size if full else d,))
+    by_class = d <= BLOCK_COLUMNS
+    loss, V = 0.0, np.zeros_like(W)
+    hessian = np.zeros((W.size, W.size) if full else (K, d, d) if by_class else (d, d))
     if full:
-        numbers = block.along, block.base, block.times, float(block.constant), block.codes.astype(np.int64, copy=False)
-        loss = point_block(block.X, block.centre, *numbers, block.costs, W, V, hessian)
+        numbers = block.along, block.base, block.times, float(block.inverse_root)
+        codes = block.codes.astype(np.int64, copy=False)
+        loss = point_block(block.X, block.centre, *numbers, codes, block.costs, W, V, hessian)
         return loss, V, hessian
     for rows, codes, costs in _chunks(block, K + d):
         pi, own, rest = _probabilities(W @ rows.T, codes)
         loss += float(costs @ np.log1p(rest + np.expm1(own)) - costs @ own)
         roots = np.sqrt(costs)
         scaled = roots[:, None] * rows
-        wrapped = scaled * (1 - np.sum(pi**2, axis=0))[:, None] / K
-        hessian += wrapped.T @ scaled
+        if by_class:
+            for k, share in enumerate(pi):
+                hessian[k] += (scaled * (share * (1 - share))[:, None]).T @ scaled
+        else:
+            hessian += (scaled * (1 - np.sum(pi**2, axis=0))[:, None] / K).T @ scaled
         # 1 - π_y as the sum of the others, which keeps its digits where it is small.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         V -= (roots * pi) @ scaled

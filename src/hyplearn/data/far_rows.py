@@ -1,0 +1,172 @@
+r"""Far rows: those that lie far beyond the others of their class, and are left out of a fit.
+
+One row at the rim is as far from all others as 37 units of hyperbolic distance allow; a mean, a hull or a loss that
+counts it in full follows it. So a row is *far* if its distance to the robust centre of its class exceeds
+
+.. math:: Q_3 + 3\, (Q_3 - Q_1) + 4
+
+in units of the curvature's radius, with the quartiles of that distance within the class (Tukey's outer fence, and 4
+more). The centre of a class is where the mean of the Klein coordinates seen from it vanishes, the minimum of
+:math:`\sum w \log \cosh \rho`: no row pulls at it with more than its weight. At most 2 % of all weight is far: if more
+lies beyond these distances, all of them grow until that holds, as then they are part of the data. The rule moves
+with isometries, counts weights as copies, and does not depend on the order of rows.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from hyplearn.data.folding import columns_joined
+from hyplearn.data.training import Costs, LabelledBlock, TrainingData
+from hyplearn.types import Array
+
+# Interquartile ranges beyond the third quartile, and how much farther a row has to be.
+RANGES, BEYOND = 3.0, 4.0
+# Largest share of the weight that may be far.
+MOST = 0.02
+# Rows from which the distances are learned, or so many of each class; of more, a subsample.
+SAMPLE, SAMPLE_PER_CLASS = 2**12, 128
+# Newton steps to the centres, their greatest length and the one at which they end.
+STEPS, LONGEST, SHORTEST = 50, 2.0, 1e-7
+# Coordinates up to which steps are Newton's; in more they are those of a majorisation, whose Hessian is the identity.
+FEW_DIMENSIONS = 16
+# Far rows that a warning names.
+NAMED = 5
+
+
+class Fences(NamedTuple):
+    """The centre of each class, and the distance to it in units of the curvature's radius, of its fence."""
+
+    centres: Array
+    radii: Array
+
+    def far(self, block: LabelledBlock, c: float) -> Array:
+        """Whether each row of a block is far."""
+        far = np.zeros(len(block.X), dtype=bool)
+        # No row within this radius about the origin is far, by the triangle inequality: its gap tells.
+        radius = np.min(self.radii - 2 * np.arctanh(np.sqrt(c) * np.linalg.norm(self.centres, axis=1)))
+        outer = np.flatnonzero(block.gaps * np.cosh(max(radius, 0.0) / 2) ** 2 < 1)
+        if outer.size:
+            codes = block.codes[outer]
+            rho = distances_to_own(block.X[outer], codes, block.gaps[outer], self.centres, c)
+            far[outer] = rho > self.radii[codes]
+        return far
+
+
+def leave_out_far_rows(data: TrainingData, classes: Array) -> TrainingData:
+    """The training data without its far rows, and a warning that names them."""
+    block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
+    fences = find_fences(block, data.n_classes, data.c)
+    rows, codes, weights = data.fold(_far_rows, columns_joined, fences, data.c)
+    if not len(rows):
+        return data
+    named = ", ".join(f"row {row} (class {classes[code]})" for row, code in zip(rows[:NAMED], codes, strict=False))
+    warnings.warn(
+        f"{len(rows)} of {data.n_rows} rows {'lies' if len(rows) == 1 else 'lie'} far beyond the others of "
+        f"{'its class' if len(rows) == 1 else 'their classes'} and {'is' if len(rows) == 1 else 'are'} left out of "
+        f"the fit: {named}{', ...' if len(rows) > NAMED else ''}.\nCheck the embedding, or pass trim=False to count "
+        "them in full.",
+        UserWarning,
+        stacklevel=5,
+    )
+    totals = data.totals - np.bincount(codes, weights, data.n_classes)
+    spans = Costs(data.weights.lowest, data.weights.highest, float(totals.sum()))
+    return replace(data, encoder=replace(data.encoder, far=fences.far), totals=totals, weights=spans)
+
+
+def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
+    """Centres and distances of all classes, from labelled rows."""
+    present = np.flatnonzero(block.present)
+    part = block if len(present) == len(block.X) else block.taken(present)
+    weights, codes = part.row_weights, part.codes
+    centres = robust_centres(part.X, codes, part.gaps, weights, n_classes, c)
+    rho = distances_to_own(part.X, codes, part.gaps, centres, c)
+    radii = np.zeros(n_classes)
+    order = np.lexsort((rho, codes))
+    for k, own in enumerate(np.split(order, np.cumsum(np.bincount(codes, minlength=n_classes))[:-1])):
+        if len(own):
+            low, high = _quantiles(rho[own], weights[own], (0.25, 0.75))
+            radii[k] = high + RANGES * (high - low) + BEYOND
+    excess = rho - radii[codes]
+    beyond = np.flatnonzero(excess > 0)
+    if weights[beyond].sum() > MOST * weights.sum():
+        ordered = beyond[np.argsort(-excess[beyond], kind="stable")]
+        within = np.searchsorted(np.cumsum(weights[ordered]), MOST * weights.sum(), side="right")
+        radii += excess[ordered[within]]
+    return Fences(centres, radii)
+
+
+def robust_centres(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int, c: float) -> Array:
+    r"""The minima of :math:`\sum w \log \cosh \rho` over the rows of each class.
+
+    The gradient is the sum of the Klein coordinates seen from the centre, the Hessian the sum of the identity less
+    their squares, which is at most the identity.
+    """
+    d, M = X.shape[1], np.zeros((n_classes, X.shape[1]))
+    totals = np.bincount(codes, weights, n_classes)
+    shares = weights / totals[codes]
+    for _ in range(STEPS):
+        klein = _klein_rows(X, codes, gaps, M, c)
+        gradient = _class_sums(shares[:, None] * klein, codes, n_classes)
+        step = gradient
+        if d <= FEW_DIMENSIONS:
+            squares = _class_sums((shares[:, None] * klein)[:, :, None] * klein[:, None, :], codes, n_classes)
+            step = np.linalg.solve((1 + 1e-9) * np.eye(d) - squares, gradient[:, :, None])[:, :, 0]
+        lengths = np.linalg.norm(step, axis=1, keepdims=True)
+        step *= np.minimum(1.0, LONGEST / np.maximum(lengths, LONGEST))
+        M = _moved(M, step, c)
+        if lengths.max(initial=0.0) <= SHORTEST:
+            break
+    return M
+
+
+def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: float) -> Array:
+    """Distance of each row to the centre of its class, in units of the curvature's radius."""
+    own = centres[codes]
+    squares = np.sum((X - own) ** 2, axis=1)
+    return 2 * np.arcsinh(np.sqrt(c * squares / gaps / (1 - c * np.sum(own**2, axis=1))))
+
+
+def _klein_rows(X: Array, codes: Array, gaps: Array, M: Array, c: float) -> Array:
+    """Klein coordinates of the rows as seen from the centres of their classes: √c z / cosh ρ."""
+    own = M[codes]
+    s = X - own
+    bend = c * np.sum(s**2, axis=1) / (1 - c * np.sum(own**2, axis=1))
+    return (2 * np.sqrt(c) / (gaps + 2 * bend))[:, None] * (s - bend[:, None] * own)
+
+
+def _class_sums(rows: Array, codes: Array, n_classes: int) -> Array:
+    """Sums of the rows of each class."""
+    flat = rows.reshape(len(rows), -1)
+    sums = np.zeros((n_classes, flat.shape[1]))
+    if flat.shape[1] <= FEW_DIMENSIONS:
+        for j, column in enumerate(flat.T):
+            sums[:, j] = np.bincount(codes, column, n_classes)
+    else:
+        for k in np.unique(codes):
+            sums[k] = flat[codes == k].sum(axis=0)
+    return sums.reshape(n_classes, *rows.shape[1:])
+
+
+def _moved(M: Array, step: Array, c: float) -> Array:
+    """The points reached from the rows of M by steps in frame coordinates, in units of the curvature's radius."""
+    lengths = np.linalg.norm(step, axis=1, keepdims=True)
+    t = np.tanh(lengths / 2) / np.where(lengths > 0, lengths, 1.0) * step / np.sqrt(c)
+    dot, mm, tt = c * np.sum(M * t, axis=1), c * np.sum(M**2, axis=1), c * np.sum(t**2, axis=1)
+    below = 1 + 2 * dot + mm * tt
+    return ((1 + 2 * dot + tt)[:, None] * M + (1 - mm)[:, None] * t) / below[:, None]
+
+
+def _quantiles(values: Array, weights: Array, shares: Sequence[float]) -> list[float]:
+    """The least of sorted values below which at least each share of the weight lies."""
+    sums = np.cumsum(weights)
+    return [float(values[min(len(values) - 1, np.searchsorted(sums, share * sums[-1]))]) for share in shares]
+
+
+def _far_rows(block: LabelledBlock, fences: Fences, c: float) -> tuple[Array, Array, Array]:
+    """Positions in the source, codes and weights of the far rows of a block."""
+    far = np.flatnonzero(fences.far(block, c) & block.present)
+    return block.start + far, block.codes[far].astype(np.int64), block.row_weights[far]

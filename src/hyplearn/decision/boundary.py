@@ -1,0 +1,138 @@
+r"""Where predictions change: generalised spheres of hyperbolic space, each with its signed distance.
+
+With the distance ρ to a centre and the direction e seen from there, the zeros of
+
+.. math:: f = u_0 \cosh \rho + \langle u, e \rangle \sinh \rho + b
+
+are, by the sign of :math:`N^2 = \|u\|^2 - u_0^2`,
+
+- N² > 0: an equidistant of the geodesic hyperplane b = 0, whose signed distance δ has :math:`\sinh \delta = (f - b)/N`;
+  with b = 0 that hyperplane itself;
+- N² < 0: a sphere, or nothing. :math:`f - b = \pm |N| \cosh d` with the distance d to its centre;
+- N² = 0: a horosphere, the limit of both.
+"""
+
+import math
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from hyplearn.geometry import distance, transport
+from hyplearn.geometry.kernels import row_gaps, squared_distances
+from hyplearn.tangent import from_frame, z_dot
+from hyplearn.types import Array
+
+Hyperplane: TypeAlias = tuple[Array, Array]
+# Below this share of ‖u‖, N is rounding and the zeros are a horosphere: it is treated as the equidistant of a
+# hyperplane at the distance 18 from the centre, which float64 still holds and cannot tell from it.
+LIGHT_LIKE = 1e-8
+
+
+class Equidistant(NamedTuple):
+    """Points at one signed distance from a geodesic hyperplane: the hyperplane itself at distance 0."""
+
+    w: Array  # normal of the hyperplane; it points to the positive side
+    p: Array  # a point of the hyperplane
+    height: float  # signed hyperbolic distance
+    kind: str = "equidistant"  # or "hyperplane", "horosphere"
+
+    def distances(self, X: Array, gaps: Array, c: float) -> Array:
+        """Signed distance of points with the given gaps, positive on the positive side."""
+        root, length = np.sqrt(c), np.linalg.norm(self.w)
+        # Dividing a unit vector again would change its last bits.
+        w = root * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
+        return np.arcsinh(z_dot(X, w, self.p, c=c, gaps=gaps)) / root - self.height
+
+    @property
+    def hyperplane(self) -> Hyperplane | None:
+        """Normal and point of the geodesic hyperplane; None for a horosphere."""
+        return None if self.kind == "horosphere" else (self.w, self.p)
+
+
+class Sphere(NamedTuple):
+    """Points at one distance from a centre."""
+
+    p: Array  # the centre
+    radius: float  # hyperbolic radius
+    side: float  # 1 if the positive side is outside, -1 if it is inside
+    kind: str = "sphere"
+
+    def distances(self, X: Array, gaps: Array, c: float) -> Array:
+        """Signed distance of points with the given gaps, positive on the positive side."""
+        root, gap_p = np.sqrt(c), row_gaps(self.p[None], c)[0]
+        ratio = np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p)
+        return self.side * (2 / root * np.arcsinh(root * ratio) - self.radius)
+
+    @property
+    def hyperplane(self) -> Hyperplane | None:
+        """None: a sphere belongs to no geodesic hyperplane."""
+        return None
+
+
+Boundary: TypeAlias = Equidistant | Sphere
+
+
+def plane_boundary(w: Array, p: Array, height: float = 0.0) -> Equidistant:
+    """The points at a signed distance from the geodesic hyperplane through p with normal w."""
+    return Equidistant(w, p, height, "equidistant" if height else "hyperplane")
+
+
+def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | None:
+    """The zeros of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b`` about the centre; None if there are none in float64."""
+    time, length, root = float(u[0]), float(np.linalg.norm(u[1:])), math.sqrt(c)
+    axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
+    size = math.sqrt(abs(length - abs(time))) * math.sqrt(length + abs(time))
+    if max(length, abs(time)) == 0:
+        return None
+    if size <= LIGHT_LIKE * length or length > abs(time):
+        light, size = size <= LIGHT_LIKE * length, max(size, LIGHT_LIKE * length)
+        if light and time * b >= 0:
+            return None  # f - b has the sign of u₀ everywhere
+        # tanh t = -u₀ / ‖u‖ at the point of the hyperplane nearest to the centre.
+        p = _moved(centre, axis, -math.asinh(time / size) / root, c)
+        kind = "horosphere" if light else "equidistant" if b else "hyperplane"
+        return None if p is None else Equidistant(_carried(axis, centre, p, c), p, math.asinh(-b / size) / root, kind)
+    cosh = -math.copysign(1.0, time) * b / size
+    p = _moved(centre, axis, -math.copysign(math.asinh(length / size), time) / root, c)
+    return Sphere(p, math.acosh(cosh) / root, math.copysign(1.0, time)) if p is not None and cosh > 1 else None
+
+
+def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyperplane | None:
+    r"""The geodesic hyperplane (w, p) that touches the zeros of f where these are nearest to the centre.
+
+    On a sphere around the centre f is highest and lowest on the axis along u, so the nearest zero lies there, where
+    with :math:`E = e^\rho` and f positive at the centre
+
+    .. math:: (u_0 - \|u\|) E^2 + 2 b E + (u_0 + \|u\|) = 0.
+
+    The whole boundary lies on one side of the hyperplane; with b = 0 it is the boundary. w points to where f is
+    positive and is as long as the slope of f at p. None if f has no zeros in float64.
+    """
+    length = float(np.linalg.norm(u[1:]))
+    axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
+    # Where f is positive at the centre its first zero lies against the axis, otherwise along it.
+    sign = math.copysign(1.0, u[0] + b)
+    a, b = sign * float(u[0]), sign * b
+    square = b * b + (length - a) * (length + a)
+    if not square > 0:  # no zero, or a single point
+        return None
+    slope = math.sqrt(square)
+    # The smaller root, in the one of two equal forms in which nothing cancels.
+    above, below = (a + length, slope - b) if b <= 0 else (b + slope, length - a)
+    if not below > 0:
+        return None
+    p = _moved(centre, axis, -sign * math.log(max(1.0, above / below)) / math.sqrt(c), c)
+    return None if p is None else (slope * _carried(axis, centre, p, c), p)
+
+
+def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
+    """The point at a signed distance from the centre along the axis; None beyond the points that float64 holds."""
+    p = from_frame(far * axis, centre, c=c)
+    # Towards the rim floats are sparse; beyond it they end.
+    return p if abs(distance(p, centre, c=c) - abs(far)) * math.sqrt(c) <= 0.1 else None
+
+
+def _carried(axis: Array, centre: Array, p: Array, c: float) -> Array:
+    """The axis as a unit vector at p."""
+    normal = transport(axis, centre, p, c=c)
+    return normal / np.linalg.norm(normal)

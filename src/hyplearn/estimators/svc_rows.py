@@ -1,0 +1,144 @@
+"""The two kinds of rows of an SVM: seen from reference points, or cone coordinates that need none."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hyplearn.cone import plain_cone_rows
+from hyplearn.data.training import TrainingData
+from hyplearn.decision import Decision
+from hyplearn.reference import reference_points
+from hyplearn.reference.certified_margin import WidestMargin
+from hyplearn.reference.widest import widest
+from hyplearn.rows.built import ConeRowBuilder, RowBuilder, SignedRowBuilder
+from hyplearn.tangent import Features, frame_coordinates, z_features
+from hyplearn.types import Array
+
+
+class RowKind(ABC):
+    """What the rows of a binary problem are, and what a linear function of them says."""
+
+    @abstractmethod
+    def n_columns(self, d: int) -> int:
+        """Number of columns of the rows for d coordinates."""
+
+    @abstractmethod
+    def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
+        """One point per problem, from which its rows are seen."""
+
+    @abstractmethod
+    def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
+        """Builds the rows of a problem."""
+
+    @abstractmethod
+    def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
+        """Makes the rows of points without their sign, in plain NumPy: for certificates."""
+
+    @abstractmethod
+    def attributes(self, W: Array, d: int) -> dict[str, Array]:
+        """Fitted attributes that hold the weights of all problems."""
+
+    @abstractmethod
+    def weights(self, fitted: Mapping[str, Array]) -> Array:
+        """Weights of all problems, as the solver has them, from the fitted attributes."""
+
+    @abstractmethod
+    def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
+        """The decision, without calibration."""
+
+
+@dataclass(frozen=True)
+class PointRows(RowKind):
+    """Frame coordinates or z features at a reference point of each problem: boundaries pass through it."""
+
+    reference: Any
+    features: Features
+
+    def n_columns(self, d: int) -> int:
+        """As many as coordinates."""
+        return d
+
+    def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
+        """The reference points."""
+        return reference_points(self.reference, data, sides)
+
+    def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
+        """Builds implicit rows."""
+        return SignedRowBuilder(positive, p, self.features, c, C)
+
+    def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
+        """Makes frame coordinates or z features."""
+        return partial(frame_coordinates if self.features == "frame" else z_features, p=p, c=c)
+
+    def attributes(self, W: Array, d: int) -> dict[str, Array]:
+        """Normal vectors as ``coef_``."""
+        return {"coef_": W}
+
+    def weights(self, fitted: Mapping[str, Array]) -> Array:
+        """``coef_``."""
+        return fitted["coef_"]
+
+    def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
+        """Signed distances to geodesic hyperplanes through the reference points."""
+        coef, points = fitted["coef_"], fitted["reference_"]
+        lengths = np.linalg.norm(coef, axis=1, keepdims=True)
+        units, nothing = coef / np.where(lengths > 0, lengths, 1.0), np.zeros(len(coef))
+        return Decision(classes, c, "arsinh", units, points, nothing, 1 / math.sqrt(c), through_points=True)
+
+
+@dataclass(frozen=True)
+class WidestRows(PointRows):
+    """z features at a point of the hyperplane of widest margin of each problem, p being free."""
+
+    def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
+        """For each problem the point where the hulls of balls about both sides touch, or a point of both hulls."""
+        return np.stack([_point_of(widest(data, side)) for side in sides])
+
+
+def _point_of(found: WidestMargin) -> Array:
+    if found.hyperplane is not None:
+        return found.hyperplane[1]
+    assert found.witness is not None
+    return found.witness
+
+
+@dataclass(frozen=True)
+class FreeRows(RowKind):
+    """Cone coordinates about the mean of all points: boundaries are generalised spheres, or geodesic hyperplanes."""
+
+    intercept: bool
+
+    def n_columns(self, d: int) -> int:
+        """One more than coordinates, or two with an intercept."""
+        return d + 1 + self.intercept
+
+    def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
+        """The mean of all points, once per problem."""
+        return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)] * len(sides))
+
+    def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
+        """Builds explicit rows."""
+        return ConeRowBuilder(positive, p, c, C, self.intercept)
+
+    def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
+        """Makes cone coordinates."""
+        return partial(plain_cone_rows, centre=p, c=c, intercept=self.intercept)
+
+    def attributes(self, W: Array, d: int) -> dict[str, Array]:
+        """Coefficients as ``coef_``, and intercepts."""
+        intercepts = W[:, d + 1].copy() if self.intercept else np.zeros(len(W))
+        return {"coef_": np.ascontiguousarray(W[:, : d + 1]), "intercept_": intercepts}
+
+    def weights(self, fitted: Mapping[str, Array]) -> Array:
+        """``coef_`` and ``intercept_`` side by side."""
+        return np.column_stack([fitted["coef_"], fitted["intercept_"]]) if self.intercept else fitted["coef_"]
+
+    def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
+        """The arsinh of linear functions of the rows."""
+        parts = fitted["coef_"], fitted["reference_"], fitted["intercept_"]
+        return Decision(classes, c, "sphere-arsinh", *parts)
