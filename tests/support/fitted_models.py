@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from hyplearn import (
+    ConformalClassifier,
     ExpMap,
     HyperbolicKernelMap,
     HyperboloidSVC,
@@ -36,9 +37,11 @@ def ball(n=60, classes=3, seed=0):
 
 
 def estimators():
-    """One of every class, not fitted, with few passes."""
+    """Every class, not fitted, with few passes."""
     return [
         PoincareSVC(folds=2),
+        PoincareSVC("boundary", folds=2),
+        PoincareSVC(C=2.0, fit_intercept=False, calibration=None),
         PoincarePerceptron(max_epochs=5),
         PoincareSecondOrderPerceptron(max_epochs=5),
         PoincareLogisticRegression(),
@@ -53,6 +56,8 @@ def estimators():
         TangentSpace(),
         ExpMap(),
         HyperbolicKernelMap(n_components=8),
+        ConformalClassifier(PoincareLogisticRegression(), folds=2),
+        ConformalClassifier(PoincareSVC(folds=2), conformity="distance", folds=3),
     ]
 
 
@@ -117,7 +122,8 @@ def fitted():
         found += [
             estimator.partial_fit(X[:20], y[:20], classes=np.unique(y))
             for estimator in (
-                PoincareSVC("origin"),
+                PoincareSVC("origin", loss="hinge"),
+                PoincareSVC(loss="hinge"),
                 PoincarePerceptron("origin"),
                 PoincareSecondOrderPerceptron("origin"),
                 PoincareSecondOrderPerceptron("origin", a=0.0),

@@ -91,7 +91,8 @@ def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | No
         # tanh t = -u₀ / ‖u‖ at the point of the hyperplane nearest to the centre.
         p = _moved(centre, axis, -math.asinh(time / size) / root, c)
         kind = "horosphere" if light else "equidistant" if b else "hyperplane"
-        return None if p is None else Equidistant(_carried(axis, centre, p, c), p, math.asinh(-b / size) / root, kind)
+        height = math.asinh(0.0 - b / size) / root
+        return None if p is None else Equidistant(_carried(axis, centre, p, c), p, height, kind)
     cosh = -math.copysign(1.0, time) * b / size
     p = _moved(centre, axis, -math.copysign(math.asinh(length / size), time) / root, c)
     return Sphere(p, math.acosh(cosh) / root, math.copysign(1.0, time)) if p is not None and cosh > 1 else None

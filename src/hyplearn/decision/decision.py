@@ -46,7 +46,7 @@ from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
-# Rows per matrix product of cone rows: their number changes last bits, so it is fixed.
+# Rows whose cone coordinates are made explicit at once.
 SCORED_ROWS = 10_000
 
 
@@ -138,7 +138,9 @@ class Decision:
         constant = shortening(space, times, self.c) if np.any(self.intercepts) else None
         for start in range(0, len(X), SCORED_ROWS):
             cut = slice(start, start + SCORED_ROWS)
-            out[cut] = times[cut, None] * self.weights[:, 0] + space[cut] @ self.weights[:, 1:].T
+            # Not a product of BLAS, whose last bits depend on the number of rows.
+            products = np.einsum("ij,kj->ik", space[cut], self.weights[:, 1:])
+            out[cut] = times[cut, None] * self.weights[:, 0] + products
             if constant is not None:
                 out[cut] += constant[cut, None] * self.intercepts
         return out
@@ -247,7 +249,7 @@ class Decision:
         return touching_hyperplane(u, level, self.points[0], c=self.c)
 
     def _class_weights(self, code: int) -> Array:
-        weights = self.weights if self.calibration is None else self.calibration.slopes[:, None] * self.weights
+        weights = self.weights if self.calibration is None else self.calibration.mix(self.weights.T).T
         return weights[code] if not self.is_binary else (code - 0.5) * weights[0]
 
     def _class_level(self, code: int) -> float:
@@ -256,13 +258,15 @@ class Decision:
 
     def _levels(self) -> Array:
         """The part of each score that is the same at all points."""
-        return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts)
+        return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property
     def is_pairwise(self) -> bool:
         """Whether classes meet on the geodesic hyperplanes of :meth:`hyperplane_between`."""
+        if self.link not in ("sphere", "cone"):
+            return False
         levels = self._levels()
-        return self.link in ("sphere", "cone") and not np.any(levels if self.is_binary else levels - levels[0])
+        return not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
         """The class that is ahead of the other at the centre, or None where neither is."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hyplearn.estimators.conformal import ConformalClassifier
 from hyplearn.estimators.kernel_classifier import PoincareKernelClassifier
 from hyplearn.estimators.kernel_map import HyperbolicKernelMap
 from hyplearn.estimators.logistic import PoincareLogisticRegression
@@ -14,6 +15,7 @@ from hyplearn.estimators.transformers import ExpMap, TangentSpace
 
 __all__ = [
     "CLASSIFIERS",
+    "ConformalClassifier",
     "ExpMap",
     "HyperbolicKernelMap",
     "PoincareKNeighborsClassifier",
@@ -31,6 +33,7 @@ __all__ = [
 # Names of the classifiers on the command line and in single-cell tools.
 CLASSIFIERS: dict[str, Any] = {
     "softmax": PoincareLogisticRegression,
+    "softmax-cv": PoincareLogisticRegressionCV,
     "svc": PoincareSVC,
     "perceptron": PoincarePerceptron,
     "second-order": PoincareSecondOrderPerceptron,

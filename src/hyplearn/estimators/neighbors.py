@@ -79,9 +79,8 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # All rows count, and count alike.
-    class_weight = None
-    trims = False
+    # All rows count alike, far ones too: they are neighbours of nothing else.
+    class_weight, trims = None, False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the training points.

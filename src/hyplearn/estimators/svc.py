@@ -26,6 +26,7 @@ from hyplearn.rows.built import RowBuilder, build_rows, row_costs
 from hyplearn.solvers.certificate import (
     Certificate,
     CertificateSums,
+    Proof,
     certificate_sums,
     certify,
     merge_certificates,
@@ -318,7 +319,7 @@ class PoincareSVC(StreamClassifier):
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
         block, n = data.gathered(), len(weights)
         found: TogetherSolution | None = None
-        if self._are_small(data):
+        if weights and self._are_small(data):
             start = np.tile(self._W, (n, 1))
             found = solve_together(self._shared(block, data.c, weights), tol=self.tol, start=start)
         for fold, own in enumerate(weights):
@@ -430,7 +431,7 @@ class PoincareSVC(StreamClassifier):
         found = [self._verify_problem(data, k) for k in range(self._n_problems)]
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
 
-    def _verify_problem(self, data: TrainingData, k: int) -> tuple[float, float, float, float]:
+    def _verify_problem(self, data: TrainingData, k: int) -> Proof:
         w, rows_of = self._W[k], self._rows.explicit(self.reference_[k], data.c)
         problem = VerifiedProblem(self._positives[k], rows_of, w, self._cost(k), self.loss)
         sums = data.fold(_sums_of_block, merge_certificates, problem, self.support_, self.dual_coef_[k])

@@ -122,10 +122,10 @@ class Graph:
             return self.node("Exp", half * (-2.0 / kernel.scale))
         return self.rho_over_sinh(u) * self.node("Exp", half * half * (-2.0 / kernel.scale**2))
 
-    def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str) -> Any:
-        """Return the checked model of this graph, from float64 points ``X`` to the outputs."""
-        helper, double = self.onnx.helper, self.onnx.TensorProto.DOUBLE
-        given = helper.make_tensor_value_info("X", double, [None, n_features])
+    def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str, dtype: str) -> Any:
+        """Return the checked model of this graph, from points ``X`` of a type to the outputs."""
+        helper = self.onnx.helper
+        given = helper.make_tensor_value_info("X", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [None, n_features])
         outs = [helper.make_tensor_value_info(out, kind, shape) for out, (kind, shape) in outputs.items()]
         graph = helper.make_graph(self.nodes, name, [given], outs, self.constants)
         model = helper.make_model(
@@ -135,10 +135,10 @@ class Graph:
         return model
 
 
-def export_onnx(estimator: Any, path: PathLike) -> None:
+def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> None:
     """Write a fitted classifier as an ONNX graph.
 
-    The graph takes points as float64 ``X`` of shape (n, n_features) and gives ``label`` (n,), ``decision`` as
+    The graph takes points as ``X`` of shape (n, n_features) and gives ``label`` (n,), ``decision`` as
     ``decision_function`` does, and, where the classifier has them, ``probabilities`` (n, n_classes). It computes in
     plain float64: the relative error is below 1e-6 for points with a gap 1 - c‖x‖² above 1e-9, and grows towards the
     rim. For points outside the ball it gives NaN and an arbitrary label.
@@ -149,6 +149,8 @@ def export_onnx(estimator: Any, path: PathLike) -> None:
         Fitted, with ``outside="raise"``.
     path : str or path
         Path that ends in ``.onnx``. An existing file is replaced.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the points that the graph takes; a runtime refuses others. The graph computes in float64 in any case.
 
     Examples
     --------
@@ -168,16 +170,18 @@ def export_onnx(estimator: Any, path: PathLike) -> None:
             f"Only classifiers of hyplearn can be exported to ONNX; got {type(estimator).__name__}.\n"
             "Export the classifier of a pipeline or search by itself, or use hyplearn.save."
         )
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f'dtype must be "float64" or "float32"; got {dtype!r}.')
     check_is_fitted(estimator)
     if estimator.outside != "raise":
         raise ValueError(
             f"A graph moves no points into the ball; got outside={estimator.outside!r}.\n"
             'Project the points before, and export the model with set_params(outside="raise").'
         )
-    write_whole(path, _model(estimator).SerializeToString())
+    write_whole(path, _model(estimator, dtype).SerializeToString())
 
 
-def _model(estimator: Any) -> Any:
+def _model(estimator: Any, dtype: str) -> Any:
     try:
         import onnx
     except ImportError as error:
@@ -189,7 +193,8 @@ def _model(estimator: Any) -> Any:
             'Fit it with kernel="laplacian", or use hyplearn.save.'
         )
     K = len(decision.classes)
-    scores, calibration = _values(graph, decision), decision.calibration
+    X = Tensor(graph, "X") if dtype == "float64" else graph.node("Cast", Tensor(graph, "X"), to=double)
+    scores, calibration = _values(graph, X, decision), decision.calibration
     if calibration is not None:
         mixed = calibration.mixing is not None
         scores = graph.node("MatMul", scores, calibration.mixing.T) if mixed else scores * calibration.slopes
@@ -202,12 +207,12 @@ def _model(estimator: Any) -> Any:
     if calibration is not None:
         graph.node("Identity", _probabilities(graph, scores, decision), name="probabilities")
         outputs["probabilities"] = (double, [None, K])
-    return graph.model(outputs, decision.n_features, type(estimator).__name__)
+    return graph.model(outputs, decision.n_features, type(estimator).__name__, dtype)
 
 
-def _values(graph: Graph, decision: Decision) -> Tensor:
+def _values(graph: Graph, X: Tensor, decision: Decision) -> Tensor:
     """Return the values of all problems, of shape (n, P): the links of :mod:`hyplearn.decision.decision`."""
-    X, W, P, c = Tensor(graph, "X"), decision.weights, decision.points, decision.c
+    W, P, c = decision.weights, decision.points, decision.c
     if decision.link == "arsinh":
         products, _ = graph.row_products(X, np.sqrt(c) * W, P, c=c, frame=False)
         return graph.arsinh(products) * decision.gain

@@ -7,6 +7,7 @@ import numpy as np
 
 from hyplearn.decision import Calibration, Decision
 from hyplearn.decision.calibration import FLAT
+from hyplearn.decision.conformal import Neighbours
 from hyplearn.embedding.descent import Hydra
 from hyplearn.geometry import gap
 from hyplearn.geometry.border import absolute_curvature
@@ -23,6 +24,7 @@ COMPOSED: dict[str, type[Any]] = {
     "mistake_bounds_": dict,
     "_sklearn_output_config": dict,
     "_hydra": Hydra,
+    "_near": Neighbours,
 }
 # Classes and curvature are stored once: as ``classes_`` and as a parameter.
 DECISION_PARTS = ("link", "weights", "points", "intercepts", "gain", "through_points")

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyplearn.data.checkpoint import checkpointable
-from hyplearn.data.class_counts import distinct
 from hyplearn.data.folding import columns_joined, in_any_order
+from hyplearn.data.labels import as_labels, distinct
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.geometry import closest_points, log_map, midpoint
 from hyplearn.geometry.border import as_rows, check_c, check_inside
@@ -91,7 +91,7 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
 
 def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, float]:
     """Points of the ball, the codes 0 and 1 of their labels, and a positive c; ``name`` stands in the error."""
-    X, c, y = as_rows(X, "X"), check_c(c), np.asarray(y)
+    X, c, y = as_rows(X, "X"), check_c(c), np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
     classes, codes = distinct(y)
