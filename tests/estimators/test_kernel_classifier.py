@@ -27,6 +27,7 @@ def choice_of_scale(estimator):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks(
     [
         PoincareKernelClassifier(n_components=10, outside="project"),

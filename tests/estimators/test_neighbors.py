@@ -16,6 +16,7 @@ from support.balls import at_gap, cloud
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks(
     [
         PoincareKNeighborsClassifier(3, outside="project"),
