@@ -144,7 +144,7 @@ def test_users_code_passes_strict_mypy_and_mistakes_are_found(tmp_path):
     done = strictly_typed(USERS_CODE, tmp_path)
     assert done.returncode == 0, done.stdout
     for mistake, message in (
-        ('hyplearn.PoincareSVC(C="high")', 'incompatible type "str"; expected "float"'),
+        ('hyplearn.PoincareSVC(tol="high")', 'incompatible type "str"; expected "float"'),
         ("hyplearn.save(hyplearn.ExpMap())", 'Missing positional argument "path"'),
         ("hyplearn.PoincareSVC(cost=1.0)", 'Unexpected keyword argument "cost"'),
     ):

@@ -21,7 +21,7 @@ from hyplearn import (
 )
 from hyplearn.cone import cone_coordinates
 from hyplearn.decision import Decision, decision_of
-from hyplearn.geometry import gap, signed_distance
+from hyplearn.geometry import distance, gap, signed_distance
 from hyplearn.kernels import laplacian_kernel
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
@@ -30,16 +30,18 @@ from support.explored import decoded, scene_of
 
 CALIBRATIONS = ("cross-fitted", "training", None)
 MODELS = {
-    **{f"svc, {m}, {k}": PoincareSVC("means", margin=m, calibration=k) for m in ("bound", "exact")
+    **{f"svc, {m}, {k}": PoincareSVC("means", loss="hinge", margin=m, calibration=k) for m in ("bound", "exact")
        for k in ("cross-fitted", None)},
-    "svc, boundary": PoincareSVC(folds=2),
-    "svc, squared hinge": PoincareSVC("origin", loss="squared_hinge", folds=2),
-    "svc, free": PoincareSVC(None, C=100, loss="squared_hinge"),
-    "svc, free, hinge": PoincareSVC(None, folds=2),
-    **{f"svc, free, no intercept, {k}": PoincareSVC(None, fit_intercept=False, calibration=k)
+    "svc, boundary": PoincareSVC("boundary", loss="hinge", folds=2),
+    "svc, squared hinge": PoincareSVC("origin", folds=2),
+    **{f"svc, free, {k}": PoincareSVC(C=C, calibration=k) for C, k in (("auto", "cross-fitted"), (100, None))},
+    "svc, free, hinge": PoincareSVC(loss="hinge", folds=2),
+    **{f"svc, free, no intercept, {k}": PoincareSVC(fit_intercept=False, calibration=k)
        for k in ("cross-fitted", None)},
-    "stream": PoincareSVC("origin"),
-    "stream, free": PoincareSVC(None, C=0.1),
+    "svc, free, no intercept, hinge": PoincareSVC(fit_intercept=False, loss="hinge", folds=2),
+    "stream": PoincareSVC("origin", loss="hinge"),
+    "stream, free": PoincareSVC(C=0.1, loss="hinge"),
+    "stream, free, no intercept": PoincareSVC(C=0.1, loss="hinge", fit_intercept=False),
     "perceptron": PoincarePerceptron("means", max_epochs=5, folds=2),
     "perceptron without probabilities": PoincarePerceptron("means", max_epochs=5, calibration=None),
     "second order": PoincareSecondOrderPerceptron("means", max_epochs=5, folds=2),
@@ -82,16 +84,20 @@ def page_scores(spec, x):
     columns = []
     for p, w, b in zip(np.array(spec["points"]), np.array(spec["weights"]), spec["intercepts"], strict=True):
         value = {
-            "arsinh": lambda p, w: spec["gain"] * np.arcsinh(z_features(x, p) @ w),
-            "frame": lambda p, w: frame_coordinates(x, p) @ w,
-            "z": lambda p, w: z_features(x, p) @ w,
-            "cone": lambda p, w: cone_coordinates(x, p) @ w,
-            "cone-arsinh": lambda p, w: cone_coordinates(x, p) @ w,
-            "ball": lambda p, w: x @ w,
-            "kernel": lambda p, w: laplacian_kernel(x, spec["kernel"]["landmarks"], scale=spec["kernel"]["scale"]) @ w,
+            "arsinh": lambda p, w, b: spec["gain"] * np.arcsinh(z_features(x, p) @ w),
+            "frame": lambda p, w, b: frame_coordinates(x, p) @ w,
+            "z": lambda p, w, b: z_features(x, p) @ w,
+            "sphere": lambda p, w, b: cone_coordinates(x, p) @ np.append(w, b),
+            "sphere-arsinh": lambda p, w, b: np.arcsinh(cone_coordinates(x, p) @ np.append(w, b)),
+            "ball": lambda p, w, b: x @ w + b,
+            "kernel": lambda p, w, b: (
+                laplacian_kernel(x, spec["kernel"]["landmarks"], scale=spec["kernel"]["scale"]) @ w + b
+            ),
         }[spec["link"]]
-        columns.append(np.arcsinh(value(p, w) + b) if spec["link"] == "cone-arsinh" else value(p, w) + b)
+        columns.append(value(p, w, b))
     values = np.stack(columns, axis=1)
+    if spec["mixing"] is not None:
+        return values @ np.array(spec["mixing"]).T + spec["offsets"]
     return values if spec["slopes"] is None else values * spec["slopes"] + spec["offsets"]
 
 
@@ -180,8 +186,14 @@ def check_scene(model, Q, codes, scores):
             if arc is None:
                 assert np.all(np.isinf(distances))
             else:
-                away = signed_distance(x, arc["w"], arc["p"]) - arc["height"]
-                assert np.allclose(away, distances, rtol=1e-9, atol=1e-9)
+                assert np.allclose(page_distances(arc, x), distances, rtol=1e-9, atol=1e-9)
+
+
+def page_distances(arc, x):
+    """Signed distances to a boundary of the page."""
+    if arc["kind"] == "sphere":
+        return arc["side"] * (distance(x, arc["p"]) - arc["radius"])
+    return signed_distance(x, arc["w"], arc["p"]) - arc["height"]
 
 
 def test_a_frozen_classifier_has_the_decision_of_its_own():

@@ -86,7 +86,7 @@ def fit(kind, folder):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.6, 0.6, (3000, 2))
     y = np.where(X[:, 0] + 0.3 * rng.standard_normal(3000) > 0, "right", "left")
-    PoincareSVC([0.0, 0.0], calibration=None).fit(*arguments(kind, folder, X, y, rows=500))
+    PoincareSVC([0.0, 0.0], loss="hinge", calibration=None).fit(*arguments(kind, folder, X, y, rows=500))
 
 
 def assert_few(chain):

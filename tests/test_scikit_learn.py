@@ -23,6 +23,7 @@ from hyplearn.paper import AuthorsSVC, EuclideanSVC
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 CLASSIFIERS = [
     PoincareSVC(),
+    PoincareSVC("boundary", C=1.0, loss="hinge"),
     PoincarePerceptron(max_epochs=10),
     PoincareSecondOrderPerceptron(max_epochs=10),
     PoincareLogisticRegression(),
@@ -32,7 +33,7 @@ CLASSIFIERS = [
     EuclideanSVC(),
     AuthorsSVC(),
 ]
-every = pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda c: type(c).__name__)
+every = pytest.mark.parametrize("classifier", CLASSIFIERS, ids=str)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyplearn import geometry
-from hyplearn.cone import cone_coordinates, cone_length
+from hyplearn.cone import cone_coordinates, plain_cone_rows
 from hyplearn.geometry.kernels import centred_dot, centred_sum, shrink, squared_distances
 from hyplearn.tangent import eta, frame_coordinates, from_frame, implicit_rows, z_dot, z_features
 from support import naive
@@ -55,22 +55,24 @@ def test_the_reference_point_itself_has_zero_features_and_eta_of_the_conformal_f
 
 @dimensions
 @pytest.mark.parametrize("c", CURVATURES)
-def test_cone_coordinates_are_hyperboloid_ones_up_to_a_distance_and_grow_like_it_beyond(d, c):
+def test_cone_coordinates_are_hyperboloid_ones_and_1_shortened_to_the_length_of_the_distance(d, c):
     rng = np.random.default_rng(3)
     p, ways = at_gap(rng, d, 0.3, c), rng.standard_normal((20, d))
     steps = np.linspace(0.1, 3.9, 20)[:, None] / np.linalg.norm(ways, axis=1, keepdims=True)
     far = [at_gap(rng, d, g, c) for g in np.geomspace(1e-15, 1e-3, 20)]
     X = np.vstack([far, from_frame(steps * ways / np.sqrt(c), p, c=c)])
     rho = np.sqrt(c) * geometry.distance(X, p, c=c)
-    rows, z, near = cone_coordinates(X, p, c=c), np.sqrt(c) * z_features(X, p, c=c), rho < 4
-    lengths = np.sinh(4) + rho - 4
-    assert near.sum() == 20
-    assert np.allclose(rows[near], np.column_stack([np.cosh(rho), z])[near], rtol=1e-12, atol=1e-14)
-    assert np.allclose(rows[~near, 0], (lengths / np.tanh(rho))[~near], rtol=1e-13)
-    assert np.allclose(rows[~near, 1:], ((lengths / np.sinh(rho))[:, None] * z)[~near], rtol=1e-11, atol=1e-13)
-    assert np.allclose(cone_length(rho), np.linalg.norm(rows[:, 1:], axis=1), rtol=1e-12)
-    assert np.array_equal(cone_coordinates(p[None], p, c=c), np.eye(1, d + 1))
+    rows, z = cone_coordinates(X, p, c=c), np.sqrt(c) * z_features(X, p, c=c)
+    assert np.allclose(rows[:, 0], rho / np.tanh(rho), rtol=1e-13)
+    assert np.allclose(rows[:, 1:-1], (rho / np.sinh(rho))[:, None] * z, rtol=1e-11, atol=1e-13)
+    assert np.allclose(np.linalg.norm(rows[:, 1:-1], axis=1), rho, rtol=1e-12)
+    assert np.allclose(rows[:, -1], rho / np.sinh(rho), rtol=1e-9, atol=1e-13)
+    assert np.allclose(cone_coordinates(p[None], p, c=c), [[1, *np.zeros(d), 1]], rtol=4e-16, atol=0)
     assert cone_coordinates(X.astype(np.float32)[30:], p, c=c).dtype == np.float32
+    for intercept in (True, False):
+        plain = plain_cone_rows(np.vstack([X, p]), p, c, intercept=intercept)
+        due = np.vstack([rows, [1, *np.zeros(d), 1]])[:, : d + 1 + intercept]
+        assert np.allclose(plain, due, rtol=1e-9, atol=1e-13)
 
 
 def test_cone_coordinates_refuse_points_outside():

@@ -110,7 +110,7 @@ def objects(labels):
     return array
 
 
-FORMS = {"list": list, "tuple": tuple, "objects": objects, "series": pd.Series}
+FORMS = {"list": list, "tuple": tuple, "objects": objects, "series": lambda labels: pd.Series(labels, dtype=object)}
 
 
 def fitted(model, y, X=None):

@@ -5,17 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import LinearSVC
 
 from hyplearn import PoincarePerceptron, PoincareSecondOrderPerceptron, PoincareSVC
+from hyplearn.cone import cone_coordinates
 from hyplearn.datasets import (
     fetch_cifar10,
     fetch_fashion_mnist,
@@ -23,19 +24,22 @@ from hyplearn.datasets import (
     load_mammals,
     make_ball_classification,
 )
-from hyplearn.decision.calibration import RIDGE, Calibration, fit_calibration, fit_sigmoids
+from hyplearn.decision.calibration import LARGEST, Calibration, calibrated_rows, fit_calibration, fit_sigmoids
 from hyplearn.estimators import svc as svc_module
 from hyplearn.geometry import conformal_factor, rotate, signed_distance, translate
 from hyplearn.paper import PaperSVC
+from hyplearn.solvers.choice import choose_cost
 from hyplearn.solvers.platt import fit_sigmoid
 from hyplearn.tangent import frame_coordinates, from_frame
+from support import naive
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-every = pytest.mark.parametrize(
-    "classifier",
-    [PoincareSVC(), PoincarePerceptron(max_epochs=5), PoincareSecondOrderPerceptron(max_epochs=5)],
-    ids=lambda c: type(c).__name__,
-)
+THROUGH_A_POINT = PoincareSVC("boundary", C=1.0, loss="hinge")
+POINTED = [THROUGH_A_POINT, PoincarePerceptron(max_epochs=5), PoincareSecondOrderPerceptron(max_epochs=5)]
+POINTED_NAMES = ["svc through a point", "perceptron", "second order"]
+pointed = pytest.mark.parametrize("classifier", POINTED, ids=POINTED_NAMES)
+every = pytest.mark.parametrize("classifier", [PoincareSVC(), *POINTED], ids=["svc", *POINTED_NAMES])
+svcs = pytest.mark.parametrize("svc", [PoincareSVC(), THROUGH_A_POINT], ids=["svc", "svc through a point"])
 
 
 def three_normals(n=600, seed=0):
@@ -69,7 +73,7 @@ def test_the_prediction_is_the_most_probable_class(classifier, problem):
     assert np.array_equal(model.predict(X), model.classes_[due])
 
 
-@every
+@pointed
 def test_without_probabilities_signed_distances_decide(classifier):
     X, y = three_normals()
     model = clone(classifier).set_params(calibration=None).fit(X, y)
@@ -111,39 +115,59 @@ def test_the_papers_protocol_gives_the_papers_accuracy(fetch, paper, published_d
 
 @every
 def test_held_out_scores_come_from_fits_without_the_row(classifier):
-    """Typed out: deal the rows of each class in the order of their distances, refit through the same points."""
+    """Typed out: deal the rows of each class in the order of their values, refit through the same points."""
     X, y = three_normals(150)
     model = clone(classifier).fit(X, y)
-    own = model.distances(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    codes = np.searchsorted(model.classes_, y)
+    own = values_of(model, X)[np.arange(len(y)), codes]
     folds = np.empty(len(y), dtype=int)
     for k, label in enumerate(model.classes_):
         rows = np.flatnonzero(y == label)
         folds[rows[np.argsort(own[rows])]] = (np.arange(len(rows)) + k) % 5
     held_out = np.empty((len(y), 3))
     for fold in range(5):
+        held_out[folds == fold] = refit_values(classifier, model, X, y, folds == fold)
+    mixing, offsets = naive_softmax(held_out, codes, np.ones(len(y)))
+    assert np.allclose(model.calibration_.mixing, mixing, rtol=1e-2, atol=3e-3 * np.abs(mixing).max())
+    assert np.allclose(model.calibration_.offsets, offsets, rtol=1e-2, atol=5e-3)
+
+
+def values_of(model, X):
+    """Signed distances to hyperplanes, or the arsinh of linear functions of cone coordinates."""
+    if model.reference is not None:
+        return model.distances(X)
+    W = np.column_stack([model.coef_, model.intercept_])
+    return np.arcsinh(cone_coordinates(X, model.reference_[0]) @ W.T)
+
+
+def refit_values(classifier, model, X, y, held):
+    """Values of some rows from a fit to the others, of the same reference points or centre."""
+    if model.reference is not None:
         rest = clone(classifier).set_params(calibration=None, reference=model.reference_)
-        rest.fit(X, y, sample_weight=np.where(folds == fold, 0.0, 1.0))
-        held_out[folds == fold] = rest.distances(X[folds == fold])
-    slopes, offsets = naive_softmax(held_out, np.searchsorted(model.classes_, y), np.ones(len(y)))
-    assert np.allclose(model.calibration_.slopes, slopes, rtol=1e-3, atol=1e-4)
-    assert np.allclose(model.calibration_.offsets, offsets, rtol=1e-3, atol=1e-3)
+        return rest.fit(X, y, sample_weight=np.where(held, 0.0, 1.0)).distances(X[held])
+    rows, columns = cone_coordinates(X, model.reference_[0]), []
+    for label in model.classes_:
+        svm = LinearSVC(C=model.C_[0], dual=False, fit_intercept=False, tol=1e-10, max_iter=100_000)
+        columns.append(svm.fit(rows[~held], y[~held] == label).decision_function(rows[held]))
+    return np.arcsinh(np.column_stack(columns))
 
 
 def naive_softmax(values, codes, weights):
-    """Least ``Σ w (logsumexp(s) - s_y)`` with ``s = a v / rms + b``, and the ridge on β, a - β and b; a ≥ 0."""
-    K, rows = values.shape[1], np.arange(len(values))
-    rms = np.sqrt(weights @ values**2 / weights.sum())
+    """A and b of the softmax regression of values / rms and a constant, with the C of greatest evidence."""
+    K, rms = values.shape[1], np.sqrt(weights @ values**2 / weights.sum())
+    rows = np.column_stack([values / rms, np.ones(len(values))])
 
-    def loss(theta):
-        beta, a, b = theta[0], theta[1 : K + 1], theta[K + 1 :]
-        scores = a * values / rms + b
-        penalty = RIDGE / 2 * (beta**2 + np.sum((a - beta) ** 2) + np.sum(b**2))
-        return weights @ (logsumexp(scores, axis=1) - scores[rows, codes]) + penalty
+    def solution(C):
+        regression = LogisticRegression(C=C, fit_intercept=False, tol=1e-9, max_iter=10_000)
+        return regression.fit(rows, codes, sample_weight=weights).coef_
 
-    bounds = [(None, None)] + [(0, None)] * K + [(None, None)] * K
-    options = {"maxiter": 10_000, "ftol": 1e-15, "gtol": 1e-10, "maxfun": 10**6}
-    found = minimize(loss, np.ones(2 * K + 1), bounds=bounds, method="L-BFGS-B", options=options)
-    return found.x[1 : K + 1] / rms, found.x[K + 1 :]
+    def evidence(C):
+        W = solution(C)
+        log_det = np.linalg.slogdet(naive.softmax_hessian(rows, C * weights, W))[1]
+        return naive.softmax_primal(rows, codes, C * weights, W) / C + 0.5 * log_det
+
+    W = solution(choose_cost(evidence, highest=LARGEST))
+    return W[:, :K] / rms, W[:, K]
 
 
 @pytest.mark.parametrize("kind", ["overlapping", "separated", "useless", "weighted"])
@@ -155,19 +179,41 @@ def test_the_softmax_of_scores_is_that_of_a_plain_optimiser(kind):
     own = np.arange(120), codes
     values[own] += {"separated": 100.0, "useless": -1.0}.get(kind, 2.0)
     found = fit_calibration(values, codes, weights)
-    slopes, offsets = naive_softmax(values, codes, weights)
-    assert np.allclose(found.slopes, slopes, rtol=1e-3, atol=1e-3 * np.abs(slopes).max() + 1e-4)
+    mixing, offsets = naive_softmax(values, codes, weights)
+    assert np.allclose(found.mixing, mixing, rtol=1e-2, atol=3e-3 * np.abs(mixing).max())
     assert np.allclose(found.offsets, offsets, atol=5e-3)
-    assert np.all(found.slopes >= 0)
+    assert np.array_equal(found.slopes, np.diag(found.mixing))
+    assert np.allclose(found.scores(values), values @ found.mixing.T + found.offsets)
     assert found.sharpness is None
 
 
-def test_a_class_whose_own_side_makes_it_less_likely_has_no_slope():
+def test_scale_and_sign_of_a_value_do_not_matter():
+    """A class whose own side makes it less likely is turned."""
     rng = np.random.default_rng(0)
     codes = rng.integers(3, size=300)
     values = np.where(np.arange(3) == codes[:, None], 1.0, -1.0) + 0.8 * rng.standard_normal((300, 3))
-    values[:, 2] *= -1
-    assert fit_calibration(values, codes, np.ones(300)).slopes[2] == 0
+    factors = np.array([1e-3, 5.0, -20.0])
+    plain, scaled = (fit_calibration(v, codes, np.ones(300)) for v in (values, factors * values))
+    assert np.allclose(plain.mixing, scaled.mixing * factors, rtol=1e-4, atol=1e-4)
+    assert np.allclose(plain.offsets, scaled.offsets, atol=1e-4)
+    assert np.all(plain.slopes > 0)
+    assert scaled.slopes[2] < 0
+
+
+def test_the_value_of_one_class_tells_of_the_others():
+    """Two values that say nothing of their own classes, and a third that tells all three apart."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=600)
+    values = rng.standard_normal((600, 3))
+    values[:, 2] = np.array([-2.0, 0.0, 2.0])[codes] + 0.3 * rng.standard_normal(600)
+    found = fit_calibration(values, codes, np.ones(600))
+    assert np.mean(found.scores(values).argmax(axis=1) == codes) > 0.97
+
+
+def test_values_of_many_classes_are_calibrated_on_enough_rows():
+    assert calibrated_rows(3, 2) == 2**16
+    assert calibrated_rows(100, 2) == 64 * 100**2
+    assert calibrated_rows(100, 64) == 2**21 // 64
 
 
 def test_rows_without_weight_do_not_calibrate():
@@ -179,6 +225,8 @@ def test_rows_without_weight_do_not_calibrate():
         weighted, copied = fit(values, codes, weights), fit(values[copies], codes[copies], np.ones(len(copies)))
         assert np.allclose(weighted.slopes, copied.slopes, rtol=1e-6, atol=1e-9)
         assert np.allclose(weighted.offsets, copied.offsets, rtol=1e-6, atol=1e-9)
+        if fit is fit_calibration:
+            assert np.allclose(weighted.mixing, copied.mixing, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:Classes with fewer")
@@ -186,7 +234,7 @@ def test_classes_learned_together_are_surer_than_sigmoids_one_by_one():
     """Of K answers to K questions asked one by one, each is less sure than their consensus."""
     X, y = load_mammals(return_X_y=True)
     half = np.random.default_rng(0).permutation(len(X)) % 2 == 0
-    model = PoincareSVC("means").fit(X[half], y[half])
+    model = PoincareSVC("means", C=1.0, loss="hinge").fit(X[half], y[half])
     values, codes = model.distances(X[half]), np.searchsorted(model.classes_, y[half])
     apart = fit_sigmoids(values, codes, np.ones(half.sum()))
     alone = np.exp(apart.log_probabilities(apart.scores(model.distances(X[~half]))))
@@ -222,7 +270,7 @@ def test_held_out_scores_are_no_worse_than_those_of_training_on_the_published_sp
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     data = fetch()
     found = []
-    for model in (PoincareSVC(), PaperSVC("boundary")):
+    for model in (clone(THROUGH_A_POINT), PaperSVC("boundary")):
         model.fit(data.X_train, data.y_train)
         chances = model.predict_proba(data.X_test)
         found.append((log_loss(data.y_test, chances), calibration_error(chances, data.y_test, model.classes_)))
@@ -255,7 +303,7 @@ def test_the_offset_of_two_classes_moves_the_boundary_that_everything_shows():
     X, y = unequal()
     X_new, y_new = unequal(5000, seed=1)
     p = [-0.2, 0.0]
-    model, plain = PoincareSVC(p).fit(X, y), PoincareSVC(p, calibration=None).fit(X, y)
+    model, plain = (PoincareSVC(p, loss="hinge", calibration=k).fit(X, y) for k in ("cross-fitted", None))
     boundary = model.decision_.boundary()
     assert boundary.height != 0
     assert np.allclose(model.distances(X), plain.distances(X) - boundary.height)
@@ -290,7 +338,7 @@ def test_probabilities_cost_little_accuracy_at_the_rim():
 def test_held_out_scores_are_more_honest_than_those_of_training():
     """Few rows in many dimensions: training scores look far surer than they are."""
     X, y, p, _ = make_ball_classification(1200, 100, margin=0.01, random_state=0)
-    honest = PoincareSVC(p, C=1000).fit(X[:200], y[:200])
+    honest = PoincareSVC(p, C=1000, loss="hinge").fit(X[:200], y[:200])
     vain = PaperSVC(p, C=1000).fit(X[:200], y[:200])
     assert log_loss(y[200:], honest.predict_proba(X[200:])) < log_loss(y[200:], vain.predict_proba(X[200:])) - 0.1
 
@@ -302,21 +350,22 @@ def test_copies_are_weights_and_no_weight_is_absence(classifier):
     copies = np.repeat(np.arange(len(X)), weights)
     weighted = clone(classifier).fit(X, y, sample_weight=weights)
     copied = clone(classifier).fit(X[copies], y[copies])
-    assert np.allclose(weighted.calibration_.slopes, copied.calibration_.slopes, rtol=1e-6)
+    assert np.allclose(weighted.calibration_.mixing, copied.calibration_.mixing, rtol=1e-5, atol=1e-6)
     assert np.allclose(weighted.calibration_.offsets, copied.calibration_.offsets, rtol=1e-5, atol=1e-6)
 
 
+@svcs
 @pytest.mark.parametrize("problem", [three_normals, unequal])
-def test_probabilities_move_with_the_points_and_know_no_order(problem):
+def test_probabilities_move_with_the_points_and_know_no_order(svc, problem):
     X, y = problem(200)
-    model = PoincareSVC().fit(X, y)
+    model = clone(svc).fit(X, y)
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 2)))[0]
 
     def moved(X):
         return translate(rotate(X, turn), np.array([0.4, -0.5]))
 
     order = np.random.default_rng(1).permutation(len(X))
-    elsewhere = PoincareSVC().fit(moved(X)[order], y[order])
+    elsewhere = clone(svc).fit(moved(X)[order], y[order])
     assert np.allclose(model.predict_proba(X), elsewhere.predict_proba(moved(X)), atol=1e-5)
 
 
@@ -324,16 +373,17 @@ def test_probabilities_move_with_the_points_and_know_no_order(problem):
 def test_threads_change_no_bit(classifier):
     X, y = three_normals(200)
     one, two = (clone(classifier).set_params(n_jobs=n).fit(X, y) for n in (1, 2))
-    assert np.array_equal(one.calibration_.slopes, two.calibration_.slopes)
+    assert np.array_equal(one.calibration_.mixing, two.calibration_.mixing)
     assert np.array_equal(one.calibration_.offsets, two.calibration_.offsets)
 
 
-def test_class_weights_count_once():
+@svcs
+def test_class_weights_count_once(svc):
     X, y = three_normals(200)
     weights = {"a": 1.0, "b": 3.0, "c": 0.5}
-    by_class = PoincareSVC(class_weight=weights).fit(X, y)
-    by_row = PoincareSVC().fit(X, y, sample_weight=[weights[label] for label in y])
-    assert np.allclose(by_class.calibration_.slopes, by_row.calibration_.slopes, rtol=1e-9)
+    by_class = clone(svc).set_params(class_weight=weights).fit(X, y)
+    by_row = clone(svc).fit(X, y, sample_weight=[weights[label] for label in y])
+    assert np.allclose(by_class.calibration_.mixing, by_row.calibration_.mixing, rtol=1e-8)
     assert np.allclose(by_class.calibration_.offsets, by_row.calibration_.offsets, rtol=1e-8)
 
 
@@ -368,24 +418,27 @@ def test_a_hard_margin_has_probabilities_too():
     assert model.calibration_.slopes[0] > 0
 
 
-@pytest.mark.parametrize("classifier", [PoincareSVC, PoincarePerceptron])
+@pytest.mark.parametrize("classifier", [THROUGH_A_POINT, PoincarePerceptron()], ids=["svc", "perceptron"])
 def test_a_stream_has_no_probabilities(classifier):
     X, y = three_normals(120)
-    model = classifier().fit(X, y)
+    model = clone(classifier).fit(X, y)
     model.partial_fit(X, y)
     with pytest.raises(AttributeError, match="no probabilities after partial_fit"):
         model.predict_proba(X)
     assert np.array_equal(model.predict(X), model.classes_[model.distances(X).argmax(axis=1)])
     with pytest.raises(NotFittedError):
-        classifier().predict_proba(X)
+        clone(classifier).predict_proba(X)
 
 
-def test_a_cost_for_each_class():
+@svcs
+def test_a_cost_for_each_class(svc):
     X, y = three_normals(200)
     costs = np.array([0.1, 1.0, 10.0])
-    model = PoincareSVC(C=costs, calibration=None).fit(X, y)
+    model = clone(svc).set_params(C=costs, calibration=None, tol=1e-12).fit(X, y)
+    assert np.array_equal(model.C_, costs)
     for k, C in enumerate(costs):
-        alone = PoincareSVC(model.reference_[k], C=C, calibration=None).fit(X, y == model.classes_[k])
+        p = None if svc.reference is None else model.reference_[k]
+        alone = clone(svc).set_params(reference=p, C=C, calibration=None, tol=1e-12).fit(X, y == model.classes_[k])
         assert np.allclose(model.coef_[k], alone.coef_[0], rtol=1e-6)
     assert np.all(model.verify(X, y).gap < 1e-6)
     with pytest.raises(ValueError, match=r"C has 2 entries; expected 3 \(one per binary problem\)"):
@@ -452,7 +505,9 @@ def test_the_mammals_are_predicted_better_with_probabilities():
     X, y = load_mammals(return_X_y=True)
     with pytest.warns(UserWarning, match="unreliable probabilities"):
         scores = [
-            cross_val_score(PoincareSVC("means", calibration=calibration, folds=20), X, y, cv=3).mean()
+            cross_val_score(
+                PoincareSVC("means", C=1.0, loss="hinge", calibration=calibration, folds=20), X, y, cv=3
+            ).mean()
             for calibration in ("cross-fitted", None)
         ]
     assert scores[0] > scores[1]

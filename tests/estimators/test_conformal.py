@@ -27,6 +27,7 @@ softmax = PoincareLogisticRegression
 
 @small
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks(
     [
         ConformalClassifier(LogisticRegression(), folds=2),

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from hyplearn import ExpMap, PoincareLogisticRegression, TangentSpace
-from hyplearn.cone import cone_coordinates, cone_length
+from hyplearn.cone import cone_coordinates
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
 from hyplearn.estimators import logistic as logistic_module
@@ -55,9 +55,9 @@ def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, c
 
 
 def explicit_rows(X, centre, fit_intercept, c=1.0):
-    """Cone coordinates, and the constant column of an intercept that next to nothing of the penalty falls on."""
+    """Cone coordinates, of which the last is the column of the intercept."""
     rows = cone_coordinates(X, centre, c=c)
-    return np.column_stack([rows, np.full(len(X), 30.0)]) if fit_intercept else rows
+    return rows if fit_intercept else rows[:, :-1]
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -71,7 +71,7 @@ def test_solution_is_that_of_a_rival_on_explicit_rows(K, curvature, fit_intercep
     C = 5.0 if K > 2 else 10.0
     rival = LogisticRegression(C=C, fit_intercept=False, solver="newton-cg", tol=1e-10).fit(rows, y)
     assert np.allclose(model.coef_, rival.coef_[:, :3], atol=1e-5)
-    assert np.allclose(model.intercept_, 30 * rival.coef_[:, 3:].sum(axis=1), atol=1e-4)
+    assert np.allclose(model.intercept_, rival.coef_[:, 3:].sum(axis=1), atol=1e-5)
     assert model.intercept_.any() == fit_intercept
     assert np.allclose(model.predict_proba(X), rival.predict_proba(rows), atol=1e-6)
     assert np.allclose(model.decision_function(X), rival.decision_function(rows), atol=1e-5)
@@ -90,7 +90,7 @@ def test_two_classes_are_the_binary_problem_with_half_the_penalty(overlapping, f
     assert model.reference_.shape == (1, 2)
     assert model.primal_[0] == pytest.approx(due.fun, rel=1e-9)
     assert np.allclose(model.coef_[0], due.x[:3], atol=1e-3)
-    assert model.intercept_[0] == pytest.approx(30 * due.x[3:].sum(), abs=1e-3)
+    assert model.intercept_[0] == pytest.approx(due.x[3:].sum(), abs=1e-3)
     assert model.decision_function(X).shape == (600,)
     assert np.allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
     assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, "right", "left"))
@@ -269,14 +269,15 @@ def test_points_near_the_rim_do_no_harm(radius):
     angles = rng.uniform(0, 2 * np.pi, 20)
     far = from_frame(radius * np.column_stack([np.cos(angles), np.sin(angles)]), np.zeros(2))
     near = PoincareLogisticRegression("origin").fit(X, y)
-    model = PoincareLogisticRegression("origin").fit(np.vstack([X, far]), np.append(y, near.predict(far)))
+    model = PoincareLogisticRegression("origin", trim=False).fit(np.vstack([X, far]), np.append(y, near.predict(far)))
     assert model.status_[0] == "optimal"
     assert np.isfinite(model.predict_log_proba(far)).all()
     assert model.score(far, near.predict(far)) > 0.9
     assert abs(model.score(X, y) - near.score(X, y)) < 0.05
-    assert (
-        PoincareLogisticRegression().fit(np.vstack([X, far]), np.append(y, near.predict(far))).status_[0] == "optimal"
-    )
+    with pytest.warns(UserWarning, match="4 of 220 rows lie far beyond the others of their classes"):
+        trimmed = PoincareLogisticRegression().fit(np.vstack([X, far]), np.append(y, near.predict(far)))
+    assert trimmed.status_[0] == "optimal"
+    assert abs(trimmed.score(X, y) - near.score(X, y)) < 0.05
 
 
 def test_points_at_the_last_representable_gap_are_classified():
@@ -299,7 +300,7 @@ def test_float32_points_give_the_same_boundary():
 @pytest.mark.parametrize("c", [1.0, 0.2, 4.0])
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_boundary_without_intercept_is_the_hyperplane_where_scores_are_equal(c, d):
-    """sign(score_a - score_b) is the side, and the log-odds is (s / sinh ρ) ‖w‖ sinh(√c signed distance)."""
+    """sign(score_a - score_b) is the side, and the log-odds is (ρ / sinh ρ) ‖w‖ sinh(√c signed distance)."""
     X, y = three_classes(3, d=d, K=4, c=c)
     model = PoincareLogisticRegression(C=300.0, fit_intercept=False, curvature=-c).fit(X, y)
     centre, points = model.reference_[0], cloud(np.random.default_rng(4), 500, d, c, smallest_gap=1e-3)
@@ -313,7 +314,7 @@ def test_boundary_without_intercept_is_the_hyperplane_where_scores_are_equal(c, 
                 continue
             w, p = model.hyperplane_between(a, b)
             odds, away = scores[:, a] - scores[:, b], signed_distance(points, w, p, c=c)
-            due = cone_length(rho) / np.sinh(rho) * np.linalg.norm(w) * np.sinh(np.sqrt(c) * away)
+            due = rho / np.sinh(rho) * np.linalg.norm(w) * np.sinh(np.sqrt(c) * away)
             assert np.allclose(odds, due, rtol=1e-7, atol=1e-9 * np.abs(odds).max())
             assert abs(signed_distance(centre, w, p, c=c)) == pytest.approx(distance(centre, p, c=c), abs=1e-9)
             drawn += 1
@@ -323,7 +324,7 @@ def test_boundary_without_intercept_is_the_hyperplane_where_scores_are_equal(c, 
 @pytest.mark.parametrize("c", [1.0, 0.2, 4.0])
 @pytest.mark.parametrize("d", [1, 2, 4])
 def test_hyperplane_touches_the_boundary_at_its_point_nearest_to_the_centre(c, d):
-    """Scores are equal at p, the slope there is (s / sinh ρ) ‖w‖ along w, and scores keep their order nearer by."""
+    """Scores are equal at p, the slope there is (ρ / sinh ρ) ‖w‖ along w, and scores keep their order nearer by."""
     X, y = three_classes(3, d=d, K=4, c=c)
     model = PoincareLogisticRegression(curvature=-c).fit(X, y)
     centre, ways = model.reference_[0], np.random.default_rng(4).standard_normal((500, d))
@@ -348,12 +349,7 @@ def test_hyperplane_touches_the_boundary_at_its_point_nearest_to_the_centre(c, d
         assert np.all(np.sign(odds(nearer)) == np.sign(odds(centre[None])))
         around = from_frame(1e-4 / np.sqrt(c) * ways, p, c=c)
         rho = np.sqrt(c) * far
-        due = (
-            cone_length(rho)
-            / np.sinh(rho)
-            * np.linalg.norm(w)
-            * np.sinh(np.sqrt(c) * signed_distance(around, w, p, c=c))
-        )
+        due = rho / np.sinh(rho) * np.linalg.norm(w) * np.sinh(np.sqrt(c) * signed_distance(around, w, p, c=c))
         assert np.allclose(odds(around), due, rtol=0, atol=1e-7 * scale)
         drawn += 1
     assert drawn >= 6
@@ -390,8 +386,8 @@ def test_classes_without_a_boundary_are_told(fit_intercept):
     ("u", "level", "verdict"),
     [
         ([0, 0, 0], 0, "they are equally"),
-        ([-5e-3, 0, 5e-3], 1, "0 is"),
-        ([5e-3, 0, 5e-3], -1, "1 is"),
+        ([-1e-17, 0, 1e-17], 1, "0 is"),
+        ([1e-17, 0, 1e-17], -1, "1 is"),
         ([-1, 0, 0], 1, "1 is"),
     ],
 )
@@ -419,9 +415,9 @@ def test_centre_comes_from_a_strategy_a_function_or_the_user(reference):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": 0.0}, "C must be a positive finite number; got 0.0"),
-        ({"C": np.inf}, "C must be a positive finite number; got inf"),
-        ({"C": "big"}, "C must be a positive finite number; got 'big'"),
+        ({"C": 0.0}, 'C must be a positive finite number or "auto"; got 0.0'),
+        ({"C": np.inf}, 'C must be a positive finite number or "auto"; got inf'),
+        ({"C": "big"}, "C must be a positive finite number or \"auto\"; got 'big'"),
         ({"tol": 0.0}, "tol must be a number between 0 and 1"),
         ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
         ({"reference": "nowhere"}, "reference='nowhere' is not a strategy"),
@@ -481,13 +477,12 @@ def test_warm_start_goes_on_with_an_intercept_or_without(K):
         assert model.intercept_.any() == fit_intercept
 
 
-def test_an_intercept_gives_a_rare_class_its_share():
-    """The penalty hardly falls on it: where points tell nothing, probabilities are the shares."""
-    X = np.zeros((1000, 2))
-    y = np.where(np.arange(1000) < 10, "rare", "common")
-    share = {fit: PoincareLogisticRegression(C=0.1, fit_intercept=fit).fit(X, y) for fit in (True, False)}
-    off = {fit: abs(model.predict_proba(X)[0, 1] - 0.01) for fit, model in share.items()}
-    assert off[True] < 1e-3 < 1e-2 < off[False]
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_points_that_tell_nothing_leave_a_rare_class_its_share(fit_intercept):
+    """The cost of greatest evidence is high enough for the share, however strong the penalty of 10 would be."""
+    y = np.where(np.arange(2000) < 40, "rare", "common")
+    model = PoincareLogisticRegression(fit_intercept=fit_intercept).fit(np.zeros((2000, 2)), y)
+    assert model.predict_proba(np.zeros((1, 2)))[0, 1] == pytest.approx(0.02, abs=1e-3)
 
 
 def test_verbose_prints_a_line_per_pass(capsys):
@@ -538,7 +533,7 @@ def test_columns_of_a_data_frame_are_remembered():
 
 def test_published_embeddings_are_certified_and_told_as_well_as_by_hyperboloid_coordinates(published_data, monkeypatch):
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
-    for fetch, accuracy in ((fetch_olsson, 0.931), (fetch_cifar10, 0.919), (fetch_fashion_mnist, 0.898)):
+    for fetch, accuracy in ((fetch_olsson, 0.909), (fetch_cifar10, 0.918), (fetch_fashion_mnist, 0.901)):
         data = fetch(download_if_missing=False)
         model = PoincareLogisticRegression().fit(data.X_train, data.y_train)
         assert model.verify(data.X_train, data.y_train).gap[0] <= 1e-6

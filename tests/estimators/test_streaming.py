@@ -13,7 +13,6 @@ from hyplearn import PoincareLogisticRegression, PoincareSVC, open_points
 from hyplearn.data.training import TrainingData
 from hyplearn.datasets import make_ball_classification
 from hyplearn.decision.calibration import fit_calibration
-from hyplearn.estimators import one_vs_rest
 from hyplearn.estimators import svc as svc_module
 from hyplearn.geometry import exp_map, frechet_mean
 from hyplearn.reference.convex import boundary_point
@@ -45,10 +44,12 @@ def difference(a, b):
 
 
 ESTIMATORS = {
-    "hinge": PoincareSVC(),
-    "squared hinge": PoincareSVC(loss="squared_hinge", class_weight="balanced"),
-    "exact margin": PoincareSVC(margin="exact", reference="means", C=[1.0, 2.0, 3.0]),
-    "costly": PoincareSVC(reference="mean", C=1e6, tol=1e-4, calibration=None),
+    "svc": PoincareSVC(),
+    "svc of geodesics": PoincareSVC(fit_intercept=False, C=[1.0, 2.0, 3.0]),
+    "hinge": PoincareSVC("boundary", C=1.0, loss="hinge"),
+    "squared hinge": PoincareSVC("boundary", loss="squared_hinge", class_weight="balanced"),
+    "exact margin": PoincareSVC("means", loss="hinge", margin="exact", C=[1.0, 2.0, 3.0]),
+    "costly": PoincareSVC("mean", loss="hinge", C=1e6, tol=1e-4, calibration=None),
     "softmax": PoincareLogisticRegression(),
     "softmax without intercept": PoincareLogisticRegression("means", fit_intercept=False, class_weight={"one": 3.0}),
 }
@@ -90,7 +91,7 @@ def test_what_was_made_of_a_memory_map_is_an_array_in_memory(tmp_path):
 
 @pytest.mark.parametrize("rows", [1, 33, 99, 10**6])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["hinge", "softmax"])
+@pytest.mark.parametrize("name", ["svc", "hinge", "softmax"])
 def test_no_cut_into_blocks_changes_the_fit(rows, dtype, name):
     X, y, _ = clouds(100, 3, K=2, dtype=dtype)
     estimator = ESTIMATORS[name].set_params(n_jobs=2)
@@ -101,13 +102,14 @@ def test_no_cut_into_blocks_changes_the_fit(rows, dtype, name):
 def test_many_dimensions_and_fewer_rows_than_those():
     for n, d in ((300, 20), (10, 20)):
         X, y, _ = clouds(n, d, K=2)
-        for estimator in (PoincareSVC(calibration=None), PoincareLogisticRegression()):
+        svcs = PoincareSVC(calibration=None), PoincareSVC("boundary", loss="hinge", calibration=None)
+        for estimator in (*svcs, PoincareLogisticRegression()):
             assert difference(clone(estimator).fit(X, y), estimator.fit(in_blocks(X, y, rows=10))) < SAME
 
 
 def test_a_hard_margin_and_its_absence_are_found():
     X, y, p, _ = make_ball_classification(1000, 2, margin=0.1, random_state=0)
-    hard = PoincareSVC(p, C=np.inf, calibration=None)
+    hard = PoincareSVC(p, C=np.inf, loss="hinge", calibration=None)
     whole = clone(hard).fit(X, y)
     assert difference(whole, hard.fit(in_blocks(X, y, rows=100))) < SAME
     assert hard.margin_ == pytest.approx(whole.margin_)
@@ -116,10 +118,11 @@ def test_a_hard_margin_and_its_absence_are_found():
         hard.fit(in_blocks(X, y, rows=100))
 
 
-def test_support_vectors_are_those_of_the_array_and_verify_the_certificate():
+@pytest.mark.parametrize("name", ["svc", "hinge"])
+def test_support_vectors_are_those_of_the_array_and_verify_the_certificate(name):
     X, y, weights = clouds()
     source = in_blocks(X, y, weights, rows=100)
-    whole, fitted = PoincareSVC().fit(X, y, weights), PoincareSVC().fit(source)
+    whole, fitted = clone(ESTIMATORS[name]).fit(X, y, weights), clone(ESTIMATORS[name]).fit(source)
     assert np.array_equal(whole.support_, fitted.support_)
     assert np.array_equal(whole.support_vectors_, fitted.support_vectors_)
     assert np.allclose(whole.dual_coef_, fitted.dual_coef_, atol=1e-9)
@@ -144,7 +147,7 @@ def test_dual_variables_too_many_to_keep_are_summed_and_the_gap_is_proven(monkey
         return FewKept(**{part.name: getattr(rows, part.name) for part in fields(rows)})
 
     X, y, _ = clouds(K=2)
-    svc = PoincareSVC(loss=loss, calibration=None)
+    svc = PoincareSVC("boundary", loss=loss, calibration=None)
     whole = clone(svc).fit(X, y)
     monkeypatch.setattr(svc_module, "build_rows", build_few)
     fitted = svc.fit(in_blocks(X, y))
@@ -160,10 +163,13 @@ def test_passes_are_counted_as_they_are_made():
     X, y, _ = clouds(K=2)
     source, blocks = in_blocks(X, y), []
     source.on_block = blocks.append
-    svc = PoincareSVC([0.0, 0.0], calibration=None).fit(source)
+    svc = PoincareSVC([0.0, 0.0], loss="hinge", calibration=None).fit(source)
     assert source.n_passes == len(blocks)  # one block each
-    # Class counts before, support vectors and the margin after.
-    assert svc.n_passes_[0] == source.n_passes - 3
+    # Class counts and far rows before, with a sample to tell them; support vectors and the margin after.
+    assert svc.n_passes_[0] == source.n_passes - 5
+    counted = in_blocks(X, y)
+    svc.set_params(trim=False).fit(counted)
+    assert svc.n_passes_[0] == counted.n_passes - 3
 
 
 def test_the_mean_of_blocks_is_the_frechet_mean():
@@ -190,7 +196,7 @@ def test_sources_within_their_memory_budget_are_read_once():
 
 def test_probabilities_of_many_rows_are_learned_from_a_subsample():
     X, y, _ = clouds(20_000)
-    model = PoincareSVC(calibration=None).fit(X, y)
+    model = PoincareSVC("boundary", loss="hinge", calibration=None).fit(X, y)
     codes = np.searchsorted(model.classes_, y)
     data = TrainingData.of_arrays(X, codes, None, 1.0, n_classes=3)
     rows, is_sample = data.subsampled(3000)
@@ -200,13 +206,14 @@ def test_probabilities_of_many_rows_are_learned_from_a_subsample():
         (rows.X, rows.codes, rows.row_weights), (X, codes, np.ones(len(X)))))  # fmt: skip
     chances = [np.exp(one.log_probabilities(one.scores(model.distances(X)))) for one in (few, all_rows)]
     assert np.abs(chances[0] - chances[1]).mean() < 0.02
-    assert one_vs_rest.CALIBRATED_NUMBERS == 2**21
 
 
 @pytest.mark.parametrize("rows", [None, 70])
-def test_probabilities_of_blocks_are_those_of_memory(rows):
+@pytest.mark.parametrize("name", ["svc", "hinge"])
+def test_probabilities_of_blocks_are_those_of_memory(rows, name):
     X, y, weights = clouds()
-    streamed, whole = PoincareSVC().fit(in_blocks(X, y, weights, rows=rows)), PoincareSVC().fit(X, y, weights)
+    streamed = clone(ESTIMATORS[name]).fit(in_blocks(X, y, weights, rows=rows))
+    whole = clone(ESTIMATORS[name]).fit(X, y, weights)
     assert np.allclose(streamed.predict_proba(X), whole.predict_proba(X), atol=1e-8)
 
 
@@ -214,7 +221,7 @@ def test_probabilities_of_blocks_are_those_of_memory(rows):
 @pytest.mark.parametrize("name", ["boundary", "closest", "hull"])
 def test_points_between_hulls_are_those_of_memory(name, d):
     X, y, _, _ = make_ball_classification(1000, d, margin=0.2, random_state=0)
-    svc = PoincareSVC(name, calibration=None, C=np.inf)
+    svc = PoincareSVC(name, loss="hinge", calibration=None, C=np.inf)
     whole = svc.fit(X, y)
     streamed = clone(svc).fit(in_blocks(X, y, rows=70))
     assert np.abs(whole.reference_ - streamed.reference_).max() < SAME
@@ -243,7 +250,7 @@ def test_options_of_memory_hold_in_blocks():
     fitted = []
     for make in (lambda: (X, y), lambda: (in_blocks(X, y, rows=30),)):
         with pytest.warns(UserWarning, match="1 of 400 points lies outside(.|\n)*moved onto the largest"):
-            fitted.append(PoincareSVC("mean", outside="project", calibration=None).fit(*make()))
+            fitted.append(PoincareSVC("mean", outside="project", trim=False, calibration=None).fit(*make()))
     assert difference(*fitted) < SAME
     X, y, _ = clouds()
     warm = PoincareSVC("mean", warm_start=True, calibration=None)
@@ -307,7 +314,10 @@ class Copies(PointSource):
         for i in range(first, self.times):
             yield Block(X * np.float32(1 - 1e-6 * i), y, None, i * len(X))
 
-models = PoincareSVC([0.0, 0.0], calibration=None, n_jobs=1), PoincareLogisticRegression("origin", n_jobs=1)
+models = (
+    PoincareSVC([0.0, 0.0], loss="hinge", calibration=None, n_jobs=1),
+    PoincareLogisticRegression("origin", n_jobs=1),
+)
 for model in models:
     model.fit(Copies(2))
 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

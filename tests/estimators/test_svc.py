@@ -39,15 +39,32 @@ def separable():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.usefixtures("most_outside")
-@parametrize_with_checks([PoincareSVC(outside="project"), PoincareSVC(loss="squared_hinge", outside="project")])
+@parametrize_with_checks(
+    [PoincareSVC(outside="project")]
+    + [PoincareSVC("boundary", loss=loss, outside="project") for loss in ("hinge", "squared_hinge")]
+)
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([PoincareSVC(), PoincareSVC(loss="squared_hinge"), PoincareSVC(margin="exact")])
+@parametrize_with_checks(
+    [
+        PoincareSVC(),
+        PoincareSVC(fit_intercept=False),
+        PoincareSVC(loss="hinge"),
+        PoincareSVC("boundary", loss="hinge"),
+        PoincareSVC("boundary", loss="squared_hinge"),
+        PoincareSVC("boundary", loss="hinge", margin="exact"),
+    ]
+)
 def test_scikit_learns_checks_pass_inside_the_ball_with_the_default(estimator, check, inside_the_ball):
     check(estimator)
+
+
+def paper_svc(reference="boundary", *, C=1.0, loss="hinge", **options):
+    """The SVM of the paper: the hinge, and boundaries through a reference point."""
+    return PoincareSVC(reference, C=C, loss=loss, **options)
 
 
 def objective(X, y, p, w, C, *, loss="hinge", margin="bound", c=1.0):
@@ -62,7 +79,7 @@ def objective(X, y, p, w, C, *, loss="hinge", margin="bound", c=1.0):
 def test_objective_is_that_of_the_theorem_and_certified(kind, curvature, separable):
     X, y, p, _ = separable
     X, p = X / np.sqrt(-curvature), p / np.sqrt(-curvature)
-    model = PoincareSVC(p, C=3.0, curvature=curvature, **kind).fit(X, y)
+    model = paper_svc(p, C=3.0, curvature=curvature, **kind).fit(X, y)
     P = objective(X, y, p, model.coef_[0], 3.0, **kind, c=-curvature)
     assert model.primal_[0] == pytest.approx(P, rel=1e-9)
     assert model.dual_[0] <= P * (1 + 1e-12)
@@ -76,7 +93,7 @@ def test_objective_is_that_of_the_theorem_and_certified(kind, curvature, separab
 def test_verify_recomputes_the_certificate(kind, overlapping):
     X, y = overlapping
     weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], len(y))
-    model = PoincareSVC(C=7.0, class_weight={"left": 2.0}, **kind).fit(X, y, weights)
+    model = paper_svc(C=7.0, class_weight={"left": 2.0}, **kind).fit(X, y, weights)
     certificate = model.verify(X, y, weights)
     assert np.allclose(certificate.primal, model.primal_, rtol=1e-9)
     assert np.allclose(certificate.dual, model.dual_, rtol=1e-9)
@@ -86,10 +103,10 @@ def test_verify_recomputes_the_certificate(kind, overlapping):
 
 def test_verify_finds_a_forged_certificate(overlapping):
     X, y = overlapping
-    model = PoincareSVC(C=7.0).fit(X, y)
+    model = paper_svc(C=7.0).fit(X, y)
     model.coef_ = 1.1 * model.coef_
     assert model.verify(X, y).gap[0] > 1e-4
-    model = PoincareSVC(C=7.0).fit(X, y)
+    model = paper_svc(C=7.0).fit(X, y)
     model.dual_coef_ = 2 * model.dual_coef_
     assert model.verify(X, y).violation[0] > 0.1
     assert model.verify(X, np.where(y == "left", "right", "left")).violation[0] > 0.1
@@ -100,7 +117,7 @@ def test_verify_finds_dual_variables_outside_their_box(loss, overlapping):
     X, y = overlapping
     weights = np.ones(len(y))
     weights[::5] = 0.0
-    model = PoincareSVC(C=7.0, loss=loss, calibration=None).fit(X, y, weights)
+    model = paper_svc(C=7.0, loss=loss, calibration=None).fit(X, y, weights)
     assert model.verify(X, y, weights).violation[0] == 0
     honest = model.dual_coef_
     # A row of weight 0 bears no dual variable, whatever the loss.
@@ -118,18 +135,18 @@ def test_verify_finds_dual_variables_outside_their_box(loss, overlapping):
 def test_verify_asks_for_the_data_of_fit(overlapping):
     X, y = overlapping
     with pytest.raises(NotFittedError):
-        PoincareSVC().verify(X, y)
-    model = PoincareSVC().fit(X, y)
+        paper_svc().verify(X, y)
+    model = paper_svc().fit(X, y)
     with pytest.raises(ValueError, match=r"verify\(\) needs the training data; .* on 600 rows, got 599"):
         model.verify(X[1:], y[1:])
     with pytest.raises(ValueError, match="a stream"):
-        PoincareSVC().partial_fit(X, y, classes=["left", "right"]).verify(X, y)
+        paper_svc().partial_fit(X, y, classes=["left", "right"]).verify(X, y)
 
 
 @kinds
 def test_decision_function_is_the_signed_hyperbolic_distance(kind, separable):
     X, y, p, _ = separable
-    model = PoincareSVC(p, C=10.0, calibration=None, **kind).fit(X, y)
+    model = paper_svc(p, C=10.0, calibration=None, **kind).fit(X, y)
     assert np.allclose(model.decision_function(X), signed_distance(X, model.coef_[0], p), rtol=1e-9)
     assert np.array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
     assert model.margin_[0] == pytest.approx(np.min(y * model.decision_function(X)), rel=1e-9)
@@ -138,7 +155,7 @@ def test_decision_function_is_the_signed_hyperbolic_distance(kind, separable):
 @kinds
 def test_calibrated_scores_are_lines_of_the_distance_and_the_boundary_is_where_they_vanish(kind, separable):
     X, y, p, _ = separable
-    model = PoincareSVC(p, C=10.0, **kind).fit(X, y)
+    model = paper_svc(p, C=10.0, **kind).fit(X, y)
     (slope,), (offset,) = model.calibration_.slopes, model.calibration_.offsets
     distances = signed_distance(X, model.coef_[0], p)
     assert np.allclose(model.decision_function(X), slope * distances + offset, rtol=1e-9, atol=1e-9)
@@ -151,12 +168,12 @@ def test_calibrated_scores_are_lines_of_the_distance_and_the_boundary_is_where_t
 def test_hard_margin_classifies_every_training_point(margin, norm):
     """The hard-margin theorem; with C = 1000, at least 99.99 % as the paper's experiments have it."""
     X, y, p, _ = make_ball_classification(10_000, 3, margin=margin, reference_norm=norm, random_state=0)
-    hard = PoincareSVC(p, C=np.inf).fit(X, y)
+    hard = paper_svc(p, C=np.inf).fit(X, y)
     assert hard.score(X, y) == 1
     assert hard.status_[0] == "optimal"
     assert np.min(y * (frame_coordinates(X, p) @ hard.coef_[0])) >= 1 - 1e-9
-    assert PoincareSVC(p, C=1000, calibration=None).fit(X, y).score(X, y) >= 0.9999
-    exact = PoincareSVC(p, C=np.inf, margin="exact").fit(X, y)
+    assert paper_svc(p, C=1000, calibration=None).fit(X, y).score(X, y) >= 0.9999
+    exact = paper_svc(p, C=np.inf, margin="exact").fit(X, y)
     assert exact.margin_[0] >= margin * (1 - 1e-6)
     assert exact.margin_[0] >= hard.margin_[0] * (1 - 1e-6)
 
@@ -164,9 +181,9 @@ def test_hard_margin_classifies_every_training_point(margin, norm):
 def test_exact_margin_is_the_widest_through_p(separable):
     """Its margin is asinh(1 / ‖w‖), and no other direction does better."""
     X, y, p, _ = separable
-    model = PoincareSVC(p, C=np.inf, margin="exact").fit(X, y)
+    model = paper_svc(p, C=np.inf, margin="exact").fit(X, y)
     assert model.margin_[0] == pytest.approx(np.arcsinh(1 / np.linalg.norm(model.coef_)), rel=1e-6)
-    bound = PoincareSVC(p, C=np.inf).fit(X, y)
+    bound = paper_svc(p, C=np.inf).fit(X, y)
     assert bound.margin_[0] < model.margin_[0]
     assert bound.margin_[0] >= 1 / np.linalg.norm(bound.coef_) * (1 - 1e-6)  # the lower bound that it maximises
     for turn in np.random.default_rng(0).standard_normal((200, 3)):
@@ -177,7 +194,7 @@ def test_exact_margin_is_the_widest_through_p(separable):
 @pytest.mark.parametrize("margin", ["bound", "exact"])
 def test_infeasible_hard_margin_names_the_soft_one_and_keeps_its_proof(margin, overlapping):
     X, y = overlapping
-    model = PoincareSVC(C=np.inf, margin=margin)
+    model = paper_svc(C=np.inf, margin=margin)
     with pytest.raises(ValueError, match=r"No geodesic through the reference point.*class right(.|\n)*soft margin"):
         model.fit(X, y)
     assert model.status_[0] == "infeasible"
@@ -199,7 +216,7 @@ def test_infeasible_hard_margin_names_the_soft_one_and_keeps_its_proof(margin, o
 def test_linear_svc_gives_up_above_the_optimum_that_we_certify(shape):
     """Hinge, C = 1000, the paper's data."""
     X, y, p, _ = make_ball_classification(*shape, random_state=0)
-    model = PoincareSVC(p, C=1000.0).fit(X, y)
+    model = paper_svc(p, C=1000.0).fit(X, y)
     rows = frame_coordinates(X, p)
     with pytest.warns(ConvergenceWarning):
         rival = LinearSVC(loss="hinge", C=1000.0, fit_intercept=False, random_state=0).fit(rows, y)
@@ -213,7 +230,7 @@ def test_linear_svc_gives_up_above_the_optimum_that_we_certify(shape):
 def test_linear_svc_stops_in_silence_above_the_optimum_that_we_certify(shape, margin, seed):
     """Squared hinge, C = 1000: no warning (they are errors here), and more than half above the optimum."""
     X, y, p, _ = make_ball_classification(*shape, margin=margin, random_state=seed)
-    model = PoincareSVC(p, C=1000.0, loss="squared_hinge").fit(X, y)
+    model = paper_svc(p, C=1000.0, loss="squared_hinge").fit(X, y)
     rival = LinearSVC(dual=False, C=1000.0, fit_intercept=False, random_state=0).fit(frame_coordinates(X, p), y)
     assert objective(X, y, p, rival.coef_[0], 1000.0, loss="squared_hinge") > 1.5 * model.primal_[0]
     assert model.verify(X, y).gap[0] <= 1e-6
@@ -223,8 +240,8 @@ def test_linear_svc_stops_in_silence_above_the_optimum_that_we_certify(shape, ma
 def test_copies_are_weights_and_no_weight_is_absence(kind, overlapping):
     X, y = overlapping
     weights = np.random.default_rng(2).integers(0, 4, len(y))
-    weighted = PoincareSVC(**kind).fit(X, y, weights)
-    copied = PoincareSVC(**kind).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    weighted = paper_svc(**kind).fit(X, y, weights)
+    copied = paper_svc(**kind).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert np.array_equal(weighted.reference_, copied.reference_)
     assert np.allclose(weighted.coef_, copied.coef_, rtol=1e-6, atol=1e-9)
     assert weighted.primal_[0] == pytest.approx(copied.primal_[0], rel=1e-9)
@@ -238,8 +255,8 @@ def test_fit_is_equivariant_under_isometries(seed, kind):
     y = np.where(rng.random(120) < 0.1, -y, y)
     turn, shift = np.linalg.qr(rng.standard_normal((3, 3)))[0], cloud(rng, 1, 3, 1.0)[0]
     moved = translate(rotate(X, turn), shift)
-    here = PoincareSVC(p, C=2.0, **kind).fit(X, y)
-    there = PoincareSVC(translate(rotate(p, turn), shift), C=2.0, **kind).fit(moved, y)
+    here = paper_svc(p, C=2.0, **kind).fit(X, y)
+    there = paper_svc(translate(rotate(p, turn), shift), C=2.0, **kind).fit(moved, y)
     assert there.primal_[0] == pytest.approx(here.primal_[0], rel=1e-6)
     scale = np.abs(here.decision_function(X)).max()
     assert np.allclose(there.decision_function(moved), here.decision_function(X), atol=1e-4 * scale)
@@ -248,7 +265,7 @@ def test_fit_is_equivariant_under_isometries(seed, kind):
 def test_order_of_rows_changes_nothing_beyond_the_tolerance(overlapping):
     X, y = overlapping
     order = np.random.default_rng(0).permutation(len(y))
-    one, other = PoincareSVC(C=5.0).fit(X, y), PoincareSVC(C=5.0).fit(X[order], y[order])
+    one, other = paper_svc(C=5.0).fit(X, y), paper_svc(C=5.0).fit(X[order], y[order])
     assert np.allclose(one.coef_, other.coef_, rtol=1e-7)
     assert np.array_equal(np.sort(order[other.support_]), one.support_)
 
@@ -260,7 +277,7 @@ def test_threads_give_the_same_bits(shape):
     found = []
     for n_jobs, blas in ((1, 1), (2, 2), (4, 1)):
         with threadpool_limits(blas):
-            found.append(PoincareSVC(p, C=10.0, n_jobs=n_jobs).fit(X, y))
+            found.append(paper_svc(p, C=10.0, n_jobs=n_jobs).fit(X, y))
     for other in found[1:]:
         assert np.array_equal(other.coef_, found[0].coef_)
         assert np.array_equal(other.dual_coef_, found[0].dual_coef_)
@@ -278,7 +295,7 @@ def test_threads_give_the_same_bits_for_many_classes():
     mammals = load_mammals()
     found = [
         estimator.fit(mammals.data, mammals.target)
-        for estimator in (PoincareSVC(n_jobs=1), PoincareSVC(n_jobs=2), InTurn(n_jobs=2))
+        for estimator in (paper_svc(n_jobs=1), paper_svc(n_jobs=2), InTurn("boundary", C=1.0, loss="hinge", n_jobs=2))
     ]
     for other in found[1:]:
         assert np.array_equal(other.coef_, found[0].coef_)
@@ -290,13 +307,13 @@ def test_blas_keeps_its_threads_after_a_fit(separable):
     X, y, p, _ = separable
     with threadpool_limits(2, user_api="blas") as limits:
         before = [library["num_threads"] for library in limits._controller.info()]
-        PoincareSVC(p).fit(X, y)
+        paper_svc(p).fit(X, y)
         assert [library["num_threads"] for library in limits._controller.info()] == before
 
 
 def test_many_classes_make_one_certified_problem_each():
     mammals = load_mammals()
-    model = PoincareSVC(C=10.0).fit(mammals.data, mammals.target)
+    model = paper_svc(C=10.0).fit(mammals.data, mammals.target)
     K = len(model.classes_)
     assert model.coef_.shape == model.reference_.shape == (K, 2)
     assert model.dual_coef_.shape == (K, len(model.support_))
@@ -315,9 +332,9 @@ def test_a_reference_point_per_class_serves_each_problem():
     mammals = load_mammals()
     K = len(np.unique(mammals.target))
     points = 0.5 * cloud(np.random.default_rng(0), K, 2, 1.0)
-    model = PoincareSVC(points).fit(mammals.data, mammals.target)
+    model = paper_svc(points).fit(mammals.data, mammals.target)
     assert np.array_equal(model.reference_, points)
-    one = PoincareSVC(points[2]).fit(mammals.data, mammals.target == model.classes_[2])
+    one = paper_svc(points[2]).fit(mammals.data, mammals.target == model.classes_[2])
     assert np.allclose(model.coef_[2], one.coef_[0], rtol=1e-9)
 
 
@@ -325,7 +342,7 @@ def test_published_embeddings_are_certified(published_data, monkeypatch):
     """Fashion-MNIST: ten overlapping problems of 60,000 rows, with the authors' points."""
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     clothes = fetch_fashion_mnist(download_if_missing=False)
-    model = PoincareSVC(clothes.reference_points, C=5.0).fit(clothes.X_train, clothes.y_train)
+    model = paper_svc(clothes.reference_points, C=5.0).fit(clothes.X_train, clothes.y_train)
     assert model.dual_gap_.max() <= 1e-6
     assert model.verify(clothes.X_train, clothes.y_train).gap.max() <= 1e-6
     assert model.score(clothes.X_test, clothes.y_test) > 0.75
@@ -333,7 +350,7 @@ def test_published_embeddings_are_certified(published_data, monkeypatch):
 
 def test_float32_points_give_the_same_boundary(separable):
     X, y, p, _ = separable
-    wide, narrow = PoincareSVC(p).fit(X, y), PoincareSVC(p).fit(X.astype(np.float32), y)
+    wide, narrow = paper_svc(p).fit(X, y), paper_svc(p).fit(X.astype(np.float32), y)
     assert np.allclose(wide.coef_, narrow.coef_, rtol=1e-3)
     assert narrow.support_vectors_.dtype == np.float32
     assert narrow.verify(X.astype(np.float32), y).gap[0] <= 1e-6
@@ -341,10 +358,10 @@ def test_float32_points_give_the_same_boundary(separable):
 
 def test_warm_start_begins_at_the_previous_solution():
     X, y, p, _ = make_ball_classification(20_000, 5, random_state=0)
-    model = PoincareSVC(p, C=100.0, warm_start=True).fit(X, y)
+    model = paper_svc(p, C=100.0, warm_start=True).fit(X, y)
     cold = model.coef_.copy()
     model.set_params(C=110.0).fit(X, y)
-    fresh = PoincareSVC(p, C=110.0).fit(X, y)
+    fresh = paper_svc(p, C=110.0).fit(X, y)
     assert model.primal_[0] == pytest.approx(fresh.primal_[0], rel=2e-6)
     assert not np.array_equal(model.coef_, cold)
     other = make_ball_classification(500, 3, random_state=0)
@@ -354,7 +371,7 @@ def test_warm_start_begins_at_the_previous_solution():
 def test_unsolved_problems_warn_with_the_gap_and_the_next_step():
     X, y, p, _ = make_ball_classification(20_000, 30, random_state=0)
     with pytest.warns(ConvergenceWarning, match=r'gap of .*not tol=1.0e-06 \(class 1; status "max_iter"\).\nRaise'):
-        model = PoincareSVC(p, C=1000.0, max_iter=1).fit(X, y)
+        model = paper_svc(p, C=1000.0, max_iter=1).fit(X, y)
     assert model.status_[0] == "max_iter"
     assert model.dual_gap_[0] > 1e-6
     assert model.verify(X, y).gap[0] == pytest.approx(model.dual_gap_[0], rel=1e-6)
@@ -366,7 +383,7 @@ def test_a_stream_follows_the_papers_steps(separable):
     for t, (v, sign) in enumerate(zip(rows, y, strict=True), start=1):
         gradient = w.copy() if 1 - sign * (v @ w) < 0 else w - len(y) * C * sign * v
         w = w - gradient / (t + 1000)
-    model = PoincareSVC(p, C=C).partial_fit(X, y, classes=[-1, 1])
+    model = paper_svc(p, C=C).partial_fit(X, y, classes=[-1, 1])
     assert np.allclose(model.coef_[0], w, rtol=1e-10)
     assert model.status_[0] == "online"
     assert np.isnan(model.dual_gap_[0])
@@ -374,27 +391,27 @@ def test_a_stream_follows_the_papers_steps(separable):
 
 def test_streams_go_on_from_chunk_to_chunk_and_from_a_fit(separable):
     X, y, p, _ = separable
-    stream = PoincareSVC(p, C=0.1)
+    stream = paper_svc(p, C=0.1)
     for cut in np.array_split(np.arange(len(y)), 7):
         stream.partial_fit(X[cut], y[cut], classes=[-1, 1])
     assert stream.score(X, y) > 0.9
-    model = PoincareSVC(p, C=0.1).fit(X, y)
+    model = paper_svc(p, C=0.1).fit(X, y)
     before = model.coef_.copy()
     model.partial_fit(X, y)
     assert 0 < np.linalg.norm(model.coef_ - before) < np.linalg.norm(before)
     with pytest.raises(ValueError, match="needs all classes"):
-        PoincareSVC(p).partial_fit(X, y)
+        paper_svc(p).partial_fit(X, y)
     with pytest.raises(AttributeError, match="partial_fit"):
-        PoincareSVC(p, loss="squared_hinge").partial_fit(X, y, classes=[-1, 1])
-    assert not hasattr(PoincareSVC(p, C=np.inf), "partial_fit")
+        paper_svc(p, loss="squared_hinge").partial_fit(X, y, classes=[-1, 1])
+    assert not hasattr(paper_svc(p, C=np.inf), "partial_fit")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": 0.0}, r"C must be a positive number, or one for each binary problem; got 0.0.\nPass numpy.inf"),
-        ({"C": "big"}, "C must be a positive number, or one for each binary problem; got 'big'"),
-        ({"C": np.nan}, "C must be a positive number, or one for each binary problem; got nan"),
+        ({"C": 0.0}, r'C must be a positive number, one for each binary problem, or "auto"; got 0.0.\nPass numpy.inf'),
+        ({"C": "big"}, "C must be a positive number, one for each binary problem, or \"auto\"; got 'big'"),
+        ({"C": np.nan}, 'C must be a positive number, one for each binary problem, or "auto"; got nan'),
         ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
         ({"margin": "wide"}, "margin must be one of 'bound', 'exact'; got 'wide'"),
         ({"tol": 0.0}, "tol must be a number between 0 and 1"),
@@ -407,12 +424,12 @@ def test_streams_go_on_from_chunk_to_chunk_and_from_a_fit(separable):
 def test_bad_options_get_one_clear_error(options, message, separable):
     X, y, _, _ = separable
     with pytest.raises(ValueError, match=message):
-        PoincareSVC(**options).fit(X, y)
+        paper_svc(**options).fit(X, y)
 
 
 def test_verbose_prints_a_line_per_pass(separable, capsys):
     X, y, p, _ = separable
-    PoincareSVC(p, verbose=1).fit(X, y)
+    paper_svc(p, verbose=1).fit(X, y)
     assert "PoincareSVC: class 1, pass 2, 500 rows in the working set, gap " in capsys.readouterr().out
 
 
@@ -422,14 +439,14 @@ def test_a_bar_is_drawn_where_somebody_watches(separable, monkeypatch):
     drawn = []
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(rich_progress.Progress, "update", lambda self, task, **fields: drawn.append(fields))
-    PoincareSVC(p, verbose=1).fit(X, y)
+    paper_svc(p, verbose=1).fit(X, y)
     assert drawn[-1]["completed"] == 1
     assert "500 rows, gap" in drawn[-1]["message"]
 
 
 def test_a_model_survives_pickling_and_cloning(separable):
     X, y, p, _ = separable
-    model = PoincareSVC(p, C=10.0).fit(X, y)
+    model = paper_svc(p, C=10.0).fit(X, y)
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
     assert clone(model).get_params()["C"] == 10.0
 
@@ -437,9 +454,9 @@ def test_a_model_survives_pickling_and_cloning(separable):
 def test_support_vectors_carry_the_solution(separable):
     """w = Σ y α f over the support, and leaving the other rows out changes nothing."""
     X, y, p, _ = separable
-    model = PoincareSVC(p, C=10.0).fit(X, y)
+    model = paper_svc(p, C=10.0).fit(X, y)
     assert np.allclose(model.dual_coef_[0] @ frame_coordinates(model.support_vectors_, p), model.coef_[0], rtol=1e-6)
-    few = PoincareSVC(p, C=10.0).fit(X[model.support_], y[model.support_])
+    few = paper_svc(p, C=10.0).fit(X[model.support_], y[model.support_])
     assert np.allclose(few.coef_, model.coef_, rtol=1e-6)
     assert len(model.support_) < 100
     assert np.all(np.diff(model.support_) > 0)
@@ -451,14 +468,14 @@ def test_no_point_of_class_lost_to_imbalance():
     X = 0.9 * cloud(rng, 10_001, 2, 1.0)
     y = np.zeros(10_001, dtype=int)
     y[5000], X[5000] = 1, [0.95, 0.0]
-    model = PoincareSVC(reference=[0.9, 0.0], C=1000.0, calibration=None).fit(X, y)
+    model = paper_svc(reference=[0.9, 0.0], C=1000.0, calibration=None).fit(X, y)
     assert model.predict(X[5000:5001])[0] == 1
     assert model.dual_gap_[0] <= 1e-6
 
 
 def test_hyperplane_bisects_two_points():
     X, y = np.array([[0.2, 0.1], [-0.4, 0.3]]), np.array([0, 1])
-    model = PoincareSVC(C=np.inf).fit(X, y)
+    model = paper_svc(C=np.inf).fit(X, y)
     near, far = np.abs(model.distances(X)[:, 0])
     assert near == pytest.approx(far, rel=1e-6)
     assert near == pytest.approx(distance(*X) / 2, rel=1e-6)

@@ -25,9 +25,7 @@ def overlapping():
 
 
 def objective(model, X, y, W):
-    rows = naive.cone_coordinates(X, model.reference_[0], 1.0)
-    if model.fit_intercept:
-        rows = np.column_stack([rows, np.full(len(X), 30.0)])
+    rows = naive.cone_coordinates(X, model.reference_[0], 1.0)[:, : len(W)]
     slack = np.maximum(0, 1 - y * (rows @ W))
     return 0.5 * W @ W + model.C * np.sum(slack if model.loss == "hinge" else slack**2)
 
@@ -36,7 +34,7 @@ def objective(model, X, y, W):
 def test_objective_is_certified_and_no_other_weights_are_better(kind, overlapping):
     X, y = overlapping
     model = PoincareSVC(None, C=3.0, calibration=None, **kind).fit(X, y)
-    W = np.append(model.coef_[0], model.intercept_ / 30) if model.fit_intercept else model.coef_[0]
+    W = np.append(model.coef_[0], model.intercept_) if model.fit_intercept else model.coef_[0]
     P = objective(model, X, y, W)
     assert model.primal_[0] == pytest.approx(P, rel=1e-9)
     assert model.status_[0] == "optimal"
@@ -51,17 +49,18 @@ def test_objective_is_certified_and_no_other_weights_are_better(kind, overlappin
 def test_liblinear_finds_the_same_boundary(overlapping):
     X, y = overlapping
     model = PoincareSVC(None, C=3.0, loss="squared_hinge", calibration=None).fit(X, y)
-    rows = np.column_stack([naive.cone_coordinates(X, model.reference_[0], 1.0), np.full(len(X), 30.0)])
+    rows = naive.cone_coordinates(X, model.reference_[0], 1.0)
     truth = LinearSVC(C=3.0, dual=False, fit_intercept=False, tol=1e-10).fit(rows, y)
-    assert np.allclose(truth.coef_[0, :-1], model.coef_[0], rtol=1e-4, atol=1e-5)
+    assert np.allclose(truth.coef_[0], np.append(model.coef_[0], model.intercept_), rtol=1e-4, atol=1e-5)
     assert np.array_equal(truth.predict(rows), model.predict(X))
 
 
 def test_boundary_without_intercept_is_a_geodesic_hyperplane(overlapping):
     X, y = overlapping
     model = PoincareSVC(None, C=3.0, fit_intercept=False).fit(X, y)
-    w, p, height = model.decision_.boundary()
-    assert height == 0
+    (boundary,) = model.boundaries_
+    assert boundary.kind == "hyperplane"
+    w, p = boundary.hyperplane
     found = signed_distance(X, w, p)
     assert np.allclose(model.distances(X)[:, 0], found, rtol=1e-9, atol=1e-12)
     assert np.array_equal(found > 0, model.predict(X) == model.classes_[1])
@@ -74,10 +73,18 @@ def test_intercept_encloses_a_class_that_no_hyperplane_does():
     y = rng.integers(2, size=300)
     radii = np.where(y == 1, 0.5, 2.0) + 0.1 * rng.random(300)
     X = from_frame(radii[:, None] * V / np.linalg.norm(V, axis=1)[:, None], np.array([0.3, 0.1]))
-    assert PoincareSVC(None, C=10.0).fit(X, y).score(X, y) == 1
+    model = PoincareSVC(None, C=10.0).fit(X, y)
+    assert model.score(X, y) == 1
+    (sphere,) = model.boundaries_
+    assert sphere.kind == "sphere"
+    assert sphere.hyperplane is None
+    assert sphere.side == -1  # class 1 is inside
+    assert 0.6 < sphere.radius < 2.0
+    found = sphere.radius - distance(X, sphere.p)
+    assert np.allclose(model.distances(X)[:, 0], found, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(found > 0, model.predict(X) == 1)
+    assert model.margin_[0] == pytest.approx(np.min(np.where(y == 1, found, -found)), rel=1e-9)
     assert PoincareSVC(None, C=10.0, fit_intercept=False).fit(X, y).score(X, y) < 0.8
-    with pytest.raises(AttributeError, match="has no attribute 'distances'"):
-        PoincareSVC(None, C=10.0).fit(X, y).distances(X)
 
 
 @kinds
@@ -124,7 +131,7 @@ def test_exact_margin_needs_a_reference_point(overlapping):
 def test_rows_beyond_the_limit_of_explicit_ones_are_rebuilt_in_every_pass(overlapping):
     X, y = overlapping
     data = TrainingData.of_arrays(X, (y > 0).astype(np.int64), None, 1.0, n_classes=2)
-    build = ConeRowBuilder(1, np.zeros(3), 1.0, 2.0, 30.0)
+    build = ConeRowBuilder(1, np.zeros(3), 1.0, 2.0, True)
     kept, rebuilt = (build_rows(data, build, 2.0, 5, explicit_numbers=limit) for limit in (10**6, 10))
     assert isinstance(kept, KeptRows)
     assert isinstance(rebuilt, StreamedRows)

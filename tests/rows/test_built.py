@@ -49,7 +49,7 @@ def block_rows(request):
 
 
 def builder(kind, p, C):
-    return SignedRowBuilder(1, p, "frame", 1.0, C) if kind == "signed" else ClassRowBuilder(p, 1.0, C, 10.0, 3)
+    return SignedRowBuilder(1, p, "frame", 1.0, C) if kind == "signed" else ClassRowBuilder(p, 1.0, C, True, 3)
 
 
 def training(place, data, block_rows=None, threads=1):
@@ -69,7 +69,7 @@ def pair(place, kind, data, block_rows=None, threads=1, C=3.0):
     else:
         space, times = cone_rows(X, p, c=1.0, gaps=1 - np.sum(X**2, axis=1))
         rows = ClassRows(
-            space.X, space.p, space.along, space.base, costs, times=times, constant=10.0, codes=codes, n_classes=3
+            space.X, space.p, space.along, space.base, costs, times=times, inverse_root=1.0, codes=codes, n_classes=3
         )
     n_classes = 3 if kind == "classes" else 0
     found = training(place, data, block_rows, threads)

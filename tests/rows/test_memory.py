@@ -109,20 +109,22 @@ def test_a_sample_of_rows_without_cost_has_none():
     assert not rows.sample(16, np.random.default_rng(0)).costs.any()
 
 
-def classed(n=60, d=4, K=3, constant=0.0, **options):
-    """Rows of d columns with random classes and costs, the last column constant if one is given, and their matrix."""
+def classed(n=60, d=4, K=3, inverse_root=0.0, **options):
+    """Rows of d columns with random classes and costs, with an intercept if an inverse root is given; their matrix."""
     rng = np.random.default_rng(0)
     rows, codes = rng.standard_normal((n, d)), rng.integers(0, K, n)
     source = ClassRows.of(rows, codes, rng.uniform(size=n), K)
-    if constant:
-        rows[:, -1] = constant
-        source = replace(ClassRows.of(rows[:, :-1], codes, source.costs, K), constant=constant)
+    if inverse_root:
+        base = rng.standard_normal(n)
+        rows[:, -1] = rows[:, 0] + base * inverse_root
+        source = ClassRows.of(rows[:, :-1], codes, source.costs, K)
+        source = replace(source, base=base, inverse_root=inverse_root)
     return replace(source, **options), rows
 
 
-@pytest.mark.parametrize("constant", [0.0, 10.0])
-def test_products_and_sums_include_the_constant_column(constant):
-    source, rows = classed(constant=constant)
+@pytest.mark.parametrize("inverse_root", [0.0, 1.0, 2.5])
+def test_products_and_sums_include_the_column_of_the_intercept(inverse_root):
+    source, rows = classed(inverse_root=inverse_root)
     rng = np.random.default_rng(1)
     w, index, q = rng.standard_normal(4), rng.permutation(60)[:25], rng.standard_normal(25)
     assert source.shape == (60, 4)
@@ -131,16 +133,17 @@ def test_products_and_sums_include_the_constant_column(constant):
     assert np.allclose(source.weighted_sum(index, q), q @ rows[index])
 
 
-def test_a_sample_keeps_the_constant_column():
-    sample = classed(constant=10.0)[0].sample(16, np.random.default_rng(0))
+def test_a_sample_keeps_the_column_of_the_intercept():
+    source, rows = classed(inverse_root=2.5)
+    sample = source.sample(16, np.random.default_rng(0))
     assert sample.shape == (16, 4)
-    assert np.all(sample[:][:, -1] == 10)
+    assert {row.tobytes() for row in sample[:]} <= {row.tobytes() for row in rows}
 
 
-@pytest.mark.parametrize("constant", [0.0, 10.0])
+@pytest.mark.parametrize("inverse_root", [0.0, 2.5])
 @pytest.mark.parametrize("numbers", [1, 150, 2**20])
-def test_blocks_carry_their_classes(numbers, constant):
-    source, rows = classed(constant=constant, block_numbers=numbers)
+def test_blocks_carry_their_classes(numbers, inverse_root):
+    source, rows = classed(inverse_root=inverse_root, block_numbers=numbers)
     blocks = source.fold(lambda block: [block], joined)
     assert len(blocks) == {1: 15, 150: 12, 2**20: 1}[numbers]
     assert np.array_equal(source[:], rows)

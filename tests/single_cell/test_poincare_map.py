@@ -101,10 +101,10 @@ def without_matrix(cells):
 @pytest.mark.parametrize(
     ("spoil", "arguments", "message"),
     [
-        (without_components, {}, "obsm has no 'X_pca'; it holds nothing.*scanpy.pp.pca"),
+        (without_components, {}, "(?s)obsm has no 'X_pca'; it holds nothing.*scanpy.pp.pca"),
         (None, {"use_rep": "X_scvi"}, "obsm has no 'X_scvi'; it holds 'X_pca'"),
         (without_matrix, {"use_rep": "X"}, "has no X"),
-        (spoilt, {}, "contains NaN"),
+        (spoilt, {}, "NaN or infinite coordinates; the first is row"),
         (None, {"root": "stem"}, "name of a cell; got 'stem', and the first are called .*'cell0', 'cell1'"),
         (None, {"root": 40}, "root must be a row from 0 to 39, .* got 40"),
     ],

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import cho_factor
 from scipy.optimize import approx_fprime, minimize
+from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 from hyplearn.data.folding import summed
@@ -312,3 +313,59 @@ def test_rows_too_long_for_the_identity_beside_them_end_as_stalled(d):
     solution = solve_softmax(ClassRows.of(rows, rng.integers(0, 3, 400), np.full(400, 1e6), 3))
     assert solution.status == "stalled"
     assert np.isfinite(solution.W).all()
+
+
+def laplace(rows, codes, weights, C, W):
+    """-log of the integral of e^(-loss) over a normal prior of variance C, by the dense Hessian at its peak."""
+    scores = rows @ W.T
+    loss = weights @ (logsumexp(scores, axis=1) - scores[np.arange(len(rows)), codes])
+    precision = naive.softmax_hessian(rows, weights, W) - np.eye(W.size) + np.eye(W.size) / C
+    return loss + np.sum(W**2) / (2 * C) + 0.5 * np.linalg.slogdet(precision)[1] + 0.5 * W.size * np.log(C)
+
+
+def evidence_problem(K, n=200, d=4):
+    rng = np.random.default_rng(K)
+    codes = rng.integers(K, size=n)
+    rows = rng.standard_normal((K, d))[codes] + rng.standard_normal((n, d))
+    return rows, codes, rng.uniform(0.5, 2.0, n)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("K", [2, 3, 6])
+def test_evidence_is_laplaces_approximation(K, C):
+    rows, codes, weights = evidence_problem(K)
+    solution = solve(rows, codes, C * weights, K, tol=1e-12)
+    assert solution.is_full
+    assert solution.evidence(C) == pytest.approx(laplace(rows, codes, weights, C, solution.W), rel=1e-9)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+def test_evidence_of_two_classes_from_blocks_is_exact(C):
+    rows, codes, weights = evidence_problem(2)
+    full, blocks = (solve(rows, codes, C * weights, 2, tol=1e-12, full_hessian=most) for most in (300, 0))
+    assert blocks.hessian.shape == (2, 4, 4)
+    assert not blocks.is_full
+    assert blocks.evidence(C) == pytest.approx(full.evidence(C), rel=1e-6)
+
+
+@pytest.mark.parametrize("columns", [128, 2], ids=["blocks", "their mean"])
+@pytest.mark.parametrize("K", [3, 6])
+def test_evidence_from_blocks_is_close_and_prefers_the_same_cost(K, columns, monkeypatch):
+    monkeypatch.setattr(softmax, "BLOCK_COLUMNS", columns)
+    rows, codes, weights = evidence_problem(K)
+    costs = 10.0 ** np.arange(-2, 4)
+    found = np.array(
+        [
+            [solve(rows, codes, C * weights, K, tol=1e-10, full_hessian=most).evidence(C) for most in (300, 0)]
+            for C in costs
+        ]
+    )
+    assert np.allclose(found[:, 0], found[:, 1], rtol=0.05)
+    assert found[:, 0].argmin() == found[:, 1].argmin()
+
+
+def test_evidence_of_fewer_rows_than_columns_is_that_of_all_columns():
+    """The solver rotates such rows into fewer columns; the others add nothing."""
+    rows, codes, weights = evidence_problem(3, n=6, d=15)
+    solution = solve(rows, codes, 10 * weights, 3, tol=1e-12)
+    assert solution.evidence(10.0) == pytest.approx(laplace(rows, codes, weights, 10.0, solution.W), rel=1e-9)

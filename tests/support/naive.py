@@ -62,11 +62,10 @@ def hyperplane_distance_in_tangent_space(x, w, p, c):
 
 
 def cone_coordinates(X, p, c):
-    """Hyperboloid coordinates of (-p) ⊕ x; beyond the distance 4 their length grows like it."""
+    """Hyperboloid coordinates of (-p) ⊕ x and a constant 1, times ρ / sinh ρ."""
     Y, rho = mobius_add(-p, X, c), np.sqrt(c) * distance(X, p, c)
-    hyperboloid = np.column_stack([2 / gap(Y, c) - 1, 2 * np.sqrt(c) * Y / gap(Y, c)[:, None]])
-    length = np.where(rho < 4, np.sinh(rho), np.sinh(4) + rho - 4)
-    return (length / np.sinh(rho))[:, None] * hyperboloid
+    columns = [2 / gap(Y, c) - 1, 2 * np.sqrt(c) * Y / gap(Y, c)[:, None], np.ones(len(Y))]
+    return (rho / np.sinh(rho))[:, None] * np.column_stack(columns)
 
 
 def shrink(u2):

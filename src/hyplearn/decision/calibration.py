@@ -77,10 +77,14 @@ class Calibration:
 
     def scores(self, values: Array) -> Array:
         """Scores, of the shape of the values."""
+        return self.mix(values) + self.offsets
+
+    def mix(self, values: Array) -> Array:
+        """Scores without their offsets."""
         if self.mixing is None:
-            return values * self.slopes + self.offsets
+            return values * self.slopes
         # Not a product of BLAS, whose last bits depend on the number of rows.
-        return np.einsum("ij,kj->ik", values, self.mixing) + self.offsets
+        return np.einsum("ij,kj->ik", values, self.mixing)
 
     def log_probabilities(self, scores: Array) -> Array:
         """Logarithms of the probabilities of all classes, exact where these are too small for a float."""

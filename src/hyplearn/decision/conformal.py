@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from hyplearn.geometry.kernels import half_sinh_pairs, row_gaps
+from hyplearn.geometry import pairwise_distance
 from hyplearn.types import Array
 
 # Digits of alpha = 1 - coverage: 1 - 0.9 is a little less than 0.1 in floats, and p = 1/10 would count as larger.
@@ -213,9 +213,7 @@ def _distances(X: Array, rows: Array, c: float | None) -> Array:
     if c is None:
         # Not from ‖x‖² - 2⟨x, y⟩ + ‖y‖², which has no digits left for near points.
         return cdist(X, rows)
-    half = np.empty((len(X), len(rows)))
-    half_sinh_pairs(X, rows, row_gaps(X, c), row_gaps(rows, c), c, half)
-    return 2 / np.sqrt(c) * np.arcsinh(half, out=half)
+    return pairwise_distance(X, rows, c=c)
 
 
 class Ancestors(NamedTuple):

@@ -36,7 +36,7 @@ from hyplearn.decision.boundary import (
     Boundary,
     Equidistant,
     Hyperplane,
-    boundary_of,
+    boundaries_of,
     plane_boundary,
     touching_hyperplane,
 )
@@ -46,7 +46,7 @@ from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
-# Rows per matrix product of cone rows: their number changes last bits, so it is fixed.
+# Rows whose cone coordinates are made explicit at once.
 SCORED_ROWS = 10_000
 
 
@@ -138,7 +138,9 @@ class Decision:
         constant = shortening(space, times, self.c) if np.any(self.intercepts) else None
         for start in range(0, len(X), SCORED_ROWS):
             cut = slice(start, start + SCORED_ROWS)
-            out[cut] = times[cut, None] * self.weights[:, 0] + space[cut] @ self.weights[:, 1:].T
+            # Not a product of BLAS, whose last bits depend on the number of rows.
+            products = np.einsum("ij,kj->ik", space[cut], self.weights[:, 1:])
+            out[cut] = times[cut, None] * self.weights[:, 0] + products
             if constant is not None:
                 out[cut] += constant[cut, None] * self.intercepts
         return out
@@ -214,8 +216,7 @@ class Decision:
         if self.link in ("sphere", "sphere-arsinh", "cone"):
             if np.any(offsets) or (self.link == "cone" and np.any(self.intercepts)):
                 return None
-            functions = zip(slopes[:, None] * self.weights, slopes * self.intercepts, self.points, strict=True)
-            return [boundary_of(u, float(b), p, c=self.c) for u, b, p in functions]
+            return boundaries_of(slopes[:, None] * self.weights, slopes * self.intercepts, self.points, c=self.c)
         if self.link == "ball":
             levels = slopes * self.intercepts + offsets
             return [_chord(w, b, self.c) for w, b in zip(slopes[:, None] * self.weights, levels, strict=True)]
@@ -247,7 +248,7 @@ class Decision:
         return touching_hyperplane(u, level, self.points[0], c=self.c)
 
     def _class_weights(self, code: int) -> Array:
-        weights = self.weights if self.calibration is None else self.calibration.slopes[:, None] * self.weights
+        weights = self.weights if self.calibration is None else self.calibration.mix(self.weights.T).T
         return weights[code] if not self.is_binary else (code - 0.5) * weights[0]
 
     def _class_level(self, code: int) -> float:
@@ -256,7 +257,7 @@ class Decision:
 
     def _levels(self) -> Array:
         """The part of each score that is the same at all points."""
-        return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts)
+        return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property
     def is_pairwise(self) -> bool:

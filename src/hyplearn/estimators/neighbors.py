@@ -79,8 +79,8 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # All rows count alike.
-    class_weight = None
+    # All rows count alike, far ones too: they are neighbours of nothing else.
+    class_weight, trims = None, False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the training points.

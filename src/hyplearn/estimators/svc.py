@@ -319,7 +319,7 @@ class PoincareSVC(StreamClassifier):
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
         block, n = data.gathered(), len(weights)
         found: TogetherSolution | None = None
-        if self._are_small(data):
+        if weights and self._are_small(data):
             start = np.tile(self._W, (n, 1))
             found = solve_together(self._shared(block, data.c, weights), tol=self.tol, start=start)
         for fold, own in enumerate(weights):

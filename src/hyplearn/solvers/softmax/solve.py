@@ -53,6 +53,7 @@ class SoftmaxSolution:
     n_iter: int  # Newton steps
     n_passes: int  # passes over all rows
     hessian: Array  # of the loss at W, or its diagonal blocks, or their mean
+    is_full: bool  # whether the hessian is that of all entries of W
 
     def evidence(self, C: float) -> float:
         r"""Negative logarithm of the evidence for C, by Laplace's approximation.
@@ -60,11 +61,11 @@ class SoftmaxSolution:
         .. math:: \frac{P(W)}{C} + \tfrac12 \log \det (I + H)
 
         with the Hessian H of the loss in P: C is the variance of a normal prior of W. Where only the diagonal blocks of
-        H are known, :math:`\\frac{K - 1}{K} \\sum_k \\log \\det (I + \\frac{K}{K - 1} H_{kk})` takes the place of the
+        H are known, :math:`\frac{K - 1}{K} \sum_k \log \det (I + \frac{K}{K - 1} H_{kk})` takes the place of the
         determinant, as the rows of W sum to zero; with two classes it is exact.
         """
         K, hessian = len(self.W), self.hessian
-        if hessian.shape == (self.W.size, self.W.size):
+        if self.is_full:
             return float(self.primal / C + 0.5 * np.linalg.slogdet(np.eye(len(hessian)) + hessian)[1])
         blocks = hessian if hessian.ndim == 3 else hessian[None]
         log_dets = np.linalg.slogdet(np.eye(blocks.shape[1]) + K / (K - 1) * blocks)[1]
@@ -87,6 +88,11 @@ class Point(NamedTuple):
     def primal(self) -> float:
         """P(W)."""
         return float(0.5 * np.sum(self.W**2) + self.loss)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the hessian is that of all entries of W."""
+        return self.hessian.shape == (self.W.size, self.W.size)
 
     @property
     def gradient(self) -> Array:
@@ -156,7 +162,9 @@ def solve_softmax(
         if report is not None:
             dual = point.primal - point.gap * max(1.0, point.primal)
             report(Progress(n_passes, point.primal, dual, point.gap, n))
-    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, point.hessian)
+    return SoftmaxSolution(
+        point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, point.hessian, point.is_full
+    )
 
 
 def _start(source: RowSource, seed: int, **options: Any) -> Array:
@@ -174,7 +182,7 @@ def _newton_step(
     source: RowSource, point: Point, tol: float, sample: ClassRows | None = None
 ) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
-    gradient, full = point.gradient, point.hessian.shape == (point.W.size, point.W.size)
+    gradient, full = point.gradient, point.is_full
     blocks = point.hessian if point.hessian.ndim == 3 else point.hessian[None]
     try:
         factors = [cho_factor(np.eye(len(block)) + block) for block in blocks]

@@ -1,0 +1,171 @@
+"""Many squared-hinge problems at once, against the solver of one, liblinear and the naive objective."""
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from hyplearn.rows import Rows
+from hyplearn.solvers.svm import solve_svm, together
+from hyplearn.solvers.svm.together import Problems, column_products, solutions_of, solve_together
+from support import naive
+
+TOL = 1e-12
+
+
+def made(n=120, m=5, K=3, seed=0):
+    """Rows of K classes that overlap, as columns of cone coordinates are, and their classes."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(K, size=n)
+    return rng.standard_normal((K, m))[codes] + rng.standard_normal((n, m)), codes
+
+
+def folds(rows, codes, K=3, n_folds=4, C=2.0, seed=0):
+    """Problems of all classes and folds, in each of which some rows cost nothing."""
+    rng = np.random.default_rng(seed)
+    weights, dealt = rng.uniform(0.2, 3.0, len(rows)), rng.integers(n_folds, size=len(rows))
+    costs = np.where(dealt[:, None] == np.arange(n_folds), 0.0, C * weights[:, None])
+    return Problems.of_folds(rows, codes, np.arange(K), costs)
+
+
+def parts(problems, b):
+    """Signs and costs of problem b."""
+    signs = np.where(problems.codes == problems.positives[b], 1.0, -1.0)
+    return signs, problems.costs[:, problems.columns[b]]
+
+
+def check(problems, found):
+    """Every problem is solved: its objective is the naive one, and the solver of one problem finds the same weights."""
+    for b, w in enumerate(found.W):
+        signs, costs = parts(problems, b)
+        U = signs[:, None] * problems.rows
+        alone = solve_svm(Rows.explicit(U, costs), loss="squared_hinge", tol=TOL)
+        assert np.allclose(w, alone.w, rtol=1e-5, atol=1e-6 * np.abs(alone.w).max())
+        assert found.primal[b] == pytest.approx(naive.svm_primal(U, costs, w, "squared_hinge"), rel=1e-12)
+        assert found.primal[b] == pytest.approx(alone.primal, rel=1e-10)
+        assert found.gap[b] <= TOL
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 22, 30])
+def test_every_problem_is_that_of_the_solver_of_one(m):
+    """Up to 22 columns Hessians are sums of products of columns; beyond, of active rows."""
+    rows, codes = made(m=m)
+    problems = folds(rows, codes)
+    assert (m * (m + 1) // 2 <= together.MOST_PRODUCTS) == (m <= 22)
+    found = solve_together(problems, tol=TOL)
+    assert found.W.shape == (12, m)
+    check(problems, found)
+
+
+def test_liblinear_finds_the_same_weights():
+    rows, codes = made()
+    problems = folds(rows, codes)
+    found = solve_together(problems, tol=TOL)
+    for b, w in enumerate(found.W):
+        signs, costs = parts(problems, b)
+        paid = costs > 0
+        rival = LinearSVC(C=1.0, dual=False, loss="squared_hinge", fit_intercept=False, tol=1e-10, max_iter=100_000)
+        rival.fit(rows[paid], signs[paid], sample_weight=costs[paid])
+        assert np.allclose(w, rival.coef_[0], rtol=1e-4, atol=1e-5)
+
+
+def test_order_of_problems_is_fold_by_fold_and_class_by_class():
+    rows, codes = made()
+    problems = folds(rows, codes)
+    assert np.array_equal(problems.positives, np.tile([0, 1, 2], 4))
+    assert np.array_equal(problems.columns, np.repeat([0, 1, 2, 3], 3))
+    assert np.array_equal(problems.signs(4)[:, 0], np.where(codes == 1, 1.0, -1.0))
+    assert problems.signs(slice(2, 7)).shape == (120, 5)
+
+
+def test_each_problem_may_have_a_cost_of_its_own():
+    rows, codes = made()
+    C = np.array([0.01, 1.0, 100.0])
+    problems = Problems(rows, codes, np.arange(3), np.ones((120, 1)) * C, np.arange(3))
+    check(problems, solve_together(problems, tol=TOL))
+
+
+@pytest.mark.parametrize("numbers", [1, 500, 2**19])
+def test_groups_change_nothing_beyond_rounding(numbers, monkeypatch):
+    rows, codes = made()
+    problems = folds(rows, codes)
+    whole = solve_together(problems, tol=TOL)
+    monkeypatch.setattr(together, "GROUP_NUMBERS", numbers)
+    cut = solve_together(problems, tol=TOL)
+    assert np.allclose(cut.W, whole.W, rtol=1e-9, atol=1e-10)
+    assert np.allclose(cut.primal, whole.primal, rtol=1e-12)
+
+
+def test_a_start_saves_steps_and_is_not_changed():
+    rows, codes = made()
+    problems = folds(rows, codes)
+    cold = solve_together(problems, tol=TOL)
+    start = cold.W.copy()
+    warm = solve_together(problems, tol=TOL, start=start)
+    assert np.array_equal(start, cold.W)
+    assert np.array_equal(warm.W, cold.W)
+    assert warm.n_iter == 0 < cold.n_iter
+    far = solve_together(problems, tol=TOL, start=cold.W + 100.0)
+    assert np.allclose(far.W, cold.W, rtol=1e-6, atol=1e-7)
+
+
+def test_problems_without_a_cost_have_no_weights():
+    rows, codes = made()
+    problems = Problems.of_folds(rows, codes, np.arange(3), np.zeros((120, 2)))
+    found = solve_together(problems, tol=TOL)
+    assert not found.W.any()
+    assert not found.primal.any()
+
+
+def test_steps_that_run_out_leave_a_gap_that_says_so():
+    rows, codes = made()
+    problems = folds(rows, codes, C=1e4)
+    found = solve_together(problems, tol=TOL, max_iter=1)
+    assert found.gap.max() > TOL
+    assert found.n_iter == 1
+    for b, w in enumerate(found.W):
+        signs, costs = parts(problems, b)
+        primal = naive.svm_primal(signs[:, None] * rows, costs, w, "squared_hinge")
+        assert found.primal[b] == pytest.approx(primal, rel=1e-12)
+        assert found.primal[b] - found.gap[b] * max(1.0, primal) <= solve_together(problems, tol=TOL).primal[b]
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e6, 1e9])
+def test_extreme_costs_are_solved(C):
+    rows, codes = made()
+    problems = folds(rows, codes, C=C)
+    found = solve_together(problems, tol=1e-6)
+    assert found.gap.max() <= 1e-6
+
+
+def test_separable_rows_are_solved():
+    rows, codes = made()
+    rows[:, 0] = np.where(codes == 1, 5.0, -5.0)
+    problems = folds(rows, codes, C=1e4)
+    check(problems, solve_together(problems, tol=TOL))
+
+
+def test_solutions_carry_dual_variables_that_prove_the_gap():
+    rows, codes = made()
+    problems = folds(rows, codes)
+    found = solve_together(problems, tol=1e-6)
+    for b, solution in enumerate(solutions_of(problems, found, 1e-6)):
+        signs, costs = parts(problems, b)
+        U = signs[:, None] * rows
+        alpha = np.zeros(len(rows))
+        alpha[solution.support] = solution.alpha
+        assert np.all(solution.alpha > 0)
+        assert not alpha[costs == 0].any()
+        assert np.allclose(solution.v, alpha @ U)
+        assert solution.status == "optimal"
+        assert solution.n_support == len(solution.support)
+        dual = naive.svm_dual(U, costs, alpha, "squared_hinge")
+        assert solution.dual == pytest.approx(dual, rel=1e-6)
+        assert solution.primal - dual == pytest.approx(solution.gap * max(1.0, solution.primal), abs=1e-9)
+    unsolved = solve_together(problems, tol=1e-6, max_iter=1)
+    assert {one.status for one in solutions_of(problems, unsolved, 1e-15)} == {"stalled"}
+
+
+def test_products_of_columns_are_those_of_each_row():
+    rows, _ = made(n=7, m=4)
+    due = [np.outer(row, row)[np.triu_indices(4)] for row in rows]
+    assert np.allclose(column_products(rows), due)
