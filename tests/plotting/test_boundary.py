@@ -434,7 +434,7 @@ def test_the_margin_of_a_sphere_is_drawn_on_both_sides_or_not_at_all():
     assert np.allclose([np.abs(svc.distances(curve)).max() for curve in display.margins], display.margin)
     # Within a margin wider than its radius a sphere has nothing.
     inner = BoundaryDisplay.from_estimator(svc, resolution=20, margin=5.0).margins
-    assert sorted(np.ptp(curve) > 0 for curve in inner) == [False, True]
+    assert sorted(np.ptp(curve, axis=0).max() > 0 for curve in inner) == [False, True]
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

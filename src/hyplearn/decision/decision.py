@@ -213,6 +213,8 @@ class Decision:
         slopes, offsets = np.ones(len(self.weights)), np.zeros(len(self.weights))
         if self.is_binary and self.calibration is not None:
             slopes, offsets = self.calibration.slopes, self.calibration.offsets
+        if self.link in ("sphere", "cone") and not self.is_binary:
+            return None  # scores of a softmax mean something beside each other only
         if self.link in ("sphere", "sphere-arsinh", "cone"):
             if np.any(offsets) or (self.link == "cone" and np.any(self.intercepts)):
                 return None
