@@ -15,15 +15,13 @@ from hyplearn.geometry.nearest import nearest, nearest_tree
 from support.balls import at_gap, cloud
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks(
     [
-        PoincareKNeighborsClassifier(3, outside="project"),
-        PoincareKNeighborsClassifier(4, weights="distance", outside="project"),
+        PoincareKNeighborsClassifier(3),
+        PoincareKNeighborsClassifier(4, weights="distance"),
     ]
 )
-def test_scikit_learns_checks_pass(estimator, check):
+def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_ball):
     check(estimator)
 
 
