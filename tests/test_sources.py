@@ -185,7 +185,12 @@ def test_a_stream_of_a_source_is_that_of_its_blocks(kind, tmp_path):
     source = data[0]
     sizes = {"frame": [len(X)], "dask": [41, 41, 18]}.get(kind) or [len(block.X) for block in source.blocks()]
     edges = np.cumsum([0, *sizes])
-    for stream in (hinge("origin", C=0.1), hinge(None, C=0.1), PoincarePerceptron("origin"), PoincareSecondOrderPerceptron("origin")):
+    for stream in (
+        hinge("origin", C=0.1),
+        hinge(None, C=0.1),
+        PoincarePerceptron("origin"),
+        PoincareSecondOrderPerceptron("origin"),
+    ):
         expected = clone(stream)
         for start, stop in pairwise(edges):
             expected.partial_fit(X[start:stop], y[start:stop], [0, 1, 2], weights[start:stop])

@@ -155,7 +155,9 @@ def solve_softmax(
         if report is not None:
             dual = point.primal - point.gap * max(1.0, point.primal)
             report(Progress(n_passes, point.primal, dual, point.gap, n))
-    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, point.hessian, point.is_full)
+    return SoftmaxSolution(
+        point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, point.hessian, point.is_full
+    )
 
 
 def _start(source: RowSource, seed: int, **options: Any) -> Array:
