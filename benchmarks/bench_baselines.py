@@ -47,7 +47,7 @@ def fits(record, shapes=((1_000, 2), (100_000, 2), (1_000_000, 2), (10_000, 100)
         X, y, p, w = make_ball_classification(n, d, random_state=0)
         read = timed(lambda X=X, w=w: X @ w)
         for model in (
-            PoincareSVC(p, C=1000.0, calibration=None),
+            PoincareSVC(p, C=1000.0, loss="hinge", calibration=None),
             HyperboloidSVC(C=10.0, calibration=None),
             HyperboloidSVC(C=10.0, solver="projected_gradient", tol=1e-3, calibration=None),
             EuclideanSVC(C=1000.0, calibration=None),

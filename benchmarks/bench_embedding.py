@@ -53,9 +53,9 @@ def noisy_distances(n, rng):
 def distances(record, n=5000, n_baseline=1000):
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
-    HyperbolicMDS().fit(noisy_distances(10, rng))
+    HyperbolicMDS(curvature=-1.0).fit(noisy_distances(10, rng))
     D = noisy_distances(n_baseline, rng)
-    ours, model = cpu_time(lambda: HyperbolicMDS().fit(D))
+    ours, model = cpu_time(lambda: HyperbolicMDS(curvature=-1.0).fit(D))
     theirs, flat = cpu_time(
         lambda: MDS(dissimilarity="precomputed", n_init=1, normalized_stress=False, max_iter=model.n_iter_).fit(D)
     )
@@ -69,7 +69,7 @@ def distances(record, n=5000, n_baseline=1000):
     }
     record("distances, compared with MDS", f"{n_baseline} points", **columns, **{"ours / MDS": ours / theirs})
     D = noisy_distances(n, rng)
-    ours, model = cpu_time(lambda: HyperbolicMDS().fit(D))
+    ours, model = cpu_time(lambda: HyperbolicMDS(curvature=-1.0).fit(D))
     total, _ = cpu_time(D.sum, repeats=5)
     columns = {"ours": ours, "steps": model.n_iter_, "stress at start": model.spectral_stress_, "stress": model.stress_}
     step = Times.of([ours.minimum / max(1, model.n_iter_)])

@@ -18,7 +18,6 @@ from timing import Ratio, once, peak_memory, results, timed
 from hyplearn import PoincareLogisticRegression
 from hyplearn.cone import cone_coordinates
 from hyplearn.datasets import fetch_fashion_mnist
-from hyplearn.estimators.logistic import INTERCEPT
 from hyplearn.tangent import from_frame
 
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -52,9 +51,9 @@ def fit_baseline(rows, codes, C, optimum, solver):
 
 
 def compare(record, case, X, y, repeats):
-    model = PoincareLogisticRegression()
+    model = PoincareLogisticRegression(C=100.0)
     ours = timed(lambda: model.fit(X, y), repeats)
-    rows = np.column_stack([cone_coordinates(X, model.reference_[0]), np.full(len(X), INTERCEPT)]).astype(np.float64)
+    rows = cone_coordinates(X, model.reference_[0]).astype(np.float64)
     columns, ratios = {"ours": ours, "dual_gap": model.dual_gap_[0], "passes": model.n_passes_[0]}, {}
     for solver in ("lbfgs", "newton-cholesky"):
         time, excess = fit_baseline(rows, y, model.C, model.primal_[0], solver)
@@ -76,7 +75,7 @@ def wide(record):
 def growth(record):
     for n in (10_000, 100_000, 1_000_000, 4_000_000):
         X, y = overlapping(n, 2, 10)
-        model = PoincareLogisticRegression()
+        model = PoincareLogisticRegression(C=100.0)
         ours = timed(lambda m=model, X=X, y=y: m.fit(X, y), 3 if n < 10**6 else 1)
         read = timed(lambda X=X: X @ X[0])
         columns = {"fit": ours, "ns_per_row": 1e6 * ours.minimum / n, "passes": model.n_passes_[0]}
@@ -88,7 +87,7 @@ def memory(record):
     """Peak memory of a fit above X, with so many rows that memory allocated earlier is negligible."""
     for n, d, K in ((5_000_000, 2, 10), (200_000, 100, 5)):
         X, y = overlapping(n, d, K)
-        model = PoincareLogisticRegression().fit(X[:5000], y[:5000])
+        model = PoincareLogisticRegression(C=100.0).fit(X[:5000], y[:5000])
         extra = peak_memory(lambda m=model, X=X, y=y: m.fit(X, y))
         columns = {"floats_per_row": extra / n / 8, "peak / X": Ratio(extra / X.nbytes)}
         record("peak memory of a fit", f"{n} × {d}, {K} classes", **columns)

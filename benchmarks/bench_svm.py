@@ -43,7 +43,7 @@ def hinge_objective(rows, y, w):
 def fit(record):
     for n, d, repeats in ((100_000, 2, 9), (1_000_000, 2, 5), (100_000, 10, 9), (100_000, 100, 3), (100_000, 1000, 1)):
         X, y, p, _ = make_ball_classification(n, d, random_state=0)
-        model = PoincareSVC(p, C=C, calibration=None)
+        model = PoincareSVC(p, C=C, loss="hinge", calibration=None)
         ours = timed(lambda m=model, X=X, y=y: m.fit(X, y), repeats)
         features = timed(lambda X=X, p=p: vectorised_rows(X, p), min(repeats, 3))
         rows = vectorised_rows(X, p)
@@ -63,7 +63,7 @@ def fit(record):
 def growth(record):
     for n in (10_000, 100_000, 1_000_000, 10_000_000):
         X, y, p, _ = make_ball_classification(n, 2, random_state=0)
-        model = PoincareSVC(p, C=C, calibration=None)
+        model = PoincareSVC(p, C=C, loss="hinge", calibration=None)
         ours = timed(lambda m=model, X=X, y=y: m.fit(X, y), 9 if n < 10**6 else 3)
         read = timed(lambda X=X, p=p: X @ p)
         columns = {"fit": ours, "ns_per_row": 1e6 * ours.minimum / n, "passes": model.n_passes_[0]}
@@ -74,7 +74,7 @@ def growth(record):
 def clothes(record):
     """Fashion-MNIST: ten problems of 60,000 rows at C = 5."""
     data = fetch_fashion_mnist()
-    model = PoincareSVC(data.reference_points, C=5.0, calibration=None)
+    model = PoincareSVC(data.reference_points, C=5.0, loss="hinge", calibration=None)
     ours = timed(lambda: model.fit(data.X_train, data.y_train), 5)
     read = timed(lambda: data.X_train @ data.X_train[0])
     columns = {"fit": ours, "largest_dual_gap": model.dual_gap_.max(), "read": read, "fit / read": ours / read}
@@ -106,7 +106,10 @@ def separable(record):
     for margin in (1.0, 0.1, 0.01, 0.001):
         for norm in (0.19, 0.38, 0.57):
             X, y, p, _ = make_ball_classification(10_000, 10, margin=margin, reference_norm=norm, random_state=0)
-            hard, soft = (100 * PoincareSVC(p, C=cost, calibration=None).fit(X, y).score(X, y) for cost in (np.inf, C))
+            hard, soft = (
+                100 * PoincareSVC(p, C=cost, loss="hinge", calibration=None).fit(X, y).score(X, y)
+                for cost in (np.inf, C)
+            )
             case = f"margin {margin}, ‖p‖ = {norm}"
             record("training accuracy in percent, 10000 × 10", case, **{"hard margin": hard, "C = 1000": soft})
 
@@ -125,7 +128,7 @@ def peak(name):
     rows = X if name == "PoincareSVC" else vectorised_rows(X, p)
     small = slice(0, 3000)
     model = (
-        PoincareSVC(p, C=C, calibration=None)
+        PoincareSVC(p, C=C, loss="hinge", calibration=None)
         if name == "PoincareSVC"
         else LinearSVC(loss="hinge", dual=True, C=C, fit_intercept=False)
     )

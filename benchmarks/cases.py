@@ -111,7 +111,7 @@ def svc(**options):
 
 
 def svc_at_p(C=1.0, **options):
-    return fit(lambda p: PoincareSVC(reference=p, C=C, calibration=None, **options))
+    return fit(lambda p: PoincareSVC(reference=p, C=C, **{"loss": "hinge", "calibration": None, **options}))
 
 
 def softmax(**options):
@@ -147,7 +147,9 @@ def predictions(method):
 
 def from_source(open_source):
     """Call that opens a source and fits the SVC to it."""
-    return lambda data: lambda: PoincareSVC(reference=data.p, calibration=None).fit(open_source(data))
+    return lambda data: (
+        lambda: PoincareSVC(reference=data.p, C=1.0, loss="hinge", calibration=None).fit(open_source(data))
+    )
 
 
 def npy_file(data):
@@ -169,13 +171,13 @@ def parquet(data):
 
 CASES = {
     "mammals-svc-default": Case(mammals, svc()),
-    "mammals-svc": Case(mammals, svc(reference="boundary")),
-    "mammals-svc-no-calibration": Case(mammals, svc(reference="boundary", calibration=None)),
+    "mammals-svc": Case(mammals, svc(reference="boundary", C=1.0, loss="hinge")),
+    "mammals-svc-no-calibration": Case(mammals, svc(reference="boundary", C=1.0, loss="hinge", calibration=None)),
     "olsson-svc-default": Case(olsson, svc()),
-    "olsson-svc": Case(olsson, svc(reference="boundary")),
-    "olsson-softmax": Case(olsson, softmax(reference="mean")),
-    "fashion-softmax": Case(fashion, softmax(reference="mean")),
-    "fashion-svc": Case(fashion, svc(reference="boundary")),
+    "olsson-svc": Case(olsson, svc(reference="boundary", C=1.0, loss="hinge")),
+    "olsson-softmax": Case(olsson, softmax(reference="mean", C=100.0)),
+    "fashion-softmax": Case(fashion, softmax(reference="mean", C=100.0)),
+    "fashion-svc": Case(fashion, svc(reference="boundary", C=1.0, loss="hinge")),
     "svc-1e5x2-separable": Case(ball(100_000, 2), svc_at_p(C=1000.0)),
     "svc-1e6x2-separable": Case(ball(1_000_000, 2), svc_at_p(C=1000.0), memory=True),
     "svc-1e5x10-separable": Case(ball(100_000, 10), svc_at_p(C=1000.0)),
@@ -192,8 +194,8 @@ CASES = {
     "means-1e5x10": Case(ball(100_000, 10, 0.02), reference("means")),
     "squared-hinge-1e5x10": Case(ball(100_000, 10, 0.02), svc_at_p(loss="squared_hinge")),
     "hard-margin-1e5x10": Case(ball(100_000, 10), svc_at_p(C=np.inf)),
-    "softmax-1e6x2-10-classes": Case(blobs(1_000_000, 2, 10), softmax(reference="mean"), memory=True),
-    "softmax-2e4x100-5-classes": Case(blobs(20_000, 100, 5), softmax(reference="mean")),
+    "softmax-1e6x2-10-classes": Case(blobs(1_000_000, 2, 10), softmax(reference="mean", C=100.0), memory=True),
+    "softmax-2e4x100-5-classes": Case(blobs(20_000, 100, 5), softmax(reference="mean", C=100.0)),
     "perceptron-1e5x10": Case(ball(100_000, 10, 0.02), perceptron(shuffle=False)),
     "perceptron-1e5x10-shuffled": Case(ball(100_000, 10, 0.02), perceptron(shuffle=True)),
     "predict-1e6x2": Case(ball(1_000_000, 2, 0.02), predictions("predict")),

@@ -173,10 +173,11 @@ def embedded(config, method, tree, d):
         make = partial(model.fit_transform, parents, edge_lengths=lengths[tree])
     else:
         D = tree_distances(parents, lengths[tree])
-        model = HyperbolicMDS(d, max_iter=config.max_iter, **MDS[method])
+        model = HyperbolicMDS(d, curvature=-1.0, max_iter=config.max_iter, **MDS[method])
         make = partial(model.fit_transform, D * config.radius / D[0].max())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows what so many steps reach
+        warnings.filterwarnings("ignore", message=".* too near or too far")
         warm()
         start, busy = perf_counter(), process_time()
         points = make()

@@ -100,7 +100,7 @@ def tangent(config):
     """An SVM in the disk, where its boundary is an arc, and in the tangent space at p, where it is a line."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(13.5, 5.8), layout="constrained", width_ratios=(1, 1.2))
     X, y, p, _ = two_sides(config)
-    svc = PoincareSVC(p, C=1000, margin="exact", calibration=None).fit(X, y)
+    svc = PoincareSVC(p, C=1000, loss="hinge", margin="exact", calibration=None).fit(X, y)
     BoundaryDisplay.from_estimator(svc, X, y, resolution=config.resolution).plot(left, size=16, legend=False)
     TangentDisplay.from_estimator(svc, X, y).plot(right, size=16)
     left.set_title("The Poincaré disk")
@@ -114,7 +114,7 @@ def reference(config):
     X, y, p, _ = two_sides(config)
     for column, t in zip(axes.T, (0.0, 0.5, 1.0), strict=True):
         q = geodesic(np.zeros(2), p, t)
-        svc = PoincareSVC(q, C=1000, margin="exact", calibration=None).fit(X, y)
+        svc = PoincareSVC(q, C=1000, loss="hinge", margin="exact", calibration=None).fit(X, y)
         BoundaryDisplay.from_estimator(svc, X, y, resolution=config.resolution).plot(column[0], size=12, legend=False)
         TangentDisplay.from_estimator(svc, X, y).plot(column[1], size=12, legend=False)
         where = {0.0: "p at the centre", 0.5: "p halfway", 1.0: "p on the true boundary"}[t]

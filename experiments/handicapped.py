@@ -54,7 +54,7 @@ def classifier(method, p, config):
         return LoopingHyperboloidSVC(10.0, epochs=config.epochs, right_batches=batches, right_start=start)
     if method == FAST:
         return HyperboloidSVC(C=10.0, tol=1e-6, calibration=None)
-    return PoincareSVC(p, C=1000.0, calibration=None, n_jobs=1)
+    return PoincareSVC(p, C=1000.0, loss="hinge", calibration=None, n_jobs=1)
 
 
 def drawn(config, cell):

@@ -118,8 +118,8 @@ def draw(config, d, n, margin, fifths, run):
 def classifier(method, p):
     """The classifier of that name."""
     return {
-        "Poincaré SVM, true p": PoincareSVC(p, C=1000, calibration=None, n_jobs=1),
-        "Poincaré SVM": PoincareSVC(C=1000, calibration=None, n_jobs=1),
+        "Poincaré SVM, true p": PoincareSVC(p, C=1000, loss="hinge", calibration=None, n_jobs=1),
+        "Poincaré SVM": PoincareSVC(calibration=None, n_jobs=1),
         "hyperboloid SVM": HyperboloidSVC(C=10, tol=1e-6, calibration=None),
         "Euclidean SVM": EuclideanSVC(C=1000, loss="hinge", calibration=None),
         "Euclidean SVM, no intercept": EuclideanSVC(C=1000, fit_intercept=False, calibration=None),

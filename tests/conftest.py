@@ -27,6 +27,12 @@ def published_data():
 
 
 @pytest.fixture
+def most_outside(monkeypatch):
+    """Any number of rows is projected: scikit-learn's checks draw most of theirs outside the ball."""
+    monkeypatch.setattr(validation, "MOST_OUTSIDE", 1.0)
+
+
+@pytest.fixture
 def inside_the_ball(monkeypatch):
     """Points that pass scikit-learn's validation, or come from a file, are scaled into the ball: its checks draw them
     all over R^d."""

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from hyplearn import (
     HyperboloidSVC,
+    PoincareKernelClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -21,6 +22,7 @@ from hyplearn import (
 from hyplearn.cone import cone_coordinates
 from hyplearn.decision import Decision, decision_of
 from hyplearn.geometry import distance, gap, signed_distance
+from hyplearn.kernels import laplacian_kernel
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
@@ -45,6 +47,7 @@ MODELS = {
     "second order": PoincareSecondOrderPerceptron("means", max_epochs=5, folds=2),
     "softmax": PoincareLogisticRegression(),
     "softmax without intercept": PoincareLogisticRegression(fit_intercept=False),
+    "kernel": PoincareKernelClassifier(n_components=30),
     "softmax cv": PoincareLogisticRegressionCV(Cs=[1, 100], cv=2),
     **{f"paper, {k}": PaperSVC("means", C=10, calibration=k) for k in CALIBRATIONS},
     "paper, sgd": PaperSVC("means", solver="sgd", max_iter=20),
@@ -81,14 +84,17 @@ def page_scores(spec, x):
     columns = []
     for p, w, b in zip(np.array(spec["points"]), np.array(spec["weights"]), spec["intercepts"], strict=True):
         value = {
-            "arsinh": lambda p, w: spec["gain"] * np.arcsinh(z_features(x, p) @ w),
-            "frame": lambda p, w: frame_coordinates(x, p) @ w,
-            "z": lambda p, w: z_features(x, p) @ w,
-            "sphere": lambda p, w: cone_coordinates(x, p) @ np.append(w, b),
-            "sphere-arsinh": lambda p, w: np.arcsinh(cone_coordinates(x, p) @ np.append(w, b)),
-            "ball": lambda p, w: x @ w + b,
+            "arsinh": lambda p, w, b: spec["gain"] * np.arcsinh(z_features(x, p) @ w),
+            "frame": lambda p, w, b: frame_coordinates(x, p) @ w,
+            "z": lambda p, w, b: z_features(x, p) @ w,
+            "sphere": lambda p, w, b: cone_coordinates(x, p) @ np.append(w, b),
+            "sphere-arsinh": lambda p, w, b: np.arcsinh(cone_coordinates(x, p) @ np.append(w, b)),
+            "ball": lambda p, w, b: x @ w + b,
+            "kernel": lambda p, w, b: (
+                laplacian_kernel(x, spec["kernel"]["landmarks"], scale=spec["kernel"]["scale"]) @ w + b
+            ),
         }[spec["link"]]
-        columns.append(value(p, w))
+        columns.append(value(p, w, b))
     values = np.stack(columns, axis=1)
     if spec["mixing"] is not None:
         return values @ np.array(spec["mixing"]).T + spec["offsets"]

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from hyplearn import (
     ExpMap,
     HyperboloidSVC,
+    PoincareKernelClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -27,6 +28,7 @@ CLASSIFIERS = [
     PoincareSecondOrderPerceptron(max_epochs=10),
     PoincareLogisticRegression(),
     PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
+    PoincareKernelClassifier(n_components=40),
     HyperboloidSVC(),
     EuclideanSVC(),
     AuthorsSVC(),

@@ -58,7 +58,7 @@ def record_working_sets(X: Any, y: Any, p: Any) -> tuple[list[MarginScan], list[
 
     hinge._solve = solved
     try:
-        svc = PoincareSVC(p, C=10.0, calibration=None, n_jobs=1, verbose=0)
+        svc = PoincareSVC(p, C=10.0, loss="hinge", calibration=None, n_jobs=1, verbose=0)
         with svc._training(X, y, None) as (data, _):
             svc.reference_ = svc._references(data)
 

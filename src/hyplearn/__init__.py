@@ -3,25 +3,39 @@
 scikit-learn estimators whose decision boundaries are geodesic hyperplanes of the Poincaré ball.
 """
 
-from hyplearn.data.opening import open_points
-from hyplearn.estimators import (
-    ExpMap,
-    PoincareLogisticRegression,
-    PoincareLogisticRegressionCV,
-    PoincarePerceptron,
-    PoincareSecondOrderPerceptron,
-    PoincareSVC,
-    TangentSpace,
-    predict_to_file,
-)
-from hyplearn.explorer import explore
-from hyplearn.paper import HyperboloidSVC
-from hyplearn.persistence import load, save
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hyplearn import compilation as _compilation
+
+if TYPE_CHECKING:
+    from hyplearn.data.opening import open_points
+    from hyplearn.estimators import (
+        ConformalClassifier,
+        ExpMap,
+        HyperbolicKernelMap,
+        PoincareKernelClassifier,
+        PoincareKNeighborsClassifier,
+        PoincareLogisticRegression,
+        PoincareLogisticRegressionCV,
+        PoincarePerceptron,
+        PoincareSecondOrderPerceptron,
+        PoincareSVC,
+        TangentSpace,
+        predict_to_file,
+    )
+    from hyplearn.explorer import explore
+    from hyplearn.paper import HyperboloidSVC
+    from hyplearn.persistence import load, save
 
 __version__ = "0.1.0"
 __all__ = [
+    "ConformalClassifier",
     "ExpMap",
+    "HyperbolicKernelMap",
     "HyperboloidSVC",
+    "PoincareKNeighborsClassifier",
+    "PoincareKernelClassifier",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",
@@ -34,3 +48,47 @@ __all__ = [
     "predict_to_file",
     "save",
 ]
+# Where each public name comes from: modules are imported when a name of theirs is used first, so that
+# ``hyplearn --version`` and the imports of single modules take no second.
+_HOMES = {
+    "HyperboloidSVC": "paper",
+    "explore": "explorer",
+    "load": "persistence",
+    "open_points": "data.opening",
+    "save": "persistence",
+}
+_PACKAGES = (
+    "cone",
+    "data",
+    "datasets",
+    "decision",
+    "embedding",
+    "estimators",
+    "explorer",
+    "geometry",
+    "paper",
+    "persistence",
+    "plotting",
+    "reference",
+    "rows",
+    "single_cell",
+    "solvers",
+    "tangent",
+    "types",
+)
+
+_compilation.choose_cache()
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        value = getattr(import_module(f"hyplearn.{_HOMES.get(name, 'estimators')}"), name)
+        globals()[name] = value
+        return value
+    if name in _PACKAGES:
+        return import_module(f"hyplearn.{name}")
+    raise AttributeError(f"module 'hyplearn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

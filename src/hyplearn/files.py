@@ -1,5 +1,7 @@
 """Files that are read only if they are of the right kind and unchanged, and written as a whole or not at all."""
 
+import errno
+import glob
 import hashlib
 import os
 import secrets
@@ -9,6 +11,14 @@ from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
+
+# Bytes in memory up to which any compressed file is read, and how many times its size a larger one may take: points
+# compress to a half or less, and zeros a thousandfold.
+LARGEST_UNPACKED = 2**30
+MOST_TIMES = 100
+# Errors of the system, which tell nothing about the contents of a file: no descriptor, no permission, no memory.
+TOO_MANY = (errno.EMFILE, errno.ENFILE)
+NO_DAMAGE = (*TOO_MANY, errno.EACCES, errno.EPERM, errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT)
 
 
 def check_kind(path: Path, magic: bytes = b"") -> None:
@@ -33,7 +43,31 @@ def damage_named(path: Path | str) -> Iterator[None]:
     except (MemoryError, ImportError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in NO_DAMAGE:
+            advice = "Raise the limit (ulimit -n), or close other files" if error.errno in TOO_MANY else "Try again"
+            raise OSError(error.errno, f"{os.strerror(error.errno)}.\n{advice}", str(path)) from error
         raise ValueError(f"{path} is damaged: {error}.\nWrite it again, or get a complete copy.") from error
+
+
+@contextmanager
+def surprises_named(path: Path | str) -> Iterator[None]:
+    """Report errors of a library as damage of the file, where our own code raises ValueError and OSError only."""
+    try:
+        yield
+    except (ValueError, OSError, MemoryError, ImportError):
+        raise
+    except Exception:
+        with damage_named(path):
+            raise
+
+
+def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
+    """Raise if reading a file into memory would take far more bytes than the file has, as made on purpose."""
+    if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
+        raise ValueError(
+            f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; up to "
+            f"{LARGEST_UNPACKED / 2**30:.0f} GiB or {MOST_TIMES} times are read into memory.\n{advice}"
+        )
 
 
 class Watched(ABC):
@@ -135,13 +169,58 @@ def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file beside ``path`` that replaces it in one step, unless an error occurs while it is written."""
+    """A new file beside ``path`` that replaces it in one step, unless an error occurs while it is written.
+
+    Until then it has no name where the system has such files, so that a process which is killed leaves nothing.
+    """
     target = place_of(path)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    with taking_the_place(beside, target), beside.open("x+b") as file:
+    beside = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}")
+    _remove_left_behind(target)
+    with taking_the_place(beside, target), _nameless(target.parent) or beside.open("x+b") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
+        _give_name(file, beside)
+
+
+def _nameless(folder: Path) -> BinaryIO | None:
+    """A file without a name, which vanishes with its process; None where the system has none."""
+    if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
+        return None
+    try:
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
+    except OSError:
+        return None
+
+
+def _give_name(file: BinaryIO, path: Path) -> None:
+    if path.exists():
+        return
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)  # follows the link only with a folder
+    finally:
+        os.close(folder)
+
+
+def _remove_left_behind(target: Path) -> None:
+    """Remove unfinished files for the same target whose processes have ended."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.*-{'[0-9a-f]' * 16}"):
+        number = path.name.removeprefix(f".{target.name}.").partition("-")[0]
+        if number.isdecimal() and not _runs(int(number)):
+            path.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        return True
+    return True
 
 
 @contextmanager

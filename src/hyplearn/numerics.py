@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
@@ -137,3 +137,7 @@ def uniforms(seed, numbers):  # type: ignore[no-untyped-def]
     for i in range(numbers.size):
         out[i] = uniform(seed, numbers[i])
     return out
+
+
+if config.DISABLE_JIT:  # for debuggers and for coverage: numba runs no intrinsic, and NumPy warns where integers wrap
+    from hyplearn.interpreted import bits_of, coordinate, exp, float_of, fma, log1p, uniform, uniforms  # noqa: F401

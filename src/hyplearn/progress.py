@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
+from hyplearn.compilation import timed_compilation
+
 # Seconds between two lines about one pass: rare enough that the log of a long fit stays short.
 LINE_INTERVAL = 5.0
 
@@ -71,10 +73,10 @@ def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None =
     if not verbose:
         yield lambda problem, state: None
     elif (bars := _terminal_bars()) is not None:
-        with bars, _watch_passes(points, _PassBar(bars)):
+        with timed_compilation(announced=True), bars, _watch_passes(points, _PassBar(bars)):
             yield _GapReporter(_TaskBars(name, bars), tol)
     else:
-        with _watch_passes(points, _PassLines(name)):
+        with timed_compilation(announced=True), _watch_passes(points, _PassLines(name)):
             yield _GapReporter(_TaskLines(name), tol)
 
 

@@ -44,8 +44,12 @@ def test_people_read_accuracy_certificate_and_time(run, points):
     [
         (("--model", "softmax", "--c", 7, "--reference", "origin"), {"C": 7.0, "reference": "origin"}),
         (("--model", "svc", "--reference", "0.1,-0.2"), {"reference": [0.1, -0.2]}),
+        (("--model", "svc"), {"reference": None, "C": "auto", "trim": True}),
+        (("--model", "svc", "--reference", "none", "--c", "auto"), {"reference": None, "C": "auto"}),
+        (("--model", "svc", "--reference", "boundary", "--c", "0.5"), {"reference": "boundary", "C": 0.5}),
         (("--model", "perceptron", "--curvature", -0.5), {"curvature": -0.5}),
         (("--model", "second-order", "--outside", "project"), {"outside": "project"}),
+        (("--model", "neighbors"), {"n_neighbors": 15}),
     ],
 )
 def test_options_reach_the_classifier(as_json, points, options, expected):
@@ -75,9 +79,11 @@ def test_arrays_and_parquet_are_read(as_json, tmp_path, form):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--model", "forest"), "'forest' is not one of softmax, svc, perceptron, second-order"),
+        (("--model", "forest"), "'forest' is not one of softmax, softmax-cv, svc"),
         (("--model", "perceptron", "--c", 1), "perceptron has no cost C"),
+        (("--model", "neighbors", "--reference", "mean"), "neighbors has no reference point"),
         (("--reference", "nowhere"), "'nowhere' is neither one of"),
+        (("--c", "cheap"), "'cheap' is neither auto nor a number"),
         (("--folds", "many"), "--folds"),
     ],
 )
@@ -160,7 +166,9 @@ def test_points_outside_the_ball_are_told_by_their_rows_in_the_file(run, as_json
     assert "coordinates 'x', 'y': 1 of 61 points lies outside" in told
     assert "row 60" in told
     warned = as_json("fit", points, "-o", "m.hyp", "--outside", "project")["warnings"]
-    assert [message[:19] for message in warned] == ["1 of 61 points lies"]
+    # Moved onto the rim, it lies far beyond all others.
+    assert [message[:19] for message in warned] == ["1 of 61 points lies", "1 of 61 rows lies f"]
+    assert "row 60 (class ash)" in warned[1]
 
 
 def test_a_traceback_is_for_those_who_ask(run, points):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hyplearn.data.arrays import ArrayPoints
-from hyplearn.data.class_counts import count_classes, distinct
+from hyplearn.data.class_counts import count_classes
+from hyplearn.data.labels import distinct
 from support.balls import cloud
 
 FEW_FLOATS = st.sampled_from([-1.0, 0.0, 1.0, 2.5])
@@ -34,7 +35,7 @@ def test_classes_are_counted_and_weighed_whatever_the_blocks(labels, size):
     found = count_classes(ArrayPoints(X, y, weights).limited(block_rows=size), 1.0, 1)
     assert np.array_equal(found.classes, np.unique(y))
     assert found.n_rows == 100
-    assert found.describe_outside(1.0) == ""
+    assert found.outside.describe(100, 1.0) == ""
     for k, label in enumerate(found.classes):
         own = weights[y == label]
         assert found.counts[k] == len(own)
@@ -70,16 +71,22 @@ def test_rows_outside_are_counted_and_the_farthest_is_named_with_its_place_in_th
     found = counted(X, block_rows=size)
     assert found.outside.n_outside == 3
     assert found.outside.gap == pytest.approx(1 - 2 * 0.8**2)
-    assert found.describe_outside(1.0) == (
+    assert found.outside.describe(50, 1.0) == (
         "3 of 50 points lie outside the open ball of curvature -1; the farthest is row 33 with norm 1.13137."
     )
 
 
-@pytest.mark.parametrize("labels", [["a", None], [None, None, None, "a"]])
+@pytest.mark.parametrize("labels", [["a", 1], [1, 1, 1, "a"]])
 @pytest.mark.parametrize("size", [1, 10])
 def test_labels_of_several_types_are_refused(labels, size):
     y = np.array(labels, dtype=object)
-    assert "Labels must be of one type; got NoneType, str." in refused(np.full((len(y), 2), 0.1), y, block_rows=size)
+    assert "Labels must be of one type; got int, str." in refused(np.full((len(y), 2), 0.1), y, block_rows=size)
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_a_missing_label_is_named_with_its_place_in_the_source(size):
+    y = np.array(["a", "b", "a", None], dtype=object)
+    assert "missing; the first is that of row 3: None." in refused(np.full((4, 2), 0.1), y, block_rows=size)
 
 
 def test_weights_must_be_finite_and_not_negative():

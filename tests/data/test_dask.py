@@ -4,6 +4,7 @@ import asyncio
 import os
 import pickle
 import signal
+import time
 import warnings
 
 import numpy as np
@@ -333,7 +334,7 @@ def test_bad_input_is_named(client):
     cases = [
         (TypeError, "X must be a Dask array", (X, labels)),
         (TypeError, "y must be a Dask array", (lazy, y)),
-        (ValueError, r"need a label each; got no labels.\nPass or name", (lazy, None)),
+        (ValueError, r"must have a label each; got no labels.\nPass or name", (lazy, None)),
         (TypeError, "float32 or float64; got int64", (labels[:, None], labels)),
         (TypeError, "float32 or float64; got", (parts, parts.kind)),
         (ValueError, "X has 600 rows, y has 599", (lazy, labels[:-1])),
@@ -393,8 +394,8 @@ def test_few_bytes_travel_however_many_chunks_there_are(client, monkeypatch, siz
     assert max(sent - 8 * (d + 2) * rows for sent, rows in passes) < 4096 + 8 * (2 * (d + 2)) ** 2
 
 
-def killing(client, monkeypatch, at):
-    """A worker dies by SIGKILL when the answers of some pass are waited for; returns what was killed."""
+def killing(client, monkeypatch, at, *, everyone=False):
+    """A worker dies by SIGKILL when the answers of some pass are waited for, or all do; returns what was killed."""
     pids = client.run(os.getpid)
     killed, gathered = [], DaskPoints._gathered
 
@@ -402,7 +403,8 @@ def killing(client, monkeypatch, at):
         killed.append(None)
         if len(killed) == at:
             victim = self._groups[0][0]
-            os.kill(pids[victim], signal.SIGKILL)
+            for pid in pids.values() if everyone else [pids[victim]]:
+                os.kill(pid, signal.SIGKILL)
             killed[-1] = victim
         return gathered(self, futures)
 
@@ -419,6 +421,31 @@ def test_a_fit_survives_the_death_of_a_worker_where_chunks_can_be_computed_again
     assert killed[5] is not None
     assert_same(local, remote)
     assert np.array_equal(undisturbed.coef_, remote.coef_)
+
+
+@pytest.mark.slow
+def test_a_fit_survives_the_death_of_all_workers_if_they_are_started_again(client, monkeypatch):
+    client.wait_for_workers(2)
+    X, y = overlapping(seed=4)
+    data = cut(X, 80), cut(y, 80)
+    undisturbed = PoincareSVC(calibration=None).fit(*data)
+    monkeypatch.setattr(dask_module, "CHECK_SECONDS", 0.5)
+    killed = killing(client, monkeypatch, at=5, everyone=True)
+    remote = PoincareSVC(calibration=None).fit(*data)
+    assert killed[4] is not None
+    assert np.allclose(undisturbed.coef_, remote.coef_)
+
+
+def test_a_fit_ends_with_an_error_where_no_worker_comes_back(client, monkeypatch):
+    client.wait_for_workers(2)
+    points = DaskPoints(cut(overlapping()[0], 100), client=client)
+    monkeypatch.setattr(dask_module, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(dask_module, "PATIENCE", 0.2)
+    monkeypatch.setattr(client, "nthreads", dict)
+    slow = client.submit(time.sleep, 3, pure=False)
+    with pytest.raises(RuntimeError, match="has had no workers for 0 seconds, so no model was made"):
+        points._gathered([slow])
+    slow.cancel()
 
 
 def test_a_fit_ends_with_an_error_where_a_dead_worker_had_the_only_copy(client, monkeypatch):

@@ -86,7 +86,7 @@ def test_without_trim_all_rows_count(name):
 
 
 def test_a_hard_margin_counts_all_rows():
-    X, codes = normals(K=2)
+    X, _ = normals(K=2)
     y = X[:, 0] > 0.1
     X = X[np.abs(X[:, 0] - 0.1) > 0.03]
     y = X[:, 0] > 0.1

@@ -329,7 +329,7 @@ def test_names_that_python_reads_as_numbers_are_still_names(tmp_path):
         ('a,b\n0.1,"0.2\n0.3,0.4\n', r"points\.csv, line 3: unexpected end of data"),
         (
             "a,b\n0.1,0.2\n0.3,nan\n",
-            "holds 1 rows with NaN or infinite coordinates; the first is row 1, counted from 0",
+            "holds 1 row with NaN or infinite coordinates; the first is row 1, counted from 0",
         ),
         ("a,b\n", "holds no points: it has no line of numbers"),
         ("\n\n", "holds no points: it has no line of numbers"),

@@ -278,7 +278,7 @@ def test_the_cache_lies_where_the_platform_keeps_caches(monkeypatch, platform, v
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(Path, "home", lambda: Path("/me"))
     monkeypatch.setattr(sys, "platform", platform)
-    assert published._cache_directory() == Path(expected)
+    assert published.cache_directory() == Path(expected)
 
 
 @pytest.fixture

@@ -24,7 +24,8 @@ GENERATED = ("_build", "gallery", "generated")
 PAGES = [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if not set(GENERATED) & set(p.parts))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Not for users: what stands behind the packages that are.
-INTERNAL = {"cli", "data", "estimators", "files", "numerics", "progress", "rows", "solvers", "types"}
+INTERNAL = {"cli", "compilation", "data", "estimators", "files", "interpreted", "numerics", "progress", "rows"}
+INTERNAL |= {"solvers", "types"}
 # What differs from run to run, or from machine to machine: seconds, gaps near rounding, sizes of files; and the rule
 # of a table, which is as long as its seconds are wide.
 CHANGING = re.compile(r"\d+\.\d+ s\b|\d+(\.\d+)?e-\d+|\d+ k?B\b|─+")

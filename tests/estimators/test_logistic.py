@@ -43,6 +43,7 @@ def mammals():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks([PoincareLogisticRegression(outside="project", fit_intercept=fit) for fit in (True, False)])
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)

@@ -33,6 +33,7 @@ def separable():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks(
     [
         PoincarePerceptron(outside="project", max_epochs=50),

@@ -142,6 +142,7 @@ def test_an_estimator_that_is_not_fitted_is_no_fault_of_the_points(tmp_path):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a full disk is shown by Linux's means")
 def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
     opened = Path.open
+    monkeypatch.setattr("hyplearn.files._nameless", lambda folder: None)
     monkeypatch.setattr(Path, "open", lambda path, mode="r", **rest: opened(Path("/dev/full"), "r+b", buffering=0))
     with pytest.raises(OSError, match=r"No space left on device: '.*out\.npy'"):
         predict_to_file(MODELS["two"], X, tmp_path / "out.npy")

@@ -314,7 +314,10 @@ class Copies(PointSource):
         for i in range(first, self.times):
             yield Block(X * np.float32(1 - 1e-6 * i), y, None, i * len(X))
 
-models = PoincareSVC([0.0, 0.0], loss="hinge", calibration=None, n_jobs=1), PoincareLogisticRegression("origin", n_jobs=1)
+models = (
+    PoincareSVC([0.0, 0.0], loss="hinge", calibration=None, n_jobs=1),
+    PoincareLogisticRegression("origin", n_jobs=1),
+)
 for model in models:
     model.fit(Copies(2))
 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

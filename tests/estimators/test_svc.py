@@ -38,6 +38,7 @@ def separable():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks(
     [PoincareSVC(outside="project")]
     + [PoincareSVC("boundary", loss=loss, outside="project") for loss in ("hinge", "squared_hinge")]

@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from hyplearn import (
     HyperboloidSVC,
+    PoincareKernelClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -30,20 +31,25 @@ from hyplearn.plotting.plane import Plane, choose_plane
 from hyplearn.tangent import from_frame
 from support.balls import cloud
 from support.explored import rgb, scene_of, waited
+from support.two_classes import nested, overlapping
 
 TINT = 0.2
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>\'&amp;{{scene}}\u2028'
 
 MODELS = {
-    "svc": PoincareSVC(C=10, folds=2),
-    "svc, exact": PoincareSVC(margin="exact", folds=2),
+    "svc": PoincareSVC(folds=2),
+    "svc without intercept": PoincareSVC(fit_intercept=False, folds=2),
     "svc without probabilities": PoincareSVC(calibration=None),
-    "svc without a reference": PoincareSVC(None, C=10, folds=2),
+    "svc through a point": PoincareSVC("boundary", C=10, folds=2),
+    "svc, exact": PoincareSVC("boundary", margin="exact", folds=2),
+    "svc through a point without probabilities": PoincareSVC("boundary", calibration=None),
     "perceptron": PoincarePerceptron("means", max_epochs=5, folds=2),
     "second order": PoincareSecondOrderPerceptron("means", max_epochs=5, folds=2),
     "softmax": PoincareLogisticRegression(),
     "softmax without intercept": PoincareLogisticRegression(fit_intercept=False),
     "softmax cv": PoincareLogisticRegressionCV(Cs=[1, 100], cv=2),
+    "kernel": PoincareKernelClassifier(n_components=40),
+    "heat kernel": PoincareKernelClassifier("heat", n_components=40),
     "hyperboloid svc": HyperboloidSVC(folds=2),
     "hyperboloid svc, paper's calibration": HyperboloidSVC(calibration="training"),
     "hyperboloid perceptron": HyperboloidPerceptron(),
@@ -52,8 +58,11 @@ MODELS = {
     "paper without probabilities": PaperSVC("means", calibration=None),
     "euclidean": EuclideanSVC(C=10, folds=2),
 }
-CONE = ("cone", "cone-arsinh")
-LINKS = ("arsinh", "frame", "z", *CONE, "ball")
+# Models that are also shown in a disk of another curvature.
+CURVED = ("svc", "svc through a point", "softmax", "authors", "paper", "euclidean", "hyperboloid svc")
+# Links whose values are linear in hyperboloid coordinates about one centre.
+CENTRED = ("sphere", "sphere-arsinh", "cone")
+LINKS = ("arsinh", "frame", "z", *CENTRED, "ball")
 
 
 def many(seed=3, n=150):
@@ -155,7 +164,7 @@ def test_the_page_decides_as_python_does(browser, tmp_path, data):
     X, y = data()
     Q = cloud(np.random.default_rng(8), 300, 2, 1.6)
     for name, model in MODELS.items():
-        c = 0.25 if name in ("svc", "softmax", "authors", "paper", "euclidean", "hyperboloid svc") else 1.0
+        c = 0.25 if name in CURVED else 1.0
         model = fitted(type(model)(**model.get_params() | {"curvature": -c}), X / np.sqrt(c), y)
         browser.open(explore(model, X / np.sqrt(c), y), tmp_path)
         assert_page_agrees(browser, model, Q, name)
@@ -165,7 +174,7 @@ def test_the_page_decides_as_python_does(browser, tmp_path, data):
 def test_the_page_evaluates_every_link_and_calibration(browser, tmp_path, n_classes):
     """Random decisions, also those that only files of version 0.1 have."""
     rng = np.random.default_rng(5)
-    # Up to the distance 12: cone coordinates are shortened from 4 on.
+    # Up to the distance 12: rows of version 0.1 are shortened from 4 on.
     Q = from_frame(rng.uniform(0, 12, (300, 1)) * unit_rows(rng.standard_normal((300, 2))), np.zeros(2))
     n_problems = 1 if n_classes == 2 else n_classes
     model = fitted(PoincareSVC("origin", curvature=-0.25, calibration="cross-fitted"), *labelled(n_classes))
@@ -174,13 +183,17 @@ def test_the_page_evaluates_every_link_and_calibration(browser, tmp_path, n_clas
         decision = replace(
             model.decision_,
             link=link,
-            weights=rng.standard_normal((n_problems, 3 if link in CONE else 2)),
-            points=np.tile(points[0], (n_problems, 1)) if link in CONE else points,
-            intercepts=0.2 * rng.standard_normal(n_problems) if link in (*CONE, "ball") else np.zeros(n_problems),
+            weights=rng.standard_normal((n_problems, 3 if link in CENTRED else 2)),
+            points=np.tile(points[0], (n_problems, 1)) if link in CENTRED else points,
+            intercepts=0.2 * rng.standard_normal(n_problems) if link in (*CENTRED, "ball") else np.zeros(n_problems),
             gain=1.7,
         )
         slopes, offsets = rng.uniform(-1, 2, n_problems), 0.3 * rng.standard_normal(n_problems)
-        for calibration in (None, Calibration(slopes, offsets), Calibration(slopes, offsets, 1.4)):
+        calibrations = [None, Calibration(slopes, offsets), Calibration(slopes, offsets, 1.4)]
+        if n_classes > 2:
+            mixing = rng.standard_normal((n_classes, n_classes))
+            calibrations.append(Calibration(np.diag(mixing), offsets, mixing=mixing))
+        for calibration in calibrations:
             model.calibration = None if calibration is None else "cross-fitted"
             model.decision_ = replace(decision, calibration=calibration)
             browser.open(explore(model, Q[:9] / 0.5), tmp_path)
@@ -255,7 +268,16 @@ def check_regions(browser, page, predicted_at, *, drag=True):
 
 @pytest.mark.parametrize(
     ("name", "data"),
-    [("svc", many), ("paper", many), ("paper", two), ("softmax", many), ("softmax", two), ("euclidean", two)],
+    [
+        ("svc", many),
+        ("svc", two),
+        ("svc through a point", many),
+        ("paper", many),
+        ("paper", two),
+        ("softmax", many),
+        ("softmax", two),
+        ("euclidean", two),
+    ],
 )
 def test_regions_are_what_predict_says_of_every_pixel(browser, tmp_path, name, data):
     X, y = data()
@@ -275,7 +297,7 @@ def at_a_distance(model, shift):
 def test_a_boundary_at_a_distance_is_where_predict_changes(browser, tmp_path):
     """An equidistant of the geodesic, inked; with the margins of the exact SVM beside it."""
     X, y = two()
-    model = at_a_distance(fitted(PoincareSVC(margin="exact", C=10), X, y), 0.4)
+    model = at_a_distance(fitted(PoincareSVC("boundary", margin="exact", C=10), X, y), 0.4)
     page = explore(model, X[:2], y[:2])
     browser.open(page, tmp_path)
     check_regions(browser, page, lambda V, p: np.searchsorted(model.classes_, model.predict(translate(V, p))))
@@ -288,6 +310,37 @@ def test_a_boundary_at_a_distance_is_where_predict_changes(browser, tmp_path):
         assert np.abs(signed_distance(arc, w, p) - height).max() < 1e-9
         alpha = browser.pixels(browser.screen(arc), layer="pen")[:, 3]
         assert (alpha > 60).mean() > share, height
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "changes", "text"),
+    [
+        ("sphere", nested, {}, "Their boundary is a circle"),
+        ("equidistant", overlapping, {}, "equally far from a straight line"),
+        ("hyperplane", overlapping, {"fit_intercept": False}, "a straight line of this space: a geodesic"),
+    ],
+)
+@pytest.mark.parametrize("c", [1.0, 0.25])
+def test_boundaries_without_a_reference_point_are_inked_where_predictions_change(
+    browser, tmp_path, kind, data, changes, text, c
+):
+    X, y = data(c=c)
+    model = fitted(PoincareSVC(curvature=-c, **changes), X, y)
+    assert model.boundaries_[0].kind == kind
+    page = explore(model, X[:2], y[:2])
+    browser.open(page, tmp_path)
+    assert text in browser.text("bend")
+    assert not browser.is_shown("movable")
+    check_regions(
+        browser, page, lambda V, p: np.searchsorted(model.classes_, model.predict(translate(V, p) / np.sqrt(c)))
+    )
+    display = BoundaryDisplay.from_estimator(model, resolution=20)
+    for curve, share in ((display.boundaries[0], 0.97), *((curve, 0.4) for curve in display.margins)):
+        alpha = browser.pixels(browser.screen(np.sqrt(c) * curve[20:-20]), layer="pen")[:, 3]
+        assert (alpha > 60).mean() > share
+    assert np.sign(model.margin_[0]) == (1 if kind == "sphere" else -1)
+    assert len(display.margins) == (2 if kind == "sphere" else 0)
+    assert_page_agrees(browser, model, cloud(np.random.default_rng(8), 300, 2, 1.6), kind)
 
 
 @pytest.mark.parametrize("kind", [HyperboloidSVC, EuclideanSVC])
@@ -325,7 +378,7 @@ def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, t
     X = cloud(rng, 200, 4, 1.0)
     classes = {"two": np.where(X[:, 0] > 0.1, "right", "left"), "three": np.array(list("abc"))[np.argmax(X[:, :3], 1)]}
     for name, y in classes.items():
-        model = fitted(PoincareSVC(C=10, folds=2), X, y)
+        model = fitted(PoincareSVC("boundary", C=10, folds=2), X, y)
         page = explore(model, X, y)
         browser.open(page, tmp_path)
         plane = choose_plane(model, model.decision_.boundary(), X, 1.0)
@@ -467,7 +520,7 @@ def test_legend_slider_and_switch_choose_what_is_shown(browser, tmp_path):
 
 def test_dragging_p_shows_what_if_and_says_so(browser, tmp_path):
     X, y = two()
-    model = fitted(PoincareSVC(C=10, folds=2), X, y)
+    model = fitted(PoincareSVC("boundary", C=10, folds=2), X, y)
     browser.open(explore(model, X, y), tmp_path)
     assert browser.is_shown("how-to-move")
     assert not browser.is_shown("what-if")
@@ -478,7 +531,7 @@ def test_dragging_p_shows_what_if_and_says_so(browser, tmp_path):
     assert np.allclose(browser.screen([q])[0], on_stage(browser, [-0.25, 0.3])[0], atol=0.6)
     assert state["isWhatIf"]
     # The boundary through q with the normal carried along.
-    moved = fitted(PoincareSVC(C=10, folds=2), X, y)
+    moved = fitted(PoincareSVC("boundary", C=10, folds=2), X, y)
     w = transport(model.decision_.weights[0] * gap(model.reference_[0]) / 2, model.reference_[0], q)
     moved.decision_ = replace(model.decision_, weights=(w / np.linalg.norm(w))[None], points=q[None])
     right = np.mean(moved.predict(X) == y)

@@ -58,7 +58,7 @@ def test_json_of_any_text_stays_inside_its_script_and_reads_back():
 
 
 def test_the_page_needs_nothing_from_elsewhere(softmax, labelled):
-    text = str(explore(softmax, *labelled))
+    text = explore(softmax, *labelled).html
     assert not re.search(r"https?:|//cdn|@import|url\(", text)
     assert "connect-src" not in text
     assert "default-src 'none'" in text
@@ -85,12 +85,12 @@ def test_predictions_and_confidences_are_those_of_the_estimator(softmax, labelle
 def test_fifty_thousand_points_make_a_page_of_less_than_two_megabytes(softmax):
     X = cloud(np.random.default_rng(0), 50_000, 2, 1.0)
     page = explore(softmax, X, softmax.predict(X))
-    assert len(str(page).encode()) < 2e6
+    assert len(page.html.encode()) < 2e6
 
 
 def test_a_stream_without_probabilities_says_so(labelled):
     X, y = labelled
-    stream = PoincareSVC("origin").partial_fit(X, y, classes=["left", "right"])
+    stream = PoincareSVC("origin", loss="hinge").partial_fit(X, y, classes=["left", "right"])
     found = scene_of(explore(stream, X, y))
     assert found["confidence"] is None
     assert found["decision"]["slopes"] is None
@@ -99,7 +99,7 @@ def test_a_stream_without_probabilities_says_so(labelled):
 def test_searches_pipelines_and_named_columns_are_welcome(labelled):
     X, y = labelled
     search = GridSearchCV(PoincareLogisticRegression(), {"C": [1, 10]}, cv=2).fit(X, y)
-    assert scene_of(explore(search, X, y))["decision"]["link"] == "cone"
+    assert scene_of(explore(search, X, y))["decision"]["link"] == "sphere"
     frame = pd.DataFrame(X, columns=["u", "v"])
     pipeline = make_pipeline(TangentSpace(), LogisticRegression()).fit(frame, y)
     found = scene_of(explore(pipeline, frame, y))
@@ -132,7 +132,7 @@ def test_a_subclass_with_probabilities_of_its_own_is_shown_with_these(labelled):
 
 def test_saving_replaces_a_page_whole_or_not_at_all(softmax, labelled, tmp_path, monkeypatch):
     page = explore(softmax, *labelled, path=tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == str(page)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.html
     (tmp_path / "page.html").write_text("before")
 
     def fail(*_):
@@ -185,7 +185,7 @@ def test_exploring_needs_no_matplotlib():
         "import sys; sys.modules['matplotlib'] = None\n"
         "import hyplearn\n"
         "model = hyplearn.PoincareLogisticRegression().fit([[0.5, 0.1], [-0.5, 0.2]], [0, 1])\n"
-        "print(len(str(hyplearn.explore(model, [[0.1, 0.2]]))) > 10_000)"
+        "print(len(hyplearn.explore(model, [[0.1, 0.2]]).html) > 10_000)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "True"

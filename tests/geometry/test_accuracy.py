@@ -44,6 +44,16 @@ def test_distance_and_logarithm_are_exact_up_to_the_rim(name, d, c):
 
 @dimensions
 @curvatures
+def test_pairwise_distances_are_exact_up_to_the_rim(d, c):
+    def between(x, p):
+        # More points than the kernel takes at once, so that pairs of all its parts are compared.
+        return geometry.pairwise_distance(np.stack([p, x]), np.repeat([p, x], [512, 1], axis=0), c=c)[0, -1]
+
+    assert worst(between, exact.distance, d, c) <= 4 * EPS
+
+
+@dimensions
+@curvatures
 def test_tangent_features_are_exact_up_to_the_rim(d, c):
     frame = worst(lambda x, p: tangent.frame_coordinates(x[None], p, c=c), exact.frame, d, c, row_error)
     z = worst(lambda x, p: tangent.z_features(x[None], p, c=c), exact.z, d, c, row_error)
@@ -145,6 +155,43 @@ def test_exponential_map_is_exact_for_its_input(d, c):
             turned = v + EPS * np.linalg.norm(v) * at_gap(rng, d, 0, 1.0)
             moved = exact.relative_error(truth_of(turned, p, c), truth)
             assert exact.relative_error(geometry.exp_map(v, p, c=c), truth) <= 4 * EPS + 4 * moved
+
+
+ROUNDING = EPS / 2
+
+
+def misplacement(point, truth, c):
+    """Distance of a point to the true one in units of a rounding there; 0 where floats end before the rim."""
+    gap = float(exact.gap(truth, mpf(c)))
+    moved = float(exact.distance(exact.vector(point), truth, mpf(c))) * np.sqrt(c) * gap / 2
+    return moved / ROUNDING if gap > 16 * EPS else 0.0
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@curvatures
+@pytest.mark.parametrize("gap", [0.5, 1e-6, 1e-12, 1e-15])
+def test_sums_and_exponentials_are_the_true_points_rounded_once(d, c, gap):
+    # Scaled by √c, a unit in the last place may be two. Twice the precision ends too, on the way through the centre.
+    rng, most = np.random.default_rng(7), 0.5 * np.sqrt(2 * d) + 0.1 + 40 * EPS**2 / gap / ROUNDING
+    for _ in range(10):
+        x, y, u = at_gap(rng, d, gap, c), at_gap(rng, d, rng.choice([0.5, gap]), c), at_gap(rng, d, 0, 1.0)
+        added = exact.mobius_add(exact.vector(x), exact.vector(y), mpf(c))
+        assert misplacement(geometry.mobius_add(x, y, c=c), added, c) <= most
+        for direction in (u, -x / np.linalg.norm(x)):  # through the centre, where the float64 formula loses all digits
+            v = direction * rng.uniform(0, 60) * float(geometry.gap(x, c=c)) / (2 * np.sqrt(c))
+            truth = exact.exp_map(exact.vector(v), exact.vector(x), mpf(c))
+            assert misplacement(geometry.exp_map(v, x, c=c), truth, c) <= most
+
+
+def test_exponentials_of_velocities_of_any_size_stay_in_the_ball():
+    p = np.array([0.3, -0.2])
+    for size in (1e-320, 1e-200, 1e-20, 1e20, 1e200, 1e300):
+        reached = geometry.exp_map(np.array([size, size / 3]), p)
+        assert geometry.gap(reached) > 0
+        assert size > 1 or np.array_equal(reached, p)
+    assert np.array_equal(geometry.exp_map(np.zeros((3, 2)), p), np.tile(p, (3, 1)))
+    assert geometry.exp_map(np.empty((0, 2)), p).shape == (0, 2)
+    assert np.array_equal(geometry.mobius_add(-p, p), np.zeros(2))
 
 
 def truth_of(v, p, c):

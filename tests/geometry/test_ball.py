@@ -94,6 +94,21 @@ def test_distance_is_symmetric_and_zero_on_the_diagonal_bit_for_bit(x, y):
     assert pairwise_distance([x, y])[0, 1] == pairwise_distance([x, y])[1, 0]
 
 
+@curvatures
+@pytest.mark.parametrize("d", [1, 2, 6, 40])
+def test_pairwise_distances_are_symmetric_and_zero_on_the_diagonal_bit_for_bit(d, c):
+    X = cloud(np.random.default_rng(d), 700, d, c, smallest_gap=1e-12)
+    D = pairwise_distance(X, c=c)
+    assert np.array_equal(D, D.T)
+    assert not np.any(np.diag(D))
+    assert np.allclose(D[-1], distance(X[-1], X, c=c), rtol=1e-15, atol=0)
+
+
+def test_pairwise_distances_do_not_underflow():
+    D = pairwise_distance([[1e-200, 0.0]], [[0.0, 0.0], [0.0, 1e-200], [1e-200, 0.0]])
+    assert np.allclose(D, [[2e-200, 2e-200 * np.sqrt(2), 0.0]], rtol=1e-15, atol=0)
+
+
 @given(points(2), points(2), points(2))
 def test_triangle_inequality(x, y, z):
     assert distance(x, z) <= distance(x, y) + distance(y, z) + 1e-12

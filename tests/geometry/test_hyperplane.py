@@ -9,6 +9,7 @@ from hyplearn.geometry import (
     distance,
     exp_map,
     hyperplane_points,
+    project,
     project_onto,
     rotate,
     side,
@@ -49,6 +50,14 @@ def test_projection_lies_on_the_hyperplane_at_the_stated_distance(x, w, p):
     foot = project_onto(x, w, p)
     assert abs(signed_distance(foot, w, p)) < 1e-7
     assert distance(x, foot) == pytest.approx(abs(signed_distance(x, w, p)), rel=1e-6, abs=1e-8)
+
+
+def test_points_at_the_last_radius_have_projections_inside_the_ball():
+    """Seen from p, about one in twenty is rounded onto the rim."""
+    rng = np.random.default_rng(0)
+    X = project(2 * rng.standard_normal((100, 2)) + 1)
+    feet = project_onto(X, np.stack([-X[:, 1], X[:, 0]], axis=1), [0.0, 0.0])
+    np.testing.assert_allclose(feet, X, atol=1e-15)
 
 
 @given(points(3, smallest_gap=0.01), vectors(3), points(3, smallest_gap=0.01))

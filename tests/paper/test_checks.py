@@ -34,6 +34,7 @@ def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_
 @quiet
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 # Without a calibration: projected rows lie at a distance of some 37, from which slopes are learned badly.
+@pytest.mark.usefixtures("most_outside")
 @parametrize_with_checks([HyperboloidSVC(outside="project", calibration=None)])
 def test_scikit_learns_checks_pass_on_the_rim(estimator, check):
     check(estimator)

@@ -32,6 +32,7 @@ from hyplearn.persistence.container import DIGEST_BYTES, SCHEMA_VERSION
 from hyplearn.persistence.files import to_bytes
 from hyplearn.persistence.schema import SCHEMAS
 from support.fitted_models import HAS_TORCH, NAMES, ball, estimators, fitted, quietly_fitted, rows_like_those_of
+from support.two_classes import nested, overlapping
 
 quiet = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Classes with fewer distinct rows"
@@ -67,6 +68,8 @@ def assert_same(a, b):
         assert len(a) == len(b)
         for left, right in zip(a, b, strict=True):
             assert_same(left, right)
+    elif hasattr(a, "get_params"):
+        assert_same_model(a, b)
     elif dataclasses.is_dataclass(a):
         assert_same(vars(a), vars(b))
     else:
@@ -75,9 +78,10 @@ def assert_same(a, b):
 
 def assert_same_model(a, b):
     assert_same(a.get_params(), b.get_params())
-    assert set(vars(a)) == set(vars(b))
-    for name, value in vars(a).items():
-        assert_same(value, vars(b)[name])
+    a, b = ({name: value for name, value in vars(model).items() if name != "_tree"} for model in (a, b))  # made anew
+    assert set(a) == set(b)
+    for name, value in a.items():
+        assert_same(value, b[name])
 
 
 def test_every_estimator_comes_back_to_the_bit(models, path):
@@ -87,7 +91,7 @@ def test_every_estimator_comes_back_to_the_bit(models, path):
     for model in models:
         loaded = through_a_file(model, path)
         assert_same_model(model, loaded)
-        methods = ["predict", "decision_function", "transform", "distances"]
+        methods = ["predict", "decision_function", "transform", "distances", "kneighbors"]
         if getattr(vars(model).get("decision_"), "has_probabilities", False):
             methods += ["predict_proba", "predict_log_proba"]
         if isinstance(model, BallNet):
@@ -132,10 +136,11 @@ def test_labels_of_every_type(labels, path):
 @pytest.mark.parametrize(
     "stream",
     [
-        PoincareSVC("origin"),
-        PoincareSVC("boundary", C=3.0),
-        PoincareSVC(None, C=3.0),
-        PoincareSVC(None, fit_intercept=False),
+        PoincareSVC("origin", loss="hinge"),
+        PoincareSVC("boundary", loss="hinge", C=3.0),
+        PoincareSVC(loss="hinge"),
+        PoincareSVC(loss="hinge", C=3.0),
+        PoincareSVC(loss="hinge", fit_intercept=False),
         PoincarePerceptron("origin", keep="last"),
         PoincarePerceptron("origin"),
         PoincareSecondOrderPerceptron("origin"),
@@ -157,15 +162,35 @@ def test_a_stream_goes_on_to_the_same_bits(stream, classes, path):
 def test_a_stream_after_a_fit_goes_on_to_the_same_bits(path):
     X, y = ball(90)
     perceptrons = PoincarePerceptron(max_epochs=3), PoincareSecondOrderPerceptron(max_epochs=3)
-    for estimator in (PoincareSVC(), PoincareSVC(None), *perceptrons):
+    for estimator in (PoincareSVC("boundary", loss="hinge"), PoincareSVC(loss="hinge"), *perceptrons):
         model = estimator.fit(X, y)
         loaded = through_a_file(model, path)
         assert_same_model(model.partial_fit(X, y), loaded.partial_fit(X, y))
 
 
+def test_a_hard_margin_comes_back(path):
+    for reference in (None, "boundary"):
+        model = PoincareSVC(reference, C=np.inf).fit([[0.5, 0.0], [0.6, 0.1], [-0.5, 0.0], [-0.4, 0.1]], [0, 0, 1, 1])
+        assert_same_model(model, loaded := through_a_file(model, path))
+        assert np.isinf(loaded.C_).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "changes"),
+    [("sphere", nested, {}), ("equidistant", overlapping, {}), ("hyperplane", overlapping, {"fit_intercept": False})],
+)
+def test_boundaries_of_every_kind_come_back(kind, data, changes, path):
+    model = PoincareSVC(**changes).fit(*data())
+    loaded = through_a_file(model, path)
+    (boundary,) = loaded.boundaries_
+    assert boundary.kind == kind
+    assert_same(tuple(boundary), tuple(model.boundaries_[0]))
+
+
 def test_a_warm_start_and_a_proof_go_on_from_a_file(path):
     X, y = ball(90)
-    for model in (PoincareSVC(warm_start=True), PoincareLogisticRegression(warm_start=True)):
+    svcs = PoincareSVC("boundary", warm_start=True), PoincareSVC(warm_start=True)
+    for model in (*svcs, PoincareLogisticRegression(warm_start=True)):
         loaded = through_a_file(model.fit(X, y), path)
         assert_same(model.verify(X, y)._asdict(), loaded.verify(X, y)._asdict())
         assert_same_model(model.set_params(C=2.0).fit(X, y), loaded.set_params(C=2.0).fit(X, y))
@@ -177,6 +202,7 @@ def test_a_warm_start_and_a_proof_go_on_from_a_file(path):
         PoincareSVC([0.1, 0.2], C=np.float32(2.5), class_weight={0: 2, 1: 1.0, np.int64(2): np.float64(0.5)}),
         PoincareSVC(np.array([[0.1, 0.2], [0.0, 0.0], [-0.1, 0.3]]), C=np.array([1.0, 2.0, 3.0]), n_jobs=2),
         PoincareSVC(((0.1, 0.2), (0.0, 0.0), (-0.1, 0.3)), C=(1, 2, 3), verbose=False, tol=np.float64(1e-4)),
+        PoincareSVC(C=(1, 2, 3), trim=np.bool_(False)),
         PoincareLogisticRegression("means", class_weight="balanced", C=10, curvature=-0.5),
         PoincarePerceptron("mean", random_state=np.int64(3), max_epochs=np.int32(4), shuffle=np.bool_(True)),
         PoincarePerceptron("mean", random_state=None, shuffle=False, calibration=None, outside="project"),
@@ -228,7 +254,7 @@ def test_proofs_and_provenance_stand_in_the_metadata(path):
     assert (found["library_version"], found["schema_version"]) == (hyplearn.__version__, SCHEMA_VERSION)
     assert found["parameters"] == model.get_params()
     assert found["sha256"] == hashlib.sha256(path.read_bytes()[:-DIGEST_BYTES]).hexdigest()
-    stream = PoincareSVC("origin").partial_fit(X, y, classes=[0, 1, 2])
+    stream = PoincareSVC("origin", loss="hinge").partial_fit(X, y, classes=[0, 1, 2])
     hyplearn.save(stream, path)
     assert read_metadata(path)["certificate"]["dual_gap_"] == ["nan"] * 3
 
@@ -301,6 +327,8 @@ def of_a_function(X, y, weights, c):
         (PoincareSVC(curvature=1.0), "curvature must be"),
         (PoincareSVC(calibration="isotonic"), 'calibration must be one of "cross-fitted"'),
         (PoincareSVC(loss=["hinge"]), "loss must be"),
+        (PoincareSVC(C="best"), r'C must be a positive number.* or one of "auto"'),
+        (PoincareSVC(trim=None), "trim must be"),
         (PoincareMap(sigma=0.0), r"sigma must be a number in \[0.05, inf\), or one of None"),
         (PoincareMap(random_state=np.random.RandomState(0)), "random_state must be an integer"),
         (BallNet(encoder=of_a_function), r'encoder must be one of "mlp", "conv"; it is <function(.|\n)*is code'),
@@ -439,6 +467,16 @@ def test_files_of_version_0_1_load_and_predict_as_they_did(file, path):
                 np.testing.assert_allclose(found, expected[name], rtol=1e-12, atol=1e-300)
     assert_same_model(model, through_a_file(model, path))
     assert read_metadata(path)["schema_version"] == SCHEMA_VERSION
+
+
+def test_files_of_version_0_1_leave_out_no_rows_and_keep_their_cost():
+    svc = hyplearn.load(OLD / "svc-three.hyp")
+    assert (svc.trim, svc.loss, svc.reference) == (False, "hinge", "means")
+    assert svc.C_.tolist() == 3 * [svc.C]
+    softmax = hyplearn.load(OLD / "softmax.hyp")
+    assert not softmax.trim
+    assert softmax.C_ == softmax.C
+    assert softmax.decision_.link == "cone"
 
 
 def test_a_model_of_version_0_1_learns_on(path):

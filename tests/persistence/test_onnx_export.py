@@ -1,13 +1,16 @@
 """ONNX graphs: what onnxruntime makes of points is what the classifier makes of them."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+import hyplearn
 from hyplearn import (
+    PoincareKernelClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -19,11 +22,14 @@ from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidSVC, PaperSVC
 from hyplearn.persistence import export_onnx
 from support.balls import at_gap, cloud
 from support.fitted_models import NAMES, ball
+from support.two_classes import nested
 
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Probabilities of classes"
 )
+
+OLD = Path(__file__).parent / "version_0_1"
 
 
 @pytest.fixture
@@ -54,15 +60,18 @@ def assert_agrees(model, X, path):
 
 
 MODELS = [
-    PoincareSVC(folds=2),
+    PoincareSVC("boundary", folds=2),
     PaperSVC("boundary"),
-    PoincareSVC(margin="exact", folds=2),
-    PoincareSVC(calibration=None),
-    PoincareSVC(None, C=10.0, folds=2),
-    PoincareSVC(None, fit_intercept=False, calibration=None),
+    PoincareSVC("boundary", margin="exact", folds=2),
+    PoincareSVC("boundary", calibration=None),
+    PoincareSVC(folds=2),
+    PoincareSVC(C=10.0, calibration=None),
+    PoincareSVC(fit_intercept=False, folds=2),
     PoincareLogisticRegression(),
     PoincareLogisticRegression(fit_intercept=False),
     PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
+    PoincareKernelClassifier(n_components=30),
+    PoincareKernelClassifier("heat", scale=0.5, n_components=30),
     PoincarePerceptron(max_epochs=5, folds=2),
     PoincareSecondOrderPerceptron(max_epochs=5, folds=2),
     AuthorsSVC("boundary"),
@@ -85,7 +94,7 @@ def test_the_runtime_agrees(model, classes, path):
 
 def test_scores_next_to_a_boundary_keep_their_digits(path):
     X, y = ball(classes=2)
-    model = PoincareSVC(calibration=None).fit(X, y)
+    model = PoincareSVC("boundary", calibration=None).fit(X, y)
     near = model.reference_ + model.coef_ * 10.0 ** -np.arange(3, 15)[:, None]
     np.testing.assert_allclose(outputs(model, near, path)["decision"], model.decision_function(near), rtol=1e-9)
 
@@ -94,8 +103,23 @@ def test_the_runtime_agrees_for_another_curvature_and_many_dimensions(path):
     rng = np.random.default_rng(0)
     X = cloud(rng, 120, 7, 0.3)
     y = (X[:, 0] + 0.3 * rng.standard_normal(120) > 0).astype(int) + (X[:, 1] > 0.8)
-    for model in (PoincareSVC("mean", curvature=-0.3, folds=2), PoincareLogisticRegression(curvature=-0.3)):
+    svcs = PoincareSVC("mean", curvature=-0.3, folds=2), PoincareSVC(curvature=-0.3, folds=2)
+    for model in (*svcs, PoincareLogisticRegression(curvature=-0.3)):
         assert_agrees(model.fit(X, y), cloud(rng, 300, 7, 0.3), path)
+
+
+def test_the_runtime_agrees_on_a_class_inside_another(path):
+    X, y = nested()
+    model = PoincareSVC().fit(X, y)
+    assert model.boundaries_[0].kind == "sphere"
+    assert_agrees(model, np.vstack([X, cloud(np.random.default_rng(1), 300, 2, 1.0)]), path)
+
+
+def test_models_of_version_0_1_run_as_they_did(path):
+    expected, model = np.load(OLD / "expected.npz"), hyplearn.load(OLD / "softmax.hyp")
+    assert model.decision_.link == "cone"
+    found = outputs(model, expected["X"], path)
+    np.testing.assert_allclose(found["probabilities"], expected["softmax.predict_proba"], rtol=1e-6, atol=1e-300)
 
 
 def test_a_stream_can_be_exported(path):
@@ -125,6 +149,9 @@ def test_what_cannot_be_exported_is_told(path):
     X, y = ball()
     with pytest.raises(TypeError, match=r"Only classifiers of hyplearn can be exported to ONNX; got TangentSpace"):
         export_onnx(TangentSpace(), path)
+    points = cloud(np.random.default_rng(0), 30, 4, 1.0)
+    with pytest.raises(ValueError, match="the heat kernel of up to 3 dimensions; got a model of 4"):
+        export_onnx(PoincareKernelClassifier("heat", n_components=5).fit(points, np.arange(30) % 2), path)
     with pytest.raises(NotFittedError):
         export_onnx(PoincareSVC(), path)
     model = PoincareLogisticRegression(outside="project").fit(X, y)

@@ -2,17 +2,21 @@
 
 import hashlib
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hyplearn
-from hyplearn import PoincarePerceptron, PoincareSVC
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
+from hyplearn.decision.calibration import Calibration
+from hyplearn.geometry import project
 from hyplearn.persistence import ModelFileError
 from hyplearn.persistence.container import DIGEST_BYTES, LARGEST_FILE, PREFIX, SCHEMA_VERSION
 from hyplearn.persistence.files import to_bytes
-from support.fitted_models import NAMES, ball
+from hyplearn.persistence.kinds import LARGEST_NUMBER
+from support.fitted_models import NAMES, ball, quietly_fitted
 from support.mutations import closed, opened
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -125,13 +129,14 @@ def test_a_header_is_plain_json(svc_bytes, path):
     ("place", "value", "message"),
     [
         (("parameters", "C"), "cheap", "C must be a positive number"),
+        (("parameters", "trim"), "none", "trim must be True, False"),
         (("parameters", "tol"), {"float": "nan"}, "tol must be"),
         (("parameters", "margin"), "wide", 'margin must be one of "bound", "exact"'),
         (("parameters", "calibration"), "training", 'calibration must be one of "cross-fitted", None'),
         (("parameters", "reference"), "__import__('os')", "reference must be a strategy's name"),
         (("parameters", "reference"), [[0.1, 0.2], [0.3]], "reference must be a strategy's name"),
         (("parameters", "curvature"), 1.0, "curvature must be"),
-        (("parameters", "curvature"), -100.0, "decision_.points must be points inside the ball"),
+        (("parameters", "curvature"), -100.0, "support_vectors_ must be points inside the ball"),
         (("parameters", "class_weight"), {"dict": [[[1], 2]]}, "a key of a dict is neither number nor text"),
         (("parameters", "class_weight"), {"dict": [[1, 2], [1.0, 2]]}, "a key of a dict occurs twice"),
         (("parameters", "n_estimators"), 1, "are unknown"),
@@ -139,10 +144,15 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("parameters", "C"), [[[[[1]]]]], "nested more than 4 deep"),
         (("parameters", "C"), 2**64, "more than 64 bits"),
         (("attributes", "classes_"), {"text": [5, ["birch", "ash", "cedar"]]}, "classes_ must be two or more labels"),
-        (("attributes", "classes_"), {"text": [5, ["ash", "birch"]]}, "coef_ must be finite float64 numbers of shape"),
+        (
+            ("attributes", "classes_"),
+            {"text": [5, ["ash", "birch"]]},
+            "coef_ must be float64 numbers up to 1e.60 of shape",
+        ),
         (("attributes", "n_features_in_"), 3, "decision_.points must be points"),
         (("attributes", "n_features_in_"), True, "n_features_in_ must be the integer d"),
         (("attributes", "decision_.sharpness"), 0.0, "decision_.sharpness must be a finite float above 0"),
+        (("attributes", "decision_.sharpness"), 0.5, "a mixing of its decision needs slopes(.|\n)*and no sharpness"),
         (("attributes", "decision_.link"), "exec", "decision_.link must be one of arsinh"),
         (("attributes", "decision_.through_points"), 1, "decision_.through_points must be True or False"),
         (("attributes", "_n_rows"), 5, "support_ must be rows in order, below 5"),
@@ -162,14 +172,21 @@ def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, val
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("coef_", np.nan, "coef_ must be finite(.|\n)*with NaN or infinite numbers"),
+        ("coef_", np.nan, r"coef_ must be float64 numbers up to 1e\+60(.|\n)*with NaN or infinite numbers"),
         ("reference_", 0.9999, "reference_ must be points inside the ball"),
         ("reference_", np.inf, "reference_ must be points inside the ball"),
         ("support_vectors_", 1.5, "support_vectors_ must be points inside the ball"),
         ("support_", -1, "support_ must be integers from 0"),
         ("support_", 59, "support_ must be rows in order"),
-        ("decision_.slopes", np.inf, "decision_.slopes must be finite"),
-        ("dual_coef_", np.nan, "dual_coef_ must be finite"),
+        ("decision_.slopes", np.inf, "decision_.slopes must be float64 numbers"),
+        ("decision_.slopes", 0.5, "slopes of its decision must be the diagonal of its mixing"),
+        ("decision_.mixing", np.nan, "decision_.mixing must be float64 numbers"),
+        ("C_", 0.0, "C_ must be positive float64 numbers"),
+        ("C_", np.nan, "C_ must be positive float64 numbers"),
+        ("dual_coef_", np.nan, "dual_coef_ must be float64 numbers"),
+        ("decision_.weights", 1e308, r"decision_.weights must be float64 numbers up to 1e\+60"),
+        ("decision_.slopes", -1e61, r"decision_.slopes must be float64 numbers up to 1e\+60"),
+        ("decision_.offsets", 1e308, "decision_.offsets must be float64 numbers"),
         ("n_iter_", -1, "n_iter_ must be integers"),
     ],
 )
@@ -183,6 +200,19 @@ def test_a_wrong_number_with_a_right_checksum_is_refused(svc_bytes, name, value,
             [value], dtype=header["arrays"][number]["dtype"]
         ).tobytes()
     refused(path, closed(header, bytes(changed)), message)
+
+
+def test_the_largest_numbers_that_load_have_finite_scores_everywhere_in_the_ball():
+    X, y = ball()
+    for model in (PoincareSVC(folds=2), PoincareLogisticRegression(), PoincarePerceptron(max_epochs=5, folds=2)):
+        decision = quietly_fitted(model, X, y).decision_
+        signs = np.where(np.arange(decision.weights.size).reshape(decision.weights.shape) % 2, -1.0, 1.0)
+        numbers = LARGEST_NUMBER * signs
+        largest = Calibration(numbers[:, 0], -numbers[:, 0])
+        model.decision_ = replace(decision, weights=numbers, intercepts=numbers[:, 0], calibration=largest)
+        far = project(np.vstack([X, 2 * X]))
+        assert np.all(np.isfinite(model.decision_function(far)))
+        assert not np.any(np.isnan(model.predict_proba(far)))
 
 
 def test_truth_values_are_bits(path):

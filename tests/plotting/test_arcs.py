@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyplearn.geometry import ball_to_hyperboloid, distance, hyperplane_points, minkowski, signed_distance
-from hyplearn.plotting.arcs import bisector, geodesic_of, hypercycle, minkowski_normal, outline, rim_points, segment
+from hyplearn.plotting.arcs import (
+    bisector,
+    circle,
+    geodesic_of,
+    hypercycle,
+    minkowski_normal,
+    outline,
+    rim_points,
+    segment,
+)
 from support.balls import CURVATURES, at_gap, points, vectors
 
 
@@ -28,6 +37,15 @@ def test_a_geodesic_meets_the_rim_at_right_angles(p, w):
         assert abs(centre @ centre - (centre - a) @ (centre - a) - 1) < 1e-9 * (centre @ centre)
         radii = np.linalg.norm(curve - centre, axis=1)
         assert np.ptp(radii) < 1e-9 * radii[0]
+
+
+@given(points(smallest_gap=1e-4), st.floats(1e-3, 5), st.sampled_from(CURVATURES))
+def test_every_point_of_a_circle_is_as_far_from_its_centre(p, radius, c):
+    curve = circle(p / np.sqrt(c), radius, c=c)
+    assert np.abs(distance(curve, p / np.sqrt(c), c=c) - radius).max() < 1e-7
+    assert np.allclose(curve[0], curve[-1], rtol=0, atol=1e-15)
+    steps = np.linalg.norm(np.diff(curve, axis=0), axis=1)
+    assert np.ptp(steps) < 1e-9  # a Euclidean circle, evenly
 
 
 def test_all_hypercycles_of_a_geodesic_share_its_two_ends_on_the_rim():

@@ -32,8 +32,10 @@ from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, Pape
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import COLOURS
 from hyplearn.tangent import from_frame, z_features
+from support import two_classes
 from support.balls import cloud
 from support.drawn import legend, lines, markers, unnamed_lines
+from support.two_classes import nested
 
 MODELS = {
     "exact": lambda p, k: PoincareSVC(p, C=np.inf, margin="exact", curvature=k),
@@ -105,7 +107,7 @@ def test_other_margins_are_the_least_distance_of_a_training_point(separable, nam
 
 
 def test_a_negative_margin_is_not_drawn_but_a_given_one_is(overlapping):
-    svc = PoincareSVC().fit(*overlapping)
+    svc = PoincareSVC("boundary").fit(*overlapping)
     assert svc.margin_[0] < 0
     assert BoundaryDisplay.from_estimator(svc, resolution=20).margins == []
     display = BoundaryDisplay.from_estimator(svc, resolution=20, margin=0.3)
@@ -164,7 +166,7 @@ def test_regions_without_points_are_named(ax, three):
 @pytest.mark.parametrize("most_markers", [0, 1000])
 def test_points_have_the_colour_of_their_region_whatever_classes_they_lack(ax, three, most_markers):
     X, y = three
-    svc = PoincareSVC(C=10, calibration=None).fit(X, y)
+    svc = PoincareSVC("boundary", C=10, calibration=None).fit(X, y)
     some = np.where(y[y != "a"] == "b", "b", "new")
     display = BoundaryDisplay.from_estimator(svc, X[y != "a"], some, resolution=20, most_markers=most_markers).plot(ax)
     assert legend(ax) == ["a", "b", "c", "new"]
@@ -178,7 +180,7 @@ def test_points_have_the_colour_of_their_region_whatever_classes_they_lack(ax, t
 
 
 def test_boundaries_of_several_classes_are_not_hidden_by_a_density(ax, three):
-    svc = PoincareSVC(C=10, calibration=None).fit(*three)
+    svc = PoincareSVC("boundary", C=10, calibration=None).fit(*three)
     BoundaryDisplay.from_estimator(svc, *three, resolution=20, most_markers=10).plot(ax)
     assert all(line.get_zorder() > ax.images[1].get_zorder() for line in ax.lines)
 
@@ -198,7 +200,7 @@ class Softmax:
 
 
 def test_classes_against_the_rest_meet_on_arcs_where_they_are_equally_far(ax, three):
-    svc = PoincareSVC(C=10, calibration=None).fit(*three)
+    svc = PoincareSVC("boundary", C=10, calibration=None).fit(*three)
     display = BoundaryDisplay.from_estimator(svc, *three, resolution=60).plot(ax)
     assert len(display.boundaries) >= 2
     for arc in display.boundaries:
@@ -211,7 +213,7 @@ def test_classes_against_the_rest_meet_on_arcs_where_they_are_equally_far(ax, th
 
 
 def test_arcs_end_on_the_rim_or_where_a_third_class_begins(three):
-    svc = PoincareSVC(C=10, calibration=None).fit(*three)
+    svc = PoincareSVC("boundary", C=10, calibration=None).fit(*three)
     ends = np.concatenate([arc[[0, -1]] for arc in BoundaryDisplay.from_estimator(svc, resolution=20).boundaries])
     inner = ends[np.linalg.norm(ends, axis=1) < 1 - 1e-12]
     assert 0 < len(inner) < len(ends)
@@ -219,7 +221,7 @@ def test_arcs_end_on_the_rim_or_where_a_third_class_begins(three):
 
 
 def test_arcs_leave_no_border_between_regions_out(three):
-    svc = PoincareSVC(C=10, calibration=None).fit(*three)
+    svc = PoincareSVC("boundary", C=10, calibration=None).fit(*three)
     display = BoundaryDisplay.from_estimator(svc, resolution=200)
     inner = np.hypot(*np.meshgrid(display.grid, display.grid)) < 0.97
     right = np.argwhere((display.regions[:, 1:] != display.regions[:, :-1]) & inner[:, 1:] & inner[:, :-1])
@@ -230,7 +232,7 @@ def test_arcs_leave_no_border_between_regions_out(three):
 
 
 def test_pairwise_hyperplanes_are_asked_for_by_the_names_of_the_classes(three):
-    svc = PoincareSVC(C=10, calibration=None).fit(*three)
+    svc = PoincareSVC("boundary", C=10, calibration=None).fit(*three)
     w, p = np.array([1.0, 0.3]), np.array([0.1, 0.2])
     display = BoundaryDisplay.from_estimator(Softmax(svc, {("a", "b"): (w, p)}), resolution=20)
     for arc in display.boundaries:
@@ -240,7 +242,7 @@ def test_pairwise_hyperplanes_are_asked_for_by_the_names_of_the_classes(three):
 
 
 def test_two_classes_with_a_pairwise_hyperplane_have_its_arc(labelled):
-    svc = PoincareSVC().fit(*labelled)
+    svc = PoincareSVC("boundary").fit(*labelled)
     w, p = svc.coef_[0], svc.reference_[0]
     display = BoundaryDisplay.from_estimator(Softmax(svc, {("right", "left"): (w, p)}), resolution=20)
     assert np.abs(signed_distance(display.boundaries[0][1:-1], w, p)).max() < 1e-9
@@ -270,7 +272,7 @@ def test_more_dimensions_are_drawn_on_a_plane_and_the_title_says_so(ax):
 def test_several_classes_of_more_dimensions_are_cut_by_a_principal_plane(ax):
     X = cloud(np.random.default_rng(1), 200, 4, 1.0)
     y = np.argmax(X[:, :3], axis=1)
-    svc = PoincareSVC(C=10, calibration=None).fit(X, y)
+    svc = PoincareSVC("boundary", C=10, calibration=None).fit(X, y)
     display = BoundaryDisplay.from_estimator(svc, X, y, resolution=40).plot(ax)
     assert "projected orthogonally" in ax.get_title()
     for arc in display.boundaries:
@@ -391,8 +393,68 @@ def test_two_classes_change_on_the_equidistant_that_held_out_rows_ask_for():
 
 
 def test_boundaries_that_sigmoids_bend_are_told_by_the_regions(three, overlapping):
-    assert BoundaryDisplay.from_estimator(PoincareSVC(C=10).fit(*three), resolution=20).boundaries == []
+    assert BoundaryDisplay.from_estimator(PoincareSVC("boundary", C=10).fit(*three), resolution=20).boundaries == []
     assert BoundaryDisplay.from_estimator(PaperSVC().fit(*overlapping), resolution=20).boundaries == []
+
+
+FREE = [
+    ("sphere", nested, {}),
+    ("equidistant", two_classes.overlapping, {}),
+    ("hyperplane", two_classes.overlapping, {"fit_intercept": False}),
+]
+
+
+@pytest.mark.parametrize(("kind", "data", "changes"), FREE)
+@pytest.mark.parametrize("c", [1.0, 0.25])
+def test_predictions_change_on_the_boundary_of_an_svm_without_a_reference_point(ax, kind, data, changes, c):
+    X, y = data(c=c)
+    svc = PoincareSVC(curvature=-c, **changes).fit(X, y)
+    assert svc.boundaries_[0].kind == kind
+    display = BoundaryDisplay.from_estimator(svc, X, y, resolution=20, margin=0.3).plot(ax)
+    (arc,) = lines(ax, "decision boundary")
+    arc = arc if kind == "sphere" else arc[1:-1]
+    assert len(arc) > 300
+    assert np.abs(svc.decision_function(arc)).max() < 1e-7
+    assert np.abs(svc.distances(arc)).max() < 1e-9
+    for curve, sign in zip(display.margins, (-1, 1), strict=True):
+        # Beside the boundary, at the distance of the margin, each class is predicted.
+        curve = curve if kind == "sphere" else curve[1:-1]
+        assert np.allclose(svc.distances(curve), sign * 0.3, rtol=0, atol=1e-7)
+        assert np.all(svc.predict(curve) == svc.classes_[(sign + 1) // 2])
+    assert np.array_equal(markers(ax, "support vectors"), X[svc.support_])
+    assert display.reference is None  # boundaries pass through no point that was chosen
+    assert "reference point p" not in legend(ax)
+
+
+def test_the_margin_of_a_sphere_is_drawn_on_both_sides_or_not_at_all():
+    X, y = nested()
+    svc = PoincareSVC(C=1000).fit(X, y)
+    display = BoundaryDisplay.from_estimator(svc, resolution=20)
+    assert display.margin == svc.margin_[0] > 0
+    assert np.allclose([np.abs(svc.distances(curve)).max() for curve in display.margins], display.margin)
+    # Within a margin wider than its radius a sphere has nothing.
+    inner = BoundaryDisplay.from_estimator(svc, resolution=20, margin=5.0).margins
+    assert sorted(np.ptp(curve) > 0 for curve in inner) == [False, True]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_an_svm_without_a_reference_point_is_drawn_across_its_boundary_in_more_dimensions(fit_intercept):
+    X = cloud(np.random.default_rng(1), 80, 3, 1.0)
+    svc = PoincareSVC(fit_intercept=fit_intercept).fit(X, X[:, 0] + 0.3 * X[:, 1] > 0.1)
+    assert svc.boundaries_[0].kind == "equidistant" if fit_intercept else "hyperplane"
+    display = BoundaryDisplay.from_estimator(svc, X, resolution=20)
+    (arc,) = display.boundaries
+    assert np.abs(svc.decision_function(display.plane.embed(arc[1:-1]))).max() < 1e-7
+    assert np.allclose(svc.distances(display.plane.embed(display.points.X)), svc.distances(X), rtol=0, atol=1e-9)
+
+
+def test_a_sphere_of_more_dimensions_is_told_by_the_regions():
+    X = cloud(np.random.default_rng(1), 300, 3, 1.0)
+    svc = PoincareSVC(C=100).fit(X, np.linalg.norm(X, axis=1) < 0.6)
+    assert svc.boundaries_[0].kind == "sphere"
+    display = BoundaryDisplay.from_estimator(svc, X, resolution=40)
+    assert display.boundaries == []
+    assert set(np.unique(display.regions)) == {-1, 0, 1}
 
 
 def calibrated(model, X, y, slope=2.0, shift=0.4):
@@ -404,8 +466,8 @@ def calibrated(model, X, y, slope=2.0, shift=0.4):
 
 
 ARCS = {
-    "svc": lambda: PoincareSVC(curvature=-0.25),
-    "exact svc": lambda: PoincareSVC(margin="exact", curvature=-0.25),
+    "svc": lambda: PoincareSVC("boundary", curvature=-0.25),
+    "exact svc": lambda: PoincareSVC("boundary", margin="exact", curvature=-0.25),
     "perceptron": lambda: PoincarePerceptron(curvature=-0.25),
     "second order": lambda: PoincareSecondOrderPerceptron(curvature=-0.25),
     "hyperboloid svc": lambda: HyperboloidSVC(curvature=-0.25),
@@ -427,7 +489,8 @@ def test_predictions_change_on_the_drawn_boundary_whatever_scores_are(name, slop
     curves = [curve[1:-1] if d == 2 else display.plane.embed(curve[1:-1]) for curve in (arc, *display.margins)]
     assert np.abs(model.decision_function(curves[0])).max() < 1e-7
     assert np.abs(model.distances(curves[0])).max() < 1e-7
-    w, p, height = model.decision_.boundary()
+    w, p, height, kind = model.decision_.boundary()
+    assert kind == "equidistant"
     if hasattr(model, "reference_"):  # a falling sigmoid turns the boundary around
         assert np.array_equal(p, model.reference_[0])
         assert np.allclose(w / np.linalg.norm(w), np.sign(slope) * model.coef_[0] / np.linalg.norm(model.coef_[0]))
@@ -435,7 +498,9 @@ def test_predictions_change_on_the_drawn_boundary_whatever_scores_are(name, slop
     assert np.ptp(distances[0]) < 1e-7
     assert np.allclose(distances[0], height, rtol=0, atol=1e-7)
     assert abs(height) > 1e-3
-    assert np.allclose(distances[1:], [[-0.5], [0.5]], rtol=0, atol=1e-9)
+    # About the hyperplane of the model; a Euclidean one has none, but its boundary.
+    middle = height if name == "euclidean" else 0.0
+    assert np.allclose(distances[1:], [[middle - 0.5], [middle + 0.5]], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -467,7 +532,7 @@ def test_authors_svm_without_a_shift_has_the_geodesic(overlapping):
     assert np.abs(model.decision_function(arc[1:-1])).max() < 1e-9
 
 
-@pytest.mark.parametrize("model", [PoincareSVC(), EuclideanSVC()])
+@pytest.mark.parametrize("model", [PoincareSVC("boundary"), EuclideanSVC()])
 def test_a_classifier_that_predicts_one_class_has_no_boundary(overlapping, model):
     X, y = overlapping
     calibrated(model, X, y, shift=1e4)

@@ -188,13 +188,17 @@ def test_what_cannot_be_drawn_is_named(arguments, message):
         DiskDisplay.from_points(**arguments)
 
 
-def test_nothing_is_drawn_before_plot_and_then_on_the_current_axes(labelled):
+def test_nothing_is_drawn_before_plot_and_then_in_a_new_figure(labelled):
     before = plt.get_fignums()
     display = DiskDisplay.from_points(*labelled)
     assert plt.get_fignums() == before
     figure, ax = plt.subplots()
     try:
-        assert display.plot().ax_ is ax
-        assert display.figure_ is figure
+        assert display.plot().figure_ is not figure
+        assert not ax.collections
+        assert display.plot(ax).figure_ is figure
+        plt.close("all")
+        empty = plt.figure(figsize=(3, 3))
+        assert display.plot().figure_ is empty
     finally:
-        plt.close(figure)
+        plt.close("all")

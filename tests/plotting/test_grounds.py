@@ -16,7 +16,7 @@ def separated():
 
 
 def displays(X, y):
-    svc = PoincareSVC(calibration=None).fit(X, y)
+    svc = PoincareSVC("boundary", calibration=None).fit(X, y)
     return {
         "disk": DiskDisplay.from_points(X, y),
         "hulls": HullDisplay.from_points(X, y),

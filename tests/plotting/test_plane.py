@@ -46,7 +46,7 @@ def test_distances_on_the_plane_are_true_and_others_are_shortened(across):
 def test_the_classifier_says_of_a_picture_what_it_says_of_the_point():
     rng = np.random.default_rng(2)
     X = cloud(rng, 200, D, 1.0)
-    svc = PoincareSVC().fit(X, X @ rng.standard_normal(D) + 0.3 * rng.standard_normal(200) > 0)
+    svc = PoincareSVC("boundary").fit(X, X @ rng.standard_normal(D) + 0.3 * rng.standard_normal(200) > 0)
     plane = Plane.across(svc.coef_[0], svc.reference_[0], X, 1.0)
     assert np.array_equal(svc.predict(plane.embed(plane.project(X))), svc.predict(X))
 

@@ -65,7 +65,7 @@ def test_the_boundary_is_the_line_through_p_orthogonal_to_w(ax, data):
 
 def test_margins_of_the_bound_are_lines_where_the_rows_of_the_svm_are_one(ax, data):
     X, y, p = data
-    svc = PoincareSVC(p, C=1000, curvature=-C).fit(X, y)
+    svc = PoincareSVC(p, C=1000, loss="hinge", curvature=-C).fit(X, y)
     TangentDisplay.from_estimator(svc, X, y).plot(ax)
     low, high = margins(ax, "margin, ⟨f, w⟩ = ±1")
     assert np.allclose(low @ svc.coef_[0], -1, rtol=0, atol=1e-9)
@@ -118,7 +118,7 @@ def test_bent_margins_are_left_out_in_more_dimensions():
 def test_of_several_classes_one_against_the_rest_is_shown():
     X = cloud(np.random.default_rng(1), 200, 2, 1.0)
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.3, 0.3])]
-    svc = PoincareSVC().fit(X, y)
+    svc = PoincareSVC("boundary").fit(X, y)
     display = TangentDisplay.from_estimator(svc, X, y, label="c")
     assert np.array_equal(display.cloud.X, frame_coordinates(X, svc.reference_[2]))
     assert abs(display.boundary[0] @ svc.coef_[2]) < 1e-12
@@ -164,7 +164,7 @@ def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):
         (lambda X, y: TangentDisplay.from_points(X, y, [3.0, 0.0], curvature=-C), "outside the open ball"),
         (lambda X, y: TangentDisplay.from_estimator(KNeighborsClassifier().fit(X, y), X), "no geodesic boundary"),
         (
-            lambda X, y: TangentDisplay.from_estimator(PoincareSVC(curvature=-C).fit(X, y), np.zeros((3, 5))),
+            lambda X, y: TangentDisplay.from_estimator(PoincareSVC("mean", curvature=-C).fit(X, y), np.zeros((3, 5))),
             "2 coordinates, as many as PoincareSVC was fitted on; got 5",
         ),
     ],
@@ -175,10 +175,10 @@ def test_what_cannot_be_drawn_is_named(data, call, message):
 
 
 @pytest.mark.parametrize("shift", [-0.6, 0.4])
-@pytest.mark.parametrize("kind", [PoincareSVC, HyperboloidSVC])
-def test_a_boundary_at_a_distance_from_p_is_bent(ax, data, kind, shift):
+@pytest.mark.parametrize(("kind", "changes"), [(PoincareSVC, {"reference": "boundary"}), (HyperboloidSVC, {})])
+def test_a_boundary_at_a_distance_from_p_is_bent(ax, data, kind, changes, shift):
     X, y, _ = data
-    model = kind(curvature=-C).fit(X, y)
+    model = kind(curvature=-C).set_params(**changes).fit(X, y)
     model.decision_ = replace(model.decision_, calibration=Calibration(np.array([1.0]), np.array([-shift])))
     TangentDisplay.from_estimator(model, X, y).plot(ax)
     (curve,) = lines(ax, "decision boundary")

@@ -112,3 +112,82 @@ def test_bad_input_is_named(cells, ax):
     cells.obsm["X_out"] = np.ones((60, 2))
     with pytest.raises(ValueError, match="60 of 60 points lie outside"):
         hs.pl.disk(cells, basis="out", ax=ax)
+
+
+@pytest.fixture
+def figures():
+    """All figures that a test makes, closed after it."""
+    plt.close("all")
+    yield plt.get_fignums
+    plt.close("all")
+
+
+def test_a_new_figure_is_made_unless_axes_are_given(cells, ax, figures):
+    first, second = hs.pl.disk(cells, "kind"), hs.pl.disk(cells, "kind")
+    assert first.figure is not second.figure
+    assert len(figures()) == 2
+
+
+def test_panels_with_the_same_colours_share_one_legend_whose_names_fit(cells, figures):
+    cells.uns["kind_colors"] = COLOURS
+    names = {"ash": "a rather long name of a type of cell", "birch": "birch", "cedar": "cedar"}
+    cells.obs["kind"] = cells.obs["kind"].cat.rename_categories(names)
+    hs.tl.classify(cells, "kind")
+    axes = hs.pl.disk(cells, ["kind", "kind_predicted", "depth"])
+    figure = axes[0].figure
+    assert [one.get_title() for one in axes] == ["kind", "kind_predicted", "depth"]
+    assert all(one.get_legend() is None for one in axes)
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == set(names.values())
+    figure.canvas.draw()
+    box = legend.get_window_extent()
+    assert box.x0 > 0
+    assert box.x1 <= figure.bbox.x1 + 1
+    assert all(not one.get_window_extent().overlaps(box) for one in axes)
+
+
+def test_panels_of_other_categories_have_their_own_legends(cells, figures):
+    cells.obs["other"] = pd.Categorical(np.where(codes > 1, "ash", "yew"))
+    cells.uns["other_colors"], cells.uns["kind_colors"] = ["#123456", "#654321"], COLOURS
+    axes = hs.pl.disk(cells, ["kind", "other"])
+    assert not axes[0].figure.legends
+    assert [text.get_text() for text in axes[1].get_legend().get_texts()] == ["ash", "yew"]
+
+
+@pytest.mark.parametrize(
+    ("palette", "expected"),
+    [
+        ({"ash": "red", "birch": "lime", "cedar": "blue"}, COLOURS),
+        (["red", "lime", "blue", "black"], COLOURS),
+        ("tab10", ["#1f77b4", "#ff7f0e", "#2ca02c"]),
+    ],
+)
+def test_a_palette_is_taken(cells, ax, palette, expected):
+    hs.pl.disk(cells, "kind", palette=palette, ax=ax)
+    assert [drawn(ax)[name][1] for name in NAMES] == expected
+
+
+def test_true_stands_out(cells, ax):
+    cells.obs["unknown"] = codes == 0
+    hs.pl.disk(cells, "unknown", ax=ax)
+    assert drawn(ax)["False"][1] == "#d3d3d3"
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_a_file_is_written_with_text_as_text(cells, figures, tmp_path, suffix):
+    hs.pl.disk(cells, ["kind"], save=tmp_path / f"cells.{suffix}")
+    content = (tmp_path / f"cells.{suffix}").read_bytes()
+    assert len(content) > 1000
+    if suffix == "svg":
+        assert b">birch</text>" in content
+    if suffix == "pdf":
+        assert b"/Type0" in content or b"/TrueType" in content  # Type 42, not Type 3
+
+
+def test_bad_palettes_and_axes_are_named(cells, ax):
+    with pytest.raises(ValueError, match="palette lacks 2 categories, first 'birch'"):
+        hs.pl.disk(cells, "kind", palette={"ash": "red"}, ax=ax)
+    with pytest.raises(ValueError, match="palette has 1 colours for 3 categories"):
+        hs.pl.disk(cells, "kind", palette=["red"], ax=ax)
+    with pytest.raises(ValueError, match="ax= takes one panel; color= has 2"):
+        hs.pl.disk(cells, ["kind", "depth"], ax=ax)

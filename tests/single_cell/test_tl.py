@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 
-from hyplearn import PoincareLogisticRegression, PoincareSVC
+from hyplearn import ConformalClassifier, PoincareLogisticRegression, PoincareSVC
 from support.fitted_models import NAMES, ball
+from support.stored import assert_same
 
 anndata = pytest.importorskip("anndata")
 
@@ -16,6 +18,7 @@ import hyplearn.single_cell as hs  # noqa: E402
 
 X, codes = ball(90)
 COLOURS = ["#ff0000", "#00ff00", "#0000ff", "#888888"]
+TREES = {"ash": "leafy", "birch": "leafy", "leafy": "tree", "cedar": "tree"}
 
 
 @pytest.fixture
@@ -53,8 +56,8 @@ def test_distances_are_written_where_boundaries_are_geodesic(cells):
 
 def test_categories_and_colours_are_those_of_the_labels(cells):
     hs.tl.classify(cells, "kind")
-    assert cells.obs["kind_predicted"].cat.categories.tolist() == ["cedar", "ash", "birch", "yew"]
-    assert list(cells.uns["kind_predicted_colors"]) == COLOURS
+    assert cells.obs["kind_predicted"].cat.categories.tolist() == ["cedar", "ash", "birch"]  # no yew is predicted
+    assert list(cells.uns["kind_predicted_colors"]) == COLOURS[:3]
 
 
 def test_a_copy_leaves_the_original_as_it_was(cells):
@@ -80,7 +83,7 @@ def test_a_second_classification_leaves_nothing_of_the_first(cells):
 @pytest.mark.parametrize("model", [PoincareLogisticRegression(), PoincareSVC(folds=2)], ids=["softmax", "svc"])
 @pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
 def test_everything_written_comes_back_from_files(cells, tmp_path, form, model):
-    hs.tl.classify(cells, "kind", model=model)
+    hs.tl.classify(cells, "kind", model=model, coverage=0.8, hierarchy=TREES)
     path = tmp_path / f"cells.{form}"
     getattr(cells, f"write_{form}")(path)
     back = getattr(anndata, f"read_{form}")(path)
@@ -90,9 +93,8 @@ def test_everything_written_comes_back_from_files(cells, tmp_path, form, model):
         assert np.array_equal(back.obsm[name], values)
     kept, about = back.uns["kind_predicted"], cells.uns["kind_predicted"]
     assert set(kept) == set(about)
-    assert all(np.array_equal(kept[name], about[name]) for name in about if name != "params")
-    assert kept["params"] == about["params"]
-    assert list(back.uns["kind_predicted_colors"]) == COLOURS
+    assert_same(kept, about)
+    assert list(back.uns["kind_predicted_colors"]) == COLOURS[:3]
     chances = hs.stored_model(back, "kind_predicted").predict_proba(X)
     assert np.array_equal(chances, cells.obsm["kind_predicted_probabilities"])
 
@@ -136,9 +138,49 @@ def test_transfer_predicts_the_query_from_the_reference(cells):
     hs.tl.transfer(reference, query, "kind", basis="poincare")
     model = PoincareLogisticRegression().fit(X[10:60], NAMES[codes[10:60]])
     assert query.obs["kind_predicted"].tolist() == model.predict(X[60:]).tolist()
-    assert list(query.uns["kind_predicted_colors"]) == list(reference.uns["kind_colors"])
+    assert list(query.uns["kind_predicted_colors"]) == list(reference.uns["kind_colors"])[:3]
     assert "kind_predicted" not in reference.obs
     assert hs.tl.transfer(reference, query, "kind", copy=True) is not query
+
+
+def test_sets_answers_and_unknown_cells_are_those_of_a_conformal_classifier(cells):
+    hs.tl.classify(cells, "kind", coverage=0.8, hierarchy=TREES)
+    model = ConformalClassifier(PoincareLogisticRegression(), coverage=0.8, hierarchy=TREES, conformity="distance")
+    sets = model.fit(X[10:], NAMES[codes[10:]]).predict_set(X)
+    assert np.array_equal(cells.obsm["kind_predicted_sets"], sets)
+    assert np.array_equal(cells.obs["kind_predicted_unknown"], ~sets.any(axis=1))
+    written = [None if value != value else value for value in cells.obs["kind_predicted_set"]]
+    assert written == [" | ".join(found) or None for found in model.predict_set(X, as_labels=True)]
+    answers = [None if value != value else value for value in cells.obs["kind_predicted_answer"]]
+    assert answers == model.predict_answer(X).tolist()
+    hs.tl.classify(cells, "kind")
+    assert not any(name.endswith(("_set", "_answer", "_unknown")) for name in cells.obs)
+    with pytest.raises(ValueError, match="hierarchy= needs coverage="):
+        hs.tl.classify(cells, "kind", hierarchy=TREES)
+
+
+def test_the_quality_is_that_of_held_out_cells_and_training_cells_are_called_so(cells):
+    cells.obs["noise"] = pd.Categorical(np.random.default_rng(0).permutation(NAMES[codes]))
+    hs.tl.classify(cells, "noise", model=KNeighborsClassifier(1))
+    about = cells.uns["noise_predicted"]
+    assert about["training_accuracy"] == 1.0
+    assert about["held_out"]["accuracy"] < 0.6
+    counts = np.bincount(np.unique(cells.obs["noise"], return_inverse=True)[1])
+    assert about["held_out"]["recall"] @ counts / 90 == pytest.approx(about["held_out"]["accuracy"])
+
+
+def test_classes_that_are_never_predicted_are_named(cells):
+    cells.obs["rare"] = np.where(np.arange(90) < 3, "odd", "even")
+    with pytest.warns(UserWarning, match=r"1 of 2 classes are never predicted, .*: 'odd' \(3 cells\)"):
+        hs.tl.classify(cells, "rare")
+    assert cells.obs["rare_predicted"].cat.categories.tolist() == ["even"]
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")  # scikit-learn's own
+def test_hundreds_of_integers_are_questioned(cells):
+    cells.obs["n_counts"] = (np.arange(90) // 1.4).astype(int)
+    with pytest.warns(UserWarning, match="holds 64 different integers from 0 to 63"):
+        hs.tl.classify(cells, "n_counts", model=KNeighborsClassifier(1))
 
 
 def test_any_classifier_of_scikit_learn_serves_but_is_not_stored(cells):

@@ -273,6 +273,20 @@ def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights(col
     assert passes <= 12 + 2
 
 
+def test_a_sample_saves_products_where_columns_are_of_different_lengths(monkeypatch):
+    """Its second derivatives precondition those of all rows; the solution stays the same."""
+    rng = np.random.default_rng(0)
+    rows, codes = rng.standard_normal((4000, 30)) * np.logspace(0, -3, 30), rng.integers(12, size=4000)
+    rows[:, 0] += codes
+    source = ClassRows.of(rows, codes, np.full(4000, 1e3), 12)
+    sampled = softmax.solve_softmax(source, tol=1e-10)
+    monkeypatch.setattr(softmax, "FEW_PRODUCTS", np.inf)
+    plain = softmax.solve_softmax(source, tol=1e-10)
+    assert sampled.status == plain.status == "optimal"
+    assert sampled.primal == pytest.approx(plain.primal, rel=1e-9)
+    assert sampled.n_passes < 0.8 * plain.n_passes
+
+
 def test_a_start_saves_steps_and_each_step_is_reported():
     rows, codes, C = problem(4, n=300)
     reported = []

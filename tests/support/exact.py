@@ -7,7 +7,7 @@ weight η), for any c > 0. Inputs are exact: every float is taken as the rationa
 from collections.abc import Sequence
 
 import numpy as np
-from mpmath import asinh, atanh, mp, mpf, sqrt, tanh
+from mpmath import acosh, asinh, atanh, cosh, diff, exp, mp, mpf, re, sqrt, tanh
 
 mp.dps = 90
 Vector = list[mpf]
@@ -122,3 +122,13 @@ def relative_error(computed: object, exact: mpf | Vector) -> float:
     difference = add(vector(np.atleast_1d(np.asarray(computed))), minus(exact))
     size = norm(exact)
     return float(norm(difference) / size) if size else float(norm(difference))
+
+
+def heat_profile(rho, scale, m):
+    """Heat kernel of dimension 2m + 1, relative to its value at 0: m derivatives of ``exp(-s arcosh²)`` at cosh ρ."""
+    s = 1 / (2 * mpf(scale) ** 2)
+
+    def unnormalised(rho):
+        return re(diff(lambda x: exp(-s * acosh(x) ** 2), cosh(mpf(rho)), m))
+
+    return unnormalised(rho) / unnormalised(0)

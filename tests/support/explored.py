@@ -163,7 +163,7 @@ def decoded(array):
 
 def scene_of(page):
     """The scene that a page holds."""
-    text = str(page)
+    text = page.html
     start = text.index('id="scene">') + len('id="scene">')
     return json.loads(text[start : text.index("</script>", start)])
 

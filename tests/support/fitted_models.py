@@ -7,8 +7,12 @@ from importlib.util import find_spec
 import numpy as np
 
 from hyplearn import (
+    ConformalClassifier,
     ExpMap,
+    HyperbolicKernelMap,
     HyperboloidSVC,
+    PoincareKernelClassifier,
+    PoincareKNeighborsClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -47,8 +51,13 @@ def estimators():
         AuthorsSVC("means"),
         PaperSVC("means"),
         HyperboloidPerceptron(max_epochs=3),
+        PoincareKernelClassifier(n_components=12),
+        PoincareKNeighborsClassifier(4),
         TangentSpace(),
         ExpMap(),
+        HyperbolicKernelMap(n_components=8),
+        ConformalClassifier(PoincareLogisticRegression(), folds=2),
+        ConformalClassifier(PoincareSVC(folds=2), conformity="distance", folds=3),
     ]
 
 

@@ -217,9 +217,13 @@ def check_usable(model):
             check_transform(model, X)
             return
         assert np.isin(model.predict(X), model.classes_).all()
-        assert len(model.decision_function(X)) == 2
-        if hasattr(model, "sigmoids_") and model.calibration is not None:
+        scores = (model.decision_function if hasattr(model, "decision_") else model.predict_proba)(X)
+        assert len(scores) == 2
+        assert np.all(np.isfinite(scores))
+        calibrated = hasattr(model, "decision_") and model.decision_.has_probabilities
+        if calibrated and getattr(model, "calibration", "") is not None:
             assert model.predict_proba(X).shape == (2, len(model.classes_))
+            assert not np.any(np.isnan(model.predict_proba(X)))
         if getattr(model, "_descents", None) or hasattr(model, "_perceptrons"):
             go_on(model, X)
 
@@ -241,6 +245,7 @@ def check_network(model):
 
 def check_transform(model, X):
     columns = model.embedding_.shape[1] if hasattr(model, "embedding_") else X.shape[1]
+    columns = model.projection_.shape[1] if hasattr(model, "projection_") else columns
     if hasattr(model, "set_output"):
         model.set_output(transform="default")
     refusal = ""
@@ -259,7 +264,13 @@ def go_on(model, X):
         model.partial_fit(X, model.classes_[[0, 1]])
     except (ValueError, AttributeError) as error:
         refusal = str(error)
-    spoken_of = ("partial_fit knows", "must be", "binary problems need", "weight")
+    spoken_of = (
+        "has no attribute 'partial_fit'",
+        "must be",
+        "binary problems need",
+        "one per binary problem",
+        "weight",
+    )
     assert not refusal or any(words in refusal for words in spoken_of), refusal
 
 

@@ -230,3 +230,39 @@ def row_divergences(Q, D, gamma):
 def row_attractions(Q, D, gamma):
     """What of these divergences exaggeration multiplies: Σ q (ln q + γ d)."""
     return np.sum(Q * (np.log(Q) + gamma * D), axis=1)
+
+
+def naive_p_values(scores, held, by_class):
+    """The p-value of each new row and class, as the formula has it."""
+    n, K = scores[0].shape
+    p, by_class = np.empty((n, K)), np.broadcast_to(by_class, K)
+    for x in range(n):
+        for k in range(K):
+            count = total = 1.0
+            for s, y, fold, w in zip(*held, strict=True):
+                if y == k or not by_class[k]:
+                    count += w * (s >= scores[fold][x, k])
+                    total += w
+            p[x, k] = count / total
+    return p
+
+
+def naive_distance_p_values(X, rows, codes, weights, c, by_class, nearest=5):
+    """Full conformal prediction: the new row joins class k, then all rows are scored anew."""
+    p = np.empty((len(X), codes.max() + 1))
+    by_class = np.broadcast_to(by_class, p.shape[1])
+    for x, new in enumerate(X):
+        for k in range(p.shape[1]):
+            points, labels = np.vstack([rows, new]), np.append(codes, k)
+            scores = []
+            for i in range(len(points)):
+                others = points[(labels == labels[i]) & (np.arange(len(points)) != i)]
+                D = np.linalg.norm(others - points[i], axis=1)
+                if c is not None:
+                    gaps = (1 - c * points[i] @ points[i]) * (1 - c * np.sum(others**2, axis=1))
+                    D = 2 / np.sqrt(c) * np.arcsinh(np.sqrt(c) * D / np.sqrt(gaps))
+                scores.append(np.mean(np.sort(D)[:nearest]) if len(D) else 0.0)
+            rivals = (labels[:-1] == k) | ~by_class[k]
+            at_least = np.array(scores[:-1]) >= scores[-1] * (1 - 1e-12)
+            p[x, k] = (1 + np.sum(weights[rivals & at_least])) / (1 + np.sum(weights[rivals]))
+    return p

@@ -7,6 +7,16 @@ import numpy as np
 from hyplearn import open_points
 
 
+def assert_same(a, b):
+    """The same values in dicts of dicts, as they come back from a file."""
+    if isinstance(a, dict):
+        assert set(a) == set(b)
+        for name in a:
+            assert_same(a[name], b[name])
+    else:
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
 def parquet(folder, X, y, **limits):
     """Three files of several groups of rows, with checksums."""
     import pyarrow as pa

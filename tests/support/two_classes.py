@@ -19,3 +19,13 @@ def overlapping(seed=0, n=300, d=2, c=1.0):
 def apart(seed=0, n=300, d=2):
     X, y, _, _ = make_ball_classification(n, d, random_state=seed)
     return X, y.astype(float)
+
+
+def nested(seed=0, n=200, c=1.0):
+    """Two classes of the disk, one around the other, off the centre: a circle separates them, no geodesic does."""
+    rng = np.random.default_rng(seed)
+    inner = np.arange(n) % 2 == 0
+    directions = rng.standard_normal((n, 2))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    radii = (np.where(inner, 0.5, 2.0) + 0.3 * rng.random(n)) / np.sqrt(c)
+    return from_frame(radii[:, None] * directions, np.array([0.3, 0.1]) / np.sqrt(c), c=c), inner

@@ -10,20 +10,77 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from importlib import import_module
 from inspect import Parameter, signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from hyplearn import __version__
-from hyplearn.cli.builtin import demo, fetch_dataset, list_datasets, reproduce
-from hyplearn.cli.embed import embed
-from hyplearn.cli.evaluate import evaluate
-from hyplearn.cli.fit import fit
-from hyplearn.cli.output import Outcome, show, show_error, write_json
-from hyplearn.cli.predict import predict
-from hyplearn.cli.views import explore, inspect, plot
+
+if TYPE_CHECKING:
+    from hyplearn.cli.output import Outcome
+
+# Module, function and one line of help of every command: modules are imported when a command of theirs runs, so that
+# ``hyplearn --help`` takes no second.
+COMMANDS = {
+    "embed": (
+        "embed",
+        "embed",
+        "Bring a tree, distances, features or another model of the space into the ball, for the other commands.",
+    ),
+    "fit": ("fit", "fit", "Fit a classifier to labelled points and write it to a model file."),
+    "predict": (
+        "predict",
+        "predict",
+        "Predict the class of each point, with the probabilities of all classes (with --stream, only the class).",
+    ),
+    "classify": (
+        "cells",
+        "classify",
+        "Predict the types of cells, and write types, probabilities and sets into their file.",
+    ),
+    "transfer": (
+        "cells",
+        "transfer",
+        "Place cells in the ball of an atlas, predict their types from its labels, and write them into their file.",
+    ),
+    "evaluate": (
+        "evaluate",
+        "evaluate",
+        "Evaluate a model on labelled points; with --folds, beside Euclidean classifiers cross-validated on them.",
+    ),
+    "plot": ("views", "plot", "Draw the regions and boundaries of a model over the disk, with the points by class."),
+    "explore": (
+        "views",
+        "explore",
+        "Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it.",
+    ),
+    "inspect": (
+        "views",
+        "inspect",
+        "Show what a model file holds: class, parameters, classes, certificate, versions, checksum.",
+    ),
+    "demo": (
+        "builtin",
+        "demo",
+        "Classify the mammals of WordNet beside Euclidean classifiers; draw them, and write a page to explore.",
+    ),
+    "reproduce": (
+        "builtin",
+        "reproduce",
+        "Rerun the paper's tables and figures, small, into experiments/results/quick; about ten minutes.",
+    ),
+}
+DATASETS = {
+    "list": ("builtin", "list_datasets", "List the data sets that `hyplearn datasets fetch` writes."),
+    "fetch": (
+        "builtin",
+        "fetch_dataset",
+        "Write a data set to a file that the other commands read; published ones are downloaded once and verified.",
+    ),
+}
 
 # The help of a command shows the lines that begin with its name.
 EXAMPLES = """
@@ -31,6 +88,8 @@ hyplearn embed species.nwk --method tree -o species.csv
 hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
 hyplearn embed distances.npy --method mds -o points.npz
 hyplearn embed cells.h5ad --method map --label cell_type --root HSC_1 -o cells.npz
+hyplearn embed lorentz.npz --method hyperboloid -o points.npz
+hyplearn embed cells.h5ad --method map -o cells.h5ad
 hyplearn fit mammals.csv --label order -o mammals.hyp
 hyplearn fit cells.h5ad --label cell_type --model svc --c 10 -o cells.hyp
 hyplearn fit points.npz --model perceptron --reference origin -o points.hyp
@@ -38,9 +97,12 @@ hyplearn fit atlas.parquet --label cell_type --stream -o atlas.hyp
 hyplearn predict cells.hyp new.h5ad -o labels.csv
 hyplearn predict points.hyp points.npy -o labels.parquet
 hyplearn predict points.hyp points.csv | cut -d, -f2 | sort | uniq -c
+hyplearn classify cells.h5ad --label cell_type
+hyplearn classify cells.zarr --label cell_type --coverage 0.9 --hierarchy types.csv -o typed.zarr
+hyplearn transfer atlas.h5ad cells.h5ad --label cell_type --coverage 0.9
 hyplearn evaluate cells.hyp held_out.h5ad --label cell_type
-hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test --folds 0
-hyplearn evaluate mammals.hyp mammals.csv --json > report.json
+hyplearn evaluate fashion.hyp fashion-mnist.npz --points X_test
+hyplearn evaluate mammals.hyp mammals.csv --folds 5 --json > report.json
 hyplearn plot mammals.hyp mammals.csv -o mammals.png
 hyplearn plot cells.hyp cells.h5ad --label cell_type -o cells.svg
 hyplearn explore mammals.hyp mammals.csv -o mammals.html
@@ -61,13 +123,27 @@ COMMON: dict[str, Any] = {
 }
 EXPECTED = (ValueError, KeyError, OSError, ImportError)
 # Options of the command line by the names of function arguments in messages.
-FLAGS = {"basis": "points"} | {name: name for name in ("label", "points", "outside", "curvature", "reference")}
+FLAGS = {"basis": "points", "key_added": "key"} | {
+    name: name for name in ("label", "points", "outside", "curvature", "reference", "coverage", "hierarchy")
+}
+# What Python users are advised, and what to do instead on the command line.
+IN_SHELL = (
+    (r"hyplearn\.embedding\.from_hyperboloid\([^)]*\)", "hyplearn embed DATA --method hyperboloid -o POINTS"),
+    (r"open_points\(\.\.\., points=\)", "--points"),
+    (r"move the points inside with hyplearn\.geometry\.project", "pass --outside project"),
+    (r"lower C\b", "lower --c"),
+    (r"pass the c of your embedding", "pass the --curvature of your embedding"),
+)
 # The class of click's errors about a wrong command line; its module depends on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
 class Command(TyperCommand):
     """A command that reports wrong usage in JSON too, like any other error."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """All options; flags have no value to show in help."""
+        return _without_type_of_flags(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options."""
@@ -80,25 +156,62 @@ class Command(TyperCommand):
             return super().invoke(ctx)
 
 
+def _without_type_of_flags(params: Any) -> Any:
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
+
+
 @contextmanager
 def _usage_error_in_json(as_json: bool) -> Iterator[None]:
     try:
         yield
     except USAGE_ERROR as error:
         if as_json:
+            from hyplearn.cli.output import write_json
+
             write_json({"error": error.format_message()})
         raise
 
 
-def add(app: typer.Typer, function: Callable[..., Outcome], name: str, group: str = "") -> None:
+class Lazy(TyperGroup):
+    """Commands whose modules are imported when one of them runs; until then they are names with a line of help."""
+
+    table: ClassVar[dict[str, tuple[str, str, str]]] = COMMANDS
+    group: ClassVar[str] = ""
+
+    def get_params(self, ctx: Any) -> Any:
+        """All options; flags have no value to show in help."""
+        return _without_type_of_flags(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is to run, with its options."""
+        if args and args[0] in self.table:
+            module, function, _ = self.table[args[0]]
+            own = typer.Typer(add_completion=False)
+            add(own, getattr(import_module(f"hyplearn.cli.{module}"), function), args[0], self.group)
+            self.commands[args[0]] = typer.main.get_command(own)
+        return super().resolve_command(ctx, args)
+
+
+class LazyDatasets(Lazy):
+    """The commands of ``hyplearn datasets``."""
+
+    table = DATASETS
+    group = "datasets"
+
+
+def add(app: typer.Typer, function: "Callable[..., Outcome]", name: str, group: str = "") -> None:
     """Make a function a command of the app, or of a group of commands."""
     examples = [line for line in EXAMPLES.splitlines() if line.startswith(f"hyplearn {group or name}")]
     epilog = "\n\n".join(["Examples:", *examples])
     app.command(name, cls=Command, epilog=epilog)(_command(function))
 
 
-def _command(function: Callable[..., Outcome]) -> Callable[..., None]:
+def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
     """Add --json and --debug to a function, print its outcome, and report its errors."""
+    from hyplearn.cli.output import show, show_error
 
     @wraps(function)
     def run(*, as_json: bool, debug: bool, **options: Any) -> None:
@@ -132,6 +245,13 @@ def explained(error: Exception) -> str:
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis was not foreseen. Run again with --debug for the traceback."
+    return as_options(text)
+
+
+def as_options(text: str) -> str:
+    """Return advice for Python as advice for the command line."""
+    for pattern, command in IN_SHELL:
+        text = re.sub(pattern, command, text)
     return re.sub(r"(?<![\w.-])(\w+)=([^\s,.;]?)", _as_flag, text)
 
 
@@ -144,11 +264,16 @@ def _as_flag(found: re.Match[str]) -> str:
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
     """Return each warning once, without those that libraries address to developers."""
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
-    return list(dict.fromkeys(str(warning.message) for warning in kept))
+    messages = dict.fromkeys(as_options(str(warning.message)) for warning in kept)
+    alike: dict[str, list[str]] = {}
+    for message in messages:
+        alike.setdefault(re.sub(r"[-+]?\d[\d.,e+-]*", "#", message.partition(":")[0]), []).append(message)
+    return [first if not rest else f"{first}\n({len(rest)} more like it.)" for first, *rest in alike.values()]
 
 
 app = typer.Typer(
     name="hyplearn",
+    cls=Lazy,
     help="Linear classification in hyperbolic space: points of the Poincaré ball in, classes and probabilities out.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -174,10 +299,13 @@ def _options(
     pass
 
 
-for command in (embed, fit, predict, evaluate, plot, explore, inspect, demo, reproduce):
-    add(app, command, command.__name__)
+def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
+    """List commands with their line of help."""
+    for name, (_, _, line) in table.items():
+        app.command(name, help=line)(lambda: None)
 
-datasets = typer.Typer(help="Data sets to begin with.", no_args_is_help=True)
-add(datasets, list_datasets, "list", group="datasets")
-add(datasets, fetch_dataset, "fetch", group="datasets")
+
+datasets = typer.Typer(help="Data sets to begin with.", no_args_is_help=True, cls=LazyDatasets)
+_name(app, COMMANDS)
+_name(datasets, DATASETS)
 app.add_typer(datasets, name="datasets")

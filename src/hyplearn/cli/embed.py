@@ -1,6 +1,5 @@
 """``hyplearn embed``: embed a tree, distances or a table of features in the ball, as points for the other commands."""
 
-from collections import Counter
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
@@ -9,21 +8,22 @@ import numpy as np
 import typer
 from scipy import sparse
 
+from hyplearn.cli.cells import SUFFIXES, check_cells, read, write
 from hyplearn.cli.inputs import LABEL, POINTS, read_points
 from hyplearn.cli.output import Outcome, check_output, csv_text, facts, file_and_size, npz_bytes
+from hyplearn.cli.trees import TEXT, length_column, number_in, read_tree
 from hyplearn.data.text import is_number, text_table
 from hyplearn.datasets import load_points
-from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding, from_ball, from_hyperboloid, from_klein
 from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.files import write_whole
 from hyplearn.types import Array
 
-METHODS = ("tree", "mds", "map")
-NEWICK = (".nwk", ".newick", ".tree", ".tre")
-TEXT = (".csv", ".tsv")
-# Names of the columns with the two ends of an edge, and with its length.
+METHODS = ("tree", "mds", "map", "hyperboloid", "klein")
+# Points of other models, the time coordinate of a hyperboloid first.
+READERS = {"hyperboloid": from_hyperboloid, "klein": from_klein}
+# Names of the columns with the two ends of an edge.
 ENDS = (("source", "target"), ("from", "to"))
-LENGTHS = ("length", "weight", "distance")
 
 
 class Embedded(NamedTuple):
@@ -40,11 +40,14 @@ def embed(
         Path,
         typer.Argument(
             help="A tree (.nwk, or .csv with a column parent), distances (.npy, .npz, .csv) or edges (.csv with source "
-            "and target), or features (.npz, .npy, .csv, .parquet, .h5ad)."
+            "and target), or features or points (.npz, .npy, .csv, .parquet, .h5ad)."
         ),
     ],
     method: Annotated[str, typer.Option("--method", help=f"One of {', '.join(METHODS)}.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .npz or .csv.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The file to write: .npz or .csv; .h5ad or .zarr for a map of such cells."),
+    ],
     label: LABEL = None,
     points: POINTS = None,
     dimensions: Annotated[int, typer.Option("--dimensions", help="Dimension of the ball.")] = 2,
@@ -53,10 +56,16 @@ def embed(
     ] = None,
     neighbors: Annotated[int, typer.Option("--neighbors", help="Neighbours of each row, for map.")] = 15,
     seed: Annotated[int, typer.Option("--seed", help="Seed of map.")] = 0,
+    curvature: Annotated[
+        float, typer.Option("--curvature", help="Curvature of the points, for hyperboloid and klein.")
+    ] = -1.0,
 ) -> Outcome:
-    """Bring a tree, distances or features into the ball, as points that the other commands read."""
+    """Bring a tree, distances, features or another model of the space into the ball, for the other commands."""
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
+    if method == "map" and output.suffix.lower() in SUFFIXES:
+        options: dict[str, Any] = {"n_components": dimensions, "n_neighbors": neighbors, "random_state": seed}
+        return _embed_cells(data, output, points, root, options)
     check_output(output, (".npz", ".csv"))
     start = perf_counter()
     if method == "tree":
@@ -64,7 +73,12 @@ def embed(
     elif method == "mds":
         names, distances = _read_distances(data)
         mds = HyperbolicMDS(dimensions).fit(distances)
-        found = Embedded(mds.embedding_, names, None, {"stress": mds.stress_})
+        points_of_unit_ball = from_ball(mds.embedding_, curvature=mds.curvature_)
+        quality = {"stress": mds.stress_, "scale": float(np.sqrt(-mds.curvature_))}
+        found = Embedded(points_of_unit_ball, names, None, quality)
+    elif method in READERS:
+        read = read_points(data, points, label)
+        found = Embedded(READERS[method](read.X, curvature=curvature), read.names, read.y, {"curvature": curvature})
     else:
         chosen = PoincareMap(dimensions, n_neighbors=neighbors, random_state=seed)
         found = _embed_features(data, label, points, root, chosen)
@@ -85,6 +99,29 @@ def embed(
     return Outcome(values, [facts(lines), *step])
 
 
+def _embed_cells(data: Path, output: Path, points: str | None, root: str | None, options: dict[str, Any]) -> Outcome:
+    """Embed the cells of an AnnData file, and write all of it with points and map."""
+    from hyplearn.single_cell import tl
+
+    check_cells(output)
+    start = perf_counter()
+    cells = read(data)
+    if root is not None and root.isdigit() and root not in cells.obs_names:
+        options["root"] = int(root)
+    elif root is not None:
+        options["root"] = root
+    tl.poincare_map(cells, use_rep=points or "X_pca", **options)
+    write(cells, output)
+    about, (n, d) = cells.uns["poincare_map"], cells.obsm["X_poincare"].shape
+    values = {"method": "map", "n_points": n, "n_coordinates": d, "loss": float(about["loss"]), "output": output}
+    lines = {
+        "cells": f"{n:,} in {d} dimensions, loss {about['loss']:.3g}",
+        "time": f"{perf_counter() - start:.2f} s",
+        "written": f'{output}: obsm["X_poincare"], and the map in uns["poincare_map"]',
+    }
+    return Outcome(values, [facts(lines), f"Next: hyplearn classify {output} --label COLUMN"])
+
+
 def _write(output: Path, found: Embedded, label: str | None) -> str:
     """Write the points and return the column of the labels in a table."""
     coordinates = [f"x{j}" for j in range(found.X.shape[1])]
@@ -100,7 +137,7 @@ def _write(output: Path, found: Embedded, label: str | None) -> str:
 
 
 def _embed_tree(path: Path, label: str | None, model: TreeEmbedding) -> Embedded:
-    tree, lengths, node_labels = _read_tree(path, label)
+    tree, lengths, node_labels = read_tree(path, label)
     model.fit(tree, edge_lengths=lengths)
     labels = None if node_labels is None else np.array([node_labels[name] for name in model.labels_])
     quality = {name: getattr(model, f"{name}_") for name in ("average_distortion", "worst_distortion", "scale")}
@@ -116,33 +153,6 @@ def _embed_features(path: Path, label: str | None, points: str | None, root: Any
     return Embedded(model.fit_transform(data.X), data.names, data.y, {"loss": model.loss_})
 
 
-def _read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | None, dict[str, str] | None]:
-    """Read Newick text, or a table with a line per node: its name first, and its parent, empty for the root.
-
-    Returns the input of :class:`~hyplearn.embedding.TreeEmbedding`, the lengths of edges and the labels of nodes.
-    """
-    suffix = path.suffix.lower()
-    if suffix in NEWICK:
-        return path.read_text(encoding="utf-8"), None, None
-    if suffix not in TEXT:
-        raise ValueError(f"{path} is not a tree: known are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it.")
-    names, rows = text_table(path)
-    parent = _column(path, names, "parent")
-    node = 0 if parent else 1
-    length = _length_column(names)
-    if repeated := [name for name, times in Counter(row[node] for row in rows).items() if times > 1]:
-        raise ValueError(
-            f"{path}: column {names[node]!r} holds {repeated[0]!r} more than once.\n"
-            "List each node once, with its parent."
-        )
-    parents = {row[node]: row[parent] or None for row in rows}
-    lengths = None if length is None else {row[node]: _number(path, row[length] or "1") for row in rows}
-    if label is None:
-        return parents, lengths, None
-    own = _column(path, names, label)
-    return parents, lengths, {row[node]: row[own] for row in rows}
-
-
 def _read_distances(path: Path) -> tuple[Array | None, Any]:
     """Read names, if there are any, and a square matrix of distances or a sparse one of the lengths of edges."""
     if path.suffix.lower() not in TEXT:
@@ -154,40 +164,21 @@ def _read_distances(path: Path) -> tuple[Array | None, Any]:
     if all(map(is_number, names)) and len(rows) < len(names):
         rows.insert(0, names)  # the first line holds numbers, not names
     first = 0 if is_number(rows[0][0]) else 1
-    matrix = np.array([[_number(path, field) for field in row[first:]] for row in rows])
+    matrix = np.array([[number_in(path, field) for field in row[first:]] for row in rows])
     return np.array([row[0] for row in rows]) if first else None, matrix
 
 
 def _read_edges(path: Path, names: list[str], rows: list[list[str]], ends: tuple[str, str]) -> tuple[Array, Any]:
     one, other = (names.index(end) for end in ends)
-    length = _length_column(names)
+    length = length_column(names)
     nodes = np.array(list(dict.fromkeys(row[end] for row in rows for end in (one, other))))
     number = {name: k for k, name in enumerate(nodes.tolist())}
     pairs: dict[tuple[int, int], float] = {}
     for row in rows:
         first, second = sorted((number[row[one]], number[row[other]]))
-        value = 1.0 if length is None else _number(path, row[length])
+        value = 1.0 if length is None else number_in(path, row[length])
         if pairs.setdefault((first, second), value) != value:
             raise ValueError(f"{path} gives the edge from {row[one]!r} to {row[other]!r} two lengths.\nKeep one.")
     index = np.array(list(pairs)).T
     half = sparse.coo_array((list(pairs.values()), index), shape=(len(nodes), len(nodes))).tocsr()
     return nodes, half.maximum(half.T)
-
-
-def _length_column(names: list[str]) -> int | None:
-    return next((names.index(name) for name in LENGTHS if name in names), None)
-
-
-def _column(path: Path, names: list[str], name: str) -> int:
-    if name not in names:
-        raise ValueError(
-            f"{path} has no column {name!r}; it has {', '.join(names)}.\nA tree's table has a line for each node: its "
-            "name first, and a column parent."
-        )
-    return names.index(name)
-
-
-def _number(path: Path, text: str) -> float:
-    if not is_number(text):
-        raise ValueError(f"{path} holds {text!r} where a number is needed.\nCorrect it.")
-    return float(text)

@@ -18,12 +18,15 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from hyplearn.cli.inputs import DATA, LABEL, MODEL, POINTS, load_classifier, read_labelled
 from hyplearn.cli.output import Outcome, table
+from hyplearn.compilation import timed_compilation
 from hyplearn.paper import EuclideanSVC
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
 # A confusion matrix of more classes is wider than a terminal.
 MOST_SHOWN = 20
+# Names of classes up to this length are the heads of its columns.
+SHORT_NAME = 4
 NOTE = (
     "The first row is the model as it is: optimistic if it was fitted to these points.\n"
     "All others are fitted anew in each fold, the second with the model's parameters."
@@ -62,10 +65,10 @@ def evaluate(
     data: DATA,
     label: LABEL = None,
     points: POINTS = None,
-    folds: Annotated[int, typer.Option("--folds", help="Folds for the comparison with baselines; 0 for none.")] = 5,
+    folds: Annotated[int, typer.Option("--folds", help="Folds for a comparison with baselines on these points.")] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
 ) -> Outcome:
-    """Evaluate a model on labelled points, beside Euclidean classifiers trained on the same points."""
+    """Evaluate a model on labelled points; with --folds, beside Euclidean classifiers cross-validated on them."""
     fitted = load_classifier(model, in_ball=bool(folds))
     found = read_labelled(data, points, label, fitted)
     X, y = found.X, found.y
@@ -111,12 +114,16 @@ def _report_table(report: dict[str, Any]) -> Any:
 
 
 def _confusion_table(labels: Array, matrix: Array) -> Any:
-    """Show true classes in rows, predicted classes by number in columns, and zeros as dots."""
+    """Show true classes in rows, predicted classes in columns, by number unless all are short, and zeros as dots."""
     if len(labels) > MOST_SHOWN:
         return f"The confusion matrix of {len(labels)} classes is in --json."
-    names = [f"{k + 1} {label}" for k, label in enumerate(labels)]
+    names = [str(label) for label in labels]
+    numbers = names
+    if max(map(len, names)) > SHORT_NAME:
+        numbers = [f"[{k + 1}]" for k in range(len(names))]
+        names = [f"{number} {name}" for number, name in zip(numbers, names, strict=True)]
     rows = [[name, *(str(n) if n else "·" for n in row)] for name, row in zip(names, matrix.tolist(), strict=True)]
-    return table("Confusion: rows are true, columns predicted", ("", *map(str, range(1, len(labels) + 1))), rows)
+    return table("Confusion: rows are true, columns predicted", ("", *numbers), rows)
 
 
 def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
@@ -156,22 +163,23 @@ def cross_validate(
     name: str, model: Any, X: Array, y: Array, split: StratifiedKFold, report: Callable[[str], None]
 ) -> Score:
     """Return measures on held-out rows, for classifiers fitted to the other rows."""
-    start, classes = perf_counter(), np.unique(y)
+    start, compiling, classes = perf_counter(), 0.0, np.unique(y)
     predicted, accuracies = np.empty(len(y), dtype=classes.dtype), []
     proba: Array | None = np.zeros((len(y), len(classes)))
     for k, (train, test) in enumerate(split.split(X, y)):
         report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), timed_compilation(announced=True) as seconds:
             # The fit to all rows warns of points outside the ball, with their rows in the file.
             warnings.simplefilter("ignore", DataConversionWarning)
             fitted = clone(model).fit(X[train], y[train])
             predicted[test], own = fitted.predict(X[test]), probabilities(fitted, X[test])
+        compiling += seconds[0]
         accuracies.append(np.mean(predicted[test] == y[test]))
         if own is None:
             proba = None
         elif proba is not None:
             proba[np.ix_(test, np.searchsorted(classes, fitted.classes_))] = own
-    return _score(name, y, predicted, classes, proba, float(np.std(accuracies)), perf_counter() - start)
+    return _score(name, y, predicted, classes, proba, float(np.std(accuracies)), perf_counter() - start - compiling)
 
 
 def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:

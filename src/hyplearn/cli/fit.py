@@ -12,6 +12,7 @@ import typer
 from hyplearn.cli.evaluate import Score, cross_validate, make_folds
 from hyplearn.cli.inputs import DATA, LABEL, POINTS, STREAM, Data, open_data, read_labelled
 from hyplearn.cli.output import Outcome, check_output, facts, file_and_size
+from hyplearn.compilation import timed_compilation
 from hyplearn.data.columns import listed
 from hyplearn.data.points import PointSource
 from hyplearn.estimators import CLASSIFIERS, classifier_named
@@ -43,7 +44,9 @@ def fit(
     reference: Annotated[
         str | None, typer.Option("--reference", help="Reference point: a strategy, coordinates like 0.1,-0.2, or none.")
     ] = None,
-    c: Annotated[float | None, typer.Option("--c", help="Cost C of svc and softmax; inf for a hard margin.")] = None,
+    c: Annotated[
+        str | None, typer.Option("--c", help="Cost C of svc and softmax: auto, a number, or inf for a hard margin.")
+    ] = None,
     curvature: Annotated[float, typer.Option("--curvature", help="Curvature of the embedding, negative.")] = -1.0,
     outside: Annotated[str, typer.Option("--outside", help="Points outside the ball: raise or project.")] = "raise",
     folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation; 0 for none.")] = 5,
@@ -76,17 +79,28 @@ def fit(
     return Outcome(values, [facts(_summary(found, folds, output))], notes=found.notes)
 
 
-def _classifier(name: str, reference: str | None, c: float | None, **parameters: Any) -> Any:
+def _classifier(name: str, reference: str | None, c: str | None, **parameters: Any) -> Any:
     """Return the classifier of the options; a usage error if its class has no such option."""
     if name not in CLASSIFIERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
+    known = CLASSIFIERS[name]().get_params()
     if reference is not None:
+        if "reference" not in known:
+            raise typer.BadParameter(f"{name} has no reference point.", param_hint="--reference")
         parameters["reference"] = _reference(reference)
     if c is not None:
-        if "C" not in CLASSIFIERS[name]().get_params():
+        if "C" not in known:
             raise typer.BadParameter(f"{name} has no cost C.", param_hint="--c")
-        parameters["C"] = c
+        parameters["C"] = _cost(c)
     return classifier_named(name, **parameters)
+
+
+def _cost(text: str) -> float | str:
+    """Return the cost C, or "auto"."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither auto nor a number.", param_hint="--c") from None
 
 
 def _reference(text: str) -> Any:
@@ -109,12 +123,13 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
         report("fit to all rows")  # before the folds, so that errors number the rows of the file
         start = perf_counter()
         try:
-            model.fit(data.X, data.y)
+            with timed_compilation(announced=True) as compiling:
+                model.fit(data.X, data.y)
         except ValueError as error:
             if data.columns is None:
                 raise
             raise ValueError(f"{data.path}, coordinates {listed(data.columns.coordinates)}: {error}") from error
-        seconds = perf_counter() - start
+        seconds = perf_counter() - start - compiling[0]
         if split is not None:
             score = cross_validate("cross-validation", model, data.X, data.y, split, report)
     if data.feature_names is not None:
@@ -130,9 +145,9 @@ def _fit_in_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
     start = perf_counter()
-    with redirect_stdout(sys.stderr):
+    with redirect_stdout(sys.stderr), timed_compilation(announced=True) as compiling:
         model.fit(source)
-    seconds = perf_counter() - start
+    seconds = perf_counter() - start - compiling[0]
     model.set_params(verbose=0)
     n, d = source.n_rows, source.n_features
     about = {"path": path, "n_points": n, "n_coordinates": d, "n_without_label": 0}

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.data.columns import HEAD_ROWS, LABEL_COLUMNS, Columns, TablePoints, listed, the_only
 from hyplearn.data.opening import opened
-from hyplearn.data.points import PointSource
+from hyplearn.data.points import PointSource, counted
 from hyplearn.data.stores import gather_known
 from hyplearn.embedding import BallNet
 from hyplearn.estimators.validation import check_feature_names
@@ -31,6 +31,8 @@ POINTS = Annotated[
     typer.Option("--points", help="Array (npz, h5), columns separated by commas (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) written by `hyplearn fit`.")]
+# Suffixes of points, given where a model is expected.
+OTHER_FILES = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".h5", ".zarr", ".h5ad")
 STREAM = Annotated[bool, typer.Option("--stream", help="Read in blocks data that do not fit into memory.")]
 
 
@@ -50,9 +52,10 @@ class Data(NamedTuple):
 
     def summary(self) -> str:
         """Return one line about the data."""
-        classes = "" if self.y is None else f", {len(np.unique(self.y))} classes"
+        classes = "" if self.y is None else f", {counted(len(np.unique(self.y)), 'class', 'classes')}"
         left = f" ({self.left_out:,} without a label left out)" if self.left_out else ""
-        return f"{self.path.name}: {len(self.X):,} points, {self.X.shape[1]} coordinates{classes}{left}"
+        n, d = self.X.shape
+        return f"{self.path.name}: {counted(n, 'point')}, {counted(d, 'coordinate')}{classes}{left}"
 
     def notes(self) -> list[str]:
         """Return a note on the unused columns of a table, if there are any."""
@@ -128,6 +131,8 @@ def _read(path: Path, source: PointSource, model: Any) -> tuple[Data, Array]:
 
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
     """Load a fitted classifier; with ``in_ball``, a network that takes features instead of points is an error."""
+    if path.suffix.lower() in OTHER_FILES:
+        raise ValueError(f"{path} is no model file (.hyp).\nThe model comes first, then the points.")
     model = load(path)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts nothing.\nPass a classifier.")

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +24,10 @@ from rich.text import Text
 
 from hyplearn.files import place_of
 
+# Characters that a terminal obeys or that hide others: controls, lone surrogates, and marks of writing direction.
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# First characters of cells that spreadsheets take for formulas.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Width of text that does not go to a terminal.
 PIPE_WIDTH = 120
 # A table's first column is not wrapped below this width; between columns there is a gap.
@@ -37,6 +42,16 @@ class Outcome:
     shown: Sequence[Any] = field(default_factory=list)
     failed: bool = False
     notes: Sequence[str] = ()
+
+
+def visible(text: str) -> str:
+    """Return a text with characters that a terminal would obey as escapes; lines and tabs stay."""
+    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def cell_text(text: str) -> str:
+    """Return a text for one line of a terminal."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def check_output(output: Path, suffixes: Sequence[str]) -> None:
@@ -57,7 +72,7 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
     with _written_or_dropped():  # before the notes on it
         for block in outcome.shown:
             if sys.stdout.isatty():
-                console.print(escape(block) if isinstance(block, str) else block, crop=False)
+                console.print(escape(visible(block)) if isinstance(block, str) else block, crop=False)
             else:
                 sys.stdout.write(unpadded(console, block))
     for kind, messages in (("note", outcome.notes), ("warning", warned)):
@@ -86,7 +101,7 @@ def _written_or_dropped() -> Iterator[None]:
 
 def write_json(values: dict[str, Any]) -> None:
     """Print one object to stdout."""
-    sys.stdout.write(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(visible(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False)) + "\n")
 
 
 def unpadded(console: Console, block: Any) -> str:
@@ -102,7 +117,7 @@ def complain(kind: str, message: str) -> None:
     """Print a note, a warning or an error to stderr."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     colour = {"error": "red", "warning": "yellow", "note": "cyan"}[kind]
-    console.print(f"[bold {colour}]{kind}:[/] {escape(message)}")
+    console.print(f"[bold {colour}]{kind}:[/] {escape(visible(message))}")
 
 
 def plain(value: Any) -> Any:
@@ -118,14 +133,21 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
-def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
-    """Return a table with the names of its columns as the first line; numbers are exact."""
+def csv_text(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = False) -> str:
+    """Return a table with the names of its columns as the first line; numbers are exact.
+
+    With ``escape_formulas`` an apostrophe stands before strings that a spreadsheet would take for formulas.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
     plain_columns = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
-    writer.writerows(zip(*plain_columns, strict=True))
+    rows = [columns, *zip(*plain_columns, strict=True)]
+    writer.writerows([[_no_formula(cell) for cell in row] for row in rows] if escape_formulas else rows)
     return text.getvalue()
+
+
+def _no_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
@@ -141,13 +163,14 @@ def facts(pairs: dict[str, str]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in pairs.items():
-        table.add_row(name, escape(text))
+        table.add_row(name, escape(cell_text(text)))
     return table
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
     """Return a table with numbers aligned to the right and the best row in bold; only its first column is wrapped."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    columns, rows = [cell_text(name) for name in columns], [[cell_text(cell) for cell in row] for row in rows]
     for k, name in enumerate(columns):
         cells = [name, *(row[k] for row in rows)]
         text = k == 0 or not any(character.isdigit() for cell in cells[1:] for character in cell)

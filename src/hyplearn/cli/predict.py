@@ -29,6 +29,10 @@ def predict(
     label: LABEL = None,
     points: POINTS = None,
     stream: STREAM = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option("--escape-formulas", help="In CSV, put ' before strings that spreadsheets take for formulas."),
+    ] = False,
 ) -> Outcome:
     """Predict the class of each point, with the probabilities of all classes (with --stream, only the class)."""
     if output is not None:
@@ -46,8 +50,13 @@ def predict(
         columns |= {f"p_{name}": proba[:, k] for k, name in enumerate(fitted.classes_)}
     if output is None:
         rows = {"classes": fitted.classes_, "labels": predicted, "probabilities": proba}
-        return Outcome(values | rows, [csv_text(columns).rstrip("\n")], notes=found.notes())
-    write_whole(output, _contents(output.suffix.lower(), columns, proba))
+        return Outcome(
+            values | rows, [csv_text(columns, escape_formulas=escape_formulas).rstrip("\n")], notes=found.notes()
+        )
+    if output.suffix.lower() == ".csv":
+        write_whole(output, csv_text(columns, escape_formulas=escape_formulas).encode(errors="backslashreplace"))
+    else:
+        write_whole(output, _contents(output.suffix.lower(), columns, proba))
     shares = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(8))
     more = ", ..." if len(counts) > 8 else ""
     summary = {"data": found.summary(), "predicted": shares + more, "written": file_and_size(output)}
@@ -67,9 +76,7 @@ def _predict_blocks(model: Any, source: PointSource, output: Path | None) -> Out
 
 
 def _contents(suffix: str, columns: dict[str, Array], proba: Array | None) -> bytes:
-    """Return the contents of a file of predictions."""
-    if suffix == ".csv":
-        return csv_text(columns).encode()
+    """Return the contents of a binary file of predictions."""
     file = io.BytesIO()
     if suffix == ".npy":
         np.save(file, _structured(columns["label"], proba), allow_pickle=False)

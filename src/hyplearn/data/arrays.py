@@ -18,7 +18,7 @@ import numpy as np
 
 from hyplearn.data.columns import NAMES_ARRAY, Wanted, choose_arrays, listed
 from hyplearn.data.points import Block, PointSource, checksum, point_type
-from hyplearn.files import Watched, WatchedFile, check_kind, damage_named
+from hyplearn.files import Watched, WatchedFile, check_kind, check_unpacked, damage_named
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
@@ -198,7 +198,8 @@ class ArrayPoints(PointSource):
                     f"Pass one of the {role} per point; turn bytes into strings with astype(str)."
                 )
         self.X, self.y, self.weights = X, y, weights
-        self.paths = tuple(array.file.path for array in (X, y, weights) if isinstance(array, ArrayFile))
+        stored = [array.file for array in (X, y, weights) if isinstance(array, StoredArray)]
+        self.paths = tuple(file.path for file in stored if file is not None)
         self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])
         self.in_memory = all(array is None or isinstance(array, np.ndarray) for array in (X, y, weights))
         self.dtype = point_type(X.dtype)
@@ -269,8 +270,12 @@ def _member(path: Path, info: ZipInfo) -> Any:
     with ZipFile(path) as archive:
         if info.compress_type != ZIP_STORED:
             with damage_named(name), archive.open(info) as stream:
-                dtype = _npy_header(stream)[2]
+                shape, _, dtype = _npy_header(stream)
+                needed = stream.tell() + dtype.itemsize * math.prod(shape)
+                if needed != info.file_size and not dtype.hasobject:
+                    raise ValueError(f"an array of shape {shape} needs {needed} bytes; it has {info.file_size}")
             _refuse_objects(dtype, name)
+            check_unpacked(name, info.file_size, info.compress_size, "Save it uncompressed, with numpy.savez.")
             with damage_named(name), archive.open(info) as stream:
                 return np.lib.format.read_array(stream, allow_pickle=False)
         with damage_named(path), archive.open(info) as stream:

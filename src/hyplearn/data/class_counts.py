@@ -8,23 +8,29 @@ import numpy as np
 
 from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import in_any_order
+from hyplearn.data.labels import distinct
 from hyplearn.data.points import Block, PointSource, check_shapes
-from hyplearn.geometry.border import outside_sentence
+from hyplearn.geometry.border import hyperboloid_advice, outside_sentence
 from hyplearn.geometry.kernels import norms, row_gaps
 from hyplearn.types import Array
-
-# Integers in a range up to this size are counted instead of sorted.
-FEW_VALUES = 2**16
 
 
 @checkpointable
 class Outside(NamedTuple):
-    """Number of rows on or beyond the rim, and gap, position and norm of the farthest row."""
+    """Number of rows on or beyond the rim, and gap, position and norm of the farthest row.
+
+    ``advice`` says how to convert rows of the farthest one's block that are points of another model.
+    """
 
     n_outside: int
     gap: float
     row: int
     norm: float
+    advice: str = ""
+
+    def describe(self, n_rows: int, c: float) -> str:
+        """One sentence on the rows outside the ball; empty if there are none."""
+        return outside_sentence(self.n_outside, n_rows, self.row, self.norm, c) if self.n_outside else ""
 
 
 @checkpointable
@@ -47,11 +53,6 @@ class ClassCounts(NamedTuple):
         """Number of rows."""
         return int(self.counts.sum())
 
-    def describe_outside(self, c: float) -> str:
-        """One sentence on the rows outside the ball; empty if there are none."""
-        count, _, row, norm = self.outside
-        return outside_sentence(count, self.n_rows, row, norm, c) if count else ""
-
 
 def count_classes(points: PointSource, c: float, threads: int) -> ClassCounts:
     """Count the rows of every class, and those outside the ball; NaN is an error."""
@@ -61,9 +62,9 @@ def count_classes(points: PointSource, c: float, threads: int) -> ClassCounts:
 def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) -> ClassCounts:
     check_shapes(block, name, n_features, labelled=True)
     gaps = row_gaps(block.X, c)
-    outside, kept = find_outside(block, gaps, name), [gaps] if keep_gaps else []
+    outside, kept = find_outside(block, gaps, name, c), [gaps] if keep_gaps else []
     assert block.y is not None
-    classes, codes = distinct(block.y)
+    classes, codes = distinct(block.y, block.start)
     counts = np.bincount(codes, minlength=len(classes))
     if block.weights is None:
         ones = np.ones(len(classes))
@@ -74,40 +75,7 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
     return ClassCounts(classes, counts, np.bincount(codes, block.weights), lowest, highest, outside, kept)
 
 
-def distinct(y: Array) -> tuple[Array, Array]:
-    """Sorted distinct labels and the code of each row.
-
-    Integers of a small range and two floats are found without sorting. Objects are distinguished by Python's own
-    equality: NumPy's string comparison ignores trailing NULs.
-    """
-    if y.dtype.kind in "iu" and len(y) and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
-        offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
-        present = np.bincount(offsets, minlength=high - low + 1) > 0
-        return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
-    ends = np.array([y.min(), y.max()]) if y.dtype.kind == "f" and len(y) else np.empty(0)
-    if len(ends) and ends[0] < ends[1] and np.all((y == ends[0]) | (y == ends[1])):
-        return ends, (y == ends[1]).astype(np.int64)
-    if y.dtype.kind != "O":
-        classes, codes = np.unique(y, return_inverse=True)
-        return classes, np.ravel(codes)
-    labels = y.tolist()
-    try:
-        ordered = sorted(set(labels))
-    except TypeError:
-        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
-        raise ValueError(f"Labels must be of one type; got {kinds}.\nFill in the missing ones.") from None
-    classes = np.empty(len(ordered), dtype=object)
-    classes[:] = ordered
-    return classes, object_codes(y, classes)
-
-
-def object_codes(y: Array, classes: Array) -> Array:
-    """Index of each label in the classes, both Python objects."""
-    table = {label: code for code, label in enumerate(classes.tolist())}
-    return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))
-
-
-def find_outside(block: Block, gaps: Array, name: str) -> Outside:
+def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
     """Rows of a block on or beyond the rim, from the gaps of all its rows; NaN and infinity are an error."""
     if np.all(gaps > 0):
         return Outside(0, np.inf, 0, 0.0)
@@ -120,7 +88,8 @@ def find_outside(block: Block, gaps: Array, name: str) -> Outside:
         )
     far = int(np.argmin(gaps))
     norm = float(norms(X[far : far + 1].astype(np.float64))[0])
-    return Outside(int(np.count_nonzero(~(gaps > 0))), float(gaps[far]), block.start + far, norm)
+    count = int(np.count_nonzero(~(gaps > 0)))
+    return Outside(count, float(gaps[far]), block.start + far, norm, hyperboloid_advice(X, c))
 
 
 @in_any_order  # points in memory, whose gaps are kept, are merged in order anyway

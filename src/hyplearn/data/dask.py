@@ -20,11 +20,12 @@ million numbers for probabilities; 20,000 rows for the means; up to 10,000 rows 
 ``benchmarks/bench_dask.py`` measures these.
 
 Chunks should fit into the memory of their workers. A worker that is lost costs the time to compute its chunks again;
-where they cannot be computed again, the fit ends with an error.
+where they cannot be computed again, the fit ends with an error. So it does after a minute without any worker.
 """
 
 import copy
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from itertools import chain, islice, repeat
@@ -36,7 +37,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-from distributed import Client, default_client, futures_of, get_worker
+from distributed import Client, default_client, futures_of, get_worker, wait
 
 from hyplearn.data.folding import Merge, fold_parts, needs_order
 from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, on_pieces
@@ -45,6 +46,9 @@ from hyplearn.types import Array
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Bytes of a pass's arguments beyond which workers pass them on to each other.
 LARGE = 2**20
+# Seconds between two looks at the cluster, and seconds without a worker after which a fit ends.
+CHECK_SECONDS = 2.0
+PATIENCE = 60.0
 # Arguments travel as often as workers need them, which is not worth a warning.
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
 # Fitted attributes that may be as large as the data and that predictions do not read.
@@ -120,12 +124,42 @@ class DaskPoints(PointSource):
 
     def _gathered(self, futures: Sequence[Any]) -> list[Any]:
         try:
+            self._wait(list(futures))
             return list(self.client.gather(list(futures)))
         except CancelledError as lost:
             raise RuntimeError(
                 "A worker was lost with data that cannot be computed again, so no model was made.\n"
                 "Pass collections that are made by a graph, such as read from files, or scatter with broadcast=True."
             ) from lost
+
+    def _wait(self, futures: list[Any]) -> None:
+        """Wait for results; an error if there is no worker for a while."""
+        last_seen = time.monotonic()
+        while True:
+            try:
+                wait(futures, timeout=CHECK_SECONDS)
+                return
+            except TimeoutError:
+                pass
+            if self.client.nthreads():
+                last_seen = time.monotonic()
+                self.client.run_on_scheduler(_lift_restrictions)
+            elif time.monotonic() - last_seen > PATIENCE:
+                raise RuntimeError(
+                    f"The Dask cluster has had no workers for {PATIENCE:.0f} seconds, so no model was made.\n"
+                    "Start some, and fit again."
+                )
+
+
+def _lift_restrictions(dask_scheduler: Any) -> None:
+    """Let tasks run anywhere that wait for a worker which is gone.
+
+    The scheduler forgets that they may run elsewhere if all workers were gone for a moment (distributed 2026.3).
+    """
+    stuck = [task for task in dask_scheduler.unrunnable if task.loose_restrictions]
+    for task in stuck:
+        task.worker_restrictions = set()
+    dask_scheduler.transitions({task.key: "waiting" for task in stuck}, stimulus_id="hyplearn-lift-restrictions")
 
 
 def _count_rows(one: Chunk) -> int:

@@ -27,8 +27,8 @@ from hyplearn.types import Array
 RANGES, BEYOND = 3.0, 4.0
 # Largest share of the weight that may be far.
 MOST = 0.02
-# Rows from which the distances are learned; of more, a subsample.
-SAMPLE = 2**15
+# Rows from which the distances are learned, or so many of each class; of more, a subsample.
+SAMPLE, SAMPLE_PER_CLASS = 2**12, 128
 # Newton steps to the centres, their greatest length and the one at which they end.
 STEPS, LONGEST, SHORTEST = 50, 2.0, 1e-7
 # Coordinates up to which steps are Newton's; in more they are those of a majorisation, whose Hessian is the identity.
@@ -45,12 +45,20 @@ class Fences(NamedTuple):
 
     def far(self, block: LabelledBlock, c: float) -> Array:
         """Whether each row of a block is far."""
-        return distances_to_own(block.X, block.codes, block.gaps, self.centres, c) > self.radii[block.codes]
+        far = np.zeros(len(block.X), dtype=bool)
+        # No row within this radius about the origin is far, by the triangle inequality: its gap tells.
+        radius = np.min(self.radii - 2 * np.arctanh(np.sqrt(c) * np.linalg.norm(self.centres, axis=1)))
+        outer = np.flatnonzero(block.gaps * np.cosh(max(radius, 0.0) / 2) ** 2 < 1)
+        if outer.size:
+            codes = block.codes[outer]
+            rho = distances_to_own(block.X[outer], codes, block.gaps[outer], self.centres, c)
+            far[outer] = rho > self.radii[codes]
+        return far
 
 
 def leave_out_far_rows(data: TrainingData, classes: Array) -> TrainingData:
     """The training data without its far rows, and a warning that names them."""
-    block, _ = data.subsampled(SAMPLE)
+    block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
     fences = find_fences(block, data.n_classes, data.c)
     rows, codes, weights = data.fold(_far_rows, columns_joined, fences, data.c)
     if not len(rows):

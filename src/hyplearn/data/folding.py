@@ -108,8 +108,14 @@ def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
 def threads_of(n_jobs: int | None) -> int:
     """Number of threads for ``n_jobs``; None for all cores, or as many as OMP_NUM_THREADS allows."""
     if n_jobs is None:
-        return min(int(joblib.cpu_count()), int(os.environ.get("OMP_NUM_THREADS") or 2**31))
+        return min(int(joblib.cpu_count()), _openmp_threads())
     return int(joblib.effective_n_jobs(n_jobs))
+
+
+def _openmp_threads() -> int:
+    """Threads of the outermost level of OMP_NUM_THREADS; a value that OpenMP would ignore sets no limit."""
+    outermost = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(outermost) if outermost.isdecimal() and int(outermost) > 0 else 2**31
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

@@ -15,6 +15,7 @@ from hyplearn.data.parquet import ParquetPoints
 from hyplearn.data.points import Block, PointSource, checksum, point_type
 from hyplearn.data.stores import Hdf5Array, Store, ZarrArray, open_hdf5, open_zarr
 from hyplearn.data.text import TextPoints
+from hyplearn.files import surprises_named
 
 TEXT_SUFFIXES, PARQUET_SUFFIXES, HDF5_SUFFIXES = (".csv", ".tsv"), (".parquet", ".pq"), (".h5", ".hdf5", ".h5ad")
 SUFFIXES = (".npz", ".npy", *TEXT_SUFFIXES, *PARQUET_SUFFIXES, *HDF5_SUFFIXES, ".zarr")
@@ -145,7 +146,8 @@ def opened(
     """
     if isinstance(source, (str, os.PathLike)):
         wanted = Wanted(points, label, weight, basis, fitted=columns, labelled=labelled)
-        return _opened_path(Path(source).expanduser(), wanted)
+        with surprises_named(str(source)):
+            return _opened_path(Path(source).expanduser(), wanted)
     if is_dask(source) or isinstance(source, np.ndarray) or _is_on_disk(source):
         _refuse(source, points=points, basis=basis)
         if is_dask(source):

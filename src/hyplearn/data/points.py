@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 import numpy as np
 
 from hyplearn.data.folding import Folding, Merge
+from hyplearn.files import check_unpacked
 from hyplearn.types import Array
 
 T = TypeVar("T")
@@ -177,6 +178,11 @@ class PointSource(ABC):
 
     def gathered(self, *, labelled: bool = True) -> Block:
         """All points in memory; labels may be absent unless ``labelled``."""
+        if self.n_rows is not None and self.paths and all(path.is_file() for path in self.paths):
+            advice = "Pass the path or open_points(path) to fit, which reads blocks."
+            check_unpacked(
+                self.name, 8 * self.n_rows * self.n_features, sum(path.stat().st_size for path in self.paths), advice
+            )
         blocks: list[Block] = []
         for block in self.blocks():
             check_shapes(block, self.name, self.n_features, labelled=labelled)
@@ -234,10 +240,13 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
         raise ValueError(
-            f"{name}: the {len(X)} rows from {block.start} on need a label each; got {got}.\nPass or name their labels."
+            f"{name}: {counted(len(X), 'row')} from {block.start} on must have a label each; got {got}.\n"
+            "Pass or name their labels."
         )
     if weights is not None and weights.shape != (len(X),):
-        raise ValueError(f"{name}: the {len(X)} rows from {block.start} on have weights of shape {weights.shape}.")
+        raise ValueError(
+            f"{name}: {counted(len(X), 'row')} from {block.start} on with weights of shape {weights.shape}."
+        )
     if weights is not None and len(bad := np.flatnonzero(~((weights >= 0) & (weights < np.inf)))):
         raise ValueError(
             f"{name}: weights must be finite and not negative; row {block.start + bad[0]} has {weights[bad[0]]}.\n"
@@ -254,15 +263,26 @@ def rows_named(block: Block, name: str) -> Iterator[None]:
         raise ValueError(f"{name}, from row {block.start} on, counted as row 0: {problem}") from problem
 
 
+def check_finite_rows(X: Array, name: str) -> None:
+    """Raise if coordinates are NaN or infinite, and name the first such row."""
+    finite = np.isfinite(X)
+    if not finite.all():
+        where = tuple(np.argwhere(~finite)[0])
+        count = int(np.count_nonzero(~finite.reshape(len(X), -1).all(axis=1)))
+        raise ValueError(
+            f"{name} holds {counted(count, 'row')} with NaN or infinite coordinates; the first is row {where[0]}, "
+            f"counted from 0, with {X[where]}.\nRemove those rows or impute them."
+        )
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun, in the plural unless it is 1."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def check_finite(block: Block, name: str) -> None:
     """Raise if coordinates are NaN or infinite, or labels NaN, and name the first such row."""
-    finite = np.isfinite(block.X)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        raise ValueError(
-            f"{name} holds {np.count_nonzero(~finite.all(axis=1))} rows with NaN or infinite coordinates; the first is "
-            f"row {row}, counted from 0, with {block.X[row, column]}.\nRemove those rows or impute them."
-        )
+    check_finite_rows(block.X, name)
     if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
         raise ValueError(
             f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first is missing in row {missing.argmax()}, "

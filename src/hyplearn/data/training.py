@@ -14,8 +14,9 @@ from numba import njit
 
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.checkpoint import checkpointable
-from hyplearn.data.class_counts import ClassCounts, object_codes
+from hyplearn.data.class_counts import ClassCounts
 from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, map_in_threads
+from hyplearn.data.labels import object_codes
 from hyplearn.data.points import Block, PointSource
 from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps

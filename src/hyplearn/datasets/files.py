@@ -41,6 +41,7 @@ def load_points(
     r"""Read points, one per row, and their labels if there are any.
 
     The source is that of :func:`hyplearn.open_points`, read into memory and checked to be finite. Nothing is unpickled.
+    A file that takes more than 1 GiB in memory and more than 100 times its size is refused.
 
     Parameters
     ----------

@@ -10,8 +10,10 @@ import io
 import os
 import sys
 import urllib.request
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -112,11 +114,19 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
 
 
 class Publication(NamedTuple):
-    """Published files: the URL before their names, their SHA-256, and the seconds to wait for a byte."""
+    """Published files: the URL before their paths, their SHA-256, and the seconds to wait for a byte.
+
+    ``paths`` are those of files that were published under other names.
+    """
 
     url: str
     sha256: dict[str, str]
     timeout: float
+    paths: Mapping[str, str] = MappingProxyType({})
+
+    def url_of(self, name: str) -> str:
+        """URL of a file."""
+        return self.url + self.paths.get(name, name)
 
     def verify(self, content: bytes, name: str, where: str, next_step: str) -> None:
         """Raise if the content differs from the published file."""
@@ -128,7 +138,7 @@ class Publication(NamedTuple):
 
     def download(self, name: str) -> bytes:
         """The content of a file, verified."""
-        url = self.url + name
+        url = self.url_of(name)
         by_hand = "Try again, or save the file in a directory and pass it as HYPLEARN_DATA or data_home."
         try:
             with urllib.request.urlopen(url, timeout=self.timeout) as response:
@@ -249,9 +259,11 @@ def fetch_embedding(
     prefix: str, data_home: Any = None, download_if_missing: bool = True, publication: Publication = PUBLICATION
 ) -> Bunch:
     """One of the published sets, whose files begin with the prefix."""
-    home = _cache_directory() if data_home is None else Path(data_home).expanduser()
+    home = cache_directory() if data_home is None else Path(data_home).expanduser()
     embedding, points = (
-        np.load(io.BytesIO(_content(prefix + ending, home, download_if_missing, publication)), allow_pickle=False)
+        np.load(
+            io.BytesIO(published_content(prefix + ending, home, download_if_missing, publication)), allow_pickle=False
+        )
         for ending in ("_poincare_embedding.npz", "_reference_points_gt.npy")
     )
     bunch = Bunch(
@@ -282,7 +294,7 @@ def _integers(labels: Array) -> Array:
 
 # Not pooch: it brings 8 packages to replace about 30 lines, has no ``download_if_missing=False``, and reports a missing
 # network without a next step (pooch 1.9).
-def _content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
+def published_content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
     """Bytes of a published file: from HYPLEARN_DATA, else from `home`, else downloaded and kept in `home`."""
     first = os.environ.get("HYPLEARN_DATA")
     if first and (given := Path(first).expanduser() / name).is_file():
@@ -299,11 +311,11 @@ def _content(name: str, home: Path, download_if_missing: bool, publication: Publ
     elif not download_if_missing:
         raise FileNotFoundError(
             f"{name} is neither in HYPLEARN_DATA={first or ''!r} nor in {home}.\n"
-            f"Pass download_if_missing=True, or get it from {publication.url}{name}."
+            f"Pass download_if_missing=True, or get it from {publication.url_of(name)}."
         )
     content = publication.download(name)
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        kept.parent.mkdir(parents=True, exist_ok=True)
         write_whole(kept, content)
     except OSError as error:
         raise OSError(
@@ -317,7 +329,7 @@ def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _cache_directory() -> Path:
+def cache_directory() -> Path:
     """Directory of HYPLEARN_CACHE, else ``hyplearn`` in the cache directory of the platform."""
     if named := os.environ.get("HYPLEARN_CACHE"):
         return Path(named).expanduser()

@@ -79,22 +79,58 @@ def plane_boundary(w: Array, p: Array, height: float = 0.0) -> Equidistant:
 
 def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | None:
     """The zeros of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b`` about the centre; None if there are none in float64."""
-    time, length, root = float(u[0]), float(np.linalg.norm(u[1:])), math.sqrt(c)
-    axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
-    size = math.sqrt(abs(length - abs(time))) * math.sqrt(length + abs(time))
+    return boundaries_of(u[None], np.array([b]), centre[None], c=c)[0]
+
+
+def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> list[Boundary | None]:
+    """:func:`boundary_of` for the rows of U, intercepts and centres: points are computed for all of them at once."""
+    forms = [_form(u, float(b), math.sqrt(c)) for u, b in zip(U, intercepts, strict=True)]
+    axes = np.stack([form.axis for form in forms])
+    far = np.array([form.far for form in forms])
+    points = from_frame(far[:, None] * axes, centres, c=c)
+    # Towards the rim floats are sparse; beyond it they end.
+    reached = np.abs(distance(points, centres, c=c) - np.abs(far)) * math.sqrt(c) <= 0.1
+    normals = transport(axes, centres, points, c=c)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    found: list[Boundary | None] = []
+    for form, p, w, inside in zip(forms, points, normals, reached, strict=True):
+        if not form.kind or not inside:
+            found.append(None)
+        elif form.kind == "sphere":
+            found.append(Sphere(p, form.size, form.side))
+        else:
+            found.append(Equidistant(w, p, form.size, form.kind))
+    return found
+
+
+class _Form(NamedTuple):
+    """Kind of a boundary ("" for an empty one), and where it lies as seen from the centre."""
+
+    kind: str
+    axis: Array  # unit vector
+    far: float = 0.0  # signed distance of the point of the boundary along the axis
+    size: float = 0.0  # height of an equidistant, radius of a sphere
+    side: float = 1.0
+
+
+def _form(u: Array, b: float, root: float) -> _Form:
+    time, length = float(u[0]), float(np.linalg.norm(u[1:]))
+    axis = u[1:] / length if length > 0 else np.eye(len(u) - 1)[0]
     if max(length, abs(time)) == 0:
-        return None
-    if size <= LIGHT_LIKE * length or length > abs(time):
-        light, size = size <= LIGHT_LIKE * length, max(size, LIGHT_LIKE * length)
+        return _Form("", axis)
+    size = math.sqrt(abs(length - abs(time))) * math.sqrt(length + abs(time))
+    light, sign = size <= LIGHT_LIKE * length, math.copysign(1.0, time)
+    if light or length > abs(time):
         if light and time * b >= 0:
-            return None  # f - b has the sign of u₀ everywhere
-        # tanh t = -u₀ / ‖u‖ at the point of the hyperplane nearest to the centre.
-        p = _moved(centre, axis, -math.asinh(time / size) / root, c)
+            return _Form("", axis)  # f - b has the sign of u₀ everywhere
+        size = max(size, LIGHT_LIKE * length)
         kind = "horosphere" if light else "equidistant" if b else "hyperplane"
-        return None if p is None else Equidistant(_carried(axis, centre, p, c), p, math.asinh(-b / size) / root, kind)
-    cosh = -math.copysign(1.0, time) * b / size
-    p = _moved(centre, axis, -math.copysign(math.asinh(length / size), time) / root, c)
-    return Sphere(p, math.acosh(cosh) / root, math.copysign(1.0, time)) if p is not None and cosh > 1 else None
+        # tanh t = -u₀ / ‖u‖ at the point of the hyperplane nearest to the centre.
+        return _Form(kind, axis, -math.asinh(time / size) / root, math.asinh(-b / size) / root)
+    cosh = -sign * b / size
+    if not cosh > 1:
+        return _Form("", axis)
+    return _Form("sphere", axis, -sign * math.asinh(length / size) / root, math.acosh(cosh) / root, sign)
 
 
 def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyperplane | None:

@@ -18,6 +18,7 @@ arsinh
 cone      φ (w₀ cosh ρ + √c ⟨z, w⟩) + b with φ = 1 up to   a geodesic hyperplane if b = 0
           the distance 4 (files of version 0.1)
 ball      ⟨x, w⟩ + b                                       a Euclidean hyperplane, which is an equidistant
+kernel    Σ w_l k(x, l) + b over landmarks l               a surface of any shape
 ========  ===============================================  =================================================
 
 Scores are the values, or with a calibration ``slope_k · value_k + offset_k``. The sign of the score (two classes, one
@@ -35,15 +36,16 @@ from hyplearn.decision.boundary import (
     Boundary,
     Equidistant,
     Hyperplane,
-    boundary_of,
+    boundaries_of,
     plane_boundary,
     touching_hyperplane,
 )
 from hyplearn.decision.calibration import Calibration
+from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
-Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball"]
+Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
 # Rows whose cone coordinates are made explicit at once.
 SCORED_ROWS = 10_000
 
@@ -62,20 +64,22 @@ class Decision:
         The labels, sorted.
     c : float
         Absolute curvature.
-    link : {"arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball"}
+    link : {"arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"}
         What a value is; see the module.
     weights : ndarray of shape (P, m)
         One row per problem: one problem for two classes, K for more.
     points : ndarray of shape (P, d)
         Reference point or centre of each problem.
     intercepts : ndarray of shape (P,)
-        The numbers b of the links "sphere", "sphere-arsinh", "cone" and "ball".
+        The numbers b of the links "sphere", "sphere-arsinh", "cone", "ball" and "kernel".
     gain : float
         Factor of the link "arsinh".
     calibration : Calibration or None
         How values become scores and probabilities; None for values as scores and no probabilities.
     through_points : bool
         Whether boundaries pass through ``points`` because the model was asked to.
+    kernel : LandmarkKernel or None
+        Kernel and landmarks of the link "kernel", which has one weight per landmark.
     """
 
     classes: Array
@@ -87,6 +91,7 @@ class Decision:
     gain: float = 1.0
     calibration: Calibration | None = None
     through_points: bool = False
+    kernel: LandmarkKernel | None = None
 
     @property
     def n_features(self) -> int:
@@ -115,6 +120,8 @@ class Decision:
             return np.arcsinh(values, out=values) if self.link == "sphere-arsinh" else values
         if self.link == "cone":
             return self._values_of_0_1(X, gaps)
+        if self.kernel is not None:
+            return self.kernel.products(X, gaps, self.weights.T) + self.intercepts
         return np.stack([self._value(X, gaps, k) for k in range(len(self.weights))], axis=1)
 
     def _value(self, X: Array, gaps: Array, k: int) -> Array:
@@ -201,14 +208,15 @@ class Decision:
 
         For two classes that is where the score is 0, for more where the value of the problem is.
         """
+        if self.link == "kernel":
+            return None
         slopes, offsets = np.ones(len(self.weights)), np.zeros(len(self.weights))
         if self.is_binary and self.calibration is not None:
             slopes, offsets = self.calibration.slopes, self.calibration.offsets
         if self.link in ("sphere", "sphere-arsinh", "cone"):
             if np.any(offsets) or (self.link == "cone" and np.any(self.intercepts)):
                 return None
-            functions = zip(slopes[:, None] * self.weights, slopes * self.intercepts, self.points, strict=True)
-            return [boundary_of(u, float(b), p, c=self.c) for u, b, p in functions]
+            return boundaries_of(slopes[:, None] * self.weights, slopes * self.intercepts, self.points, c=self.c)
         if self.link == "ball":
             levels = slopes * self.intercepts + offsets
             return [_chord(w, b, self.c) for w, b in zip(slopes[:, None] * self.weights, levels, strict=True)]
@@ -254,8 +262,10 @@ class Decision:
     @property
     def is_pairwise(self) -> bool:
         """Whether classes meet on the geodesic hyperplanes of :meth:`hyperplane_between`."""
+        if self.link not in ("sphere", "cone"):
+            return False
         levels = self._levels()
-        return self.link in ("sphere", "cone") and not np.any(levels if self.is_binary else levels - levels[0])
+        return not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
         """The class that is ahead of the other at the centre, or None where neither is."""

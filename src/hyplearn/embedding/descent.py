@@ -19,7 +19,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from hyplearn.geometry import exp_map, project
+from hyplearn.geometry import project
+from hyplearn.geometry.ball import step_along
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
@@ -164,7 +165,7 @@ def _search(
     if longest > 1:
         direction, slope = direction / longest, slope / longest
     for _ in range(MOST_HALVINGS):
-        moved = exp_map(direction * row_gaps(X, 1.0)[:, None] / 2, X)
+        moved = step_along(direction * row_gaps(X, 1.0)[:, None] / 2, X)
         if np.min(row_gaps(moved, 1.0)) > SMALLEST_GAP:
             new = objective(moved)
             if new[0] <= value + ARMIJO * slope and new[0] < value:

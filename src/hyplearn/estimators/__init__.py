@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from hyplearn.estimators.conformal import ConformalClassifier
+from hyplearn.estimators.kernel_classifier import PoincareKernelClassifier
+from hyplearn.estimators.kernel_map import HyperbolicKernelMap
 from hyplearn.estimators.logistic import PoincareLogisticRegression
 from hyplearn.estimators.logistic_cv import PoincareLogisticRegressionCV
+from hyplearn.estimators.neighbors import PoincareKNeighborsClassifier
 from hyplearn.estimators.perceptron import PoincarePerceptron, PoincareSecondOrderPerceptron
 from hyplearn.estimators.prediction_files import predict_to_file
 from hyplearn.estimators.svc import PoincareSVC
@@ -11,7 +15,11 @@ from hyplearn.estimators.transformers import ExpMap, TangentSpace
 
 __all__ = [
     "CLASSIFIERS",
+    "ConformalClassifier",
     "ExpMap",
+    "HyperbolicKernelMap",
+    "PoincareKNeighborsClassifier",
+    "PoincareKernelClassifier",
     "PoincareLogisticRegression",
     "PoincareLogisticRegressionCV",
     "PoincarePerceptron",
@@ -25,9 +33,12 @@ __all__ = [
 # Names of the classifiers on the command line and in single-cell tools.
 CLASSIFIERS: dict[str, Any] = {
     "softmax": PoincareLogisticRegression,
+    "softmax-cv": PoincareLogisticRegressionCV,
     "svc": PoincareSVC,
     "perceptron": PoincarePerceptron,
     "second-order": PoincareSecondOrderPerceptron,
+    "kernel": PoincareKernelClassifier,
+    "neighbors": PoincareKNeighborsClassifier,
 }
 
 

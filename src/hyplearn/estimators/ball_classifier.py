@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.data.folding import one_blas_thread
+from hyplearn.data.labels import as_labels
 from hyplearn.data.opening import is_dask
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
@@ -154,7 +155,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
             Weights of the points.
         """
         if not is_dask(X):
-            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+            return float(accuracy_score(as_labels(y), self.predict(X), sample_weight=sample_weight))
         right = (self.predict(X) == y).astype(float)
         if sample_weight is None:
             return float(right.mean().compute())

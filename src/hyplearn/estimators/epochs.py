@@ -16,7 +16,6 @@ from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
 from hyplearn.tangent import TangentRows, implicit_rows
 from hyplearn.types import Array
 
-
 # Passes after which the weights are first compared with those of half as many, and how much better they have to be:
 # classes that overlap end after some 30 passes instead of a thousand, and lose no accuracy by it.
 FIRST_CHECK, BETTER = 8, 0.05
@@ -206,7 +205,7 @@ def is_checked(epoch: int) -> bool:
 
 
 class Halves:
-    """Whether the second half of all passes has improved on the first: fewer mistakes, or fewer errors of the weights."""
+    """Whether the second half of all passes has fewer mistakes than the first, or weights with fewer errors."""
 
     def __init__(self) -> None:
         self.before, self.since, self.errors = np.inf, np.inf, np.inf

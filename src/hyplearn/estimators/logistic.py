@@ -167,10 +167,10 @@ class SoftmaxClassifier(BallClassifier):
 
     def _code(self, label: Any) -> int:
         """Index of a class."""
-        found = np.flatnonzero(self.classes_ == label)
-        if len(found) != 1:
-            raise ValueError(f"{label!r} is not a class of this model; its classes are {self.classes_.tolist()}.")
-        return int(found[0])
+        classes = self.classes_.tolist()
+        if label not in classes:
+            raise ValueError(f"{label!r} is not a class of this model; its classes are {classes}.")
+        return classes.index(label)
 
     def _report_status(self) -> None:
         """Warn where the certificate is not reached."""

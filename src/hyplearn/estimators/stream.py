@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from hyplearn.data.checkpoint import CheckpointedPoints
-from hyplearn.data.class_counts import distinct, find_outside
+from hyplearn.data.class_counts import find_outside
+from hyplearn.data.labels import as_labels, distinct
 from hyplearn.data.points import Block, PointSource, check_shapes
 from hyplearn.data.training import Encoder, LabelledBlock, TrainingData
 from hyplearn.estimators.one_vs_rest import OneVsRest
@@ -21,7 +22,6 @@ from hyplearn.estimators.validation import (
     restored_on_failure,
     training_points,
 )
-from hyplearn.geometry.border import outside_sentence
 from hyplearn.geometry.kernels import row_gaps
 
 
@@ -44,9 +44,7 @@ def check_block(block: Block, encoder: Encoder, name: str) -> LabelledBlock:
     assert block.y is not None
     check_known(distinct(block.y)[0], encoder.classes)
     gaps = row_gaps(block.X, encoder.c)
-    count, _, row, norm = find_outside(block, gaps, name)
-    if count:
-        report_outside(outside_sentence(count, len(block.X), row, norm, encoder.c), encoder.project)
+    report_outside(find_outside(block, gaps, name, encoder.c), len(block.X), encoder.c, encoder.project)
     return encoder(block, gaps)
 
 
@@ -86,7 +84,7 @@ class StreamClassifier(OneVsRest):
         self._check_stream(X, classes, first)
         with restored_on_failure(self):
             if first:
-                self.classes_ = np.unique(np.asarray(classes))
+                self.classes_ = distinct(np.asarray(as_labels(classes)))[0]
             points = training_points(self, X, y, sample_weight, reset=first)
             encoder = self._stream_encoder(points)
             if first:
@@ -114,9 +112,10 @@ class StreamClassifier(OneVsRest):
             )
         if first and classes is None:
             raise ValueError("The first call of partial_fit needs all classes.\nPass classes=np.unique(all labels).")
-        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        given = None if first or classes is None else distinct(np.asarray(as_labels(classes)))[0]
+        if given is not None and given.tolist() != self.classes_.tolist():
             raise ValueError(
-                f"classes={np.unique(classes).tolist()} differ from those of the first call, "
+                f"classes={given.tolist()} differ from those of the first call, "
                 f"{self.classes_.tolist()}.\nLeave classes out after the first call, or make a new estimator."
             )
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":

@@ -19,13 +19,14 @@ from hyplearn.decision import Boundary, Decision
 from hyplearn.decision.calibration import deal_folds, sigmoid_loss
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, warn_unsolved
 from hyplearn.estimators.stream import StreamClassifier
-from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind
+from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind, WidestRows
 from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
 from hyplearn.rows.built import RowBuilder, build_rows, row_costs
 from hyplearn.solvers.certificate import (
     Certificate,
     CertificateSums,
+    Proof,
     certificate_sums,
     certify,
     merge_certificates,
@@ -98,7 +99,8 @@ class PoincareSVC(StreamClassifier):
     margin : {"bound", "exact"}, default="bound"
         What is maximised: "bound", the paper's lower bound of the hyperbolic margin, on rows of frame coordinates, as
         long as points are far; or "exact", the hyperbolic margin itself, on rows as long as its sinh, which points far
-        from p dominate.
+        from p dominate. With ``reference=None`` and ``C=numpy.inf``, "exact" finds the widest margin of all geodesic
+        hyperplanes (:func:`~hyplearn.reference.widest_margin`).
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
@@ -232,6 +234,8 @@ class PoincareSVC(StreamClassifier):
     @property
     def _rows(self) -> RowKind:
         """The rows of the binary problems."""
+        if self.reference is None and self.margin == "exact":
+            return WidestRows(None, "z")
         if self.reference is None:
             return FreeRows(self.fit_intercept)
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
@@ -433,7 +437,7 @@ class PoincareSVC(StreamClassifier):
         found = [self._verify_problem(data, k) for k in range(self._n_problems)]
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
 
-    def _verify_problem(self, data: TrainingData, k: int) -> tuple[float, float, float, float]:
+    def _verify_problem(self, data: TrainingData, k: int) -> Proof:
         w, rows_of = self._W[k], self._rows.explicit(self.reference_[k], data.c)
         problem = VerifiedProblem(self._positives[k], rows_of, w, self._cost(k), self.loss)
         sums = data.fold(_sums_of_block, merge_certificates, problem, self.support_, self.dual_coef_[k])
@@ -444,15 +448,16 @@ class PoincareSVC(StreamClassifier):
         for name, allowed in (("loss", ("hinge", "squared_hinge")), ("margin", ("bound", "exact"))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {getattr(self, name)!r}.")
-        if self.reference is None and self.margin == "exact":
-            raise ValueError(
-                'margin="exact" needs a reference point; got reference=None.\nPass reference=, or margin="bound".'
-            )
         C = np.asarray(1.0 if _is_auto(self.C) else self.C)
         if C.dtype.kind not in "iuf" or C.ndim > 1 or not C.size or not np.all(C > 0):
             raise ValueError(
                 f'C must be a positive number, one for each binary problem, or "auto"; got {self.C!r}.\n'
                 "Pass numpy.inf for the hard margin."
+            )
+        if self.reference is None and self.margin == "exact" and (_is_auto(self.C) or np.any(np.isfinite(C))):
+            raise ValueError(
+                f'margin="exact" without a reference point is the widest hard margin; got C={self.C!r}.\n'
+                'Pass C=numpy.inf, a reference, or margin="bound".'
             )
         check_stopping(self.tol, self.max_iter)
 

@@ -13,6 +13,8 @@ from hyplearn.cone import plain_cone_rows
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
 from hyplearn.reference import reference_points
+from hyplearn.reference.certified_margin import WidestMargin
+from hyplearn.reference.widest import widest
 from hyplearn.rows.built import ConeRowBuilder, RowBuilder, SignedRowBuilder
 from hyplearn.tangent import Features, frame_coordinates, z_features
 from hyplearn.types import Array
@@ -87,6 +89,22 @@ class PointRows(RowKind):
         lengths = np.linalg.norm(coef, axis=1, keepdims=True)
         units, nothing = coef / np.where(lengths > 0, lengths, 1.0), np.zeros(len(coef))
         return Decision(classes, c, "arsinh", units, points, nothing, 1 / math.sqrt(c), through_points=True)
+
+
+@dataclass(frozen=True)
+class WidestRows(PointRows):
+    """z features at a point of the hyperplane of widest margin of each problem, p being free."""
+
+    def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
+        """For each problem the point where the hulls of balls about both sides touch, or a point of both hulls."""
+        return np.stack([_point_of(widest(data, side)) for side in sides])
+
+
+def _point_of(found: WidestMargin) -> Array:
+    if found.hyperplane is not None:
+        return found.hyperplane[1]
+    assert found.witness is not None
+    return found.witness
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
+from hyplearn.data.points import check_finite_rows
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.kernels import norms
 from hyplearn.reference import Reference, reference_point
@@ -16,7 +17,7 @@ from hyplearn.tangent import frame_coordinates, from_frame
 from hyplearn.types import Array
 
 
-class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers: as many columns out as in, float32 kept."""
 
     n_features_in_: int
@@ -43,7 +44,7 @@ class _BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 @dataclass(eq=False, repr=False)
-class TangentSpace(_BallTransformer):
+class TangentSpace(BallTransformer):
     r"""Ball to R^d: coordinates in an orthonormal frame of the tangent space at a learned reference point.
 
     A point x becomes :math:`\sigma_p \log_p(x)`, whose length is the hyperbolic distance of x to p. A linear
@@ -117,7 +118,7 @@ class TangentSpace(_BallTransformer):
 
 
 @dataclass(eq=False, repr=False)
-class ExpMap(_BallTransformer):
+class ExpMap(BallTransformer):
     r"""R^d to ball: the exponential map at the centre, for features that have no place in the ball yet.
 
     A row v becomes the point at hyperbolic distance :math:`\|v\|` from the centre, in the direction of v.
@@ -153,14 +154,16 @@ class ExpMap(_BallTransformer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the curvature and remember the number of features."""
         absolute_curvature(self.curvature)
-        validate_data(self, X, reset=True, dtype=(np.float64, np.float32))
+        X = validate_data(self, X, reset=True, dtype=(np.float64, np.float32), ensure_all_finite=False)
+        check_finite_rows(X, "X")
         return self
 
     def transform(self, X: Any) -> Array:
         """Points of the ball at the given distances and directions from the centre."""
         check_is_fitted(self)
         c = absolute_curvature(self.curvature)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32), order="C")
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
+        check_finite_rows(X, "X")
         # 1 - tanh(ρ/2) = 2 / (1 + e^ρ) falls below half the spacing of floats under 1.
         longest = np.log(4 / np.finfo(X.dtype).eps) / np.sqrt(c)
         too_long = norms(X) > longest

@@ -13,17 +13,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from hyplearn.data.arrays import ArrayPoints
-from hyplearn.data.class_counts import ClassCounts, count_classes, find_outside
+from hyplearn.data.class_counts import ClassCounts, Outside, count_classes, find_outside
 from hyplearn.data.columns import listed
 from hyplearn.data.far_rows import leave_out_far_rows
 from hyplearn.data.folding import threads_of
+from hyplearn.data.labels import as_labels
+from hyplearn.data.labels import check_kind as check_label_kind
 from hyplearn.data.opening import opened, point_source
 from hyplearn.data.points import Block, PointSource
 from hyplearn.data.training import Encoder, TrainingData
 from hyplearn.geometry.border import absolute_curvature as absolute_curvature
-from hyplearn.geometry.border import outside_sentence, pull_inside
+from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
+
+# Share of the training rows that outside="project" moves at most: where more lie outside, these are no points of this
+# ball, but of another curvature or of no ball at all.
+MOST_OUTSIDE = 0.5
 
 
 def training_data(estimator: Any, points: PointSource) -> TrainingData:
@@ -32,13 +38,13 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
     project = projects(estimator)
     found = count_classes(points, c, threads)
     if found.classes.dtype.kind not in "iubUS":  # integers, booleans and strings are classes whatever their values
-        check_classification_targets(found.classes)
+        (check_label_kind if found.classes.dtype.kind == "O" else check_classification_targets)(found.classes)
     if len(found.classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes; got 1 class: "
             f"{found.classes.tolist()[0]!r}.\nCheck the labels, or pass more data."
         )
-    report_outside(found.describe_outside(c), project)
+    report_outside(found.outside, found.n_rows, c, project, training=True)
     estimator.classes_ = found.classes
     factors = class_factors(estimator.class_weight, found.classes, found.counts)
     data = TrainingData.counted(points, found, Encoder(found.classes, factors, c, project), threads)
@@ -52,7 +58,7 @@ def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingDa
     points = training_points(estimator, X, y, sample_weight, reset=False)
     found = count_classes(points, c, threads)
     check_known(found.classes, estimator.classes_)
-    report_outside(found.describe_outside(c), project)
+    report_outside(found.outside, found.n_rows, c, project, training=True)
     counts = _spread(found, estimator.classes_)
     factors = class_factors(estimator.class_weight, estimator.classes_, counts.counts)
     encoder = Encoder(estimator.classes_, factors, c, project)
@@ -108,7 +114,7 @@ def _loaded(points: PointSource, block: Block) -> ArrayPoints:
 def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> ArrayPoints:
     # The gaps reveal NaN and infinity too, so scikit-learn need not pass over X for them.
     X, y = validate_data(
-        estimator, X, y, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
+        estimator, X, as_labels(y), reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
     )
     if y.dtype.kind not in "iubUSO":
         check_classification_targets(y)
@@ -172,13 +178,24 @@ def projects(estimator: Any) -> bool:
     return bool(estimator.outside == "project")
 
 
-def report_outside(sentence: str, project: bool) -> None:
-    """An error, or a warning if they are projected, for points on or outside the rim."""
+def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, training: bool = False) -> None:
+    """An error, or a warning if they are projected, for points on or outside the rim.
+
+    Training rows are projected only if most of them lie inside: otherwise they are no points of this ball.
+    """
+    sentence = outside.describe(n_rows, c)
     if not sentence:
         return
+    if outside.advice:
+        raise ValueError(sentence + outside.advice)
     if not project:
         raise ValueError(
             f'{sentence}\nRescale the embedding, pass outside="project", or set curvature to that of your embedding.'
+        )
+    if training and outside.n_outside > MOST_OUTSIDE * n_rows:
+        raise ValueError(
+            f'{sentence} outside="project" is for embeddings with a few such points.\n'
+            "Rescale the embedding, or set curvature to that of your embedding."
         )
     warnings.warn(
         f"{sentence} They were moved onto the largest representable radius.", DataConversionWarning, stacklevel=4
@@ -197,8 +214,7 @@ def inside_rows(
     gaps = row_gaps(X, c)
     if np.all(gaps > 0):
         return X, gaps
-    count, _, row, norm = find_outside(Block(X, None, None, start), gaps, name)
-    report_outside(outside_sentence(count, len(X), row, norm, c), project)
+    report_outside(find_outside(Block(X, None, None, start), gaps, name, c), len(X), c, project)
     X = np.ascontiguousarray(pull_inside(X if keep_dtype else X.astype(np.float64), c))
     return X, row_gaps(X, c)
 

@@ -23,12 +23,14 @@ UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028
 
 
 class Explorer:
-    """A page made by :func:`hyplearn.explore`; ``str(page)`` is its HTML, and a notebook displays it."""
+    """A page made by :func:`hyplearn.explore`; ``page.html`` is its text, and a notebook displays it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def __str__(self) -> str:
+    @property
+    def html(self) -> str:
+        """The page as text."""
         return self._text
 
     def __repr__(self) -> str:
@@ -88,7 +90,7 @@ def explore(
     Returns
     -------
     Explorer
-        With ``save(path)``, its HTML as ``str(page)``, and a picture of itself in notebooks.
+        With ``save(path)``, its text as ``page.html``, and a picture of itself in notebooks.
 
     Notes
     -----
@@ -105,7 +107,7 @@ def explore(
     >>> page = hyplearn.explore(model, mammals.data, mammals.target, names=mammals.names)
     >>> page
     <Explorer: a page of 0.1 MB; save(path) writes it>
-    >>> str(page)[:15]
+    >>> page.html[:15]
     '<!DOCTYPE html>'
     """
     found = scene(estimator, X, y, names, edges, curvature, title)

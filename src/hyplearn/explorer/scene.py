@@ -9,7 +9,14 @@ import numpy as np
 from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, Sphere, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.geometry import gap
-from hyplearn.plotting.boundary import evaluate, margin_of, predicted_codes, predicted_regions, support_of
+from hyplearn.plotting.boundary import (
+    evaluate,
+    margin_of,
+    points_inside,
+    predicted_codes,
+    predicted_regions,
+    support_of,
+)
 from hyplearn.plotting.canvas import all_classes, class_colours, positions
 from hyplearn.plotting.disk import check_edges, check_labelled
 from hyplearn.plotting.plane import Plane, choose_plane
@@ -21,6 +28,8 @@ TABLE_PIXELS = 512
 TOP = 3
 # A code is stored in two bytes, and the last one means outside the disk.
 MOST_CLASSES = 2**16 - 1
+# Letters of a name that are shown: longer ones would push everything else off the page.
+MOST_LETTERS = 200
 # Little-endian types of NumPy and the typed arrays of JavaScript that read them.
 TYPES = {"<f8": "Float64Array", "<f4": "Float32Array", "<u4": "Uint32Array", "<u2": "Uint16Array"}
 
@@ -40,6 +49,7 @@ def scene(
 ) -> dict[str, Any]:
     """The content of the page, as values of JSON."""
     X, y = check_labelled(X, y)
+    X = points_inside(fitted_classifier(estimator), X)
     fitted = _fitted(estimator, X, curvature)
     gap(X, c=fitted.decision.c)  # raises for points outside
     support = None if fitted.shown is None else support_of(fitted.estimator)
@@ -89,7 +99,7 @@ def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
     classes = known if y is None else all_classes(y, known)
     colours = class_colours(classes)
     return {
-        "classes": [str(label) for label in classes],
+        "classes": [_shortened(str(label)) for label in classes],
         "colours": [colours[label] for label in classes],
         "known": len(known),
         "labels": None if y is None else typed_array(positions(y, classes), "<u2"),
@@ -135,6 +145,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     """
     root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries()
     weights = decision.weights / (root if decision.link in ("frame", "z", "ball") else 1.0)
+    kernel = decision.kernel
     return {
         "link": decision.link,
         "gain": float(decision.gain),
@@ -146,6 +157,9 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         "mixing": None if calibration is None or calibration.mixing is None else calibration.mixing.tolist(),
         "sharpness": None if calibration is None else calibration.sharpness,
         "through_points": decision.through_points,
+        "kernel": None
+        if kernel is None
+        else {"name": kernel.name, "scale": kernel.scale, "landmarks": (root * kernel.landmarks).tolist()},
         "boundaries": None if boundaries is None else [found and _boundary_json(found, root) for found in boundaries],
     }
 
@@ -172,7 +186,12 @@ def _names(names: Any, n: int) -> list[str]:
             f"names must hold one string for each of the {n} rows of X; got shape {np.shape(names)}.\n"
             "Pass a list of names in the order of the rows."
         )
-    return texts
+    return [_shortened(text) for text in texts]
+
+
+def _shortened(text: str) -> str:
+    """A name that a card or a legend can show."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
 
 
 def typed_array(values: Array, dtype: str) -> dict[str, str]:

@@ -1,14 +1,17 @@
 """The Poincaré ball: its distance, geodesics, additions and isometries.
 
 Points live in the open ball ``{x : c‖x‖² < 1}`` of sectional curvature ``-c``. All functions broadcast over leading
-axes, take and return float32 or float64 (the arithmetic is float64), and stay exact up to the rim: formulas use the gap
-``1 - c‖x‖²`` and differences of points, which are exact to the last digit, and never ``1 - small`` or ``1 + small``.
+axes and take and return float32 or float64 (the arithmetic is float64). Distances, logarithms and tangent vectors are
+exact up to the rim: formulas use the gap ``1 - c‖x‖²`` and differences of points, which are exact to the last digit,
+and never ``1 - small`` or ``1 + small``. Sums and exponentials are computed in twice the precision (``rounded.py``);
+other points have errors of a few units in the last place.
 """
 
 import numpy as np
 
 from hyplearn.geometry.border import border, check_inside
 from hyplearn.geometry.kernels import half_sinh_pairs, norms, row_gaps
+from hyplearn.geometry.rounded import added, arrived, in_blocks
 from hyplearn.types import Array, Points, Scalars
 
 
@@ -70,7 +73,8 @@ def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
     .. math::
         x \oplus y = \frac{(1 - c\|x\|^2)\, t + c\|t\|^2 x}{(1 - c\|x\|^2)(1 - c\|y\|^2) + c\|t\|^2}, \qquad t = x + y
 
-    This is the paper's formula regrouped so that nothing cancels; in particular ``(-x) ⊕ x`` is exactly 0.
+    This is the paper's formula regrouped so that nothing cancels, in twice the working precision: the result is the
+    true point, rounded. In particular ``(-x) ⊕ x`` is exactly 0.
 
     Examples
     --------
@@ -78,9 +82,7 @@ def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
     >>> mobius_add([0.5, 0.0], [0.5, 0.0])
     array([0.8, 0. ])
     """
-    t = x + y
-    gap_x, square = _gap(x, c)[..., None], c * _norm(t)[..., None] ** 2
-    return (gap_x * t + square * x) / (gap_x * _gap(y, c)[..., None] + square)
+    return in_blocks(added, x, y, c)
 
 
 @border("x", scalars=("r",), into_ball=True)
@@ -143,8 +145,10 @@ def pairwise_distance(X: Points, Y: Points | None = None, *, c: float = 1.0) -> 
     X = np.atleast_2d(X)
     Y = X if Y is None else np.atleast_2d(Y)
     half = np.empty((len(X), len(Y)))
-    half_sinh_pairs(X, Y, _gap(X, c), _gap(Y, c), c, half)
-    return 2 / np.sqrt(c) * np.arcsinh(half, out=half)
+    half_sinh_pairs(X, np.ascontiguousarray(Y.T), _gap(X, c), _gap(Y, c), c, half)
+    np.arcsinh(half, out=half)
+    half *= 2 / np.sqrt(c)
+    return half
 
 
 @border("x", "y", scalars=("t",), into_ball=True)
@@ -258,7 +262,8 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
     .. math:: \exp_p(v) = p + \frac{g_p \tau m}{\sqrt c \|m\|^2}, \qquad
               \tau = \tanh \frac{\sqrt c \|v\|}{g_p}, \quad m = \frac{v}{\|v\|} + \tau \sqrt c \, p
 
-    which is ``p ⊕ tanh(√c σ_p‖v‖ / 2) v / (√c‖v‖)``. Exactly p at v = 0.
+    which is ``p ⊕ tanh(√c σ_p‖v‖ / 2) v / (√c‖v‖)``, in twice the working precision: the result is the true point,
+    rounded. Exactly p at v = 0.
 
     Examples
     --------
@@ -266,6 +271,12 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
     >>> exp_map(log_map([0.3, 0.4], [0.1, 0.2]), [0.1, 0.2])
     array([0.3, 0.4])
     """
+    return in_blocks(arrived, v, p, c)
+
+
+@border("v", "p", into_ball=True)
+def step_along(v: Points, p: Points, *, c: float = 1.0) -> Array:
+    """:func:`exp_map` in float64, for iterations: twenty times as fast for one point, and the next step corrects it."""
     gap_p, length = _gap(p, c), _norm(v)
     tau = np.tanh(np.sqrt(c) * length / gap_p)
     m = v / np.where(length > 0, length, 1)[..., None] + (tau * np.sqrt(c))[..., None] * p

@@ -187,6 +187,9 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
     """Raise an error unless the gaps of all points x are positive."""
     if not np.all(gap > 0):
         _check_finite(x, "X")
+        rows = x.reshape(-1, x.shape[-1])
+        if advice := hyperboloid_advice(rows, c):
+            raise ValueError(describe_outside(x, gap, c) + advice)
         raise ValueError(
             f"{describe_outside(x, gap, c)}\n"
             "Rescale the embedding, move the points inside with hyplearn.geometry.project, "
@@ -211,6 +214,31 @@ def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -
     lie = "lies" if count == 1 else "lie"
     size = "" if c == 1 else f" (radius {radius:.6g})"
     return f"{count} of {n} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."
+
+
+# Rows of a hyperboloid in float32 satisfy its equation to this share of the squared time coordinate.
+ON_HYPERBOLOID = 1e-5
+
+
+def hyperboloid_advice(X: Array, c: float) -> str:
+    """A sentence and the call that converts rows if they are points of a hyperboloid, else nothing.
+
+    These satisfy ``t² - ‖s‖² = r²`` with one radius r, where the time coordinate t comes first or last.
+    """
+    rows = X.astype(np.float64)
+    for time, column in (("first", 0), ("last", -1)) if rows.shape[1] > 1 and len(rows) > 2 else ():
+        times = rows[:, column]
+        squares = 2 * times**2 - np.sum(rows**2, axis=1)
+        radius = float(squares[np.argmin(times)])
+        if np.all(times > 0) and radius > 0 and np.all(np.abs(squares - radius) <= ON_HYPERBOLOID * times**2):
+            curvature = 0.0 - float(f"{1 / radius:.4g}")
+            given = "" if abs(radius - 1) < ON_HYPERBOLOID * float(times.min()) ** 2 else f", curvature={curvature:g}"
+            given += "" if time == "first" else ', time="last"'
+            return (
+                f" They are points of the hyperboloid of curvature {curvature:g}, the time coordinate {time}.\n"
+                f"Convert them with hyplearn.embedding.from_hyperboloid(X{given})."
+            )
+    return ""
 
 
 def pull_inside(x: Array, c: float) -> Array:

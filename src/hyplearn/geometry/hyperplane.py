@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hyplearn.geometry.ball import gap, mobius_add, z_vector
+from hyplearn.geometry.ball import gap, mobius_add, project, z_vector
 from hyplearn.geometry.border import border
 from hyplearn.types import Array, Points
 
@@ -68,7 +68,8 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
     flat = z - height / np.sqrt(c) * normal
     # √(1 + c‖z‖²) from the flat part and the height: the sum of positive squares keeps its digits.
     square = c * np.sum(flat**2, axis=-1, keepdims=True) + height**2
-    return mobius_add(p, flat / (np.sqrt(1 + square) + np.sqrt(1 + height**2)), c=c)
+    # Seen from p, the projection of a far point may be rounded onto the rim.
+    return mobius_add(p, project(flat / (np.sqrt(1 + square) + np.sqrt(1 + height**2)), c=c), c=c)
 
 
 @border("w", "p", "u", into_ball=True)

@@ -19,6 +19,8 @@ from hyplearn.types import Array
 SMALLEST_SAFE_SQUARE = 1e-280
 # Keeps quotients of two numbers that vanish together at their limit, and is lost in any other sum.
 TINY = 1e-300
+# Points whose distances to another point are computed at once: their columns stay in the cache.
+PAIRS = 512
 
 
 @njit(cache=True, error_model="numpy")
@@ -141,7 +143,9 @@ def fill_offsets(X, p, c, gaps, squares):  # type: ignore[no-untyped-def]
         gaps[i], squares[i] = gap_and_square(X, i, p, c)
 
 
-@njit(cache=True, error_model="numpy")
+# Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: where this one came from
+# the cache, a kernel would be half as fast, and other in its last bits.
+@njit(inline="always", error_model="numpy")
 def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
     """``‖x - p‖²`` of row i of X."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
@@ -188,12 +192,47 @@ def norms(X):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, error_model="numpy")
-def half_sinh_pairs(X, Y, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
-    """``sinh(√c d(x, y) / 2)`` of every row x of X and every row y of Y."""
-    for k in range(Y.shape[0]):
+@njit(cache=True, nogil=True, error_model="numpy")
+def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
+    """``sinh(√c d(x, y) / 2)`` of every row x of X and every point y, given the columns of the latter's coordinates.
+
+    Symmetric bit for bit. Loops run over points y, which the compiler takes several at a time, in parts that stay in
+    the cache; four coordinates at a time keep rounding errors of sums small.
+    """
+    d, root = X.shape[1], math.sqrt(c)
+    whole = d - d % 4
+    for start in range(0, len(gap_y), PAIRS):
+        part = slice(start, start + PAIRS)
+        gaps = gap_y[part]
         for i in range(X.shape[0]):
-            out[i, k] = math.sqrt(c) * norm_of_difference(X, i, Y[k]) / math.sqrt(gap_x[i] * gap_y[k])
+            squares = out[i, part]
+            squares[:] = 0.0
+            for j in range(0, whole, 4):
+                y0, y1, y2, y3 = columns[j, part], columns[j + 1, part], columns[j + 2, part], columns[j + 3, part]
+                x0, x1, x2, x3 = X[i, j], X[i, j + 1], X[i, j + 2], X[i, j + 3]
+                for k in range(squares.size):
+                    squares[k] += ((y0[k] - x0) ** 2 + (y1[k] - x1) ** 2) + ((y2[k] - x2) ** 2 + (y3[k] - x3) ** 2)
+            for j in range(whole, d):
+                y0, x0 = columns[j, part], X[i, j]
+                for k in range(squares.size):
+                    squares[k] += (y0[k] - x0) ** 2
+            unsafe = 0
+            for k in range(squares.size):
+                unsafe += not SMALLEST_SAFE_SQUARE < squares[k] < np.inf
+            for k in range(squares.size):
+                squares[k] = math.sqrt(squares[k])
+            if unsafe > 0:
+                _rescale(X[i], columns[:, part], squares)
+            for k in range(squares.size):
+                squares[k] = root * squares[k] / math.sqrt(gap_x[i] * gaps[k])
+
+
+@njit(cache=True, error_model="numpy")
+def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
+    """Replace the lengths of differences ``x - y`` that may have lost digits to underflow or overflow."""
+    for k in range(lengths.size):
+        if not SMALLEST_SAFE_SQUARE < lengths[k] ** 2 < np.inf:
+            lengths[k] = _scaled_norm(x - columns[:, k])
 
 
 def squared_distances(X: Array, p: Array) -> Array:
@@ -218,7 +257,8 @@ def dot(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, error_model="numpy")
+# Inlined by numba, as squared_distance is.
+@njit(inline="always", error_model="numpy")
 def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
     """``⟨x - p, w⟩`` of row i of X; the difference is taken first, so close points keep their digits."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from scipy.sparse.linalg import LinearOperator, cg
 
-from hyplearn.geometry.ball import exp_map, gap
+from hyplearn.geometry.ball import gap, step_along
 from hyplearn.geometry.border import border, check_inside
 from hyplearn.geometry.kernels import TINY, centred_dot, centred_sum, row_gaps, shrink, squared_distance, unrolled
 from hyplearn.numerics import coordinate
@@ -157,7 +157,7 @@ class MeanEquations:
 
     def moved(self, step: Array) -> Array:
         """Point reached from m by a step in frame coordinates."""
-        return exp_map(step * self.gap_m / (2 * np.sqrt(self.c)), self.m, c=self.c)
+        return step_along(step * self.gap_m / (2 * np.sqrt(self.c)), self.m, c=self.c)
 
 
 class _RowEquations(MeanEquations):

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hyplearn.decision.conformal import Neighbours
 from hyplearn.embedding.ball_net.validation import LARGEST_RADIUS, SMALLEST_SIDE, layout
+from hyplearn.estimators.hierarchy import Hierarchy
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
 from hyplearn.persistence.parts import DECISION_PARTS, decision_parts
@@ -23,11 +25,22 @@ def check_decision(found: Found) -> None:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
     if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
         raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
-    if "mixing" in parts and ("slopes" not in parts or "sharpness" in parts):
-        raise FlawError("a mixing of its decision needs slopes and offsets, and no sharpness")
-    d = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))
-    if parts["weights"].shape[1] != d:
-        raise FlawError(f"the weights of its decision must have {d} columns")
+    if "mixing" in parts:
+        _check_mixing(parts)
+    columns = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))
+    if parts["link"] == "kernel":
+        columns = len(found["landmarks_"])
+    if parts["weights"].shape[1] != columns:
+        raise FlawError(f"the weights of its decision must have {columns} columns")
+
+
+def _check_mixing(parts: Found) -> None:
+    """Raise unless scores that mix the values of all problems have offsets, and slopes that say the same."""
+    mixing = parts["mixing"]
+    if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
+        raise FlawError("a mixing of its decision needs slopes and offsets of more than one problem, and no sharpness")
+    if np.any(np.diag(mixing) != parts["slopes"]):
+        raise FlawError("the slopes of its decision must be the diagonal of its mixing")
 
 
 def check_descents(found: Found) -> None:
@@ -81,6 +94,38 @@ def check_cone(found: Found) -> None:
         raise FlawError("coef_ must have one column more than there are features")
     if np.any(found["reference_"] != found["reference_"][:1]):
         raise FlawError("reference_ must hold one centre, repeated")
+
+
+def check_neighbors(found: Found) -> None:
+    """Raise unless the codes are those of classes, and as many neighbours as asked for exist."""
+    if np.any(found["_codes"] >= len(found["classes_"])):
+        raise FlawError(f"_codes must be integers below {len(found['classes_'])}, the number of classes")
+    if found["n_neighbors"] > found["n_samples_fit_"]:
+        raise FlawError(f"n_neighbors must be at most {found['n_samples_fit_']}, the number of training points")
+
+
+def check_conformal(found: Found) -> None:
+    """Raise unless rows, folds and fitted models of a conformal classifier belong together."""
+    K, by_distance = len(found["classes_"]), found["conformity"] == "distance"
+    folds = 1 if by_distance else int(found["folds"])
+    if np.any(found["_codes"] >= K) or not np.array_equal(np.unique(found["_folds"]), np.arange(folds)):
+        raise FlawError(f"_codes must be below {K}, and _folds the numbers below {folds}")
+    near = [f"_near.{name}" in found for name in Neighbours._fields]
+    if near != [by_distance] * len(near) or len(found["estimators_"]) != (0 if by_distance else folds):
+        raise FlawError('_near belongs to conformity="distance", and estimators_, one per fold, to "probability"')
+    if by_distance and not np.array_equal(found["_near.codes"], found["_codes"]):
+        raise FlawError("_near.codes must be _codes")
+    for model in (found["estimator_"], *found["estimators_"]):
+        labels = getattr(model, "classes_", np.empty(0))
+        if type(model) is not type(found["estimator"]) or model.n_features_in_ != found["n_features_in_"]:
+            raise FlawError("the models within it must be of one class and one number of features")
+        if not len(labels) or not set(labels.tolist()) <= set(found["classes_"].tolist()):
+            raise FlawError("the models within it must be fitted to its classes")
+    try:
+        if found["hierarchy"] is not None:
+            Hierarchy.of(found["hierarchy"], found["classes_"])
+    except ValueError as error:
+        raise FlawError(f"its hierarchy is none of its classes ({str(error)[:100]})") from None
 
 
 def check_landmarks(found: Found) -> None:

@@ -157,10 +157,11 @@ def read_whole(path: Path) -> bytes:
 
 
 class Encoder:
-    """Turns values into JSON and collects their arrays."""
+    """Turns values into JSON and collects their arrays; ``model_bytes`` gives model files of estimators within."""
 
-    def __init__(self) -> None:
+    def __init__(self, model_bytes: Callable[[Any], bytes] | None = None) -> None:
         self.arrays: list[Array] = []
+        self.model_bytes = model_bytes
 
     def encode(self, value: Any) -> Any:
         """Return the value as JSON; FlawError if a model file cannot hold it."""
@@ -180,6 +181,8 @@ class Encoder:
             return {"tuple": [self.encode(item) for item in value]}
         if type(value) is dict:
             return {"dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
+        if self.model_bytes is not None and hasattr(value, "get_params"):
+            return {"model": self._stored(np.frombuffer(self.model_bytes(value), dtype=np.uint8))}
         raise FlawError(f"a model file holds no {type(value).__name__}, and got {value!r:.80}")
 
     def _array(self, array: Array) -> dict[str, Any]:
@@ -201,10 +204,13 @@ class Encoder:
 
 
 class Decoder:
-    """Turns JSON back into values; the arrays must be named once each, in order."""
+    """Turns JSON back into values; the arrays must be named once each, in order.
 
-    def __init__(self, arrays: list[Array]) -> None:
-        self.arrays, self.used = arrays, 0
+    ``model_of`` reads model files within the file; they hold no further ones.
+    """
+
+    def __init__(self, arrays: list[Array], model_of: Callable[[bytes], Any] | None = None) -> None:
+        self.arrays, self.used, self.model_of = arrays, 0, model_of
 
     def decode(self, value: Any, depth: int = 0) -> Any:
         """Return the value; FlawError if the JSON is not that of a value."""
@@ -226,6 +232,7 @@ class Decoder:
                 "scalar": self._scalar,
                 "text": _text,
                 "objects": lambda words: np.array(_words(words), dtype=object),
+                "model": self._model,
             }
             if tag in readers:
                 return readers[tag](content)
@@ -247,6 +254,12 @@ class Decoder:
         if array.shape != ():
             raise FlawError(f"a scalar has the shape {array.shape}")
         return array[()]
+
+    def _model(self, content: Any) -> Any:
+        array = self._array(content)
+        if self.model_of is None or array.dtype != np.uint8 or array.ndim != 1:
+            raise FlawError("a model within it is no array of bytes, or is within another one")
+        return self.model_of(array.tobytes())
 
     def _nested(self, tag: str, content: Any, depth: int) -> tuple[Any, ...] | dict[Any, Any]:
         if not isinstance(content, list):

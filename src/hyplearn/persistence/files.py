@@ -4,6 +4,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -137,23 +138,31 @@ def _metadata(data: bytes) -> dict[str, Any]:
     }
 
 
+def _instead(estimator: Any) -> str:
+    """What to save in place of an estimator that wraps others."""
+    if hasattr(estimator, "best_estimator_") or hasattr(estimator, "param_grid"):
+        return "Save its best_estimator_"
+    return "Save the steps of a pipeline one by one"
+
+
 def to_bytes(estimator: Any) -> bytes:
     """Return the contents of the model file of an estimator."""
     schema = SCHEMAS.get(type(estimator).__name__)
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
             f"A model file holds one estimator of hyplearn; got {type(estimator).__name__}.\n"
-            f"Save the steps of a pipeline one by one; known are {', '.join(SCHEMAS)}."
+            f"{_instead(estimator)}; known are {', '.join(SCHEMAS)}."
         )
     parameters = estimator.get_params(deep=False)
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
         state.pop("calibration_", None)  # a part of the decision
+        state.pop("_tree", None)  # made from the points
         parts = take_apart(state)
         schema.check(parameters, parts)
         # In the order of the schema, whatever the order of assignment: equal estimators give equal bytes.
         attributes = {name: parts[name] for name in (*schema.fitted, *schema.settings) if name in parts}
-        encoder = Encoder()
+        encoder = Encoder(to_bytes)
         header = {
             "library": metadata.version("hyplearn"),
             "class": type(estimator).__name__,
@@ -167,8 +176,8 @@ def to_bytes(estimator: Any) -> bytes:
         raise ValueError(f"{type(estimator).__name__} cannot be saved: {flaw.problem}.\n{advice}") from None
 
 
-def from_bytes(data: bytes) -> Any:
-    """Return the estimator of the contents of a model file; FlawError if they are not valid."""
+def from_bytes(data: bytes, *, within: bool = False) -> Any:
+    """Return the estimator of the contents of a model file, or of one within another; FlawError if not valid."""
     version, header, arrays = unpack(data)
     if set(header) != HEADER:
         raise FlawError(f"its header has the entries {sorted(header)!r:.200}, not {sorted(HEADER)}")
@@ -177,7 +186,7 @@ def from_bytes(data: bytes) -> Any:
     name = header["class"]
     if not isinstance(name, str) or name not in SCHEMAS:
         raise FlawError(f"it holds the unknown class {name!r:.80}", "Upgrade hyplearn, or save the model again.")
-    schema, decoder = SCHEMAS[name], Decoder(arrays)
+    schema, decoder = SCHEMAS[name], Decoder(arrays, None if within else partial(from_bytes, within=True))
     parameters, attributes = (_decoded(decoder, header, part) for part in ("parameters", "attributes"))
     decoder.finish()
     if version == 1:

@@ -17,6 +17,8 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array
 
 LARGEST_INTEGER = 2**62
+# Products of weights, slopes, mixing and lengths of rows (up to 1e17 near the rim) do not overflow below this.
+LARGEST_NUMBER = 1e60
 SINGLE = float(np.finfo(np.float32).max)
 
 
@@ -84,8 +86,10 @@ def _are_features(a: Array, c: float) -> bool:
 
 
 # Each takes the shape: real("P", "d").
-real = partial(_array, "finite float64 numbers", ("f8",), lambda a, c: np.isfinite(a))
+real = partial(_array, f"float64 numbers up to {LARGEST_NUMBER:g}", ("f8",), lambda a, c: np.abs(a) <= LARGEST_NUMBER)
 positive = partial(_array, "positive finite float64 numbers", ("f8",), lambda a, c: (a > 0) & (a < np.inf))
+# Costs: that of a hard margin is infinite.
+costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
 # NaN is an unknown number.
 proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
 units = partial(_array, "float64 numbers from -1 to 1", ("f8",), lambda a, c: np.abs(a) <= 1)

@@ -10,6 +10,8 @@ from hyplearn.decision import Decision
 from hyplearn.decision.decision import NEAR
 from hyplearn.estimators.ball_classifier import BallClassifier
 from hyplearn.files import write_whole
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.files import PathLike
 from hyplearn.types import Array
 
@@ -108,10 +110,22 @@ class Graph:
         products = self.sum_of_last(s * W[None]) - bend * np.sum(P * W, axis=1)
         return along * products, along * (gaps * 0.5 + bend)
 
-    def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str) -> Any:
-        """Return the checked model of this graph, from float64 points ``X`` to the outputs."""
-        helper, double = self.onnx.helper, self.onnx.TensorProto.DOUBLE
-        given = helper.make_tensor_value_info("X", double, [None, n_features])
+    def kernel_values(self, X: Tensor, kernel: LandmarkKernel) -> Tensor:
+        """Kernel between points and landmarks, of shape (n, n_landmarks), with ``u = sinh²(ρ/2)``."""
+        c, L = kernel.c, kernel.landmarks
+        gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
+        gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
+        s = self.node("Unsqueeze", X, np.array([1])) - L[None]
+        u = self.sum_of_last(s * s) * (c / row_gaps(L, c)) / gaps
+        half = self.arsinh(self.node("Sqrt", u))
+        if kernel.name == "laplacian":
+            return self.node("Exp", half * (-2.0 / kernel.scale))
+        return self.rho_over_sinh(u) * self.node("Exp", half * half * (-2.0 / kernel.scale**2))
+
+    def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str, dtype: str) -> Any:
+        """Return the checked model of this graph, from points ``X`` of a type to the outputs."""
+        helper = self.onnx.helper
+        given = helper.make_tensor_value_info("X", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [None, n_features])
         outs = [helper.make_tensor_value_info(out, kind, shape) for out, (kind, shape) in outputs.items()]
         graph = helper.make_graph(self.nodes, name, [given], outs, self.constants)
         model = helper.make_model(
@@ -121,10 +135,10 @@ class Graph:
         return model
 
 
-def export_onnx(estimator: Any, path: PathLike) -> None:
+def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> None:
     """Write a fitted classifier as an ONNX graph.
 
-    The graph takes points as float64 ``X`` of shape (n, n_features) and gives ``label`` (n,), ``decision`` as
+    The graph takes points as ``X`` of shape (n, n_features) and gives ``label`` (n,), ``decision`` as
     ``decision_function`` does, and, where the classifier has them, ``probabilities`` (n, n_classes). It computes in
     plain float64: the relative error is below 1e-6 for points with a gap 1 - c‖x‖² above 1e-9, and grows towards the
     rim. For points outside the ball it gives NaN and an arbitrary label.
@@ -135,6 +149,8 @@ def export_onnx(estimator: Any, path: PathLike) -> None:
         Fitted, with ``outside="raise"``.
     path : str or path
         Path that ends in ``.onnx``. An existing file is replaced.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the points that the graph takes; a runtime refuses others. The graph computes in float64 in any case.
 
     Examples
     --------
@@ -154,23 +170,31 @@ def export_onnx(estimator: Any, path: PathLike) -> None:
             f"Only classifiers of hyplearn can be exported to ONNX; got {type(estimator).__name__}.\n"
             "Export the classifier of a pipeline or search by itself, or use hyplearn.save."
         )
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f'dtype must be "float64" or "float32"; got {dtype!r}.')
     check_is_fitted(estimator)
     if estimator.outside != "raise":
         raise ValueError(
             f"A graph moves no points into the ball; got outside={estimator.outside!r}.\n"
             'Project the points before, and export the model with set_params(outside="raise").'
         )
-    write_whole(path, _model(estimator).SerializeToString())
+    write_whole(path, _model(estimator, dtype).SerializeToString())
 
 
-def _model(estimator: Any) -> Any:
+def _model(estimator: Any, dtype: str) -> Any:
     try:
         import onnx
     except ImportError as error:
         raise ImportError("Exporting to ONNX needs onnx: pip install 'hyplearn[onnx]'.") from error
     graph, double, decision = Graph(onnx), onnx.TensorProto.DOUBLE, estimator.decision_
+    if decision.kernel is not None and decision.kernel.name == "heat" and decision.n_features > 3:
+        raise ValueError(
+            f"Graphs have the heat kernel of up to 3 dimensions; got a model of {decision.n_features}.\n"
+            'Fit it with kernel="laplacian", or use hyplearn.save.'
+        )
     K = len(decision.classes)
-    scores, calibration = _values(graph, decision), decision.calibration
+    X = Tensor(graph, "X") if dtype == "float64" else graph.node("Cast", Tensor(graph, "X"), to=double)
+    scores, calibration = _values(graph, X, decision), decision.calibration
     if calibration is not None:
         mixed = calibration.mixing is not None
         scores = graph.node("MatMul", scores, calibration.mixing.T) if mixed else scores * calibration.slopes
@@ -183,12 +207,12 @@ def _model(estimator: Any) -> Any:
     if calibration is not None:
         graph.node("Identity", _probabilities(graph, scores, decision), name="probabilities")
         outputs["probabilities"] = (double, [None, K])
-    return graph.model(outputs, decision.n_features, type(estimator).__name__)
+    return graph.model(outputs, decision.n_features, type(estimator).__name__, dtype)
 
 
-def _values(graph: Graph, decision: Decision) -> Tensor:
+def _values(graph: Graph, X: Tensor, decision: Decision) -> Tensor:
     """Return the values of all problems, of shape (n, P): the links of :mod:`hyplearn.decision.decision`."""
-    X, W, P, c = Tensor(graph, "X"), decision.weights, decision.points, decision.c
+    W, P, c = decision.weights, decision.points, decision.c
     if decision.link == "arsinh":
         products, _ = graph.row_products(X, np.sqrt(c) * W, P, c=c, frame=False)
         return graph.arsinh(products) * decision.gain
@@ -199,6 +223,8 @@ def _values(graph: Graph, decision: Decision) -> Tensor:
             return graph.shortening_of_0_1(times) * values + decision.intercepts
         values = graph.rho_over_sinh((times - 1.0) * 0.5) * (values + decision.intercepts)
         return graph.arsinh(values) if decision.link == "sphere-arsinh" else values
+    if decision.kernel is not None:
+        return graph.node("MatMul", graph.kernel_values(X, decision.kernel), W.T) + decision.intercepts
     if decision.link == "ball":
         return graph.node("MatMul", X, W.T) + decision.intercepts
     return graph.row_products(X, W, P, c=c, frame=decision.link == "frame")[0]

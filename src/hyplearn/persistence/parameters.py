@@ -88,6 +88,20 @@ def _is_class_weight(value: Any) -> bool:
     )
 
 
+def _is_hierarchy(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return True
+    if type(value) is not dict or not all(isinstance(node, (str, int)) for node in value):
+        return False
+    lists = [parents if type(parents) is list else [parents] for parents in value.values()]
+    return all(isinstance(node, (str, int, type(None))) for parents in lists for node in parents)
+
+
+HIERARCHY = Parameter(
+    "None, a Newick string, or a dict of texts or integers to parents, alone or in lists",
+    _is_hierarchy,
+    "Set hierarchy to a dict: {node: list(graph.predecessors(node)) for node in graph}, and save again.",
+)
 CURVATURE = number_in(below=0.0)
 SWITCH = Parameter("True, False or an integer", lambda value: isinstance(value, (bool, np.bool_)) or _is_whole(value))
 PARAMETERS = {
@@ -105,6 +119,13 @@ PARAMETERS = {
     "cv": integer(2, none=True)._replace(advice="Set cv to a number of folds, and save again: C_ is chosen already."),
     "a": number_in(above=0.0, closed=True),
     "start": Parameter("None, or finite numbers", lambda value: value is None or _are_numbers(value, np.isfinite, 1)),
+    "kernel": choice("laplacian", "heat"),
+    "weights": choice("uniform", "distance"),
+    "landmarks": Parameter(
+        "None, or finite points as an array or lists",
+        lambda value: value is None or _are_numbers(value, np.isfinite, 2),
+        "Pass an array or lists of numbers, and save again.",
+    ),
     "tol": number_in(above=0.0),
     **dict.fromkeys(("max_iter", "max_epochs", "n_components", "n_neighbors"), integer(1)),
     "folds": integer(2),
@@ -118,7 +139,9 @@ PARAMETERS = {
     "keep": choice("auto", "last", "average", "best"),
     "calibration": choice("cross-fitted", "training", None),
     "outside": choice("raise", "project"),
-    **dict.fromkeys(("shuffle", "warm_start", "fit_intercept", "drop_intercept", "verbose", "refine", "trim"), SWITCH),
+    **dict.fromkeys(
+        ("shuffle", "warm_start", "by_class", "fit_intercept", "drop_intercept", "verbose", "refine", "trim"), SWITCH
+    ),
     "sigma": or_word(number_in(above=0.05, closed=True), None),
     "gamma": number_in(above=1e-3, below=1e3, closed=True),
     "init": choice("spectral", "random"),

@@ -7,9 +7,11 @@ import numpy as np
 
 from hyplearn.decision import Calibration, Decision
 from hyplearn.decision.calibration import FLAT
+from hyplearn.decision.conformal import Neighbours
 from hyplearn.embedding.descent import Hydra
 from hyplearn.geometry import gap
 from hyplearn.geometry.border import absolute_curvature
+from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.container import FlawError
 from hyplearn.solvers.perceptron import Perceptron
 from hyplearn.solvers.sgd import Descent
@@ -22,6 +24,7 @@ COMPOSED: dict[str, type[Any]] = {
     "mistake_bounds_": dict,
     "_sklearn_output_config": dict,
     "_hydra": Hydra,
+    "_near": Neighbours,
 }
 # Classes and curvature are stored once: as ``classes_`` and as a parameter.
 DECISION_PARTS = ("link", "weights", "points", "intercepts", "gain", "through_points")
@@ -55,7 +58,10 @@ def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
         elif name == "_descents" and streams and state:
             state[name] = []
     if decision := decision_parts(parts):
-        state["decision_"] = _decision_from(decision, state["classes_"], absolute_curvature(parameters["curvature"]))
+        c, kernel = absolute_curvature(parameters["curvature"]), None
+        if "kernel" in decision:
+            kernel = LandmarkKernel(decision["kernel"], state["scale_"], c, state["landmarks_"])
+        state["decision_"] = _decision_from(decision, state["classes_"], c, kernel)
         if state["decision_"].calibration is not None and "calibration" in parameters:
             state["calibration_"] = state["decision_"].calibration
     return state
@@ -88,14 +94,17 @@ def _parts_of_decision(decision: Decision) -> Values:
             parts["mixing"] = decision.calibration.mixing
         if decision.calibration.sharpness is not None:
             parts["sharpness"] = float(decision.calibration.sharpness)
+    if decision.kernel is not None:  # its scale and landmarks are attributes of the estimator
+        parts["kernel"] = decision.kernel.name
     return {PREFIX + name: value for name, value in parts.items()}
 
 
-def _decision_from(parts: Values, classes: Any, c: float) -> Decision:
+def _decision_from(parts: Values, classes: Any, c: float, kernel: LandmarkKernel | None) -> Decision:
     calibration = None
     if "slopes" in parts:
         calibration = Calibration(parts["slopes"], parts["offsets"], parts.get("sharpness"), parts.get("mixing"))
-    return Decision(np.asarray(classes), c, calibration=calibration, **{name: parts[name] for name in DECISION_PARTS})
+    own = {name: parts[name] for name in DECISION_PARTS}
+    return Decision(np.asarray(classes), c, calibration=calibration, kernel=kernel, **own)
 
 
 TANGENT = ("PoincareSVC", "PoincarePerceptron", "PoincareSecondOrderPerceptron")

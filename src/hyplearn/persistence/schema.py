@@ -4,7 +4,7 @@ Saving and loading check estimators against this table, and a test checks ``docs
 """
 
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyplearn import embedding, estimators, paper
@@ -12,7 +12,16 @@ from hyplearn.persistence import checks, kinds
 from hyplearn.persistence.checks import Check
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import Kind, count, number, points, proof, real, size, words
-from hyplearn.persistence.parameters import PARAMETERS, Parameter, check_parameters, choice, integer, number_in, or_word
+from hyplearn.persistence.parameters import (
+    HIERARCHY,
+    PARAMETERS,
+    Parameter,
+    check_parameters,
+    choice,
+    integer,
+    number_in,
+    or_word,
+)
 
 Attributes = dict[str, Any]
 # Attributes that a header repeats in plain JSON, so that a certificate can be read without a reader of arrays.
@@ -75,12 +84,12 @@ _DECISION: dict[str, Kind] = {
     "decision_.weights": real("P", "m").perhaps,
     "decision_.points": points("P", "d").perhaps,
     "decision_.intercepts": real("P").perhaps,
-    "decision_.gain": number(above=0.0).perhaps,
+    "decision_.gain": number(above=0.0, below=kinds.LARGEST_NUMBER).perhaps,
     "decision_.through_points": kinds.BOOL.perhaps,
     "decision_.slopes": real("P").perhaps,
     "decision_.offsets": real("P").perhaps,
     "decision_.mixing": real("P", "P").perhaps,
-    "decision_.sharpness": number(above=0.0).perhaps,
+    "decision_.sharpness": number(above=0.0, below=kinds.LARGEST_NUMBER).perhaps,
 }
 _ONE_VS_REST = {**_LABELS, "coef_": real("P", "d"), **_DECISION}
 _AT_POINTS = {**_ONE_VS_REST, "reference_": points("P", "d")}
@@ -91,7 +100,7 @@ _SVC = {
     **_AT_POINTS,
     "coef_": real("P", "r"),
     "intercept_": real("P").perhaps,
-    "C_": kinds.positive("P").perhaps,
+    "C_": kinds.costs("P"),
     "status_": words("P", among=("optimal", "max_iter", "stalled", "stopped", "infeasible", "online")),
     **dict.fromkeys(("primal_", "dual_", "dual_gap_", "margin_"), proof("P")),
     **dict.fromkeys(("n_iter_", "n_passes_", "n_support_"), count("P")),
@@ -127,6 +136,27 @@ _LOGISTIC = {
     "_n_rows": size("n"),
 }
 _AUTO = or_word(PARAMETERS["C"], "auto")
+_KERNEL = {
+    **_LABELS,
+    "landmarks_": points("l", "d"),
+    "projection_": real("l", "r"),
+    **dict.fromkeys(("scale_", "C_"), number(above=0.0)),
+    "search_": proof("t", 3),
+    "lost_trace_": kinds.SHARE,
+    "coef_": real("P", "r"),
+    "intercept_": real("P"),
+    "status_": words(1, among=("optimal", "max_iter", "stalled")),
+    **dict.fromkeys(("primal_", "dual_gap_"), proof(1)),
+    **dict.fromkeys(("n_iter_", "n_passes_"), count(1)),
+    "_n_rows": size("n"),
+    **{
+        name: replace(kind, optional=False)
+        for name, kind in _DECISION.items()
+        if name not in ("decision_.sharpness", "decision_.mixing")
+    },
+    "decision_.link": kinds.word("kernel"),
+    "decision_.kernel": kinds.word("laplacian", "heat"),
+}
 _NETWORK = {
     **_LABELS,
     "input_shape_": kinds.ROW_SHAPE,
@@ -158,6 +188,30 @@ _NETWORK_PARAMETERS = {
 }
 
 
+def _is_estimator(value: Any) -> bool:
+    """Whether a value is an estimator that a file can hold within another one."""
+    return any(type(value) is schema.cls for schema in _SCHEMAS if schema.cls is not estimators.ConformalClassifier)
+
+
+_MODEL = Kind("an estimator of this page but ConformalClassifier", lambda value, sizes: _is_estimator(value))
+_CONFORMAL = {
+    **_LABELS,
+    "estimator_": _MODEL,
+    "estimators_": Kind(
+        "a list of estimators of this page but ConformalClassifier",
+        lambda value, sizes: type(value) is list and all(map(_is_estimator, value)),
+    ),
+    "scores_": real("n"),
+    "_codes": count("n"),
+    "_folds": count("n"),
+    "_weights": kinds.weights("n"),
+    "_near.rows": real("n", "d").perhaps,
+    "_near.codes": count("n").perhaps,
+    "_near.weights": kinds.weights("n").perhaps,
+    **dict.fromkeys(("_near.sums", "_near.last", "_near.means"), proof("n").perhaps),
+}
+
+
 def _classifier(cls: type[Any], fitted: dict[str, Kind], *further: Check, **choices: Parameter) -> Schema:
     return Schema(cls, fitted, (checks.check_decision, *further), choices)
 
@@ -182,6 +236,11 @@ _SCHEMAS = (
         estimators.PoincareLogisticRegressionCV,
         {**_LOGISTIC, "Cs_": kinds.positive("costs"), "log_losses_": proof("folds", "costs")},
         checks.check_cone,
+    ),
+    _classifier(
+        estimators.PoincareKernelClassifier,
+        _KERNEL,
+        C=or_word(number_in(above=0.0), "auto"),
     ),
     _classifier(
         paper.PaperSVC,
@@ -222,8 +281,37 @@ _SCHEMAS = (
             **dict.fromkeys(("n_iter_", "n_updates_"), count("P")),
         },
     ),
+    Schema(
+        estimators.PoincareKNeighborsClassifier,
+        {**_LABELS, "n_samples_fit_": size("n"), "_points": points("n", "d"), "_codes": count("n")},
+        (checks.check_neighbors,),
+    ),
+    Schema(
+        estimators.ConformalClassifier,
+        _CONFORMAL,
+        (checks.check_conformal,),
+        {
+            "estimator": Parameter(
+                _MODEL.words, _is_estimator, "A file holds estimators of hyplearn alone: wrap one of these."
+            ),
+            "coverage": number_in(above=0.0, below=1.0),
+            "conformity": choice("probability", "distance"),
+            "hierarchy": HIERARCHY,
+        },
+    ),
     Schema(estimators.TangentSpace, {**_FEATURES, "reference_": points("d")}, settings=_OUTPUT),
     Schema(estimators.ExpMap, _FEATURES, settings=_OUTPUT),
+    Schema(
+        estimators.HyperbolicKernelMap,
+        {
+            **_FEATURES,
+            "landmarks_": points("m", "d"),
+            "projection_": real("m", "r"),
+            "scale_": number(above=0.0),
+            "lost_trace_": kinds.SHARE,
+        },
+        settings=_OUTPUT,
+    ),
     Schema(
         embedding.TreeEmbedding,
         {

@@ -10,6 +10,7 @@ import numpy as np
 
 from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, decision_of
 from hyplearn.decision.adapter import fitted_classifier
+from hyplearn.estimators.validation import inside_rows
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting import canvas
 from hyplearn.plotting.arcs import boundary_curve, geodesic_of, hypercycle, minkowski_normal
@@ -127,11 +128,12 @@ class BoundaryDisplay(Display):
         found, curvature = decision.boundary(), -decision.c
         if margin is not None and found is None:
             raise ValueError(
-                f"A margin needs a boundary of two classes at one distance from a geodesic, and "
+                f"A margin needs a hyperplane, an equidistant or a sphere as the boundary of two classes, and "
                 f"{type(estimator).__name__} of {len(decision.classes)} classes has none; got margin={margin!r}.\n"
                 "Leave margin out."
             )
         X, y = (None, None) if X is None else check_labelled(X, y)
+        X = None if X is None else points_inside(estimator, X)
         plane = choose_plane(estimator, found, X, decision.c)
         if plane is not None and X is not None:
             X = plane.project(X)
@@ -159,8 +161,10 @@ class BoundaryDisplay(Display):
             found = found._replace(w=np.array([1.0, 0.0]), p=np.zeros(2))
         self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
-            # The margin of an SVM through p lies about its hyperplane, not about an equidistant that calibration chose.
-            middle = found._replace(height=0.0) if decision.through_points and isinstance(found, Equidistant) else found
+            # A margin lies about the hyperplane of a model that has one, not about an equidistant of calibration.
+            middle = (
+                found._replace(height=0.0) if decision.has_hyperplanes and isinstance(found, Equidistant) else found
+            )
             self.margins = [boundary_curve(middle, c=c, shift=sign * self.margin) for sign in (-1, 1)]
         if decision.through_points:
             self.reference = found.p
@@ -253,6 +257,11 @@ def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: f
     regions = np.full(touched.shape, -1)
     regions[touched] = predicted_codes(estimator, plane, pixels[touched])
     return grid, regions
+
+
+def points_inside(estimator: Any, X: Array) -> Array:
+    """Points as the classifier sees them: those outside the ball are moved inside if it does so, with its warning."""
+    return inside_rows(estimator, X)[0] if getattr(estimator, "outside", "") == "project" else X
 
 
 def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from hyplearn.data.labels import as_objects, distinct, object_codes
 from hyplearn.types import Array
 
 # Paul Tol's "muted" scheme, which colour-blind readers can distinguish, and five more, in an order in which few classes
@@ -46,7 +47,7 @@ class Display:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw; by default the current axes.
+            Where to draw; by default a new figure.
         size : float
             Area of a marker, in square points.
         legend : bool
@@ -59,7 +60,7 @@ class Display:
         return self._plot(ax, size, legend)
 
     def _plot(self, ax: Any, size: float, legend: bool, **options: Any) -> Self:
-        self.ax_ = current_axes() if ax is None else ax
+        self.ax_ = new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure
         self._draw(self.ax_, size, **options)
         if legend:
@@ -89,12 +90,13 @@ def pyplot() -> Any:
     return plt
 
 
-def current_axes() -> Any:
-    """The current axes of matplotlib; new axes leave space for a legend beside them."""
-    figure = pyplot().gcf()
-    if not figure.axes and figure.get_layout_engine() is None:
+def new_axes() -> Any:
+    """Axes of a new figure, or of the current one if it is empty, that leave space for a legend beside them."""
+    plt = pyplot()
+    figure = plt.gcf() if plt.get_fignums() and not plt.gcf().axes else plt.figure()
+    if figure.get_layout_engine() is None:
         figure.set_layout_engine("compressed")
-    return figure.gca()
+    return figure.add_subplot()
 
 
 def class_colours(classes: Array) -> dict[Any, str]:
@@ -231,21 +233,22 @@ class Cloud:
             ax.scatter(*shown.T, s=size, color=INK, linewidths=0, zorder=2)
             return
         style, shapes = {"s": size, "edgecolors": "white", "linewidths": 0.2, "zorder": 2}, class_markers(self.classes)
+        codes, order = positions(self.y, self.classes), self.classes.tolist()
         for label, colour in class_colours(self.classes).items():
-            points = shown[self.y == label] if self.counts is None else shown
+            points = shown[codes == order.index(label)] if self.counts is None else shown
             ax.scatter(*points.T, color=colour, marker=shapes[label], label=label, **style)
 
 
 def all_classes(y: Array | None, classes: Array | None) -> Array:
     """The given classes, followed by those of y that are not among them."""
-    present = np.array([]) if y is None else np.unique(y)
+    present = np.array([]) if y is None else distinct(y)[0]
     if y is None or classes is None:
         return present
     known = np.asarray(classes).tolist()
-    return np.array(known + [label for label in present.tolist() if label not in known], dtype=object)
+    return as_objects(known + [label for label in present.tolist() if label not in known])
 
 
 def positions(y: Array, classes: Array) -> Array:
     """Index of the class of each point."""
-    present, inverse = np.unique(y, return_inverse=True)
-    return np.array([classes.tolist().index(label) for label in present.tolist()])[inverse]
+    present, codes = distinct(y)
+    return object_codes(present, classes)[codes]

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from hyplearn.data.labels import as_labels, check_present
 from hyplearn.geometry import closest_points, closest_vertices, gap, graham_scan, midpoint
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting import canvas
@@ -185,7 +186,8 @@ class HullDisplay(Display):
                 "Pass the labels of one against the rest, such as y == label."
             )
         c = absolute_curvature(curvature)
-        members = [points.X[points.y == label] for label in points.classes]
+        codes = canvas.positions(np.asarray(points.y), points.classes)
+        members = [points.X[codes == k] for k in (0, 1)]
         V_a, V_b = (rows[graham_scan(rows, c=c)] for rows in members)
         i, j = closest_vertices(V_a, V_b, c=c)
         pairs = {"vertices": np.stack([V_a[i], V_b[j]])}
@@ -265,25 +267,12 @@ def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
         )
     if y is None:
         return X, None
-    y = np.asarray(y)
+    y = np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.\nCheck y.")
-    missing = np.flatnonzero([_is_missing(label) for label in y] if y.dtype.kind in "Of" else [])
-    if missing.size:
-        are = "is" if missing.size == 1 else "are"
-        raise ValueError(
-            f"{missing.size} of {len(y)} labels {are} missing; the first is that of row {missing[0]}.\n"
-            "Leave these rows out, or give them a name such as 'other'."
-        )
+    if y.dtype.kind in "Of":
+        check_present(y.tolist())
     return X, y
-
-
-def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN or pandas' NA."""
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # NA has no truth value
-        return True
 
 
 def check_width(X: Array, d: int, estimator: Any) -> None:

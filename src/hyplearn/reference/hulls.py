@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyplearn.data.checkpoint import checkpointable
-from hyplearn.data.class_counts import distinct
 from hyplearn.data.folding import columns_joined, in_any_order
+from hyplearn.data.labels import as_labels, distinct
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.geometry import closest_points, log_map, midpoint
 from hyplearn.geometry.border import as_rows, check_c, check_inside
@@ -85,17 +85,23 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
     >>> print(found.separable, found.witness.round(9) + 0.0)
     False [0. 0.]
     """
-    X, c, y = as_rows(X, "X"), check_c(c), np.asarray(y)
+    X, codes, c = two_classes(X, y, c, "separable()")
+    return separation(TrainingData.of_arrays(X, codes, None, c, n_classes=2), np.array([0, 1]))
+
+
+def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, float]:
+    """Points of the ball, the codes 0 and 1 of their labels, and a positive c; ``name`` stands in the error."""
+    X, c, y = as_rows(X, "X"), check_c(c), np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
     classes, codes = distinct(y)
     if len(classes) != 2:
         raise ValueError(
-            f"separable() needs exactly 2 classes; y holds {len(classes)}: {classes.tolist()[:5]}.\n"
+            f"{name} needs exactly 2 classes; y holds {len(classes)}: {classes.tolist()[:5]}.\n"
             "Pass the labels of one against the rest, such as y == label."
         )
     check_inside(X, row_gaps(X, c), c)
-    return separation(TrainingData.of_arrays(X, codes, None, c, n_classes=2), np.array([0, 1]))
+    return X, codes, c
 
 
 def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Separation:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hyplearn.data.class_counts import distinct
+from hyplearn.data.labels import as_labels, distinct
 from hyplearn.data.training import TrainingData
 from hyplearn.geometry import gap
 from hyplearn.reference.convex import boundary_point
@@ -79,7 +79,7 @@ def reference_point(
             raise ValueError(f'reference="{reference}" needs labels.\nPass y to fit, or take reference="mean".')
         classes, codes = np.zeros(1), np.zeros(len(X), dtype=np.int64)
     else:
-        classes, codes = distinct(np.asarray(y))
+        classes, codes = distinct(np.asarray(as_labels(y)))
     if callable(reference):
         return _checked_result(reference, reference(X, y, weights, c), X.shape[1], c)
     data = TrainingData.of_arrays(X, codes, weights, c, n_classes=len(classes), threads=threads)

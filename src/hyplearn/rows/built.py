@@ -20,6 +20,9 @@ from hyplearn.types import Array
 MOST_KEPT = 2**21
 # Numbers up to which explicit rows of points in memory are kept between passes: 128 MiB.
 EXPLICIT_NUMBERS = 2**24
+# Rows up to which the coefficients of implicit rows of points in memory are kept: 192 MiB. To write more of them into
+# memory and read them again takes longer than to compute them in every pass, and as much memory as the points.
+KEPT_ROWS = 2**23
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
 BlockBuilder: TypeAlias = Callable[[Block], Rows]
 
@@ -113,12 +116,14 @@ def build_rows(
     """
     threads = data.threads if threads is None else threads
     rebuilt = isinstance(build, ConeRowBuilder) and data.n_rows * n_columns > explicit_numbers
+    rebuilt = rebuilt or data.n_rows > KEPT_ROWS
     if data.in_memory and not rebuilt:
         return KeptRows(build, data.blocks, data.n_rows, n_columns, n_classes, threads)
     lowest, highest, total = data.weights
     costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
     encoded = partial(build_encoded, encoder=data.encoder, build=build)
-    return StreamedRows(data.points, encoded, data.n_rows, n_columns, n_classes, threads, costs)
+    kept = np.inf if data.in_memory else MOST_KEPT
+    return StreamedRows(data.points, encoded, data.n_rows, n_columns, n_classes, threads, costs, kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +170,7 @@ class StreamedRows(RowSource):
     n_classes: int = 0
     threads: int = 1
     known_costs: Costs | None = None
-
-    most_kept = MOST_KEPT
+    most_kept: float = MOST_KEPT
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -23,6 +23,13 @@ class Cells(NamedTuple):
     known: Array
 
 
+class MissingKeyError(KeyError):
+    """A key that AnnData has not; its message is shown as it is, where KeyError shows its representation."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 def check_adata(adata: Any, copy: bool = False) -> Any:
     """Return the AnnData object or a copy of it; an error if it is of another type."""
     try:
@@ -52,14 +59,20 @@ def cell_features(adata: Any, use_rep: str) -> Array:
         return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass use_rep=, one of these.")
     if adata.X is None:
         raise ValueError("The AnnData object has no X.\nPass use_rep=, a key of obsm.")
+    X = whole_matrix(adata)
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def whole_matrix(adata: Any) -> Any:
+    """Return X in memory, dense or sparse, in rows."""
     X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # a sparse matrix in a file
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
 def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
     key = name if name in adata.obsm else f"X_{name}"
     if key not in adata.obsm:
-        raise KeyError(f"obsm has no {name!r}; it holds {_listed(adata.obsm)}.\n{advice}")
+        raise MissingKeyError(f"obsm has no {name!r}; it holds {_listed(adata.obsm)}.\n{advice}")
     X = np.asarray(adata.obsm[key])
     if X.ndim != 2 or X.dtype.kind not in "fiu":
         raise ValueError(
@@ -72,7 +85,7 @@ def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
 def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
     """Return the labels of all cells, None where unknown, and a mask of the known ones."""
     if key not in adata.obs:
-        raise KeyError(f"obs has no column {key!r}; it holds {_listed(adata.obs)}.\nPass one of these.")
+        raise MissingKeyError(f"obs has no column {key!r}; it holds {_listed(adata.obs)}.\nPass one of these.")
     column = adata.obs[key]
     known = column.notna().to_numpy()
     if known.any() and column.dtype.kind == "f" and np.any(column[known] % 1):
@@ -150,9 +163,9 @@ def stored_model(adata: Any, key: str) -> Any:
     """
     kept = adata.uns.get(key)
     if not isinstance(kept, dict) or "params" not in kept:
-        raise KeyError(f"uns has no classification {key!r}.\nRun hyplearn.single_cell.tl.classify first.")
+        raise MissingKeyError(f"uns has no classification {key!r}.\nRun hyplearn.single_cell.tl.classify first.")
     if "model" not in kept:
-        raise KeyError(
+        raise MissingKeyError(
             f"uns[{key!r}] keeps no model: {kept['params']['model']} is no estimator of hyplearn alone.\n"
             "Classify with one, or keep the fitted model yourself."
         )

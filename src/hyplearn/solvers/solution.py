@@ -16,7 +16,8 @@ class Solution:
 
     The status is "optimal" if the gap was reached. Otherwise steps ran out ("max_iter"), rounding forbids more
     ("stalled"), the objective ceased to change ("stopped", the paper's rule), or the hard margin has no solution
-    ("infeasible"): then α proves it, as no w has ``⟨u, w⟩ > ‖Σ α u‖ ‖w‖ / Σ α`` for all rows.
+    ("infeasible"): then α proves it, as ``Σ α u`` is zero up to its rounding and the rows with α > 0 span their space,
+    or are two of which one is the negative of the other.
     """
 
     w: Array  # normal vector, of shape (d,)
@@ -25,11 +26,12 @@ class Solution:
     v: Array  # Σ α u, which is w up to the gap
     primal: float  # P(w)
     dual: float  # D(α)
-    gap: float  # (P - D) / max(1, |P|); for the hard margin in units of the longest row, if that is stricter
+    gap: float  # (P - D) / max(1, |P|), with the rounding if that forbids more; hard: in the unit that is stricter
     status: Status
     n_iter: int  # problems solved on the way
     n_passes: int  # passes over all rows
     n_support: int  # number of rows with α > 0
+    rounding: float = inf  # how far rounding can have moved the gap, as far as that is known
 
     @property
     def total(self) -> float:

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding
 from hyplearn.embedding.descent import Hydra
 from hyplearn.embedding.mds import FARTHEST, spanning_tree_start
-from hyplearn.embedding.mds.distances import descend, read_distances, stress_and_gradient
+from hyplearn.embedding.mds.distances import descend, read_distances, stress_and_gradient, warn_of_torn_pairs
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance, translate
 from support.balls import cloud
 
@@ -28,7 +28,7 @@ def noisy():
 @pytest.mark.parametrize(("n", "d"), [(12, 2), (60, 4), (450, 3)])  # the last by Lanczos' method
 def test_hyperbolic_distances_are_recovered(n, d, refine):
     D = hyperbolic(n, d)[1]
-    model = HyperbolicMDS(d, refine=refine).fit(D)
+    model = HyperbolicMDS(d, refine=refine, curvature=-1.0).fit(D)
     np.testing.assert_allclose(pairwise_distance(model.embedding_), D, atol=1e-8)
     assert model.stress_ < 1e-9
 
@@ -50,14 +50,14 @@ def test_the_curvature_of_hyperbolic_distances_is_found():
 def test_distances_are_all_that_counts():  # invariance under isometries
     X, D = hyperbolic(30, 2)
     moved = pairwise_distance(translate(X, np.array([0.3, -0.4])))
-    one, other = HyperbolicMDS().fit(D), HyperbolicMDS().fit(moved)
+    one, other = HyperbolicMDS(curvature=-1.0).fit(D), HyperbolicMDS(curvature=-1.0).fit(moved)
     np.testing.assert_allclose(pairwise_distance(one.embedding_), pairwise_distance(other.embedding_), atol=1e-8)
 
 
 def test_the_order_of_points_does_not_count(noisy):
     order = np.random.default_rng(0).permutation(len(noisy))
-    one = HyperbolicMDS(refine=False).fit(noisy)
-    other = HyperbolicMDS(refine=False).fit(noisy[np.ix_(order, order)])
+    one = HyperbolicMDS(refine=False, curvature=-1.0).fit(noisy)
+    other = HyperbolicMDS(refine=False, curvature=-1.0).fit(noisy[np.ix_(order, order)])
     assert one.stress_ == pytest.approx(other.stress_, rel=1e-9)
     np.testing.assert_allclose(
         pairwise_distance(one.embedding_)[np.ix_(order, order)], pairwise_distance(other.embedding_), atol=1e-7
@@ -71,7 +71,7 @@ def test_stress_is_that_of_the_formula(noisy, relative):
     errors = pairwise_distance(X)[above] - noisy[above]
     due = np.sum((errors / noisy[above]) ** 2 if relative else errors**2)
     assert stress_and_gradient(X, noisy, relative)[0] == pytest.approx(due, rel=1e-12)
-    model = HyperbolicMDS(refine=False, loss="relative" if relative else "absolute").fit(noisy)
+    model = HyperbolicMDS(refine=False, loss="relative" if relative else "absolute", curvature=-1.0).fit(noisy)
     total = len(errors) if relative else np.sum(noisy[above] ** 2)
     assert model.stress_ == pytest.approx(np.sqrt(due / total), rel=1e-12)
 
@@ -96,9 +96,9 @@ def test_stress_never_rises(noisy, relative):
 
 
 def test_refinement_lowers_the_stress_and_says_by_how_much(noisy):
-    model = HyperbolicMDS().fit(noisy)
+    model = HyperbolicMDS(curvature=-1.0).fit(noisy)
     assert model.stress_ < 0.9 * model.spectral_stress_
-    assert model.spectral_stress_ == pytest.approx(HyperbolicMDS(refine=False).fit(noisy).stress_)
+    assert model.spectral_stress_ == pytest.approx(HyperbolicMDS(refine=False, curvature=-1.0).fit(noisy).stress_)
 
 
 def test_points_that_are_one_stay_one():
@@ -112,16 +112,16 @@ def test_points_that_are_one_stay_one():
 
 @pytest.mark.parametrize("refine", [False, True])
 def test_a_training_point_lands_on_itself(noisy, refine):
-    exact = HyperbolicMDS(5, refine=refine).fit(noisy)
+    exact = HyperbolicMDS(5, refine=refine, curvature=-1.0).fit(noisy)
     np.testing.assert_allclose(exact.transform(noisy), exact.embedding_, atol=1e-8)
-    model = HyperbolicMDS(refine=refine, tol=1e-7, max_iter=200).fit(noisy)
+    model = HyperbolicMDS(refine=refine, tol=1e-7, max_iter=200, curvature=-1.0).fit(noisy)
     assert np.max(distance(model.transform(noisy), model.embedding_)) < (1e-2 if refine else 1e-7)
 
 
 @pytest.mark.parametrize("refine", [False, True])
 def test_a_new_point_finds_its_place(refine):
     D = hyperbolic(50, 3)[1]
-    model = HyperbolicMDS(3, refine=refine).fit(D[:40, :40])
+    model = HyperbolicMDS(3, refine=refine, curvature=-1.0).fit(D[:40, :40])
     placed = model.transform(D[40:, :40])
     np.testing.assert_allclose(pairwise_distance(placed, model.embedding_), D[40:, :40], atol=1e-7)
 
@@ -131,12 +131,12 @@ def test_graphs_give_shortest_paths():
     graph = networkx.Graph()
     graph.add_weighted_edges_from([("a", "b", 1.0), ("b", "c", 0.5), ("c", "a", 4.0), ("c", "d", 1.0)])
     D = np.array([[0, 1, 1.5, 2.5], [1, 0, 0.5, 1.5], [1.5, 0.5, 0, 1], [2.5, 1.5, 1, 0]])
-    expected = HyperbolicMDS().fit(D).embedding_
-    model = HyperbolicMDS().fit(graph)
+    expected = HyperbolicMDS(curvature=-1.0).fit(D).embedding_
+    model = HyperbolicMDS(curvature=-1.0).fit(graph)
     np.testing.assert_allclose(model.embedding_, expected, atol=1e-12)
     assert model.labels_ == ["a", "b", "c", "d"]
     adjacency = sparse.csr_array(networkx.to_scipy_sparse_array(graph))
-    np.testing.assert_allclose(HyperbolicMDS().fit_transform(adjacency), expected, atol=1e-12)
+    np.testing.assert_allclose(HyperbolicMDS(curvature=-1.0).fit_transform(adjacency), expected, atol=1e-12)
 
 
 def test_a_tree_is_embedded_better_in_curved_space_than_in_almost_flat_one():
@@ -149,10 +149,10 @@ def test_the_same_bits_for_any_number_of_threads(noisy):
     import numba
 
     threads = numba.get_num_threads()
-    many = HyperbolicMDS().fit_transform(noisy)
+    many = HyperbolicMDS(curvature=-1.0).fit_transform(noisy)
     try:
         numba.set_num_threads(1)
-        np.testing.assert_array_equal(HyperbolicMDS().fit_transform(noisy), many)
+        np.testing.assert_array_equal(HyperbolicMDS(curvature=-1.0).fit_transform(noisy), many)
     finally:
         numba.set_num_threads(threads)
 
@@ -205,7 +205,7 @@ def test_a_descent_that_is_cut_short_is_warned_of(noisy):
 )
 def test_what_are_no_distances_is_refused(spoil, problem):
     with pytest.raises(ValueError, match=problem):
-        HyperbolicMDS().fit(spoil(hyperbolic(10, 2)[1]))
+        HyperbolicMDS(curvature=-1.0).fit(spoil(hyperbolic(10, 2)[1]))
 
 
 def test_strings_are_refused():
@@ -277,10 +277,10 @@ def test_the_descent_begins_at_the_spanning_tree_where_that_has_less_stress(d):
     for node in range(1, 121):
         D[node, :node] = D[:node, node] = D[parents[node], :node] + 2.5
     tree = TreeEmbedding(d, scale=2.5, layout="wedges" if d == 2 else "sarkar").fit(parents)
-    model = HyperbolicMDS(d).fit(D)
+    model = HyperbolicMDS(d, curvature=-1.0).fit(D)
     off = np.sqrt(np.sum((pairwise_distance(tree.embedding_) - D) ** 2) / np.sum(D**2))
     assert model.stress_ < off < 0.7 * model.spectral_stress_
-    assert model.spectral_stress_ == pytest.approx(HyperbolicMDS(d, refine=False).fit(D).stress_)
+    assert model.spectral_stress_ == pytest.approx(HyperbolicMDS(d, refine=False, curvature=-1.0).fit(D).stress_)
 
 
 def test_spanning_trees_of_copies_and_of_long_distances_are_placed_in_the_ball():
@@ -292,3 +292,43 @@ def test_spanning_trees_of_copies_and_of_long_distances_are_placed_in_the_ball()
     assert not found[:3, :3].any()
     assert np.min(found[:3, 3:]) == pytest.approx(2 * FARTHEST, rel=0.51)
     assert np.isfinite(HyperbolicMDS().fit(D / 10).embedding_).all()
+
+
+def test_the_default_does_not_depend_on_the_unit_of_the_distances():
+    D = tree_distances_of(3)
+    one, other = (HyperbolicMDS().fit(unit * D) for unit in (1.0, 100.0))
+    assert one.stress_ == pytest.approx(other.stress_, rel=1e-6)
+    assert one.stress_ < 0.7 * HyperbolicMDS(curvature=-1.0).fit(0.1 * D).stress_
+    assert one.curvature_ == pytest.approx(1e4 * other.curvature_, rel=1e-3)
+
+
+def test_the_default_keeps_the_curvature_of_distances_of_the_unit_ball():
+    _, D = hyperbolic(30, 2)
+    model = HyperbolicMDS().fit(D)
+    assert model.curvature_ == -1.0
+    assert np.abs(pairwise_distance(model.embedding_) - D).max() < 1e-6
+
+
+def test_torn_pairs_are_reported_with_the_worst():
+    X = np.array([[0.0, 0.0], [0.5, 0.0], [0.5, 1e-4], [-0.5, 0.0]])
+    D = pairwise_distance(X)
+    warn_of_torn_pairs(X, D, 1.0)  # filterwarnings = error: exact distances are not reported
+    D[1, 2] = D[2, 1] = 0.5
+    with pytest.warns(UserWarning, match="more than 10 times") as caught:
+        warn_of_torn_pairs(X, D, 2.0)
+    assert str(caught[0].message) == (
+        "1 pair of points is more than 10 times too near or too far; the worst is rows 1 and 2, at a distance of "
+        '0.000133 for 0.25.\nTake more components or curvature="auto"; for a tree, TreeEmbedding.'
+    )
+    D[1, 2] = D[2, 1] = 1e-9  # too near to be seen apart
+    warn_of_torn_pairs(X, D, 1.0)
+
+
+def tree_distances_of(branches, depth=4):
+    """Distances along a tree with unit edges."""
+    n = sum(branches**level for level in range(depth))
+    parents = np.array([-1, *((k - 1) // branches for k in range(1, n))])
+    D = np.zeros((n, n))
+    for node in range(1, n):
+        D[node, :node] = D[:node, node] = D[parents[node], :node] + 1.0
+    return D

@@ -238,8 +238,8 @@ def test_a_verbose_fit_reports_its_progress(cells, capsys, monkeypatch):
     ("spoil", "problem"),
     [
         (lambda X: X[:2], "minimum of 3 is required by PoincareMap"),
-        (lambda X: np.where(X > 5, np.nan, X), "contains NaN"),
-        (lambda X: np.where(X > 5, np.inf, X), "contains infinity"),
+        (lambda X: np.where(X > 5, np.nan, X), "NaN or infinite coordinates; the first is row"),
+        (lambda X: np.where(X > 5, np.inf, X), "NaN or infinite coordinates; the first is row"),
         (lambda X: 1e200 * X, r"features of up to \d.*e\+200 are beyond the range.*\nScale them"),
     ],
 )

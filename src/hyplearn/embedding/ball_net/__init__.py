@@ -12,6 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hyplearn.data.labels import as_labels, distinct
+from hyplearn.data.points import check_finite_rows
 from hyplearn.embedding.ball_net.validation import as_rows, check_features, check_parameters, check_shape
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.border import absolute_curvature
@@ -161,9 +163,10 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         from hyplearn.embedding.ball_net.training import Labelled, Settings, train
 
         check_parameters(self)
-        X, y = validate_data(self, X, y, reset=True, **_ROWS)
+        X, y = validate_data(self, X, as_labels(y), reset=True, **_ROWS)
+        check_finite_rows(X, "X")
         check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = distinct(y)
         if len(classes) < 2:
             raise ValueError(
                 f"BallNet needs at least two classes; got one class, {classes.tolist()[0]!r}.\n"
@@ -219,7 +222,9 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
     def _validate(self, X: Any) -> Array:
         check_is_fitted(self)
-        rows = as_rows(validate_data(self, X, reset=False, **_ROWS), self.encoder)
+        X = validate_data(self, X, reset=False, **_ROWS)
+        check_finite_rows(X, "X")
+        rows = as_rows(X, self.encoder)
         check_shape(rows, self.input_shape_)
         return rows
 
@@ -238,7 +243,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
 
 # Bytes of images stay bytes; other types become float32, in which the network runs.
-_ROWS: dict[str, Any] = {"allow_nd": True, "dtype": (np.float32, np.uint8), "order": "C"}
+_ROWS: dict[str, Any] = {"allow_nd": True, "dtype": (np.float32, np.uint8), "order": "C", "ensure_all_finite": False}
 
 
 def _check_torch() -> None:

@@ -17,6 +17,7 @@ from hyplearn.embedding.mds.distances import (
     place,
     read_distances,
     stress_and_gradient,
+    warn_of_torn_pairs,
 )
 from hyplearn.embedding.tree import layouts
 from hyplearn.embedding.tree.sources import RootedTree, adjacency
@@ -48,8 +49,9 @@ class HyperbolicMDS(BaseEstimator):
     ----------
     n_components : int, default=2
         Dimension of the ball.
-    curvature : float or "auto", default=-1.0
-        Sectional curvature of the space. "auto" takes the one of smallest stress on at most 250 of the points.
+    curvature : float or "auto", default="auto"
+        Sectional curvature of the space. "auto" takes the one of smallest stress on at most 250 of the points, and -1
+        where that is as good. Pass ``curvature_`` of the result to classifiers.
     loss : {"absolute", "relative"}, default="absolute"
         Errors that the descent squares: differences of distances, or these divided by the given distances, which
         preserves neighbourhoods better if distances differ much.
@@ -100,7 +102,7 @@ class HyperbolicMDS(BaseEstimator):
 
     n_components: int = 2
     _: KW_ONLY
-    curvature: float | str = -1.0
+    curvature: float | str = "auto"
     loss: str = "absolute"
     refine: bool = True
     tol: float = 1e-4
@@ -133,6 +135,8 @@ class HyperbolicMDS(BaseEstimator):
         scaled = np.sqrt(c) * D
         hydra, spectral, descent = self._solve(scaled)
         descent.warn_if_not_converged("stress", self.max_iter)
+        if self.refine:
+            warn_of_torn_pairs(descent.X, scaled, np.sqrt(c))
         self._hydra, self._points = hydra, descent.X
         self.embedding_ = descent.X / np.sqrt(c)
         self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n
@@ -202,8 +206,11 @@ class HyperbolicMDS(BaseEstimator):
         grid = np.linspace(np.log(SEARCH_BOUNDS[0]), np.log(SEARCH_BOUNDS[1]), SEARCH_GRID)
         best = int(np.argmin([stress(size) for size in grid]))
         bounds = grid[max(best - 1, 0)], grid[min(best + 1, SEARCH_GRID - 1)]
-        size = minimize_scalar(stress, bounds=bounds, method="bounded", options={"xatol": 0.02}).x
-        return float((np.exp(size) / longest) ** 2)
+        found = minimize_scalar(stress, bounds=bounds, method="bounded", options={"xatol": 0.02})
+        # Distances of the unit ball are exact in its own curvature, which a search meets only nearly.
+        if longest <= LONGEST and stress(np.log(longest)) <= found.fun:
+            return 1.0
+        return float((np.exp(found.x) / longest) ** 2)
 
     def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, 1)

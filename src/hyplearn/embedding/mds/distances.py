@@ -15,7 +15,8 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from hyplearn.embedding import descent
 from hyplearn.embedding.descent import BLOCKS, Descent, map_blocks
-from hyplearn.geometry import exp_map
+from hyplearn.geometry import pairwise_distance
+from hyplearn.geometry.ball import step_along
 from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
 from hyplearn.numerics import uniform
 from hyplearn.types import Array
@@ -27,6 +28,10 @@ TRIANGLES = 1_000_000
 # Relative errors that are accepted as rounding in the computation of the distances.
 SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
+# Ratio of distances beyond which a pair counts as torn, and the share of the largest distance that one of them must
+# have: copies that come to lie a little apart do no harm.
+TORN = 10
+VISIBLE = 0.01
 # Largest number of steps in which a new point is placed.
 MOST_STEPS = 100
 
@@ -96,6 +101,26 @@ def _warn_about_triangles(D: Array) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def warn_of_torn_pairs(X: Array, D: Array, root: float) -> None:
+    """Warn of pairs whose distance in the embedding is far from the given one; ``root`` is the unit of both."""
+    rows, columns = np.triu_indices(len(D), 1)
+    given, found = D[rows, columns], pairwise_distance(X)[rows, columns]
+    most, least = np.maximum(given, found), np.minimum(given, found)
+    torn = (most > TORN * least) & (given > 0) & (most > VISIBLE * np.max(D, initial=0.0))
+    if not torn.any():
+        return
+    worst = int(np.argmin(np.where(torn, least / np.maximum(most, np.finfo(float).tiny), 1.0)))
+    count = int(np.count_nonzero(torn))
+    are = "pair of points is" if count == 1 else "pairs of points are"
+    warnings.warn(
+        f"{count:,} {are} more than {TORN} times too near or too far; the worst is rows {rows[worst]} and "
+        f"{columns[worst]}, at a distance of {found[worst] / root:.3g} for {given[worst] / root:.3g}.\n"
+        'Take more components or curvature="auto"; for a tree, TreeEmbedding.',
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 @njit(cache=True)
@@ -235,7 +260,7 @@ def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> A
     damping = 1e-3 * size
     for _ in range(MOST_STEPS if vector.any() else 0):
         step = np.linalg.solve(matrix + damping * np.eye(len(x)), vector)
-        moved = exp_map(step * row_gaps(x[None], 1.0)[0] / 2, x)
+        moved = step_along(step * row_gaps(x[None], 1.0)[0] / 2, x)
         new = _equations(due, X, gaps, relative, moved)
         if new[0] < value:
             x, damping = moved, damping / 10

@@ -10,6 +10,7 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hyplearn.data.points import check_finite_rows
 from hyplearn.embedding.descent import Descent, Hydra, descend
 from hyplearn.embedding.poincare_map.cells import (
     check_features,
@@ -152,7 +153,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         check_parameters(self.get_params())
         names = getattr(X, "index", None) if hasattr(X, "columns") else None
-        X = check_features(validate_data(self, X, dtype=np.float64, ensure_min_samples=3))
+        X = check_features(_rows(self, X, ensure_min_samples=3))
         root = root_row(self.root, names, len(X))
         # Sorted, so that the order of the cells does not matter from here on.
         cells, firsts, place_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
@@ -191,7 +192,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             Features of the new cells.
         """
         check_is_fitted(self)
-        X = check_features(validate_data(self, X, reset=False, dtype=np.float64))
+        X = check_features(_rows(self, X, reset=False))
         row_of = {cell.tobytes(): row for row, cell in enumerate(self._cells)}
         known = np.array([row_of.get(cell.tobytes(), -1) for cell in X])
         landmarks = self.embedding_[self.landmarks_]
@@ -253,3 +254,10 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             report(f"{done:,} of {len(X):,} placed", done / len(X), task="other cells")
 
         return landmarks.place(X, n_neighbors=self.n_neighbors, sigma=self.sigma, gamma=self.gamma, report=on_block)
+
+
+def _rows(estimator: PoincareMap, X: Any, **options: Any) -> Array:
+    """Rows of features; the first one that is not finite is named."""
+    X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, **options)
+    check_finite_rows(X, "X")
+    return X

@@ -1,10 +1,8 @@
 """Rooted trees with edge lengths, from Newick strings, networkx graphs, lists and mappings of parents."""
 
-import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -12,28 +10,8 @@ from scipy.cluster.hierarchy import DisjointSet
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from hyplearn.data.newick import parse_newick
 from hyplearn.types import Array
-
-_TOKENS = re.compile(
-    r"""\s+ | \[[^\]]*\]                                # blanks and comments
-      | (?P<mark>[(),;])
-      | '(?P<quoted>(?:[^']|'')*)'                      # a quote inside quotes is doubled
-      | :\s*(?P<length>[^\s()\[\],;:']*)
-      | (?P<name>[^\s()\[\],;:']+)""",
-    re.VERBOSE,
-)
-# Tokens that may follow each token; "name" includes quoted names.
-_SUBTREE = {"(", "name", "length", ",", ")"}
-_AFTER = {
-    "start": {"(", "name"},
-    "(": _SUBTREE,
-    ",": _SUBTREE,
-    ")": {"name", "length", ",", ")", ";"},
-    "name": {"length", ",", ")", ";"},
-    "length": {",", ")", ";"},
-    ";": set(),
-}
-_PLACES = {"start": "at the beginning of a tree", "name": "after a name", "length": "after a branch length"}
 
 # Labels of the nodes, edges as pairs (child, parent) of positions, their lengths, and the position of the root.
 _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
@@ -243,77 +221,3 @@ def _single_root(labels: list[Any], roots: list[int], which: str) -> int:
     names = ", ".join(repr(labels[row]) for row in roots[:5]) + (f" and {len(roots) - 5} more" if roots[5:] else "")
     found = f"{len(roots)} roots: {which} {names}" if roots else "a cycle: every node has a parent"
     raise ValueError(f"A tree has one root; this has {found}.\nCut the cycle, or join the parts below one root.")
-
-
-class NewickTree(NamedTuple):
-    """Names ("" if there is none), parents and branch lengths of nodes, in the order in which their subtrees begin."""
-
-    names: list[str]
-    parents: list[int]
-    lengths: list[float]
-
-
-# This reads 1e5 nested parentheses in 0.19 s. Of the Newick packages, newick and dendropy end there in RecursionError,
-# ete4 in a segmentation fault; scikit-bio needs 0.54 s and names no position of an error.
-def parse_newick(text: str) -> NewickTree:
-    """Parse one tree; a branch without a length has length NaN.
-
-    Examples
-    --------
-    >>> from hyplearn.embedding.tree.sources import parse_newick
-    >>> parse_newick("(cat:1,'big dog':2)pet;")
-    NewickTree(names=['pet', 'cat', 'big dog'], parents=[-1, 0, 0], lengths=[nan, 1.0, 2.0])
-    """
-    tree = NewickTree([""], [-1], [math.nan])
-    node, before, position = 0, "start", 0
-    while position < len(text):
-        token = _TOKENS.match(text, position)
-        if token is None:
-            _raise(text, position, f"{text[position]!r} begins a quote or a comment that does not end, or ends one")
-        kind = token["mark"] or ("name" if token.lastgroup == "quoted" else token.lastgroup)
-        if kind is not None:
-            if kind not in _AFTER[before]:
-                _raise(text, position, f"{token[0].strip()!r} cannot stand {_PLACES.get(before, f'after {before!r}')}")
-            node = _step(tree, node, kind, token, text)
-            before = kind
-        position = token.end()
-    if before != ";":
-        left = "the tree ends without ';'" if node == 0 else "a parenthesis is not closed at the end of the string"
-        _raise(text, len(text), left)
-    return tree
-
-
-def _step(tree: NewickTree, node: int, kind: str, token: re.Match[str], text: str) -> int:
-    """Add one token to the tree, and return the node to which the next one belongs."""
-    if kind == "name":
-        tree.names[node] = token["name"] or token["quoted"].replace("''", "'")
-    elif kind == "length":
-        try:
-            tree.lengths[node] = float(token["length"])
-        except ValueError:
-            _raise(text, token.start(), f"the branch length {token['length']!r} is not a number")
-    elif kind == "(":
-        return _grow(tree, node)
-    elif kind in (",", ")"):
-        if node == 0:
-            _raise(text, token.start(), f"{kind!r} stands outside all parentheses")
-        return _grow(tree, tree.parents[node]) if kind == "," else tree.parents[node]
-    elif node != 0:
-        _raise(text, token.start(), "';' stands inside parentheses that are not closed")
-    return node
-
-
-def _grow(tree: NewickTree, parent: int) -> int:
-    """Add a node below a parent, and return it."""
-    tree.names.append("")
-    tree.parents.append(parent)
-    tree.lengths.append(math.nan)
-    return len(tree.names) - 1
-
-
-def _raise(text: str, position: int, problem: str) -> NoReturn:
-    around = text[max(0, position - 20) : position + 20].replace("\n", " ")
-    raise ValueError(
-        f"Not a Newick tree: {problem}, at character {position} (counted from 0), near {around!r}.\n"
-        "Correct the string there; a tree looks like (cat:1,(dog:1,wolf:1)canine:2)carnivore;"
-    )

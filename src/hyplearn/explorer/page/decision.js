@@ -54,10 +54,43 @@ const HYPERBOLOID = new Set(["sphere", "sphere-arsinh", "cone"]);
 
 function flattened({ link, points, weights, intercepts, slopes, offsets }) {
   return Float64Array.from(points.flatMap((p, k) => {
-    const [w0, ...w] = HYPERBOLOID.has(link) ? weights[k] : [0, ...weights[k]];
+    const [w0, ...w] = link === "kernel" ? [0, 0, 0] : HYPERBOLOID.has(link) ? weights[k] : [0, ...weights[k]];
     const product = p[0] * w[0] + p[1] * w[1];
     return [...p, ...w, w0, intercepts[k], 1 / gap(...p), product, slopes?.[k] ?? 1, offsets?.[k] ?? 0];
   }));
+}
+
+// Weighted sums of a kernel between a point and all landmarks; those of the last point are kept, as most ask twice.
+class KernelSums {
+  constructor({ name, scale, landmarks }, weights) {
+    this.isHeat = name === "heat";
+    this.scale = scale;
+    this.x = Float64Array.from(landmarks, (p) => p[0]);
+    this.y = Float64Array.from(landmarks, (p) => p[1]);
+    this.gaps = Float64Array.from(landmarks, (p) => gap(...p));
+    this.weights = weights.map((row) => Float64Array.from(row));
+    this.sums = new Float64Array(weights.length);
+    this.at = [NaN, NaN];
+  }
+
+  of(x, y, gapOfX) {
+    const { sums, weights } = this;
+    if (x === this.at[0] && y === this.at[1]) return sums;
+    this.at = [x, y];
+    sums.fill(0);
+    for (let l = 0; l < this.gaps.length; l++) {
+      const value = this.value((x - this.x[l]) ** 2 + (y - this.y[l]) ** 2, gapOfX * this.gaps[l]);
+      for (let k = 0; k < sums.length; k++) sums[k] += value * weights[k][l];
+    }
+    return sums;
+  }
+
+  // With t = sinh(ρ/2) the Laplacian kernel exp(-ρ / scale) is a power of e^(ρ/2) = t + √(1 + t²).
+  value(square, gaps) {
+    const t = Math.sqrt(square / gaps);
+    if (!this.isHeat) return (t + Math.sqrt(1 + t * t)) ** (-2 / this.scale);
+    return shrink(t) * Math.exp(-2 * (arsinh(t) / this.scale) ** 2);
+  }
 }
 
 export class Decision {
@@ -65,6 +98,7 @@ export class Decision {
     this.spec = spec;
     this.root = root;
     this.flat = flattened(spec);
+    this.kernel = spec.kernel && new KernelSums(spec.kernel, spec.weights);
     this.problems = spec.points.length;
     this.isBinary = this.problems === 1;
     this.hasProbabilities = spec.slopes !== null;
@@ -86,6 +120,7 @@ export class Decision {
   value(k, x, y, gapOfX) {
     const { flat, spec } = this;
     const at = STRIDE * k;
+    if (this.kernel) return this.kernel.of(x, y, gapOfX)[k] + flat[at + 5];
     if (spec.link === "ball") return flat[at + 2] * x + flat[at + 3] * y + flat[at + 5];
     const sx = x - flat[at];
     const sy = y - flat[at + 1];

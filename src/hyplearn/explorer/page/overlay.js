@@ -54,8 +54,8 @@ function drawBoundaries(context, app, ink) {
     stroke(context, ink, 2);
     if (scene.margin !== null && !app.isWhatIf) {
       context.beginPath();
-      // The margin of an SVM through p lies about its hyperplane, not about an equidistant that calibration chose.
-      const middle = decision.spec.through_points ? { ...arc, height: 0 } : arc;
+      // A margin lies about the hyperplane of a model that has one, not about an equidistant of calibration.
+      const middle = ["arsinh", "frame", "z"].includes(decision.spec.link) ? { ...arc, height: 0 } : arc;
       for (const sign of [-1, 1]) traceBoundary(context, view, middle, sign * scene.margin * scene.root);
       stroke(context, ink, 1.1, { dash: [5, 4] });
     }

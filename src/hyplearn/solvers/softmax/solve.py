@@ -8,9 +8,9 @@ with :math:`\alpha_i = C_i (e_{y_i} - \pi_i)`, any probabilities :math:`\pi_i` a
 probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gradient is the certificate.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -22,6 +22,7 @@ from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
+Operator: TypeAlias = Callable[[Array], Array]
 # Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
 FULL_HESSIAN = 300
 # Columns up to which the diagonal block of each class is made for products; beyond, the mean of these blocks.
@@ -33,6 +34,9 @@ SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
 # Conjugate gradients end when the residual is this part of the gradient, or after so many products.
 FORCING, MOST_PRODUCTS = 0.2, 200
+# If a step takes more products than this, later ones are preconditioned by the second derivatives of a sample, with so
+# many rows per column, where there are so many times as many rows: their systems are solved to a part of the residual.
+FEW_PRODUCTS, SAMPLED_PER_COLUMN, SAMPLED_RATIO, SAMPLED_FORCING = 10, 8, 4, 0.1
 # Armijo's: part of the decrease that the slope promises; and the lengths tried where a full step breaks it.
 ENOUGH = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 21)
@@ -140,14 +144,17 @@ def solve_softmax(
     if start is None:
         start = _start(source, **options)
     point = _point(source, start, full=start.size <= full_hessian)
-    n_iter, n_passes = 0, 1
+    n_iter, n_passes, sample = 0, 1, None
     status: Status = "optimal"
     while point.gap > tol:
         if n_iter == max_iter:
             status = "max_iter"
             break
-        following, passes = _newton_step(source, point, tol)
+        following, passes = _newton_step(source, point, tol, sample)
         n_iter, n_passes = n_iter + 1, n_passes + passes
+        if sample is None and passes > FEW_PRODUCTS and n >= SAMPLED_RATIO * SAMPLED_PER_COLUMN * d:
+            sample = cast(ClassRows, source.sample(SAMPLED_PER_COLUMN * d, np.random.default_rng(seed)))
+            n_passes += 1
         if following is None:
             status = "stalled"
             break
@@ -171,7 +178,9 @@ def _start(source: RowSource, seed: int, **options: Any) -> Array:
     return np.zeros((source.n_classes, d))
 
 
-def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | None, int]:
+def _newton_step(
+    source: RowSource, point: Point, tol: float, sample: ClassRows | None = None
+) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
     gradient, full = point.gradient, point.is_full
     blocks = point.hessian if point.hessian.ndim == 3 else point.hessian[None]
@@ -182,7 +191,7 @@ def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | N
     if full:
         step, passes = -cho_solve(factors[0], gradient.ravel()).reshape(gradient.shape), 1
     else:
-        step, passes = _conjugate_step(source, point, factors, tol)
+        step, passes = _conjugate_step(source, point, factors, tol, sample)
     slope = float(np.sum(gradient * step))
     following = _point(source, point.W + step, full=full)
     if not following.primal <= point.primal + ENOUGH * slope:
@@ -195,26 +204,70 @@ def _newton_step(source: RowSource, point: Point, tol: float) -> tuple[Point | N
 
 
 def _conjugate_step(
-    source: RowSource, point: Point, factors: Sequence[Any], tol: float, forcing: float = FORCING
+    source: RowSource,
+    point: Point,
+    factors: Sequence[Any],
+    tol: float,
+    sample: ClassRows | None = None,
+    forcing: float = FORCING,
 ) -> tuple[Array, int]:
     """Newton's step to a part of the gradient, by products with the second derivatives, one pass each.
 
     Preconditioned by the identity plus the diagonal blocks, whose factors are given: one for each class, or one for
-    all.
+    all. With a sample, these precondition the second derivatives of the sample, and those the ones of all rows.
     """
-    target = max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal)))
-    step, residual, direction, energy, products = np.zeros_like(point.W), -point.gradient, 0.0, 1.0, 0
-    while np.linalg.norm(residual) > target and products < MOST_PRODUCTS:
+
+    def product(direction: Array) -> Array:
+        return direction + source.fold(_product_block, summed, point.W, direction)
+
+    def precondition(residual: Array) -> Array:
         if len(factors) == 1:
-            preconditioned = cho_solve(factors[0], residual.T).T
-        else:
-            preconditioned = np.stack([cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)])
-        energy, previous = float(np.sum(residual * preconditioned)), energy
-        direction = preconditioned + energy / previous * direction
-        image = direction + source.fold(_product_block, summed, point.W, direction)
-        length = energy / np.sum(direction * image)
-        step, residual, products = step + length * direction, residual - length * image, products + 1
+            return cho_solve(factors[0], residual.T).T
+        return np.stack([cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)])
+
+    target = max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal)))
+    if sample is not None:
+        of_sample = _sample_product(sample, point.W)
+
+        def solve_sample(residual: Array) -> Array:
+            due = SAMPLED_FORCING * np.linalg.norm(residual)
+            return _conjugate_gradients(of_sample, precondition, residual, due)[0]
+
+        step, products = _conjugate_gradients(product, solve_sample, -point.gradient, target)
+    else:
+        step, products = _conjugate_gradients(product, precondition, -point.gradient, target)
     return step, products + 1
+
+
+def _conjugate_gradients(product: Operator, precondition: Operator, right: Array, target: Any) -> tuple[Array, int]:
+    """Solve ``product(x) = right`` until the residual is at most ``target`` long; returns x and the number of products.
+
+    Directions are those of Polak and Ribière, for which the preconditioner may differ from step to step.
+    """
+    x, residual, products = np.zeros_like(right), right, 0
+    direction, previous, energy = np.zeros_like(right), right, 1.0
+    while np.linalg.norm(residual) > target and products < MOST_PRODUCTS:
+        preconditioned = precondition(residual)
+        direction = preconditioned + np.sum(preconditioned * (residual - previous)) / energy * direction
+        energy, previous = float(np.sum(residual * preconditioned)), residual
+        image = product(direction)
+        length = np.sum(residual * direction) / np.sum(direction * image)
+        x, residual, products = x + length * direction, residual - length * image, products + 1
+    return x, products
+
+
+def _sample_product(sample: ClassRows, W: Array) -> Operator:
+    """Product with the second derivatives of a sample in memory, whose probabilities are computed once."""
+    rows = sample[:]
+    pi, _, _ = _probabilities(W @ rows.T, sample.codes)
+    weights = sample.costs * pi
+
+    def product(direction: Array) -> Array:
+        slopes = direction @ rows.T
+        slopes -= np.sum(pi * slopes, axis=0)
+        return direction + (weights * slopes) @ rows
+
+    return product
 
 
 def _point(source: RowSource, W: Array, *, full: bool = True) -> Point:

@@ -19,9 +19,11 @@ import numpy as np
 from hyplearn.data.folding import in_any_order, summed
 from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
+from hyplearn.solvers.certificate import EPSILON, ROW_ERROR
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.interior_point import BoxSolution, solve_box
 from hyplearn.solvers.svm.margin_scan import (
+    EDGES,
     EVERYTHING,
     NOTHING,
     Band,
@@ -31,6 +33,7 @@ from hyplearn.solvers.svm.margin_scan import (
     merge_scans,
     scan_block,
 )
+from hyplearn.solvers.svm.smoothed import smoothing_pays, solve_smoothed
 from hyplearn.types import Array
 
 # The first sample; four rows per dimension are the fewest that say something of a direction.
@@ -47,6 +50,10 @@ FAR_APART, ROUGHLY = 0.5, 1e-2
 SAMPLES_WORTH = 4
 # Rows at hand serve if they are at least this share of those wanted.
 LEAST_SHARE = 0.75
+# Rows gathered for each row within the width of the smoothed loss: all that change sides, on every set tried.
+WITHIN = 2
+# Above this tolerance a working set is not solved to the last digit.
+LOOSE = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 8)
 # Numbers of a working set beside the coordinates of each row.
 BESIDE_A_ROW = 16
@@ -90,12 +97,13 @@ class State:
 
 
 class Start(NamedTuple):
-    """Start of working sets: w, how many rows to gather, between which distances, and whether w is near."""
+    """Start of working sets: w, how many rows to gather, between which distances, whether w is near, passes made."""
 
     w: Array
     size: int
     band: Band
     near: bool = False
+    n_passes: int = 0
 
 
 def starting_point(
@@ -108,6 +116,11 @@ def starting_point(
         return Start(np.zeros(d), n, EVERYTHING)
     if start is not None:
         return Start(start, first, NOTHING)
+    if smoothing_pays(source):
+        w, n_within, n_passes = solve_smoothed(
+            source, rng=rng, max_iter=options["max_iter"], threads=options["threads"]
+        )
+        return Start(w, max(FIRST_ROWS, WITHIN * n_within), NOTHING, near=True, n_passes=n_passes)
     found = _from_samples(source, first, rng, limits=limits, **options)
     return found._replace(near=found.size > first)
 
@@ -167,17 +180,17 @@ def working_sets(
     """Gather, solve, scan, until the gap is closed."""
     n, d = source.shape
     limit = min(n, max(FIRST_ROWS_PER_COLUMN * d, limits.gathered // (d + BESIDE_A_ROW)))
-    w, size, band, near = start
+    w, size, band, near, n_passes = start
     size = min(size, limit)
     scan = partial(source.fold, scan_block, merge_scans)
-    state = State(scan(w, band, _most(size, limit)), n_passes=1, size=size, limit=limit)
+    state = State(scan(w, band, _most(size, limit)), n_passes=n_passes + 1, size=size, limit=limit)
     while state.n_iter < max_iter:
         if (wanted := _rows_to_gather(state, n)) is not None:
             state.here, state.n_passes = scan(state.here.w, *wanted), state.n_passes + 1
         before = state.here.primal - state.dual
         everything = state.size >= n
         roughly = state.gap > FAR_APART and not everything and (state.n_iter > 0 or not near)
-        box = _solve(state.here, ROUGHLY if roughly else tol / 10, not roughly, threads)
+        box = _solve(state.here, ROUGHLY if roughly else tol / 10, not roughly and tol < LOOSE, threads)
         if box.dual > state.dual:
             state.dual, state.model = box.dual, Model(state.here, box)
         there = scan(box.w, state.here.band, _most(state.size, state.limit))
@@ -191,8 +204,8 @@ def working_sets(
         if state.gap <= tol:
             break
         slow = state.here.primal - state.dual > SLOW * before
-        if slow and everything:
-            state.stalled = True
+        if slow and (everything or state.gap <= _rounding(source, state.here, float(box.alpha.sum()), box.w)):
+            state.stalled = True  # no working set can do better
             break
         if not better and (part := _search(source, state, box.w - state.here.w)) is not None:
             state.here, state.n_passes = scan(part, state.here.band, _most(state.size, state.limit)), state.n_passes + 1
@@ -247,11 +260,23 @@ def certified(source: RowSource, state: State, tol: float) -> Solution:
     kept = collect(source, seen, box.alpha)
     dual = float(kept.total - 0.5 * (kept.v @ kept.v))
     gap = relative_gap(primal, dual)
-    status: Status = "optimal" if gap <= tol else "stalled" if state.stalled else "max_iter"
+    status: Status = "optimal" if gap <= tol else "stalled" if state.stalled or state.gap <= tol else "max_iter"
     return Solution(
         state.here.w, kept.support, kept.alpha, kept.v, primal, dual, gap, status, state.n_iter,
-        state.n_passes + kept.n_passes, kept.n_support,
+        state.n_passes + kept.n_passes, kept.n_support, _rounding(source, state.here, kept.total, kept.v),
     )  # fmt: skip
+
+
+def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> float:
+    """A bound on what rounding can have done to the gap, from sums that are known: never too low, often too high."""
+    n, d = source.shape
+    length, margin_error = float(np.linalg.norm(here.w)), (ROW_ERROR + np.sqrt(d)) * EPSILON
+    uncertain = here.counts[0].sum() + here.counts[1, 2 * margin_error * length >= EDGES].sum()
+    losses = uncertain * source.cost_range.highest * margin_error * (here.longest * length + 1)
+    sum_error = (ROW_ERROR + np.sqrt(n)) * EPSILON
+    v_error = sum_error * total * here.longest
+    error = losses + sum_error * (total + here.primal) + v_error * (float(np.linalg.norm(v)) + 0.5 * v_error)
+    return float(error / max(1.0, here.primal - losses))
 
 
 class Collected(NamedTuple):

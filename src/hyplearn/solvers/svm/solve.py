@@ -20,15 +20,17 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.solution import Report, Solution, Status, relative_gap
 from hyplearn.solvers.svm.hinge import certified, starting_point, working_sets
 from hyplearn.solvers.svm.margin_scan import NOTHING, merge_scans, scan_block
+from hyplearn.solvers.svm.proof import hard_rounding, judged, proven, refutation
 from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
+from hyplearn.solvers.svm.uneven import applies, solve_uneven
 from hyplearn.types import Array
 
 Loss: TypeAlias = Literal["hinge", "squared_hinge"]
 # Caps of costs that are as good as infinite: raised until no row makes use of them, or until they prove that rows are
 # not separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
-# Rows whose margin is proven to be below this share of their lengths are not separable: no float64 can tell.
-NO_MARGIN = 1e-10
+# A tolerance below this gap that was not reached is out of reach in other forms of the problem too.
+HOPELESS = 1e-10
 
 
 def solve_svm(
@@ -41,14 +43,12 @@ def solve_svm(
     seed: int = 0,
     report: Report | None = None,
     threads: int = 1,
-    rising: bool = True,
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
     Infinite costs, of all rows or of none, ask for the hard margin. ``start`` is a normal vector to start from,
     ``seed`` the seed of samples that give one otherwise. At most ``max_iter`` working sets or Newton steps are made;
-    ``report`` is called after each. With ``rising``, a hinge problem that rounding stops is solved again with rising
-    costs. The result does not depend on the number of threads.
+    ``report`` is called after each. The result does not depend on the number of threads.
 
     Examples
     --------
@@ -60,31 +60,76 @@ def solve_svm(
     >>> print(solution.status, solution.w.round(4), solution.support)
     optimal [ 1.1429 -0.1429] [1 2]
     """
+    highest = source.cost_range.highest
+    if highest == 0:
+        nothing, nobody = np.zeros(source.shape[1]), np.empty(0, dtype=np.int64)
+        return Solution(nothing, nobody, np.empty(0), nothing, 0.0, 0.0, 0.0, "optimal", 1, 1, 0, 0.0)
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "seed": seed, "report": report, "threads": threads}
+    solution = _solve(source, start, loss=loss, **options)
+    solution = proven(source, solution, loss if highest < np.inf else "hinge", tol)
+    if solution.status in ("stalled", "infeasible"):
+        solution = _solve_again(source, solution, loss, tol)
+    return solution
+
+
+def _solve(source: RowSource, start: Array | None, *, loss: Loss, rising: bool = True, **options: Any) -> Solution:
+    """The solution by the judgement of its solver."""
     n, d = source.shape
     highest = source.cost_range.highest
-    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "report": report}
-    if highest == 0:
-        nothing = np.zeros(d)
-        return Solution(nothing, np.empty(0, dtype=np.int64), np.empty(0), nothing, 0.0, 0.0, 0.0, "optimal", 1, 1, 0)
     if n < d:
-        return _solve_in_span(source, start, loss=loss, seed=seed, threads=threads, **options)
-    rng = np.random.default_rng(seed)
+        return _solve_in_span(source, start, loss=loss, rising=rising, **options)
+    rng = np.random.default_rng(options["seed"])
+    tol, max_iter, threads, report = (options[name] for name in ("tol", "max_iter", "threads", "report"))
     if loss == "squared_hinge" and highest < np.inf:
-        return solve_squared_hinge(source, rng=rng, start=start, **options)
+        return solve_squared_hinge(source, rng=rng, start=start, tol=tol, max_iter=max_iter, report=report)
     if highest < np.inf:
         begin = starting_point(source, start, rng, max_iter=max_iter, threads=threads)
-        solution = certified(source, working_sets(source, begin, threads=threads, **options), tol)
-        if solution.status != "stalled" or not rising:
+        state = working_sets(source, begin, tol=tol, max_iter=max_iter, threads=threads, report=report)
+        solution = certified(source, state, tol)
+        if solution.status != "stalled" or not rising or solution.gap <= HOPELESS:
             return solution
-    return _solve_by_rising_costs(source, start, seed=seed, threads=threads, **options)
+    return _solve_by_rising_costs(source, start, **options)
+
+
+def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) -> Solution:
+    """Where rounding stopped the solver: the proof that there is no hard margin, or a solution for uneven rows."""
+    hard = source.cost_range.highest == np.inf
+    if hard and (refuted := _refuted(source, solution)) is not None:
+        return refuted
+    if solution.gap <= HOPELESS or not applies(source.shape, "hinge" if hard else loss):
+        return replace(solution, status="stalled")
+    rows = source.gathered()
+    found = solve_uneven(rows, loss, tol)
+    support = np.flatnonzero(found.alpha)
+    alpha = found.alpha[support]
+    if found.proven_gap < solution.gap:
+        solution = judged(
+            replace(solution, w=found.w, support=support, alpha=alpha, v=found.alpha @ rows.X, n_support=len(support)),
+            found.proof, hard, tol,
+        )  # fmt: skip
+        if solution.status == "optimal":
+            return solution
+    refuted = _refuted(source, replace(solution, support=support, alpha=alpha)) if hard else None
+    return replace(solution, status="stalled") if refuted is None else refuted
+
+
+def _refuted(source: RowSource, solution: Solution) -> Solution | None:
+    """The solution with the proof that no w satisfies the hard margin, if its α leads to one."""
+    found = refutation(source, solution.support, solution.alpha)
+    if found is None:
+        return None
+    support, alpha = found
+    return replace(
+        solution, support=support, alpha=alpha, n_support=len(support), primal=np.inf, gap=np.inf, status="infeasible"
+    )
 
 
 def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> Solution:
     """Fewer rows than columns: the solution is a combination of the rows, found in as many coordinates."""
     rows = source.gathered()
     Q, R = np.linalg.qr(rows.X.T)
-    inner = solve_svm(Rows.explicit(R.T, rows.costs), start=None if start is None else Q.T @ start, **options)
-    return replace(inner, w=Q @ inner.w, v=Q @ inner.v)
+    inner = _solve(Rows.explicit(R.T, rows.costs), None if start is None else Q.T @ start, **options)
+    return replace(inner, w=Q @ inner.w, v=Q @ inner.v, rounding=np.inf)
 
 
 def _solve_by_rising_costs(
@@ -94,32 +139,33 @@ def _solve_by_rising_costs(
 
     A cost matters up to about :math:`1 / \|u\|^2`, what a single row asks for. So costs are capped in that unit, and
     the cap rises. α of the softer problem is dual feasible for the given one; w is judged by the given costs, or where
-    they are infinite is divided by its least margin. And whatever α ≥ 0: no hyperplane leaves rows a margin above
-    :math:`\|\sum \alpha_i u_i\| / \sum \alpha_i`, which falls to nothing where rows are not separable.
+    they are infinite is divided by its least margin. Where rows are not separable, :math:`\|\sum \alpha_i u_i\|` stays
+    as it is while α rises with the cap, until α proves it (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
-    longest = float(np.sqrt(source.fold(_largest_square, max))) or 1.0
-    # In units of the longest row: gaps are relative to max(1, P), and P of long rows is far below 1.
+    # In units of the longest row: gaps are relative to max(1, P), and P of long rows is far below 1. A power of two
+    # rounds neither costs nor α.
+    longest = 2.0 ** np.ceil(0.5 * np.log2(source.fold(_largest_square, max) or 1.0))
     unit = source.altered(_in_units_of, longest)
-    hard, n_iter, n_passes = source.cost_range.highest == np.inf, 0, 1
+    hard, n_iter, n_passes, proof = source.cost_range.highest == np.inf, 0, 1, None
     start = None if start is None else start * longest
     for cap in RISING_COSTS:
         capped = unit.altered(_capped, cap)
-        soft = solve_svm(capped, tol=tol / 2, max_iter=max_iter - n_iter, start=start, rising=False, **options)
+        limits = {"tol": tol / 2, "max_iter": max_iter - n_iter}
+        soft = _solve(capped, start, loss="hinge", rising=False, **limits, **options)
         n_iter, n_passes = n_iter + soft.n_iter, n_passes + soft.n_passes + 1
         start, solution = soft.w, _judged(unit, soft, hard)
-        # What α leaves to the rows in units of their own lengths; after the last cap, of the longest.
-        weight = _weighed(unit, soft) if cap < RISING_COSTS[-1] else soft.total
-        proven = hard and np.linalg.norm(soft.v) <= NO_MARGIN * weight
-        if solution.gap <= tol or proven or n_iter >= max_iter:
+        if solution.primal == np.inf and len(soft.alpha) == soft.n_support:
+            proof, n_passes = refutation(unit, soft.support, soft.alpha), n_passes + 1
+        if solution.gap <= tol or proof is not None or n_iter >= max_iter:
             break
     primal, dual = solution.primal / longest**2, solution.dual / longest**2
     gap = max(solution.gap, relative_gap(primal, dual))
     status: Status = "stalled" if soft.status == "optimal" else soft.status
     if gap <= tol:
         status = "optimal"
-    elif proven:
+    elif proof is not None:
         status = "infeasible"
-    return replace(
+    found = replace(
         solution,
         w=solution.w / longest,
         alpha=solution.alpha / longest**2,
@@ -131,6 +177,7 @@ def _solve_by_rising_costs(
         n_iter=n_iter,
         n_passes=n_passes,
     )
+    return replace(found, rounding=hard_rounding(found, longest, source.shape[0]) if hard else np.inf)
 
 
 def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
@@ -144,19 +191,6 @@ def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
     w = soft.w / least
     primal = 0.5 * float(w @ w)
     return replace(soft, w=w, primal=primal, gap=relative_gap(primal, soft.dual))
-
-
-def _weighed(source: RowSource, soft: Solution) -> float:
-    """``Σ α ‖u‖``, or where α is not kept ``Σ α``: no row is longer than 1."""
-    if len(soft.alpha) < soft.n_support:
-        return soft.total
-    return float(soft.alpha @ np.sqrt(source.fold(_squares_at, np.concatenate, soft.support)))
-
-
-def _squares_at(block: Rows, support: Array) -> Array:
-    """``‖u‖²`` of those rows of a block that are among some positions in the source, which are in order."""
-    first, last = np.searchsorted(support, [block.start, block.start + len(block.X)])
-    return _squares(block, support[first:last] - block.start)
 
 
 def _squares(rows: Rows, index: Array | slice = slice(None)) -> Array:

@@ -20,6 +20,7 @@ from hyplearn.geometry.kernels import unrolled
 from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
+from hyplearn.solvers.svm.proof import length_bound, squared_rounding
 from hyplearn.tangent import element, row_product
 from hyplearn.types import Array
 
@@ -106,14 +107,13 @@ def solve_squared_hinge(
             report(Progress(n_passes, point.primal, point.dual, point.gap, point.n_active))
     if status != "optimal" and 0 < point.n_active <= d:
         return _interpolated(source, point, tol, status, n_iter, n_passes)
-    support, alpha = np.empty(0, dtype=np.int64), np.empty(0)
-    if point.n_active <= source.most_kept:
-        support, alpha = source.fold(_alpha_block, columns_joined, point.w)
-        n_passes += 1
-    return Solution(
-        point.w, support, alpha, point.v, point.primal, point.dual, point.gap, status, max(n_iter, 1), n_passes,
+    kept = point.n_active <= source.most_kept
+    support, alpha, lengths = source.fold(_alpha_block, columns_joined, point.w, kept)
+    solution = Solution(
+        point.w, support, alpha, point.v, point.primal, point.dual, point.gap, status, max(n_iter, 1), n_passes + 1,
         point.n_active,
     )  # fmt: skip
+    return replace(solution, rounding=squared_rounding(solution, float(lengths.max()), source.cost_range, n))
 
 
 def _softened(rows: Rows, most: float) -> Rows:
@@ -223,6 +223,9 @@ def _active(block: Rows, w: Array) -> tuple[Array, Array, Array]:
     return index + block.start, block[index], block.costs[index]
 
 
-def _alpha_block(block: Rows, w: Array) -> tuple[Array, Array]:
+def _alpha_block(block: Rows, w: Array, kept: bool) -> tuple[Array, Array, Array]:
+    """Positions of the active rows, their α, if these are kept, and a bound of their lengths."""
+    if not kept:
+        return np.empty(0, dtype=np.int64), np.empty(0), length_bound(block)
     support, rows, costs = _active(block, w)
-    return support, 2 * costs * (1 - rows @ w)
+    return support, 2 * costs * (1 - rows @ w), length_bound(block)

@@ -5,11 +5,13 @@ gradients and Hessians of all of them are a few matrix products. So K classes an
 hundreds, and nothing has to be compiled.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hyplearn.solvers.solution import Solution
+from hyplearn.rows import Costs
+from hyplearn.solvers.solution import Solution, Status
+from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.types import Array
 
 # Armijo's: part of the decrease that the slope promises; and how often a step is halved.
@@ -161,17 +163,18 @@ class _Group:
 
 def solutions_of(problems: Problems, found: TogetherSolution, tol: float) -> list[Solution]:
     """The solution of each problem with the α of its rows."""
-    solutions = []
+    solutions, longest = [], float(np.sqrt(np.max(np.sum(problems.rows**2, axis=1), initial=0.0)))
     for b, w in enumerate(found.W):
-        signs = problems.signs(b)[:, 0]
-        alpha = 2 * problems.costs[:, problems.columns[b]] * np.maximum(0.0, 1 - signs * (problems.rows @ w))
+        signs, costs = problems.signs(b)[:, 0], problems.costs[:, problems.columns[b]]
+        alpha = 2 * costs * np.maximum(0.0, 1 - signs * (problems.rows @ w))
         support = np.flatnonzero(alpha)
         v = (signs[support] * alpha[support]) @ problems.rows[support]
         primal, gap = float(found.primal[b]), float(found.gap[b])
-        solutions.append(
-            Solution(
-                w, support, alpha[support], v, primal, primal - gap * max(1.0, primal), gap,
-                "optimal" if gap <= tol else "stalled", max(1, found.n_iter), found.n_iter + 1, len(support),
-            )
+        solution = Solution(
+            w, support, alpha[support], v, primal, primal - gap * max(1.0, primal), gap, "optimal",
+            max(1, found.n_iter), found.n_iter + 1, len(support),
         )  # fmt: skip
+        rounding = squared_rounding(solution, longest, Costs.of(costs), len(costs))
+        status: Status = "optimal" if gap + rounding <= tol else "stalled"
+        solutions.append(replace(solution, rounding=rounding, status=status))
     return solutions

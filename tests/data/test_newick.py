@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from hyplearn.embedding.tree.sources import parse_newick
+from hyplearn.data.newick import parse_newick
 
 
 def test_names_parents_and_lengths_are_read():

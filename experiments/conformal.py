@@ -1,0 +1,226 @@
+"""Prediction sets: coverage, size, unknown classes, and answers in a tree, measured on random splits.
+
+ConformalClassifier around PoincareLogisticRegression with the coverage 0.9, on Olsson's cells, the mammals, and
+Poincaré maps of the digits (30 principal components) and of scanpy's blood cells (`pbmc68k_reduced`, ten types). 30 %
+of the rows are held out at random, so that rows are exchangeable. "coverage" is the share of held-out rows whose set
+holds their class, ± the standard error over the splits; "attained" is the coverage of the theorem for so many rows: the
+promise rounded up to what 1 / (n + 1) allows (classes of fewer than nine rows have none of their own); "least class" is
+the coverage of the class that has the least. "size" is the mean number of classes in a set, "one" and "none" the shares
+of sets with one class and with none.
+
+For unknown classes each class in turn is left out of the training rows: "new" is the share of its rows that have an
+empty set, "known" that of held-out rows of the other classes. The threshold calls a row unknown if its largest
+probability is below the value at which as many held-out rows of known classes are called unknown as by distance.
+
+For the tree, genomes of the Web of Life stand in ten dimensions by TreeEmbedding, their classes are families with
+forty genomes or more, and the hierarchy is their taxonomy. "depth" is the mean rank of the answer (kingdom 1 to
+family 5).
+
+MAPIE's sets (LAC, the score of a probability) with five folds and with a part of 30 % held out are measured on the same
+splits if mapie is installed; it has no sets by class.
+
+    python experiments conformal           # a minute; into experiments/results/quick
+    python experiments conformal --full    # minutes; writes experiments/results/conformal.*
+"""
+
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from importlib.util import find_spec
+
+import numpy as np
+from embedding_cells import data as features
+from ledger import fill
+from sklearn.decomposition import PCA
+from sklearn.model_selection import train_test_split
+
+from hyplearn import ConformalClassifier, PoincareLogisticRegression
+from hyplearn.datasets import fetch_olsson, fetch_web_of_life, load_mammals
+from hyplearn.decision.conformal import least_rows
+from hyplearn.embedding import PoincareMap, TreeEmbedding
+
+COVERAGE, FAMILY = 0.9, 5
+MAPIE = {"MAPIE cross": "cross", "MAPIE split": "split"}
+
+
+@dataclass(frozen=True)
+class Config:
+    """Which sets, and how many splits; the default is quick."""
+
+    name: str = "quick"
+    sets: tuple[str, ...] = ("mammals",)
+    splits: int = 4
+    life: bool = False
+
+
+FULL = Config(name="full", sets=("olsson", "mammals", "digits", "pbmc68k_reduced"), splits=40, life=True)
+
+
+@lru_cache
+def points(name):
+    """Points of the disk and class numbers."""
+    if name == "mammals":
+        X, y = load_mammals(return_X_y=True)
+    elif name == "olsson":
+        found = fetch_olsson()
+        X, y = np.r_[found.X_train, found.X_test], np.r_[found.y_train, found.y_test]
+    else:
+        X, y = features(name, 1)
+        X = PCA(30, random_state=0).fit_transform(X) if name == "digits" else X
+        X = PoincareMap(random_state=0).fit_transform(X)
+    return X, np.unique(y, return_inverse=True)[1]
+
+
+def split(n, seed):
+    return train_test_split(np.arange(n), test_size=0.3, random_state=seed)
+
+
+def sets_of(method, by_class, X, y, new):
+    """Prediction sets of new rows."""
+    if method in MAPIE:
+        return mapie_sets(MAPIE[method], X, y, new)
+    model = ConformalClassifier(PoincareLogisticRegression(), conformity=method, by_class=by_class, coverage=COVERAGE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of small classes
+        return model.fit(X, y).predict_set(new)
+
+
+def mapie_sets(kind, X, y, new):
+    from mapie.classification import CrossConformalClassifier, SplitConformalClassifier
+
+    model = PoincareLogisticRegression()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if kind == "cross":
+            found = CrossConformalClassifier(model, confidence_level=COVERAGE, cv=5, random_state=0).fit_conformalize(
+                X, y
+            )
+        else:
+            train, rest = train_test_split(np.arange(len(X)), test_size=0.3, random_state=0)
+            found = SplitConformalClassifier(model, confidence_level=COVERAGE, prefit=False).fit(X[train], y[train])
+            found = found.conformalize(X[rest], y[rest])
+        return found.predict_set(new)[1][:, :, 0]
+
+
+def attained(counts):
+    """Coverage for so many rows of each class in training: p-values are multiples of 1 / (n + 1)."""
+    rounded = 1 - np.floor(np.round((1 - COVERAGE) * (counts + 1), 9)) / (counts + 1)
+    return np.where(counts < least_rows(COVERAGE), COVERAGE, rounded)
+
+
+def coverage(config, cell):
+    """Coverage and sizes over the splits."""
+    X, y = points(cell["set"])
+    by_class = cell["by class"] == "yes"
+    found, hits, sizes = [], [], []
+    for seed in range(config.splits):
+        old, new = split(len(X), seed)
+        sets = sets_of(cell["sets by"], by_class, X[old], y[old], X[new])
+        hit = sets[np.arange(len(new)), y[new]]
+        found.append(hit.mean())
+        hits.append((hit, y[new]))
+        sizes.append([sets.sum(axis=1).mean(), np.mean(sets.sum(axis=1) == 1), np.mean(sets.sum(axis=1) == 0)])
+    hit, codes = (np.concatenate(part) for part in zip(*hits, strict=True))
+    counts = np.bincount(y)
+    shares = counts / counts.sum()
+    rounded = shares @ attained(np.round(0.7 * counts)) if by_class else attained(round(0.7 * len(y)))
+    size, one, none = np.mean(sizes, axis=0)
+    return {
+        "coverage": round(float(np.mean(found)), 4),
+        "±": round(float(np.std(found, ddof=1) / np.sqrt(len(found))), 4),
+        "attained": round(float(rounded), 4),
+        "least class": round(min(float(hit[codes == k].mean()) for k in np.unique(codes)), 3),
+        "size": round(float(size), 2),
+        "one": round(float(one), 3),
+        "none": round(float(none), 3),
+    }
+
+
+def unknown(config, cell):
+    """Shares of empty sets, of each class left out in turn."""
+    X, y = points(cell["set"])
+    shares = []
+    for left_out in np.unique(y):
+        known = np.flatnonzero(y != left_out)
+        codes = np.unique(y[known], return_inverse=True)[1]
+        old, held = split(len(known), int(left_out))
+        new = np.concatenate([X[known][held], X[y == left_out]])
+        by_distance = ~sets_of("distance", True, X[known][old], codes[old], new).any(axis=1)
+        if cell["unknown by"] == "threshold":
+            best = PoincareLogisticRegression().fit(X[known][old], codes[old]).predict_proba(new).max(axis=1)
+            empty = best < np.quantile(best[: len(held)], by_distance[: len(held)].mean())
+        elif cell["unknown by"] == "probability":
+            empty = ~sets_of("probability", True, X[known][old], codes[old], new).any(axis=1)
+        else:
+            empty = by_distance
+        shares.append([empty[: len(held)].mean(), empty[len(held) :].mean()])
+    known_share, new_share = np.mean(shares, axis=0)
+    return {"known": round(float(known_share), 3), "new": round(float(new_share), 3)}
+
+
+@lru_cache
+def life():
+    """Points, families and taxonomy of the genomes."""
+    found = fetch_web_of_life()
+    tips = np.setdiff1d(np.arange(len(found.names)), found.parents)
+    X = TreeEmbedding(10).fit(found.newick).embedding_
+    families = found.ranks[tips, FAMILY - 1]
+    names, counts = np.unique(families, return_counts=True)
+    kept = tips[np.isin(families, names[(counts >= 40) & (names != "")])]
+    lineages = [tuple(own[:FAMILY]) for own in found.ranks[kept].tolist()]
+    parents = {}
+    for own in lineages:
+        for rank in range(FAMILY):
+            parents["/".join(own[: rank + 1])] = "/".join(own[:rank]) or "life"
+    return X[kept], np.array(["/".join(own) for own in lineages]), parents
+
+
+def tree(config, cell):
+    """Coverage of flat sets and of answers, and the mean rank of the answers."""
+    X, y, parents = life()
+    rows = []
+    for seed in range(min(2, config.splits)):
+        old, new = split(len(X), seed)
+        model = ConformalClassifier(
+            PoincareLogisticRegression(), conformity=cell["sets by"], hierarchy=parents, coverage=COVERAGE
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X[old], y[old])
+        sets = model.predict_set(X[new])
+        hit = sets[np.arange(len(new)), np.searchsorted(model.classes_, y[new])]
+        answers = model.predict_answer(X[new])
+        right = [
+            answer == "life" or (answer is not None and f"{true}/".startswith(f"{answer}/"))
+            for answer, true in zip(answers, y[new], strict=True)
+        ]
+        depth = [0 if answer == "life" else answer.count("/") + 1 for answer in answers if answer is not None]
+        accuracy, sizes = np.mean(model.predict(X[new]) == y[new]), sets.sum(axis=1)
+        at_family = np.mean(np.array(depth) == FAMILY)
+        rows.append(
+            [accuracy, hit.mean(), sizes.mean(), np.mean(right), np.mean(depth), at_family, np.mean(sizes == 0)]
+        )
+    names = ("accuracy", "coverage of sets", "size", "coverage of answers", "depth", "at family", "none")
+    return {name: round(float(value), 3) for name, value in zip(names, np.mean(rows, axis=0), strict=True)}
+
+
+def run(config, folder):
+    """Measure, and write the three tables."""
+    ours = [(by, own) for by in ("probability", "distance") for own in ("yes", "no")]
+    theirs = [(name, "no") for name in MAPIE] if find_spec("mapie") else []
+    cells = [{"set": name, "sets by": by, "by class": own} for name in config.sets for by, own in ours + theirs]
+    tables = [fill(folder, "conformal_coverage", config, cells, partial(coverage, config))]
+    cells = [{"set": s, "unknown by": by} for s in config.sets for by in ("distance", "probability", "threshold")]
+    tables.append(fill(folder, "conformal_unknown", config, cells, partial(unknown, config)))
+    if config.life:
+        cells = [{"sets by": by} for by in ("probability", "distance")]
+        tables.append(fill(folder, "conformal_life", config, cells, partial(tree, config)))
+    notes = __doc__.split("\n\n", 1)[1].rsplit("\n\n    python", 1)[0]
+    (folder / "conformal.md").write_text("\n\n".join([*map(text, tables), notes]) + "\n")
+    return tables
+
+
+def text(rows):
+    """A table."""
+    lines = [f"| {' | '.join(rows[0])} |", "| --- " * len(rows[0]) + "|"]
+    return "\n".join(lines + [f"| {' | '.join(map(str, row.values()))} |" for row in rows])

@@ -1,0 +1,236 @@
+"""Classes whose boundaries curve: our classifiers with their defaults beside tuned ones of scikit-learn.
+
+Every classifier sees the same rows in the same splits, repeated 2-fold cross-validation stratified by class, on at most
+``rows`` rows of a set drawn once. The Gaussian SVC has its C and width chosen by a grid search of three folds over 5 by
+5 values, and its probabilities by Platt's method on three folds; all others have their defaults. It, the forest and
+boosting see the coordinates of the ball. The full configuration needs the published embeddings and the Web of Life's
+phylogeny in HYPLEARN_DATA, and the nouns of WordNet.
+
+    python experiments curved           # some minutes; writes experiments/results/quick/curved.{csv,md,json}
+    python experiments curved --full    # an hour; writes experiments/results/curved.*
+"""
+
+import itertools
+import lzma
+import os
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from ledger import fill
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from hyplearn import PoincareKernelClassifier, PoincareKNeighborsClassifier, PoincareLogisticRegression
+from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
+from hyplearn.embedding import PoincareMap, TreeEmbedding
+from hyplearn.geometry import translate
+
+OURS = ("PoincareKernelClassifier", "… heat kernel", "PoincareKNeighborsClassifier", "PoincareLogisticRegression")
+METHODS = (*OURS, "Gaussian SVC, tuned", "random forest", "histogram boosting")
+# Debian's wordnet-base, and the subtrees of its nouns that are classes.
+WORDNET = Path("/usr/share/wordnet/data.noun")
+SUBTREES = ("worker", "group", "tree", "occupation", "animal", "artifact", "location", "substance")
+# Classes with fewer rows than this are left out.
+FEWEST = 10
+
+
+@dataclass(frozen=True)
+class Config:
+    """Sets, rows of each at most, and repeats of 2-fold cross-validation; the default is the quick setting."""
+
+    name: str = "quick"
+    sets: tuple[str, ...] = ("mammals", "nested", "36 overlapping")
+    rows: int = 600
+    repeats: int = 1
+
+
+SETS = (
+    *("Olsson", "CIFAR10", "Fashion-MNIST", "mammals", "digits", "nested", "36 overlapping"),
+    *("Web of Life, 2-D", "Web of Life, 10-D", "WordNet, 2-D", "WordNet, 10-D"),
+)
+FULL = Config(name="full", sets=SETS, rows=2000, repeats=1)
+
+
+def published(fetch):
+    """All rows of a published embedding."""
+    found = fetch()
+    return np.concatenate([found.X_train, found.X_test]), np.concatenate([found.y_train, found.y_test])
+
+
+def in_disk(v):
+    """Points of the disk at the distances and directions of vectors."""
+    lengths = np.linalg.norm(v, axis=1, keepdims=True)
+    return np.tanh(lengths / 2) * v / lengths
+
+
+def nested(n=4000, classes=5):
+    """Classes around one another that overlap, away from the centre."""
+    rng = np.random.default_rng(7)
+    y = rng.integers(classes, size=n)
+    radius, angle = 0.7 * (y + 0.5) + 0.25 * rng.standard_normal(n), rng.uniform(0, 2 * np.pi, n)
+    return translate(in_disk(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)), [0.4, 0.2]), y
+
+
+def overlapping(n=8000, classes=36):
+    """Elongated classes of different sizes that overlap."""
+    rng = np.random.default_rng(7)
+    angle, radius = rng.uniform(0, 2 * np.pi, classes), 3.5 * np.sqrt(rng.uniform(0.05, 1, classes))
+    centres = in_disk(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1))
+    y = rng.choice(classes, n, p=rng.dirichlet(np.full(classes, 1.5)))
+    shapes = 0.5 * rng.standard_normal((classes, 2, 2)) + 0.3 * np.eye(2)
+    return translate(in_disk(np.einsum("nij,nj->ni", shapes[y], rng.standard_normal((n, 2)))), centres[y]), y
+
+
+def web_of_life(d):
+    """Nodes of the phylogeny with their phyla."""
+    folder = Path(os.environ.get("HYPLEARN_DATA", "."), "wol")
+    tree = TreeEmbedding(d).fit((folder / "tree.nwk").read_text())
+    with lzma.open(folder / "ranks.tsv.xz", "rt") as lines:
+        phyla = {line.split("\t")[0]: line.rstrip("\n").split("\t")[2] for line in lines}
+    y = np.array([phyla.get(str(label), "") for label in tree.labels_])
+    return tree.embedding_[y != ""], y[y != ""]
+
+
+def wordnet(d):
+    """Nouns, each below its first hypernym, with the nearest of the subtrees that holds them."""
+    parents, words = {}, {}
+    for line in WORDNET.read_text().splitlines():
+        if line.startswith(" "):  # the licence
+            continue
+        fields = line.split()
+        n_words = int(fields[3], 16)
+        words[fields[0]] = fields[4]
+        pointers = fields[5 + 2 * n_words :]
+        above = [pointers[k + 1] for k in range(0, len(pointers) - 3, 4) if pointers[k] in ("@", "@i")]
+        parents[fields[0]] = above[0] if above else None
+    labels = subtree_labels(parents, words)
+    tree = TreeEmbedding(d).fit(parents)
+    return tree.embedding_, np.array([labels[code] for code in tree.labels_])
+
+
+def subtree_labels(parents, words):
+    """The nearest root of a subtree at or above each node; of a word the sense with the most nodes below it."""
+    lines, sizes = {}, Counter()
+    for code in parents:
+        line = [code]
+        while parents[line[-1]] is not None:
+            line.append(parents[line[-1]])
+        lines[code] = line
+        sizes.update(line)
+    senses = {word: [code for code, own in words.items() if own == word] for word in SUBTREES}
+    roots = {max(codes, key=sizes.__getitem__): word for word, codes in senses.items()}
+    return {code: next((roots[one] for one in line if one in roots), "other") for code, line in lines.items()}
+
+
+def digits():
+    """Handwritten digits, placed by their neighbourhoods."""
+    X, y = load_digits(return_X_y=True)
+    return PoincareMap(random_state=0).fit_transform(X), y
+
+
+MAKERS = {
+    "Olsson": partial(published, fetch_olsson),
+    "CIFAR10": partial(published, fetch_cifar10),
+    "Fashion-MNIST": partial(published, fetch_fashion_mnist),
+    "mammals": partial(load_mammals, return_X_y=True),
+    "digits": digits,
+    "nested": nested,
+    "36 overlapping": overlapping,
+    "Web of Life, 2-D": partial(web_of_life, 2),
+    "Web of Life, 10-D": partial(web_of_life, 10),
+    "WordNet, 2-D": partial(wordnet, 2),
+    "WordNet, 10-D": partial(wordnet, 10),
+}
+
+
+@lru_cache(maxsize=2)
+def points(name, rows):
+    """At most so many rows of a set, drawn once, of classes that are large enough; labels as numbers."""
+    X, y = MAKERS[name]()
+    chosen = np.random.default_rng(0).permutation(len(X))[:rows]
+    X = np.ascontiguousarray(np.asarray(X, dtype=np.float64)[chosen])
+    y = np.unique(np.asarray(y)[chosen], return_inverse=True)[1]
+    kept = np.bincount(y)[y] >= FEWEST
+    return X[kept], np.unique(y[kept], return_inverse=True)[1]
+
+
+def classifier(method):
+    """A new classifier of that name."""
+    if method == "Gaussian SVC, tuned":
+        grid = {"C": [0.1, 1, 10, 100, 1000], "gamma": [0.1, 1, 10, 100, 1000]}
+        return GridSearchCV(SVC(kernel="rbf"), grid, cv=3)
+    return {
+        "PoincareKernelClassifier": PoincareKernelClassifier(),
+        "… heat kernel": PoincareKernelClassifier("heat"),
+        "PoincareKNeighborsClassifier": PoincareKNeighborsClassifier(),
+        "PoincareLogisticRegression": PoincareLogisticRegression(),
+        "random forest": RandomForestClassifier(random_state=0),
+        "histogram boosting": HistGradientBoostingClassifier(random_state=0),
+    }[method]
+
+
+def measure(config, cell):
+    """Accuracy in per cent, log-loss, and seconds of the fits."""
+    X, y = points(cell["set"], config.rows)
+    folds = StratifiedKFold(2, shuffle=True, random_state=cell["repeat"])
+    found = []
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        for train, test in folds.split(X, y):
+            start = perf_counter()
+            model = classifier(cell["method"]).fit(X[train], y[train])
+            seconds = perf_counter() - start
+            accuracy = np.mean(model.predict(X[test]) == y[test])
+            if isinstance(model, GridSearchCV):
+                model = CalibratedClassifierCV(model.best_estimator_, cv=3, ensemble=False).fit(X[train], y[train])
+            # Shares of 0 count as half a row of training.
+            chances = np.maximum(model.predict_proba(X[test]), 0.5 / len(train))
+            chances /= chances.sum(axis=1, keepdims=True)
+            found.append((100 * accuracy, log_loss(y[test], chances, labels=np.unique(y[train])), seconds))
+    accuracy, loss, seconds = np.mean(found, axis=0)
+    return {"n": len(X), "accuracy": round(accuracy, 2), "log_loss": round(loss, 4), "seconds": round(seconds, 2)}
+
+
+def run(config, folder):
+    """Measure what is missing, then write the table."""
+    cells = [
+        {"set": name, "repeat": repeat, "method": method}
+        for name, repeat, method in itertools.product(config.sets, range(config.repeats), METHODS)
+    ]
+    rows = fill(folder, "curved", config, cells, partial(measure, config), grows=("repeats",))
+    (folder / "curved.md").write_text(text(rows, config))
+    return rows
+
+
+def text(rows, config):
+    """Tables of accuracies and of log-losses, one column per classifier, and the mean ranks."""
+    lines = [
+        f"Classes whose boundaries curve, {config.name} configuration: {config.repeats} × 2-fold cross-validation on "
+        f"at most {config.rows:,} rows of each set. The best of a row in bold.",
+    ]
+    for metric, sign, form in (("accuracy", -1, "{:.1f}"), ("log_loss", 1, "{:.3f}"), ("seconds", 1, "{:.1f}")):
+        lines += ["", f"| {metric.replace('_', '-')} | {' | '.join(METHODS)} |", "| --- " * (len(METHODS) + 1) + "|"]
+        ranks = []
+        for name in dict.fromkeys(row["set"] for row in rows):
+            own = np.array([mean_of(rows, name, method, metric) for method in METHODS])
+            ranks.append([1 + np.sum(sign * own < sign * value) for value in own])
+            shown = [f"**{form.format(v)}**" if r == 1 else form.format(v) for v, r in zip(own, ranks[-1], strict=True)]
+            lines.append(f"| {name} | {' | '.join(shown)} |")
+        if metric != "seconds":
+            lines.append(f"| mean rank | {' | '.join(f'{rank:.1f}' for rank in np.mean(ranks, axis=0))} |")
+    return "\n".join(lines) + "\n"
+
+
+def mean_of(rows, name, method, metric):
+    """Mean over repeats."""
+    return np.mean([float(row[metric]) for row in rows if (row["set"], row["method"]) == (name, method)])

@@ -1,0 +1,161 @@
+"""``hyplearn classify`` and ``transfer``: cells of AnnData files, with results written into the files."""
+
+import secrets
+import shutil
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from hyplearn.cli.output import Outcome, facts, file_and_size, table
+from hyplearn.cli.trees import read_tree
+from hyplearn.estimators import CLASSIFIERS
+from hyplearn.files import place_of, taking_the_place
+
+SUFFIXES = (".h5ad", ".zarr")
+CELLS = Annotated[Path, typer.Argument(help="Cells with labels: .h5ad or .zarr.")]
+LABEL = Annotated[str, typer.Option("--label", help="Column of obs with the labels.")]
+BASIS = Annotated[str, typer.Option("--points", help="Key of obsm with the points of the ball.")]
+MODEL = Annotated[str, typer.Option("--model", help=f"One of {', '.join(CLASSIFIERS)}.")]
+COVERAGE = Annotated[
+    float | None, typer.Option("--coverage", help="Promised probability that a cell's set of types holds the true one.")
+]
+HIERARCHY = Annotated[
+    Path | None,
+    typer.Option("--hierarchy", help="Tree of types: .nwk, or .csv with a column parent; needs --coverage."),
+]
+KEY = Annotated[str | None, typer.Option("--key", help="Key of the results; <label>_predicted by default.")]
+OUTPUT = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="The file to write; by default the results go into the cells' file."),
+]
+
+
+def classify(
+    data: CELLS,
+    label: LABEL,
+    output: OUTPUT = None,
+    points: BASIS = "X_poincare",
+    model: MODEL = "softmax",
+    coverage: COVERAGE = None,
+    hierarchy: HIERARCHY = None,
+    key: KEY = None,
+) -> Outcome:
+    """Predict the types of cells, and write types, probabilities and sets into their file."""
+    from hyplearn.single_cell import tl
+
+    check_cells(output or data)
+    cells = read(data)
+    tree = None if hierarchy is None else read_tree(hierarchy, None)[0]
+    options: dict[str, Any] = {
+        "basis": points,
+        "model": model,
+        "coverage": coverage,
+        "hierarchy": tree,
+        "key_added": key,
+    }
+    tl.classify(cells, label, **options)
+    return _written(cells, output or data, key or f"{label}_predicted")
+
+
+def transfer(
+    atlas: CELLS,
+    data: Annotated[Path, typer.Argument(help="The cells to predict: .h5ad or .zarr.")],
+    label: LABEL,
+    output: OUTPUT = None,
+    points: BASIS = "X_poincare",
+    model: MODEL = "softmax",
+    coverage: COVERAGE = None,
+    hierarchy: HIERARCHY = None,
+    key: KEY = None,
+) -> Outcome:
+    """Place cells in the ball of an atlas, predict their types from its labels, and write them into their file."""
+    from hyplearn.single_cell import tl
+
+    check_cells(output or data)
+    reference, cells = read(atlas), read(data)
+    tree = None if hierarchy is None else read_tree(hierarchy, None)[0]
+    options: dict[str, Any] = {
+        "basis": points,
+        "model": model,
+        "coverage": coverage,
+        "hierarchy": tree,
+        "key_added": key,
+    }
+    tl.transfer(reference, cells, label, **options)
+    return _written(cells, output or data, key or f"{label}_predicted")
+
+
+def check_cells(output: Path) -> None:
+    """Raise, before the work is done, if no AnnData file can be written there."""
+    if output.suffix.lower() not in SUFFIXES:
+        raise typer.BadParameter(f"{output} ends in none of {', '.join(SUFFIXES)}.", param_hint="--output")
+    if not (output.suffix.lower() == ".zarr" and output.is_dir()):
+        place_of(output)
+
+
+def read(path: Path) -> Any:
+    """Read the cells of a file or a store."""
+    try:
+        import anndata
+    except ImportError as error:
+        raise ImportError("Single cells need anndata: pip install 'hyplearn[single-cell]'.") from error
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{path} ends in none of {', '.join(SUFFIXES)}.\nConvert it to one of these.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata's, of its file formats
+        return (anndata.read_zarr if path.suffix.lower() == ".zarr" else anndata.read_h5ad)(path)
+
+
+def write(cells: Any, path: Path) -> None:
+    """Write cells so that a file or store is there as a whole, the old one or the new one."""
+    target = path.resolve()
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if path.suffix.lower() == ".h5ad":
+            with taking_the_place(beside, target):
+                cells.write_h5ad(beside)
+            return
+        try:
+            cells.write_zarr(beside)
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+    # No system replaces a folder that is not empty in one step: the old one steps aside first.
+    old = beside.with_name(f"{beside.name}.old")
+    if target.exists():
+        target.rename(old)
+    beside.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _written(cells: Any, path: Path, key: str) -> Outcome:
+    """Write the cells, and tell what was found."""
+    write(cells, path)
+    about, counts = cells.uns[key], Counter(cells.obs[key].astype(str))
+    values: dict[str, Any] = {
+        "output": path,
+        "n_trained": about["n_trained"],
+        "n_predicted": about["n_predicted"],
+        "counts": dict(counts.most_common()),
+        "held_out_accuracy": about["held_out"]["accuracy"],
+    }
+    lines = {
+        "cells": f"{about['n_predicted']:,}, learned from {about['n_trained']:,}",
+        "held out": f"{about['held_out']['accuracy']:.1%} of {about['held_out']['n_cells']:,} labelled cells right",
+    }
+    if f"{key}_sets" in cells.obsm:
+        sets = np.asarray(cells.obsm[f"{key}_sets"])
+        values |= {"unknown": float(np.mean(~sets.any(axis=1))), "mean_set": float(sets.sum(axis=1).mean())}
+        lines["sets"] = f"{values['mean_set']:.2f} types on average; {values['unknown']:.1%} of the cells are unknown"
+    lines["written"] = file_and_size(path) if path.is_file() else str(path)
+    recall = dict(zip(about["classes"].tolist(), about["held_out"]["recall"].tolist(), strict=True))
+    values["recall"] = recall
+    rows = [[str(name), f"{counts.get(str(name), 0):,}", f"{value:.0%}"] for name, value in recall.items()]
+    return Outcome(values, [facts(lines), table("Types", ("type", "predicted", "recall, held out"), rows)])

@@ -1,0 +1,125 @@
+"""Compiled functions: where numba keeps them, and a message when they are compiled.
+
+numba stores them beside the source, or in the user's cache folder, and raises an error at import where neither can be
+written, as in many containers.
+"""
+
+import os
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+# Folders for temporary files that tempfile does not try.
+MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
+# Seconds to compile what a first fit needs, on one core of 2024.
+ABOUT_SECONDS = 10
+_announced = threading.Event()
+
+
+def choose_cache() -> None:
+    """Name a temporary folder for compiled functions if numba finds no place of its own."""
+    if os.environ.get("NUMBA_CACHE_DIR") or any(_is_writable(place) for place in _usual_places()):
+        return
+    folder = _temporary_folder()
+    if folder is None:
+        sys.stderr.write("hyplearn: no folder can be written; functions are compiled again in every process.\n")
+        _compile_without_cache()
+        return
+    sys.stderr.write(
+        f"hyplearn: compiled functions are kept in {folder}. Set NUMBA_CACHE_DIR to keep them elsewhere.\n"
+    )
+    os.environ["NUMBA_CACHE_DIR"] = str(folder)
+    if "numba" in sys.modules:
+        sys.modules["numba"].config.CACHE_DIR = str(folder)
+
+
+def _usual_places() -> list[Path]:
+    """The folders where numba looks: beside the source, and the user's cache folder."""
+    home = Path(os.path.expanduser("~"))
+    if not home.is_absolute():  # a user without a home
+        home = Path(os.devnull)
+    if sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA") or home)
+    elif sys.platform == "darwin":
+        cache = home / "Library" / "Caches"
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return [Path(__file__).parent / "geometry" / "__pycache__", cache / "numba"]
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether files can be made in a folder, or the folder in its nearest parent."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _temporary_folder() -> Path | None:
+    """A folder of this user alone, since compiled functions are code: the same in every process if possible."""
+    uid = os.getuid() if hasattr(os, "getuid") else 0
+    try:
+        parents = [tempfile.gettempdir()]
+    except OSError:
+        parents = []
+    for parent in [*parents, *(folder.format(uid=uid) for folder in MORE_FOLDERS)]:
+        folder = Path(parent, f"hyplearn-{uid}")
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            state = folder.lstat()
+            if stat.S_ISDIR(state.st_mode) and _is_own(state, uid) and os.access(folder, os.W_OK):
+                return folder
+            return Path(tempfile.mkdtemp(prefix="hyplearn-", dir=parent))
+        except OSError:
+            continue
+    return None
+
+
+def _is_own(state: os.stat_result, uid: int) -> bool:
+    return not hasattr(os, "getuid") or (state.st_uid == uid and not state.st_mode & 0o077)
+
+
+def _compile_without_cache() -> None:
+    """Make numba ignore ``cache=True``, which it cannot obey."""
+    from numba.core.dispatcher import Dispatcher
+
+    setattr(Dispatcher, "enable_caching", lambda self: None)  # noqa: B010, mypy takes it for a method
+
+
+@contextmanager
+def timed_compilation(*, announced: bool) -> Iterator[list[float]]:
+    """Seconds that were spent compiling; with ``announced``, a message on stderr when that begins, once per process."""
+    from numba.core import event
+
+    listener = _listener(event.Listener)(announced)
+    with event.install_listener("numba:compile", listener):
+        yield listener.seconds
+
+
+def _listener(base: Any) -> Any:
+    class Listener(base):
+        """Adds up the time of compilations; those within others are part of them."""
+
+        def __init__(self, announced: bool) -> None:
+            self.announced, self.seconds, self.local = announced, [0.0], threading.local()
+
+        def on_start(self, event: Any) -> None:
+            if self.announced and not _announced.is_set():
+                _announced.set()
+                sys.stderr.write(f"Compiling (first use, about {ABOUT_SECONDS} s) …\n")
+                sys.stderr.flush()
+            self.local.depth = getattr(self.local, "depth", 0) + 1
+            if self.local.depth == 1:
+                self.local.start = perf_counter()
+
+        def on_end(self, event: Any) -> None:
+            self.local.depth -= 1
+            if self.local.depth == 0:
+                self.seconds[0] += perf_counter() - self.local.start
+
+    return Listener

@@ -1,0 +1,102 @@
+"""Labels: one table of classes for all, by Python's own equality where labels are objects.
+
+NumPy compares strings without their trailing NULs and turns members of string enumerations into other strings, so
+``y == label`` is used for numbers alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hyplearn.types import Array
+
+# Integers in a range up to this size are counted instead of sorted.
+FEW_VALUES = 2**16
+
+
+def as_labels(y: Any) -> Any:
+    """Labels of a list or tuple as an array of objects where NumPy would change them; anything else as it is."""
+    if isinstance(y, (list, tuple)) and any(isinstance(label, (str, bytes)) for label in y):
+        array = np.asarray(y)
+        y = array if array.tolist() == list(y) else as_objects(y)
+    if getattr(getattr(y, "dtype", None), "kind", "") == "O" and y.ndim == 1:
+        check_present(np.asarray(y).tolist())
+    return y
+
+
+def as_objects(labels: Iterable[Any]) -> Array:
+    """An array of Python objects, one per label."""
+    kept = list(labels)
+    array = np.empty(len(kept), dtype=object)
+    array[:] = kept
+    return array
+
+
+def check_present(labels: Sequence[Any], start: int = 0) -> None:
+    """Raise an error if labels are missing; the first of them belongs to row ``start`` of the source."""
+    missing = [row for row, label in enumerate(labels) if _is_missing(label)]
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        raise ValueError(
+            f"{len(missing)} of {len(labels)} labels {are} missing; the first is that of row {start + missing[0]}: "
+            f"{labels[missing[0]]!r}.\nLeave these rows out, or give them a name such as 'other'."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or the missing value of pandas, which cannot be compared."""
+    if label is None or isinstance(label, str):
+        return label is None
+    try:
+        return bool(label != label)
+    except (TypeError, ValueError):
+        return type(label).__name__ == "NAType"
+
+
+def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
+    """Sorted distinct labels and the code of each row; ``start`` is the position of the first row in its source.
+
+    Integers of a small range and two floats are found without sorting. Objects are distinguished by Python's own
+    equality: NumPy's string comparison ignores trailing NULs.
+    """
+    if y.dtype.kind in "iu" and len(y) and (high := int(y.max())) - (low := int(y.min())) < FEW_VALUES:
+        offsets = y.astype(np.int64) - low if high < 2**63 else (y - y.min()).astype(np.int64)
+        present = np.bincount(offsets, minlength=high - low + 1) > 0
+        return y.min() + np.flatnonzero(present).astype(y.dtype), (np.cumsum(present) - 1)[offsets]
+    ends = np.array([y.min(), y.max()]) if y.dtype.kind == "f" and len(y) else np.empty(0)
+    if len(ends) and ends[0] < ends[1] and np.all((y == ends[0]) | (y == ends[1])):
+        return ends, (y == ends[1]).astype(np.int64)
+    if y.dtype.kind != "O":
+        classes, codes = np.unique(y, return_inverse=True)
+        return classes, np.ravel(codes)
+    labels = y.tolist()
+    check_present(labels, start)
+    classes = as_objects(_ordered(labels))
+    return classes, object_codes(y, classes)
+
+
+def _ordered(labels: list[Any]) -> list[Any]:
+    """Sorted distinct objects; an error if these cannot be compared."""
+    try:
+        return sorted(set(labels))
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        wrong = f"of one type; got {', '.join(kinds)}" if len(kinds) > 1 else f"comparable; got {kinds[0]}"
+        raise ValueError(f"Labels must be {wrong}.\nConvert them to strings or integers.") from None
+
+
+def check_kind(classes: Array) -> None:
+    """Raise an error unless labels that are objects are strings, as scikit-learn asks."""
+    kinds = sorted({type(label).__name__ for label in classes.tolist() if not isinstance(label, str)})
+    if kinds:
+        raise ValueError(
+            f"Unknown label type: y holds objects of type {', '.join(kinds)}; expected strings, or an array of numbers."
+            "\nPass y.astype(str), or y.astype(int) if these are integers."
+        )
+
+
+def object_codes(y: Array, classes: Array) -> Array:
+    """Index of each label in the classes, by Python's own equality."""
+    table = {label: code for code, label in enumerate(classes.tolist())}
+    return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))

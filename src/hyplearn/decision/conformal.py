@@ -1,0 +1,248 @@
+r"""Prediction sets with a promised coverage: conformal p-values, sets, and answers in a tree of classes.
+
+Of a classifier they are cross-conformal. Rows are dealt to folds; a row's own score :math:`s_i`, the larger the less it
+fits its class, comes from a model that has not seen its fold. With the score :math:`s_{f}(x, k)` of class k at x by the
+model without fold f, the p-value is
+
+.. math:: p_k(x) = \frac{1 + \sum_f \sum_{i \in f, y_i = k} [s_i \ge s_{f}(x, k)]}{1 + \sum_{i: y_i = k} 1},
+
+and the prediction set holds all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. Without ``by_class`` the
+sums are over the rows of all classes. By distances they are fully conformal (:func:`distance_p_values`): no row is
+held out, and the promise holds exactly.
+
+References
+----------
+V. Vovk, *Cross-conformal predictors*, Annals of Mathematics and Artificial Intelligence 74, 2015. V. Vovk,
+I. Nouretdinov, V. Manokhin, A. Gammerman, *Cross-conformal predictive distributions*, COPA 2018. R. F. Barber,
+E. J. Candès, A. Ramdas, R. J. Tibshirani, *Predictive inference with the jackknife+*, Annals of Statistics 49, 2021.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from hyplearn.geometry import pairwise_distance
+from hyplearn.types import Array
+
+# Digits of alpha = 1 - coverage: 1 - 0.9 is a little less than 0.1 in floats, and p = 1/10 would count as larger.
+DIGITS = 12
+# Distances in memory at a time: 64 MB.
+BLOCK_ENTRIES = 2**23
+# Rows of a class in the mean distance. From 1 to 10 rows find classes that were left out of training equally often
+# (experiments/conformal.py); 20 are more than small classes have.
+NEAREST = 5
+# Relative difference of mean distances that are equal but for rounding: sums in another order, of up to five terms.
+SAME = 1e-14
+
+
+class HeldOut(NamedTuple):
+    """Scores of training rows for their own class by models that have not seen them, and the folds of the rows."""
+
+    scores: Array
+    codes: Array
+    folds: Array
+    weights: Array
+
+
+def deal_in_turn(codes: Array, folds: int) -> Array:
+    """Fold of each row: the rows of a class are dealt in turn, in their order, so that all folds have all classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyplearn.decision.conformal import deal_in_turn
+    >>> deal_in_turn(np.array([0, 1, 0, 1, 0]), 2)
+    array([0, 1, 1, 0, 0])
+    """
+    dealt = np.empty(len(codes), dtype=np.int64)
+    dealt[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % folds
+    return dealt
+
+
+def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: Array | bool) -> Array:
+    """p-values of all classes at new rows.
+
+    Parameters
+    ----------
+    scores : sequence of ndarray of shape (n, K)
+        Scores of new rows and classes by the model without fold f, for each fold f.
+    held_out : HeldOut
+        Scores of the training rows. A row counts as often as its weight says.
+    by_class : bool, or ndarray of bool of shape (K,)
+        Whether a class is compared with its own rows only.
+
+    Returns
+    -------
+    ndarray of shape (n, K)
+    """
+    n, K = scores[0].shape
+    by_class = np.broadcast_to(by_class, K)
+    counts, totals = np.ones((n, K)), np.ones(K)
+    for fold, found in enumerate(scores):
+        for k in range(K):
+            rows = held_out.folds == fold
+            if by_class[k]:
+                rows &= held_out.codes == k
+            weights = held_out.weights[rows]
+            counts[:, k] += weight_at_least(found[:, k], held_out.scores[rows], weights)
+            totals[k] += weights.sum()
+    return counts / totals
+
+
+def prediction_sets(p: Array, coverage: float) -> Array:
+    """Whether each class belongs to the prediction set of each row, from p-values of shape (n, K).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyplearn.decision.conformal import prediction_sets
+    >>> prediction_sets(np.array([[0.6, 0.3, 0.1]]), 0.9)
+    array([[ True,  True, False]])
+    """
+    return p > round(1 - coverage, DIGITS)
+
+
+def least_rows(coverage: float) -> int:
+    """Number of rows that a class needs so that they alone can leave it out of a set: p is at least 1 / (rows + 1).
+
+    Examples
+    --------
+    >>> from hyplearn.decision.conformal import least_rows
+    >>> least_rows(0.9), least_rows(0.95)
+    (9, 19)
+    """
+    return int(np.ceil(round(1 / round(1 - coverage, DIGITS), DIGITS))) - 1
+
+
+def proved_coverage(coverage: float, n: int, folds: int) -> float:
+    r"""Lower bound of the coverage that is proved for n exchangeable rows of a class (of all, without ``by_class``).
+
+    .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/K)}{n/K + 1}, \quad \alpha = 1 - \text{coverage}, K \text{ folds}
+
+    Sets by models that do not depend much on single rows have the coverage itself.
+
+    Examples
+    --------
+    >>> from hyplearn.decision.conformal import proved_coverage
+    >>> print(f"{proved_coverage(0.9, 1000, 5):.3f}")
+    0.792
+    """
+    return max(0.0, 1 - 2 * (1 - coverage) - 2 * (1 - 1 / folds) / (n / folds + 1))
+
+
+class Neighbours(NamedTuple):
+    """Labelled rows with their distances to the nearest other rows of their class, each of shape (n,).
+
+    With m nearest rows, ``sums`` are the sums of the m - 1 least distances and ``last`` the m-th one, infinite if a
+    class has no more rows; ``means`` are the mean distances to as many rows as there are, up to m.
+    """
+
+    rows: Array
+    codes: Array
+    weights: Array
+    sums: Array
+    last: Array
+    means: Array
+
+    @classmethod
+    def of(cls, rows: Array, codes: Array, weights: Array, c: float | None) -> "Neighbours":
+        """Find the nearest rows; ``c`` is the absolute curvature of the ball, or None for Euclidean distances."""
+        sums, last, means = np.zeros((3, len(rows)))
+        for k in np.unique(codes).tolist():
+            own = np.flatnonzero(codes == k)
+            m = min(NEAREST, len(own))
+            for part in np.array_split(own, max(1, len(own) ** 2 // BLOCK_ENTRIES)):
+                D = _distances(rows[part], rows[own], c)
+                D[np.arange(len(part)), np.searchsorted(own, part)] = np.inf
+                near = np.sort(np.partition(D, m - 1, axis=1)[:, :m], axis=1)
+                sums[part], last[part] = near[:, :-1].sum(axis=1), near[:, -1]
+                among = np.isfinite(near).sum(axis=1)
+                means[part] = np.where(np.isfinite(near), near, 0.0).sum(axis=1) / np.maximum(among, 1)
+        return cls(rows, codes, weights, sums, last, means)
+
+
+def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, by_class: Array | bool) -> Array:
+    r"""p-values of all classes at points, by the mean distance to the nearest rows of a class.
+
+    Full conformal prediction: the point joins the class, and all rows of it and the point itself get their mean
+    distance to the nearest five others. So the coverage is at least the promised one, and exceeds it by at
+    most 1 / (n + 1) for different distances.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        The points.
+    near : Neighbours
+        The labelled rows.
+    n_classes : int
+        Number of classes.
+    c : float or None
+        Absolute curvature of the ball; None for Euclidean distances.
+    by_class : bool, or ndarray of bool of shape (n_classes,)
+        Whether a class is compared with its own rows only.
+
+    Returns
+    -------
+    ndarray of shape (n, n_classes)
+    """
+    p, by_class = np.empty((len(X), n_classes)), np.broadcast_to(by_class, n_classes)
+    for k in range(n_classes):
+        own = np.flatnonzero(near.codes == k)
+        others = (near.codes != k) & ~by_class[k]
+        beyond = near.means[others], near.weights[others]
+        for part in np.array_split(np.arange(len(X)), 1 + len(X) * len(own) // BLOCK_ENTRIES):
+            D = _distances(X[part], near.rows[own], c)
+            m = min(NEAREST, len(own))
+            score = np.partition(D, m - 1, axis=1)[:, :m].mean(axis=1)
+            joined = (near.sums[own] + np.minimum(near.last[own], D)) / m
+            count = (joined >= (1 - SAME) * score[:, None]) @ near.weights[own] + weight_at_least(score, *beyond)
+            p[part, k] = (1 + count) / (1 + near.weights[own].sum() + beyond[1].sum())
+    return p
+
+
+def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
+    """Weight of the given scores that are at least each of the scores."""
+    order = np.argsort(given, kind="stable")
+    above = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
+    return above[np.searchsorted(given[order], scores, side="left")]
+
+
+def _distances(X: Array, rows: Array, c: float | None) -> Array:
+    if c is None:
+        # Not from ‖x‖² - 2⟨x, y⟩ + ‖y‖², which has no digits left for near points.
+        return cdist(X, rows)
+    return pairwise_distance(X, rows, c=c)
+
+
+class Ancestors(NamedTuple):
+    """Nodes above classes: whether node j is class k or above it, and the nodes' longest paths from a root."""
+
+    above: Array  # of shape (K, n_nodes)
+    depths: Array  # of shape (n_nodes,)
+
+
+def least_covers(sets: Array, tree: Ancestors) -> Array:
+    """Node of the least subtree that covers each set of classes: of those with the fewest classes the deepest.
+
+    Parameters
+    ----------
+    sets : ndarray of bool of shape (n, K)
+        The sets.
+    tree : Ancestors
+        The tree, or directed acyclic graph, of classes.
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+        The nodes; -1 for an empty set.
+    """
+    different, which = np.unique(sets, axis=0, return_inverse=True)
+    n_below = tree.above.sum(axis=0)
+    order = np.lexsort((-tree.depths, n_below))
+    nodes = np.full(len(different), -1)
+    for row, members in enumerate(different):
+        if members.any():
+            nodes[row] = order[np.argmax(tree.above[members][:, order].all(axis=0))]
+    return nodes[np.ravel(which)]

@@ -1,0 +1,371 @@
+"""ConformalClassifier: prediction sets with a promised coverage, for any classifier."""
+
+import numbers
+import os
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing, assert_all_finite, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
+
+from hyplearn.data.opening import is_dask, point_source
+from hyplearn.data.points import PointSource
+from hyplearn.decision.conformal import (
+    HeldOut,
+    Neighbours,
+    deal_in_turn,
+    distance_p_values,
+    least_rows,
+    p_values,
+    prediction_sets,
+)
+from hyplearn.estimators.hierarchy import Hierarchy
+from hyplearn.estimators.validation import absolute_curvature, inside_rows, prediction_points, restored_on_failure
+from hyplearn.types import Array
+
+
+class SmallClassWarning(UserWarning):
+    """A class has too few rows for a promise of its own."""
+
+
+def _has(name: str) -> Any:
+    """Whether the wrapped classifier has a method."""
+
+    def check(classifier: "ConformalClassifier") -> bool:
+        getattr(getattr(classifier, "estimator_", classifier.estimator), name)
+        return True
+
+    return available_if(check)
+
+
+@dataclass(eq=False, repr=False)
+class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    r"""Sets of classes that hold the true one with a promised probability, around any classifier.
+
+    ``predict`` is that of the classifier fitted to all rows. ``predict_set`` returns all classes that a row may belong
+    to; the set is empty for a row that is unlike all classes. With a tree of classes ``predict_answer`` returns the
+    least subtree that covers the set: "lymphocyte" where T and B cells cannot be told apart.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier of hyplearn or scikit-learn; it is cloned.
+    coverage : float, default=0.9
+        Promised probability that the set of a row holds its true class.
+    by_class : bool, default=True
+        Whether the promise holds for each class by itself; if False, for all rows together, with smaller sets, and
+        rare classes may be missed more often.
+    hierarchy : mapping, networkx.DiGraph or str, optional
+        The classes in a tree, for :meth:`predict_answer`: a mapping of each node to its parent, or to a list of parents
+        as in the Cell Ontology; a graph with edges from parent to child; or a Newick string.
+    conformity : {"probability", "distance"}, default="probability"
+        How well a row fits a class: by its probability (or its decision score, for classifiers without
+        probabilities), or by the mean distance to the five nearest rows of that class, hyperbolic if the classifier
+        has a curvature, Euclidean otherwise. Distances recognise rows of classes that were not in the training data.
+    folds : int, default=5
+        Number of parts of the rows for probabilities. Each row gets its score from the other parts.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The classifier fitted to all rows.
+    estimators_ : list of estimators
+        Those fitted without one of the folds each; none for ``conformity="distance"``.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    scores_ : ndarray of shape (n_samples,)
+        Score of each row for its own class by a model that has not seen it, or by its distances to other rows. Low
+        scores fit well.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X has them.
+
+    Notes
+    -----
+    The promise is for rows that are exchangeable with the training rows. With :math:`\alpha = 1 -` coverage:
+
+    - By distance the sets are fully conformal: the coverage is at least the promised one, and at most
+      :math:`1 / (n + 1)` more, with n rows of the class (of all classes, without ``by_class``).
+    - By probability they are cross-conformal (Vovk, 2015). Proved is :math:`1 - 2 \alpha - 2 (1 - 1/K) / (n/K + 1)`
+      with K folds (:func:`hyplearn.decision.conformal.proved_coverage`); measured is the promised coverage or a little
+      more.
+
+    Up to a part :math:`\alpha` of the rows of known classes has an empty set. A class of fewer than
+    :math:`1/\alpha - 1` rows could never be left out of a set by its own rows: it is compared with the rows of all
+    classes, without a promise of its own, and a ``SmallClassWarning`` names it. Rows are dealt to folds in their order;
+    nothing is random.
+
+    Sample weights are passed to the classifier, and a row counts in the p-values as often as its weight says.
+
+    Examples
+    --------
+    >>> from hyplearn import ConformalClassifier, PoincareLogisticRegression
+    >>> from hyplearn.datasets import load_mammals
+    >>> import numpy as np
+    >>> X, y = load_mammals(return_X_y=True)
+    >>> new = np.random.default_rng(0).permutation(len(X)) < 300
+    >>> model = ConformalClassifier(PoincareLogisticRegression(), conformity="distance").fit(X[~new], y[~new])
+    >>> sets = model.predict_set(X[new])
+    >>> hit = sets[np.arange(300), np.searchsorted(model.classes_, y[new])]
+    >>> print(f"{hit.mean():.0%} of the sets hold the order; {sets.sum(axis=1).mean():.2f} orders in a set")
+    90% of the sets hold the order; 1.00 orders in a set
+    """
+
+    estimator: Any
+    _: KW_ONLY
+    coverage: float = 0.9
+    by_class: bool = True
+    hierarchy: Any = None
+    conformity: str = "probability"
+    folds: int = 5
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the classifier to all rows, and score each row by a model that has not seen its fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or any source that fits into memory
+            The rows, as the classifier takes them.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        """
+        self._check_parameters()
+        with restored_on_failure(self):
+            X, y, weights = self._training_rows(X, y, sample_weight)
+            self.classes_, self._codes = np.unique(y, return_inverse=True)
+            self._weights = np.ones(len(y)) if weights is None else weights
+            self._check_classes()
+            self.estimator_ = _fitted(self.estimator, X, y, weights, np.arange(len(y)))
+            (self._calibrate_by_distance if self.conformity == "distance" else self._calibrate)(X, y, weights)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predicted class of each row, by the classifier fitted to all rows."""
+        X = self._checked(X)
+        return self.estimator_.predict(X)
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, by the classifier fitted to all rows."""
+        X = self._checked(X)
+        return self.estimator_.predict_proba(X)
+
+    @_has("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of :meth:`predict_proba`."""
+        X = self._checked(X)
+        return self.estimator_.predict_log_proba(X)
+
+    @_has("decision_function")
+    def decision_function(self, X: Any) -> Array:
+        """Decision scores of the classifier fitted to all rows."""
+        X = self._checked(X)
+        return self.estimator_.decision_function(X)
+
+    @property
+    def decision_(self) -> Any:
+        """The decision of the classifier fitted to all rows, for pictures."""
+        return self.estimator_.decision_
+
+    def p_values(self, X: Any) -> Array:
+        """p-value of each class at each row, of shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        """
+        X = self._checked(X)
+        if is_dask(X):
+            raise ValueError("Prediction sets are computed in memory; got a Dask collection.\nPass X.compute().")
+        if hasattr(self, "_near"):
+            return distance_p_values(self._points(X), self._near, len(self.classes_), self._c, self._by_class)
+        scores = [self._scores_without(fold, X) for fold in range(len(self.estimators_))]
+        return p_values(scores, HeldOut(self.scores_, self._codes, self._folds, self._weights), self._by_class)
+
+    def predict_set(self, X: Any, *, as_labels: bool = False) -> Any:
+        """Classes that each row may belong to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        as_labels : bool, default=False
+            Whether to return the labels of each set rather than a matrix.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes), or list of lists of labels
+            The sets, with columns in the order of ``classes_``. An empty set means unlike all classes.
+        """
+        sets = prediction_sets(self.p_values(X), self.coverage)
+        return [self.classes_[row].tolist() for row in sets] if as_labels else sets
+
+    def predict_answer(self, X: Any) -> Array:
+        """Node of the least subtree of the hierarchy that covers the set of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of object of shape (n_samples,)
+            Names of nodes; None for rows with an empty set. A node without a name is called by the classes below it.
+        """
+        check_is_fitted(self, "scores_")
+        if self.hierarchy is None:
+            raise ValueError("predict_answer needs a tree of classes.\nPass hierarchy=, or call predict_set.")
+        return Hierarchy.of(self.hierarchy, self.classes_).answers(self.predict_set(X))
+
+    def _check_parameters(self) -> None:
+        coverage, folds = self.coverage, self.folds
+        if not isinstance(coverage, numbers.Real) or isinstance(coverage, bool) or not 0 < coverage < 1:
+            raise ValueError(f"coverage must be a number between 0 and 1; got {coverage!r}.")
+        if not isinstance(folds, numbers.Integral) or isinstance(folds, bool) or folds < 2:
+            raise ValueError(f"folds must be an integer of at least 2; got {folds!r}.")
+        if self.conformity not in ("probability", "distance"):
+            raise ValueError(f'conformity must be "probability" or "distance"; got {self.conformity!r}.')
+        if not hasattr(self.estimator, "fit") or not hasattr(self.estimator, "predict"):
+            raise TypeError(
+                f"estimator must be a classifier with fit and predict; got {self.estimator!r:.80}.\n"
+                "Pass an instance, such as PoincareLogisticRegression()."
+            )
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+        """Rows that can be indexed, their labels and weights."""
+        source = point_source(X, y, sample_weight)
+        if source is not None:
+            block = source.within_memory()
+            if block is None:
+                raise ValueError(
+                    f"{source.name} does not fit into memory, where rows are held out fold by fold.\n"
+                    "Pass a sample of its rows: a few hundred per class suffice for the sets."
+                )
+            X, y, sample_weight = block.X, block.y, block.weights
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        validate_data(self, X, skip_check_array=True)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        X, y = indexable(X, y)
+        check_classification_targets(y)
+        if sample_weight is None:
+            return X, y, None
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise ValueError(f"{type(self.estimator).__name__} takes no sample_weight.\nLeave the weights out.")
+        return X, y, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+    def _check_classes(self) -> None:
+        """Raise if classes are too small to be held out, or missing in the hierarchy; warn of small ones."""
+        counts = np.bincount(self._codes)
+        if len(counts) < 2 or counts.min() < 2 or len(self._codes) < self.folds:
+            k = int(np.argmin(counts))
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes of 2 rows each, and {self.folds} rows; got "
+                f"{len(counts)} class{'es' if len(counts) > 1 else ''}, {len(self._codes)} rows, and {counts[k]} of "
+                f"class {self.classes_.tolist()[k]!r}.\nPass more rows, or leave the class out."
+            )
+        if self.hierarchy is not None:
+            Hierarchy.of(self.hierarchy, self.classes_)
+        few = np.flatnonzero(~self._by_class)
+        if self.by_class and len(few):
+            totals = np.bincount(self._codes, weights=self._weights)
+            named = ", ".join(f"{self.classes_.tolist()[k]!r} ({totals[k]:g})" for k in few[:5])
+            warnings.warn(
+                f"Classes of fewer than {least_rows(self.coverage)} rows have no promise of their own at "
+                f"coverage={self.coverage}, and are compared with the rows of all classes: {named}"
+                f"{', ...' if len(few) > 5 else ''}.\nPass more rows of them, or a lower coverage.",
+                SmallClassWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def _by_class(self) -> Array:
+        """Whether each class is compared with its own rows only: it needs enough of them."""
+        totals = np.bincount(self._codes, weights=self._weights, minlength=len(self.classes_))
+        return np.asarray(totals >= least_rows(self.coverage)) & bool(self.by_class)
+
+    def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
+        """Score each row by a model that has not seen its fold."""
+        self.__dict__.pop("_near", None)  # of an earlier fit
+        self._folds = deal_in_turn(self._codes, self.folds)
+        others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]
+        self.estimators_ = [_fitted(self.estimator, X, y, weights, rows) for rows in others]
+        self.scores_ = np.empty(len(y))
+        for fold in range(self.folds):
+            held = np.flatnonzero(self._folds == fold)
+            found = self._scores_without(fold, _safe_indexing(X, held))
+            self.scores_[held] = found[np.arange(len(held)), self._codes[held]]
+
+    def _calibrate_by_distance(self, X: Any, y: Array, weights: Array | None) -> None:
+        """Score each row by its distances to others of its class."""
+        self._near = Neighbours.of(self._points(X), self._codes, self._weights, self._c)
+        self._folds = np.zeros(len(y), dtype=np.int64)
+        self.estimators_, self.scores_ = [], self._near.means
+
+    def _scores_without(self, fold: int, X: Any) -> Array:
+        """Scores of all classes by the model without a fold; low scores fit well."""
+        model, K = self.estimators_[fold], len(self.classes_)
+        if hasattr(model, "predict_proba"):
+            found = -model.predict_proba(X)
+        elif hasattr(model, "decision_function"):
+            found = -model.decision_function(X)
+            found = np.column_stack([-found, found]) if found.ndim == 1 else found
+        else:
+            raise TypeError(
+                f"{type(model).__name__} has neither predict_proba nor decision_function.\n"
+                'Pass conformity="distance", or another classifier.'
+            )
+        # A class may be absent from the rows without the fold: it fits worst.
+        scores = np.full((len(found), K), np.inf)
+        scores[:, np.searchsorted(self.classes_, model.classes_)] = found
+        return scores
+
+    @property
+    def _c(self) -> float | None:
+        curvature = getattr(self.estimator, "curvature", None)
+        return None if curvature is None else absolute_curvature(curvature)
+
+    def _points(self, X: Any) -> Array:
+        """Rows as numbers, for distances; inside the ball, if the classifier works there."""
+        X = check_array(X, dtype=np.float64, order="C", estimator=self, input_name="X")
+        return X if self._c is None else inside_rows(self.estimator, X)[0]
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self, "scores_")
+        if isinstance(X, (str, os.PathLike, PointSource)):
+            return prediction_points(self, X).gathered(labelled=False).X
+        if getattr(X, "ndim", 2) != 1 and not is_dask(
+            X
+        ):  # the classifier's own error says what is wrong with one dimension
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse &= self.conformity == "probability"
+        return tags
+
+
+def _fitted(estimator: Any, X: Any, y: Array, weights: Array | None, rows: Array) -> Any:
+    """A clone of the classifier, fitted to some rows."""
+    given = {} if weights is None else {"sample_weight": weights[rows]}
+    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **given)

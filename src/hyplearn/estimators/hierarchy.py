@@ -1,0 +1,138 @@
+"""Trees of classes: from mappings of parents, networkx graphs and Newick strings to the ancestors of each class."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from hyplearn.data.newick import parse_newick
+from hyplearn.decision.conformal import Ancestors, least_covers
+from hyplearn.types import Array
+
+FORMS = (
+    "a mapping of each node to its parent or a list of parents, a networkx.DiGraph with edges from parent to child, "
+    "or a Newick string"
+)
+
+
+class Hierarchy(NamedTuple):
+    """The nodes at or above the classes of a classifier."""
+
+    names: list[Any]
+    ancestors: Ancestors
+
+    @classmethod
+    def of(cls, source: Any, classes: Array) -> Self:
+        """Read a hierarchy and find all classes in it; an error if some are missing or have no common ancestor."""
+        parents = _parents(source)
+        keys = [_key(label, parents) for label in classes.tolist()]
+        missing = [label for label, key in zip(classes.tolist(), keys, strict=True) if key is None]
+        if missing:
+            raise ValueError(
+                f"The hierarchy lacks {len(missing)} of {len(classes)} classes: {_listed(missing)}.\n"
+                "Add them with their parents, or name the nodes as in y."
+            )
+        depths = _depths(parents, keys)
+        nodes = list(depths)
+        place = {node: j for j, node in enumerate(nodes)}
+        above = np.zeros((len(classes), len(nodes)), dtype=bool)
+        for k, key in enumerate(keys):
+            above[k, [place[node] for node in _at_or_above(key, parents)]] = True
+        _check_common(above, classes)
+        names = [_name(node, above[:, j], classes) for j, node in enumerate(nodes)]
+        return cls(names, Ancestors(above, np.array([depths[node] for node in nodes])))
+
+    def answers(self, sets: Array) -> Array:
+        """Name of the least subtree that covers each set of classes; None for an empty set."""
+        found = least_covers(sets, self.ancestors)
+        names = np.array([*self.names, None], dtype=object)
+        return names[found]
+
+
+def _parents(source: Any) -> dict[Any, list[Any]]:
+    """Parents of every node."""
+    if isinstance(source, str):
+        tree = parse_newick(source)
+        # An unnamed node is called by its position, which no label equals.
+        nodes = [name or ("", row) for row, name in enumerate(tree.names)]
+        if len(set(nodes)) < len(nodes):
+            twice = next(name for name in nodes if nodes.count(name) > 1)
+            raise ValueError(f"The name {twice!r} occurs twice in the Newick string.\nGive every node its own name.")
+        return {node: [nodes[up]] if up >= 0 else [] for node, up in zip(nodes, tree.parents, strict=True)}
+    if hasattr(source, "predecessors"):
+        return {node: list(source.predecessors(node)) for node in source.nodes}
+    if not isinstance(source, Mapping):
+        raise TypeError(f"hierarchy must be {FORMS}; got {type(source).__name__}.")
+    parents: dict[Any, list[Any]] = {}
+    for node, given in source.items():
+        parents[node] = _as_list(given)
+    for given in list(parents.values()):
+        for node in given:
+            parents.setdefault(node, [])
+    return parents
+
+
+def _as_list(given: Any) -> list[Any]:
+    if given is None or given != given:  # NaN of a data frame
+        return []
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+def _key(label: Any, parents: dict[Any, list[Any]]) -> Any:
+    """Node of a label: the label itself, or its string; None if there is neither."""
+    return next((key for key in (label, str(label)) if key in parents), None)
+
+
+def _at_or_above(node: Any, parents: dict[Any, list[Any]]) -> set[Any]:
+    found, stack = {node}, [node]
+    while stack:
+        for parent in parents[stack.pop()]:
+            if parent not in found:
+                found.add(parent)
+                stack.append(parent)
+    return found
+
+
+def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
+    """Longest path from a root to each node at or above the keys; an error if there is a cycle."""
+    depths: dict[Any, int] = {}
+    on_path: dict[Any, None] = {}
+    for start in keys:
+        stack = [start]
+        while stack:
+            node = stack[-1]
+            waiting = [parent for parent in parents[node] if parent not in depths]
+            if node in depths or not waiting:
+                depths.setdefault(node, max((depths[parent] + 1 for parent in parents[node]), default=0))
+                on_path.pop(stack.pop(), None)
+                continue
+            on_path[node] = None
+            if cyclic := [parent for parent in waiting if parent in on_path]:
+                raise ValueError(f"The hierarchy has a cycle: {cyclic[0]!r} is above itself.\nRemove an edge of it.")
+            stack.extend(waiting)
+    return depths
+
+
+def _check_common(above: Array, classes: Array) -> None:
+    if above.all(axis=0).any():
+        return
+    # The class that shares the fewest ancestors with the others is the most likely to be loose.
+    shared = (above.astype(np.int64) @ above.T.astype(np.int64)).sum(axis=1)
+    loose = classes.tolist()[int(np.argmin(shared))]
+    raise ValueError(
+        f"No node of the hierarchy is above all classes; {loose!r} shares the fewest ancestors with the others.\n"
+        "Add a root above all nodes. Edges of a graph lead from parent to child: pass graph.reverse() if they do not."
+    )
+
+
+def _name(node: Any, below: Array, classes: Array) -> Any:
+    """The node's own name; for an unnamed one, the classes below it."""
+    if not (isinstance(node, tuple) and len(node) == 2 and node[0] == ""):
+        return node
+    return " or ".join(str(label) for label in classes[below])
+
+
+def _listed(labels: list[Any]) -> str:
+    return ", ".join(repr(label) for label in labels[:5]) + (", ..." if len(labels) > 5 else "")

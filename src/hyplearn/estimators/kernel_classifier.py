@@ -1,0 +1,247 @@
+"""A softmax over functions of a kernel of hyperbolic space: classes whose boundaries curve."""
+
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hyplearn.data.folding import summed
+from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.decision import Calibration, Decision
+from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, BallClassifier, warn_unsolved
+from hyplearn.estimators.kernel_map import check_kernel
+from hyplearn.estimators.kernel_search import SEARCH_ROWS, choose_scale_and_cost
+from hyplearn.estimators.validation import absolute_curvature, check_stopping, known_data
+from hyplearn.geometry.border import as_real, check_parameter
+from hyplearn.kernels.functions import check_dimension, kernel_between
+from hyplearn.kernels.nystrom import KernelMap, LandmarkKernel, choose_landmarks, nystrom
+from hyplearn.progress import FitReporter
+from hyplearn.rows.built import row_costs
+from hyplearn.rows.kernel import INTERCEPT, KEPT_NUMBERS, build_kernel_rows
+from hyplearn.solvers.certificate import (
+    SoftmaxCertificate,
+    SoftmaxSums,
+    certify_softmax,
+    merge_softmax_sums,
+    softmax_sums,
+)
+from hyplearn.solvers.softmax import solve_softmax
+from hyplearn.types import Array
+
+# Rows among which landmarks are chosen, for each of them, unless the search takes more.
+ROWS_PER_LANDMARK = 20
+
+
+@dataclass(eq=False, repr=False)
+class PoincareKernelClassifier(BallClassifier):
+    r"""Multinomial logistic regression on a kernel of hyperbolic space, for classes whose boundaries curve.
+
+    With the rows :math:`x_i` of :class:`HyperbolicKernelMap`, whose products are the kernel projected onto landmarks,
+    and a 1 behind them for an intercept, finds the weights of
+
+    .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
+              - \langle W_{y_i}, x_i \rangle \Bigr)
+
+    and proves them optimal. Regions may have any shape. The kernel depends on the distance alone, so isometries of the
+    ball change no probability. With as many components as rows this is kernel logistic regression itself; with fewer,
+    ``lost_trace_`` says how much of the kernel the landmarks leave out.
+
+    Parameters
+    ----------
+    kernel : {"laplacian", "heat"}, default="laplacian"
+        The kernel: :func:`~hyplearn.kernels.laplacian_kernel` or :func:`~hyplearn.kernels.heat_kernel`.
+    scale : float or "auto", default="auto"
+        Scale of the kernel in units of the curvature's radius. "auto" takes the best of the median distance between
+        landmarks, a quarter of it and four times it, by the log-loss of rows held out.
+    C : float or "auto", default="auto"
+        Cost of the log-loss against the penalty. "auto" takes the best of a few values, by the same log-loss. Both
+        choices together take at most nine fits to up to 4,000 rows, for 2,000 rows or less to each two thirds of them.
+    n_components : int, default=300
+        Largest number of landmarks, and of columns.
+    tol : float, default=1e-6
+        Relative duality gap at which to stop.
+    max_iter : int, default=100
+        Largest number of Newton steps.
+    class_weight : dict or "balanced", default=None
+        Factors of C by class, multiplied with ``sample_weight``.
+    n_jobs : int, default=None
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
+    curvature : float, default=-1.0
+        Sectional curvature of the space the points were embedded in.
+    outside : {"raise", "project"}, default="raise"
+        What to do with points on or outside the rim: an error that names them, or move them onto the largest
+        representable radius and warn.
+    verbose : int, default=0
+        Whether to report progress: bars where rich is installed, or lines.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    scale_, C_ : float
+        Scale of the kernel, and C.
+    search_ : ndarray of shape (n_fits, 3)
+        Scale, C and log-loss of held-out rows of each fit of the search; empty if both are given.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        The landmarks: training points of all classes.
+    projection_ : ndarray of shape (n_landmarks, n_columns)
+        Matrix that makes rows of kernel values.
+    lost_trace_ : float
+        Mean of ``k(x, x) - ‖row‖²`` over the training points by weight, from 0 for the exact kernel to 1.
+    coef_ : ndarray of shape (n_classes, n_columns), or (1, n_columns) for two classes
+        W without the last column; of two classes that of ``classes_[1]`` less that of ``classes_[0]``.
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        The last column of W.
+    status_ : ndarray of str of shape (1,)
+        "optimal" where the certificate holds; else "max_iter" or "stalled" (limited by rounding).
+    primal_, dual_gap_ : ndarrays of shape (1,)
+        P(W), and ``½‖∇P‖² / max(1, P)``: P is proven to be no farther from the optimum, relative to max(1, P).
+    n_iter_, n_passes_ : ndarrays of shape (1,)
+        Number of Newton steps, and of passes over the data.
+    decision_ : Decision
+        The fitted model as a frozen value, which every prediction, picture and file reads.
+
+    Examples
+    --------
+    >>> from hyplearn import PoincareKernelClassifier
+    >>> from hyplearn.datasets import load_mammals
+    >>> X, y = load_mammals(return_X_y=True)
+    >>> model = PoincareKernelClassifier(n_components=100).fit(X, y)
+    >>> print(model.score(X, y) > 0.97, model.status_[0], bool(model.dual_gap_[0] < 1e-6))
+    True optimal True
+    """
+
+    kernel: str = "laplacian"
+    _: KW_ONLY
+    scale: Any = "auto"
+    C: Any = "auto"
+    n_components: int = 300
+    tol: float = 1e-6
+    max_iter: int = 100
+    class_weight: Any = None
+    n_jobs: int | None = None
+    curvature: float = -1.0
+    outside: str = "raise"
+    verbose: int = 0
+
+    def _check_parameters(self) -> None:
+        check_kernel(self.kernel, self.scale, self.n_components)
+        valid = self.C == "auto" if isinstance(self.C, str) else 0 < as_real(self.C) < np.inf
+        check_parameter("C", self.C, valid, '"auto" or a positive finite number')
+        check_stopping(self.tol, self.max_iter)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose landmarks, scale and C, then minimise the penalised log-loss to the tolerance.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Points of the ball, labels and weights, as in :meth:`PoincareSVC.fit`.
+        """
+        with self._training(X, y, sample_weight) as (data, report):
+            check_dimension(self.kernel, data.n_features)
+            self._minimise(data, *self._chosen_map(data), report)
+            if self.status_[0] != "optimal":
+                warn_unsolved(self, self.dual_gap_[0], self.status_[0])
+        return self
+
+    def _chosen_map(self, data: TrainingData) -> tuple[KernelMap, Array | None]:
+        """The map of the chosen landmarks and scale, and weights to start from."""
+        m = int(self.n_components)
+        sample, _ = data.subsampled(max(SEARCH_ROWS, ROWS_PER_LANDMARK * m))
+        sample = sample.taken(np.flatnonzero(sample.present))
+        landmarks = sample.X[choose_landmarks(sample.X, sample.codes, m, data.totals)].astype(np.float64)
+        scale, C = (None if isinstance(given, str) else float(given) for given in (self.scale, self.C))
+        chosen = choose_scale_and_cost(sample, data.n_classes, landmarks, self.kernel, data.c, scale=scale, C=C)
+        self.scale_, self.C_, self.search_ = chosen.scale, chosen.C, chosen.tried
+        return nystrom(landmarks, self.kernel, chosen.scale, data.c, m), chosen.start
+
+    def _minimise(self, data: TrainingData, kernel_map: KernelMap, start: Array | None, report: FitReporter) -> None:
+        """Solve, and set the fitted attributes."""
+        before, K = data.points.n_passes, data.n_classes
+        rows = build_kernel_rows(data, kernel_map, self.C_)
+        # Rows that are not kept have no second derivatives in full, which would need all products of two columns.
+        kept = data.in_memory and rows.shape[0] * rows.shape[1] <= KEPT_NUMBERS
+        options: dict[str, Any] = {} if kept else {"full_hessian": 0}
+        own = partial(report, f"{K} classes")
+        found = solve_softmax(rows, tol=self.tol, max_iter=self.max_iter, start=start, report=own, **options)
+        lost, total = data.fold(_lost_trace, summed, kernel_map)
+        self.lost_trace_ = min(1.0, max(0.0, float(lost / total)))
+        self._n_rows = data.n_rows
+        self.landmarks_, self.projection_ = kernel_map.kernel.landmarks, kernel_map.projection
+        W = found.W if K > 2 else found.W[1:] - found.W[:1]
+        self.coef_, self.intercept_ = np.ascontiguousarray(W[:, :-1]), INTERCEPT * W[:, -1]
+        self.status_, self.primal_, self.dual_gap_ = (
+            np.array([value]) for value in (found.status, found.primal, found.gap)
+        )
+        n_passes = found.n_passes if data.in_memory else data.points.n_passes - before
+        self.n_iter_, self.n_passes_ = np.array([found.n_iter]), np.array([n_passes])
+        self.decision_ = self._decide()
+
+    def _decide(self) -> Decision:
+        c = absolute_curvature(self.curvature)
+        return Decision(
+            self.classes_,
+            c,
+            "kernel",
+            self.coef_ @ self.projection_.T,
+            np.zeros((len(self.coef_), self.landmarks_.shape[1])),
+            self.intercept_,
+            calibration=Calibration.identity(len(self.coef_)),
+            kernel=LandmarkKernel(self.kernel, self.scale_, c, self.landmarks_),
+        )
+
+    def verify(self, X: Any, y: Any = None, sample_weight: Any = None) -> SoftmaxCertificate:
+        r"""Recompute the certificate from scratch, in plain NumPy, from ``coef_`` and ``intercept_``.
+
+        As in :meth:`PoincareLogisticRegression.verify`, on rows from :mod:`hyplearn.kernels`. It is the certificate of
+        the problem with the landmarks; ``lost_trace_`` says what they leave out.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training data, from any source.
+
+        Examples
+        --------
+        >>> from hyplearn import PoincareKernelClassifier
+        >>> from hyplearn.datasets import load_mammals
+        >>> X, y = load_mammals(return_X_y=True)
+        >>> model = PoincareKernelClassifier(scale=2.0, C=10.0, n_components=50).fit(X, y)
+        >>> print(model.verify(X, y).gap < 1e-6)
+        [ True]
+        """
+        check_is_fitted(self)
+        data = known_data(self, X, y, sample_weight)
+        if data.n_rows != self._n_rows:
+            raise ValueError(f"verify() needs the training data ({self._n_rows} rows); got {data.n_rows}.")
+        W = np.column_stack([self.coef_, self.intercept_ / INTERCEPT])
+        W = W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
+        kernel = LandmarkKernel(self.kernel, self.scale_, data.c, self.landmarks_)
+        arguments = KernelMap(kernel, self.projection_), W, self.C_
+        return certify_softmax(data.fold(_sums_of_block, merge_softmax_sums, *arguments), W)
+
+
+def _lost_trace(block: LabelledBlock, kernel_map: KernelMap) -> Array:
+    """Sum over rows of ``k(x, x) - ‖row‖²`` times the weight, and of the weights."""
+    lengths = np.concatenate(
+        [
+            np.sum(kernel_map.rows(block.X[cut], block.gaps[cut]) ** 2, axis=1)
+            for cut in (slice(start, start + VERIFIED_ROWS) for start in range(0, len(block.X), VERIFIED_ROWS))
+        ]
+    )
+    return np.array([block.row_weights @ (1 - lengths), block.row_weights.sum()])
+
+
+def _sums_of_block(block: LabelledBlock, kernel_map: KernelMap, W: Array, C: float) -> SoftmaxSums:
+    """Contributions of a block to the certificate, by the definition of its rows."""
+    costs, kernel, parts = row_costs(block, C), kernel_map.kernel, []
+    for start in range(0, len(costs), VERIFIED_ROWS):
+        cut = slice(start, start + VERIFIED_ROWS)
+        X = block.X[cut].astype(np.float64)
+        values = kernel_between(kernel.name, X, kernel.landmarks, scale=kernel.scale, c=kernel.c)
+        rows = np.column_stack([values @ kernel_map.projection, np.full(len(X), INTERCEPT)])
+        parts.append(softmax_sums(rows, block.codes[cut], costs[cut], W))
+    return merge_softmax_sums(parts)

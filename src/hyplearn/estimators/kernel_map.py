@@ -1,0 +1,137 @@
+"""The ball to R^m by a kernel of hyperbolic space: rows for any linear method of scikit-learn."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from hyplearn.estimators.transformers import BallTransformer
+from hyplearn.estimators.validation import absolute_curvature, ball_rows
+from hyplearn.geometry.border import as_real, as_rows, check_inside, check_integer, check_parameter
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.kernels.functions import PROFILES, check_dimension
+from hyplearn.kernels.nystrom import KernelMap, LandmarkKernel, choose_landmarks, median_distance, nystrom
+from hyplearn.types import Array
+
+
+def check_kernel(kernel: Any, scale: Any, n_components: Any) -> None:
+    """Raise unless the parameters of a kernel make sense."""
+    names = " or ".join(f'"{name}"' for name in PROFILES)
+    check_parameter("kernel", kernel, isinstance(kernel, str) and kernel in PROFILES, names)
+    is_auto = isinstance(scale, str) and scale == "auto"
+    check_parameter("scale", scale, is_auto or 0 < as_real(scale) < np.inf, '"auto" or a positive finite number')
+    check_integer("n_components", n_components, 1)
+
+
+@dataclass(eq=False, repr=False)
+class HyperbolicKernelMap(BallTransformer):
+    r"""Ball to R^m: rows whose products are those of a kernel of hyperbolic space.
+
+    A point x becomes :math:`K(x, L)\, V \Lambda^{-1/2}`, where L are landmarks among the training points and
+    :math:`K(L, L) = V \Lambda V^T` (Nyström's method). The product of two rows is the kernel of the two points if one
+    of them is a landmark, and close to it otherwise. Linear methods on these rows have boundaries of any shape in the
+    ball, and isometries of the ball change none of them.
+
+    Parameters
+    ----------
+    kernel : {"laplacian", "heat"}, default="laplacian"
+        The kernel: :func:`~hyplearn.kernels.laplacian_kernel`, whose functions follow every detail, or
+        :func:`~hyplearn.kernels.heat_kernel`, whose functions are smooth.
+    scale : float or "auto", default="auto"
+        Scale of the kernel in units of the curvature's radius; "auto" takes the median distance between landmarks.
+    n_components : int, default=300
+        Largest number of columns, and of landmarks where these are chosen. From the number of rows on, the products
+        of the rows are the kernel itself.
+    landmarks : array-like of shape (n_landmarks, n_features), default=None
+        Landmarks; None to choose training points: all classes are represented if y is given, and the choice depends on
+        nothing else than the data.
+    curvature : float, default=-1.0
+        Sectional curvature of the space the points were embedded in; the ball has radius ``1/sqrt(-curvature)``.
+    outside : {"raise", "project"}, default="raise"
+        What to do with points on or outside the rim: an error that names them, or move them onto the largest
+        representable radius and warn.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        The landmarks.
+    scale_ : float
+        Scale of the kernel.
+    projection_ : ndarray of shape (n_landmarks, n_columns)
+        The matrix :math:`V \Lambda^{-1/2}`, the largest eigenvalue first; those that are lost in rounding are left out.
+    lost_trace_ : float
+        Mean of ``k(x, x) - ‖row‖²`` over the training points, from 0 for the exact kernel to 1 where rows vanish.
+    n_features_in_ : int
+        Number of coordinates.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the coordinates, where X has them.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from hyplearn import HyperbolicKernelMap
+    >>> from hyplearn.datasets import load_mammals
+    >>> X, y = load_mammals(return_X_y=True)
+    >>> model = make_pipeline(HyperbolicKernelMap(n_components=100), RidgeClassifier(alpha=1e-3)).fit(X, y)
+    >>> print(model.score(X, y) > 0.9)
+    True
+    """
+
+    kernel: str = "laplacian"
+    _: KW_ONLY
+    scale: Any = "auto"
+    n_components: int = 300
+    landmarks: Any = None
+    curvature: float = -1.0
+    outside: str = "raise"
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.projection_.shape[1])
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks and scale.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points of the ball.
+        y : array-like of shape (n_samples,), optional
+            Labels, whose classes are then all represented by landmarks.
+        """
+        check_kernel(self.kernel, self.scale, self.n_components)
+        X, gaps = ball_rows(self, X, reset=True, keep_dtype=True)
+        check_dimension(self.kernel, X.shape[1])
+        c = absolute_curvature(self.curvature)
+        landmarks = self._given(X.shape[1], c)
+        if landmarks is None:
+            codes = np.zeros(len(X), dtype=np.int64)
+            if y is not None:
+                check_consistent_length(X, y)
+                codes = np.unique(column_or_1d(y), return_inverse=True)[1]
+            landmarks = X[choose_landmarks(X, codes, int(self.n_components))].astype(np.float64)
+        scale = median_distance(landmarks, c) if isinstance(self.scale, str) else float(self.scale)
+        found = nystrom(landmarks, self.kernel, scale, c, int(self.n_components))
+        self.landmarks_, self.scale_, self.projection_ = landmarks, scale, found.projection
+        self.lost_trace_ = max(0.0, 1 - float(np.sum(found.rows(X, gaps) ** 2)) / len(X))
+        return self
+
+    def _given(self, d: int, c: float) -> Array | None:
+        """The landmarks of the parameter, validated."""
+        if self.landmarks is None:
+            return None
+        landmarks = as_rows(self.landmarks, "landmarks").astype(np.float64)
+        if landmarks.shape[1] != d or len(landmarks) == 0:
+            raise ValueError(f"landmarks must have shape (n, {d}), n ≥ 1, as X has {d} columns; got {landmarks.shape}.")
+        check_inside(landmarks, row_gaps(landmarks, c), c)
+        return landmarks
+
+    def transform(self, X: Any) -> Array:
+        """Rows of the points, of shape (n_samples, n_columns)."""
+        check_is_fitted(self)
+        X, gaps = ball_rows(self, X, keep_dtype=True)
+        c = absolute_curvature(self.curvature)
+        found = KernelMap(LandmarkKernel(self.kernel, self.scale_, c, self.landmarks_), self.projection_)
+        return found.rows(X, gaps).astype(X.dtype, copy=False)

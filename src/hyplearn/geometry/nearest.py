@@ -1,0 +1,203 @@
+r"""Nearest points by hyperbolic distance, without the distances of all pairs.
+
+For a query x the distance to y rises with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In few dimensions
+points stand in a k-d tree of their Euclidean coordinates: a box whose points have gaps up to g has no key below
+:math:`\mathrm{dist}(x, \mathrm{box})^2 / g`, so a search leaves out every box whose bound lies above the k-th key so
+far. In many dimensions :math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` from a matrix product, less a bound of its
+rounding error, tells which keys have to be computed. Either way keys are computed from differences, which are exact up
+to the rim, and points with equal keys come in the order of their rows.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hyplearn.geometry.kernels import norm_of_difference
+from hyplearn.numerics import coordinate
+from hyplearn.types import Array
+
+# Dimensions up to which boxes leave out enough points to pay for themselves.
+MOST_BOXED = 12
+# Points in a leaf, about: fewer boxes to visit against fewer keys to compute; measured in the disk.
+LEAF = 16
+# Share of a bound that rounding may have added to it.
+SAFE = 1.0 - 1e-13
+# Deepest tree of 2^62 points, and so the most boxes that wait in a search.
+DEEPEST = 64
+# Numbers in a matrix product of queries and points: few enough to stay near the processor.
+PRODUCT_NUMBERS = 2**20
+
+
+class NearestTree(NamedTuple):
+    """Points in the order of a k-d tree; node i has the children 2i + 1 and 2i + 2."""
+
+    X: Array  # points in the order of the tree, float64
+    gaps: Array  # their gaps
+    rows: Array  # their positions in the original order
+    bounds: Array  # first and last point of each node, of shape (n_nodes, 2)
+    lower: Array  # least coordinates of each node
+    upper: Array  # largest coordinates of each node
+    widest: Array  # largest gap of each node
+
+
+def nearest_tree(X: Array, gaps: Array) -> NearestTree:
+    """Tree of validated points with the given gaps; a single node in many dimensions."""
+    n, d = X.shape
+    depth = max(0, math.ceil(math.log2(n / LEAF))) if d <= MOST_BOXED else 0
+    X, rows, nodes = X.astype(np.float64), np.arange(n), 2 ** (depth + 1) - 1
+    bounds, lower, upper = np.zeros((nodes, 2), dtype=np.int64), np.empty((nodes, d)), np.empty((nodes, d))
+    widest = np.empty(nodes)
+    _build(X, gaps, rows, bounds, lower, upper, widest)
+    return NearestTree(np.ascontiguousarray(X[rows]), gaps[rows], rows, bounds, lower, upper, widest)
+
+
+@njit(cache=True, nogil=True)
+def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-untyped-def]
+    """Order rows so that each node is a run of them, cut at the median of its widest coordinate."""
+    bounds[0, 1] = X.shape[0]
+    for node in range(bounds.shape[0]):
+        first, last = bounds[node]
+        lower[node], upper[node], widest[node] = np.inf, -np.inf, 0.0
+        for i in range(first, last):
+            widest[node] = max(widest[node], gaps[rows[i]])
+            for j in range(X.shape[1]):
+                lower[node, j] = min(lower[node, j], X[rows[i], j])
+                upper[node, j] = max(upper[node, j], X[rows[i], j])
+        if 2 * node + 2 < bounds.shape[0]:
+            middle = (first + last) // 2
+            _partition(X[:, np.argmax(upper[node] - lower[node])], rows, first, last - 1, middle)
+            bounds[2 * node + 1] = first, middle
+            bounds[2 * node + 2] = middle, last
+
+
+@njit(cache=True, nogil=True)
+def _partition(values, rows, first, last, middle):  # type: ignore[no-untyped-def]
+    """Hoare's selection: rows from ``first`` to ``last`` so that none before ``middle`` has a larger value."""
+    while first < last:
+        pivot, i, j = values[rows[(first + last) // 2]], first, last
+        while i <= j:
+            while values[rows[i]] < pivot:
+                i += 1
+            while values[rows[j]] > pivot:
+                j -= 1
+            if i <= j:
+                rows[i], rows[j] = rows[j], rows[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            last = j
+        elif middle >= i:
+            first = i
+        else:
+            return
+
+
+def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple[Array, Array]:
+    """Distances and rows of the k nearest points of each query, the nearest first, both of shape (n, k)."""
+    Q = Q.astype(np.float64, copy=False)
+    keys, places = np.full((len(Q), k), np.inf), np.full((len(Q), k), -1)
+    if len(tree.bounds) > 1 or len(tree.X) <= LEAF:
+        _search(Q, *tree, keys, places)
+    else:
+        _search_products(tree, Q, keys, places)
+    distances = np.empty(keys.shape)
+    _half_sinhs(Q, gaps, tree.X, tree.gaps, places, c, distances)
+    return 2 / np.sqrt(c) * np.arcsinh(distances, out=distances), tree.rows[places]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _search(Q, X, gaps, rows, bounds, lower, upper, widest, keys, places):  # type: ignore[no-untyped-def]
+    """The k least keys of each query and their places in X, by depth-first search, the nearer box first."""
+    waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
+    for i in range(Q.shape[0]):
+        own_keys, own_places = keys[i], places[i]
+        waiting[0], least[0], size = 0, 0.0, 1
+        while size > 0:
+            size -= 1
+            node = waiting[size]
+            if least[size] * SAFE > own_keys[-1]:
+                continue
+            while 2 * node + 1 < bounds.shape[0]:
+                near, far = 2 * node + 1, 2 * node + 2
+                a, b = _bound(Q, i, lower, upper, widest, near), _bound(Q, i, lower, upper, widest, far)
+                if b < a:
+                    near, far, a, b = far, near, b, a
+                waiting[size], least[size] = far, b
+                size += 1
+                node = near
+            for place in range(bounds[node, 0], bounds[node, 1]):
+                key = _key(Q, i, X, place, gaps)
+                if key <= own_keys[-1]:
+                    _insert(own_keys, own_places, rows, key, place)
+
+
+@njit(cache=True, error_model="numpy")
+def _bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
+    """Lower bound of the keys in a node: the squared distance to its box over its largest gap."""
+    square = 0.0
+    for j in range(Q.shape[1]):
+        outside = max(0.0, lower[node, j] - Q[i, j], Q[i, j] - upper[node, j])
+        square += outside * outside
+    return square / widest[node]
+
+
+@njit(cache=True, error_model="numpy")
+def _key(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
+    """``‖x - y‖² / (1 - c‖y‖²)`` of query i and the point at a place."""
+    square, d = 0.0, Q.shape[1]
+    for j in range(d):
+        square += (coordinate(X, place, j, d) - coordinate(Q, i, j, d)) ** 2
+    return square / gaps[place]
+
+
+@njit(cache=True, error_model="numpy")
+def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
+    """Insert a key into the sorted ones in place of the last, unless that is as small and its row before."""
+    k = keys.size - 1
+    if key == keys[k] and places[k] >= 0 and rows[places[k]] < rows[place]:
+        return
+    while k > 0 and (key < keys[k - 1] or (key == keys[k - 1] and rows[place] < rows[places[k - 1]])):
+        keys[k], places[k] = keys[k - 1], places[k - 1]
+        k -= 1
+    keys[k], places[k] = key, place
+
+
+def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
+    """As :func:`_search`, where matrix products tell which keys to compute."""
+    squares, own = (np.einsum("ij,ij->i", A, A) for A in (tree.X, Q))
+    for cut in _cuts(len(Q), max(1, PRODUCT_NUMBERS // min(len(tree.X), PRODUCT_NUMBERS // 64))):
+        for part in _cuts(len(tree.X), PRODUCT_NUMBERS // 64):
+            products = Q[cut] @ tree.X[part].T
+            numbers = own[cut], squares[part], keys[cut], places[cut]
+            _rank(Q[cut], tree.X, tree.gaps, tree.rows, products, part.start, *numbers)
+
+
+def _cuts(n: int, step: int) -> Iterator[slice]:
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rank(Q, X, gaps, rows, products, start, own, squares, keys, places):  # type: ignore[no-untyped-def]
+    """Compute the keys that may be among the least, given products of queries and points."""
+    # The dot product of d terms has an error of at most d units in the last place of ‖x‖ ‖y‖.
+    rounding = 4.0 * (Q.shape[1] + 8) * 2.0**-53
+    for i in range(Q.shape[0]):
+        own_keys, own_places = keys[i], places[i]
+        for j in range(products.shape[1]):
+            total = own[i] + squares[j]
+            if total * (1.0 - rounding) - 2.0 * products[i, j] <= own_keys[-1] * gaps[start + j]:
+                key = _key(Q, i, X, start + j, gaps)
+                if key <= own_keys[-1]:
+                    _insert(own_keys, own_places, rows, key, start + j)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _half_sinhs(Q, gaps_q, X, gaps, places, c, out):  # type: ignore[no-untyped-def]
+    """``sinh(√c d / 2)`` of each query and the points at its places."""
+    for i in range(Q.shape[0]):
+        for k in range(places.shape[1]):
+            place = places[i, k]
+            out[i, k] = math.sqrt(c) * norm_of_difference(X, place, Q[i]) / math.sqrt(gaps_q[i] * gaps[place])

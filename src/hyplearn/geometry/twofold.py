@@ -1,0 +1,123 @@
+"""Numbers of twice the precision of float64, on arrays: each is the unevaluated sum of two floats.
+
+The error-free sum and product are those of Knuth and Dekker; the operations built on them (Joldes, Muller and Popescu,
+2017) have relative errors of a few 2⁻¹⁰⁶. They are meant for numbers between 1e-140 and 1e140.
+"""
+
+from typing import NamedTuple, Union
+
+import numpy as np
+
+from hyplearn.types import Array
+
+# Splits a float64 into two halves of 26 bits, whose products are exact.
+SPLITTER = 2.0**27 + 1.0
+# Terms of the series of e^x - 1, and halvings of x before it: |x| ≤ ln 2 / 64, where the last term is below 2⁻¹⁰⁶.
+TERMS, HALVINGS = 13, 5
+
+
+class Twofold(NamedTuple):
+    """The sum ``high + low``, where low is at most half a unit in the last place of high."""
+
+    high: Array
+    low: Array
+
+    @classmethod
+    def of(cls, a: Array) -> "Twofold":
+        """A float64."""
+        return cls(a, np.zeros_like(a))
+
+    def __add__(self, other: Union["Twofold", Array]) -> "Twofold":  # type: ignore[override]
+        other = other if isinstance(other, Twofold) else Twofold.of(other)
+        high, error = _sum(self.high, other.high)
+        low, small = _sum(self.low, other.low)
+        high, error = _quick_sum(high, error + low)
+        return Twofold(*_quick_sum(high, error + small))
+
+    def __neg__(self) -> "Twofold":
+        return Twofold(-self.high, -self.low)
+
+    def __sub__(self, other: Union["Twofold", Array]) -> "Twofold":
+        return self + (-other)
+
+    def __mul__(self, other: Union["Twofold", Array]) -> "Twofold":  # type: ignore[override]
+        other = other if isinstance(other, Twofold) else Twofold.of(other)
+        high, error = _product(self.high, other.high)
+        return Twofold(*_quick_sum(high, error + (self.high * other.low + self.low * other.high)))
+
+    def __truediv__(self, other: "Twofold") -> "Twofold":
+        first = self.high / other.high
+        rest = self - other * first
+        second = rest.high / other.high
+        third = (rest - other * second).high / other.high
+        return Twofold(*_quick_sum(first, second)) + third
+
+    def sqrt(self) -> "Twofold":
+        """Square root of a positive number, by one step of Newton's method."""
+        root = np.sqrt(self.high)
+        rest = self - Twofold(*_product(root, root))
+        return Twofold(*_quick_sum(root, rest.high / (2 * root)))
+
+    def sum(self) -> "Twofold":
+        """Sum over the last axis."""
+        total = Twofold(self.high[..., 0], self.low[..., 0])
+        for j in range(1, self.high.shape[-1]):
+            total = total + Twofold(self.high[..., j], self.low[..., j])
+        return total
+
+    def column(self) -> "Twofold":
+        """The same numbers with a last axis of length 1."""
+        return Twofold(self.high[..., None], self.low[..., None])
+
+    def expm1(self) -> "Twofold":
+        """``e^x - 1`` of x between -700 and 0."""
+        k = np.round(self.high / LN2.high)
+        r = (self - LN2 * k) * np.asarray(0.5**HALVINGS)
+        series = INVERSE_FACTORIALS[-1] + np.zeros_like(r.high)
+        for factor in INVERSE_FACTORIALS[-2::-1]:
+            series = series * r + factor
+        series = series * r
+        for _ in range(HALVINGS):  # e^2x - 1 = (e^x - 1) (2 + (e^x - 1))
+            series = series * (series + np.asarray(2.0))
+        # 2^k (1 + series) - 1; for k = 0 that is the series itself, which keeps the digits of small x.
+        grown = (series + np.asarray(1.0)) * np.exp2(k) + np.asarray(-1.0)
+        return Twofold(np.where(k == 0, series.high, grown.high), np.where(k == 0, series.low, grown.low))
+
+
+def _sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """``a + b`` and its rounding error."""
+    high = a + b
+    arrived = high - a
+    return high, (a - (high - arrived)) + (b - arrived)
+
+
+def _quick_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """``a + b`` and its rounding error, where b is the smaller."""
+    high = a + b
+    return high, b - (high - a)
+
+
+def _product(a: Array, b: Array) -> tuple[Array, Array]:
+    """``a b`` and its rounding error."""
+    high = a * b
+    a_high, b_high = _upper(a), _upper(b)
+    a_low, b_low = a - a_high, b - b_high
+    return high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _upper(a: Array) -> Array:
+    scaled = SPLITTER * a
+    return scaled - (scaled - a)
+
+
+LN2 = Twofold(np.asarray(0.6931471805599453), np.asarray(2.3190468138462996e-17))
+
+
+def _inverse_factorials() -> list[Twofold]:
+    factors = [Twofold.of(np.asarray(1.0))]
+    for k in range(2, TERMS + 1):
+        factors.append(factors[-1] / Twofold.of(np.asarray(float(k))))
+    return factors
+
+
+INVERSE_FACTORIALS = _inverse_factorials()

@@ -1,0 +1,69 @@
+"""The functions of :mod:`hyplearn.numerics` in plain Python, for NUMBA_DISABLE_JIT=1."""
+
+import math
+import struct
+import warnings
+
+import numpy as np
+
+from hyplearn.types import Array
+
+# Compiled code has no warnings for what it relies on: integers that wrap, quotients that become infinite.
+warnings.filterwarnings("ignore", ".* encountered in scalar", RuntimeWarning, "hyplearn")
+SPLITTER = 2.0**27 + 1.0
+MASK = 2**64 - 1
+
+
+def fma(a: float, b: float, c: float) -> float:
+    """``a * b + c`` with the rounding error of the product added last."""
+    product = a * b
+    if not math.isfinite(product):
+        return product + c
+    a_high, b_high = _upper(a), _upper(b)
+    a_low, b_low = a - a_high, b - b_high
+    lost = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return (product + c) + lost
+
+
+def _upper(a: float) -> float:
+    scaled = SPLITTER * a
+    return scaled - (scaled - a)
+
+
+def bits_of(x: float) -> int:
+    """The bits of a float64 as an integer."""
+    return int(struct.unpack("<Q", struct.pack("<d", x))[0])
+
+
+def float_of(bits: int) -> float:
+    """The float64 with the given bits."""
+    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+
+
+def coordinate(X: Array, i: int, j: int, d: int) -> float:
+    """``X[i, j]`` as float64."""
+    return float(X[i, j])
+
+
+def log1p(x: float) -> float:
+    """``log(1 + x)``."""
+    return math.log1p(x)
+
+
+def exp(x: float) -> float:
+    """``e^x`` of an x ≤ 0; below -708, where the result would lose digits, 0."""
+    return math.exp(x) if x >= -708.0 else 0.0
+
+
+def uniform(seed: int, number: int) -> float:
+    """A pseudo-random number in [0, 1), the hash of a seed and a position: the finaliser of splitmix64."""
+    state = (int(seed) + (int(number) + 1) * 0x9E3779B97F4A7C15) & MASK
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK
+    state ^= state >> 31
+    return float(state >> 11) * 2.0**-53
+
+
+def uniforms(seed: int, numbers: Array) -> Array:
+    """``uniform(seed, number)`` of every number."""
+    return np.array([uniform(seed, number) for number in numbers.tolist()], dtype=np.float64)

@@ -1,0 +1,297 @@
+r"""The hyperplane of the widest margin between a few rows: the hulls of two sets of balls that touch.
+
+With x on the hyperboloid and [·, ·] the Minkowski product, :math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine
+of the distance of a row to the hyperplane w, so that the widest margin belongs to
+
+.. math:: \min_w \tfrac12 [w, w] \quad \text{with} \quad y_i [w, x_i] \ge 1.
+
+In coordinates about a point p of the current hyperplane :math:`[w, w] = \|w'\|^2 - w_0^2`, and :math:`w_0 = 0` now. The
+problem without :math:`-w_0^2` is convex, and its solution has no larger [w, w]: that is one step. The next p is the
+contact point :math:`\sum_i \lambda_i h_i`, scaled onto the hyperboloid, with λ the multipliers and h the feet of the
+rows on the new hyperplane. There w_0 stays 0 as long as the same rows are active, so the convex problem is exact to
+second order, and two or three steps suffice. All lengths in this module are those for c = 1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import nnls
+
+from hyplearn.geometry import distance, geodesic, mobius_add, project, project_onto, transport
+from hyplearn.geometry.hull import klein_about
+from hyplearn.geometry.kernels import row_gaps, squared_distances
+from hyplearn.tangent import z_dot, z_features
+from hyplearn.types import Array
+
+EPS = float(np.finfo(float).eps)
+# Rounding errors of an entry of a row seen from a point, beside those of its sums: more than there are.
+OPERATIONS = 16
+# Heights beyond the margin that the convex problem demands, in rounding errors of a height: it is computed twice, here
+# and by verify, and the hyperplane is rounded when it is stored. Only far rows notice, and a turn by an ulp satisfies
+# them at no cost for the others.
+SLACK = 4.0
+# Coefficient of w_0, whose square then adds a thousandth of w_0² to the convex problem: it slows the last steps by that
+# factor, and a larger one would cost digits.
+BIAS = 30.0
+# A step fails if it neither halves the interval nor shortens it by so much: from far off, a step goes no farther.
+STRIDE = 0.1
+# Widths of the interval, relative to margins above 1, at which steps end: at once, and after one that failed; and how
+# many failures in a row end them at any width.
+NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
+# Share of the demanded heights that is left where no hyperplane separates the rows, up to rounding. The demand is
+# multiplied by SHRINK before that is believed, down to LEAST.
+NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
+# Share of the largest multiplier, seen from p, below which one is rounding error.
+NEGLIGIBLE = 1e-18
+# Most scales that are tried.
+SCALES = 20
+# Range of ‖w‖ in which the convex problem is solved to all digits.
+WELL_SCALED = (0.1, 10.0)
+
+
+class Contact(NamedTuple):
+    """The hyperplane through the contact point of two hulls of balls, with the proof; or a common point of the rows."""
+
+    w: Array | None  # unit normal; None if no hyperplane separates the rows
+    p: Array  # the contact point; without a hyperplane a common point of both hulls
+    active: Array  # positions of the rows whose balls touch
+    weights: Array  # their weights, of sum 1
+    points: Array  # points of their balls; the rows themselves without a hyperplane
+    lower: float  # least proven distance of a row to the hyperplane
+    upper: float  # no hyperplane has a wider margin
+
+    @property
+    def width(self) -> float:
+        """Width of the interval."""
+        return self.upper - self.lower
+
+
+def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Contact:
+    """The hyperplane of the widest margin between rows of the sides y = ±1, from any point p.
+
+    ``first`` has the positions of the rows to begin with, at least one of each side; others join as they are needed.
+    """
+    gaps, scale, used = row_gaps(X, c), 1.0, np.isin(np.arange(len(X)), first)
+    best: Contact | None = None
+    failed = 0
+    while failed < PATIENCE:
+        step = _solve(_View.of(X, y, gaps, p, c), scale, used)
+        new = _contact(X, y, step, p, c)
+        p, scale = new.p, step.scale
+        failed = 0 if best is None or new.width < best.width - min(best.width / 2, STRIDE) else failed + 1
+        best = new if best is None or new.width < best.width else best
+        if best.width <= (CLOSE if failed else NARROW) * max(1.0, best.lower):
+            break
+    assert best is not None
+    return best
+
+
+class _View(NamedTuple):
+    """Rows seen from a point: Klein coordinates with a constant, times the side; cosh of the distance; rounding."""
+
+    G: Array
+    times: Array
+    slack: Array
+
+    @classmethod
+    def of(cls, X: Array, y: Array, gaps: Array, p: Array, c: float) -> "_View":
+        K, times = klein_about(X, gaps, p, c, np.sqrt(c))
+        slack = SLACK * (X.shape[1] + OPERATIONS) * EPS * _sizes(X, gaps, p, c) / times
+        return cls(y[:, None] * np.column_stack([K, np.full(len(K), -BIAS)]), times, slack)
+
+
+class _Step(NamedTuple):
+    """Solution of the convex problem: the normal (w_0, w) with [w, w] = 1, the multipliers, and its least height."""
+
+    w: Array | None
+    w_0: float
+    multipliers: Array
+    scale: float
+
+
+def _solve(view: _View, scale: float, used: Array) -> _Step:
+    """Least ``‖w'‖²`` with ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ`` for all rows; those that it needs join ``used``."""
+    few = 2 * view.G.shape[1]
+    while True:
+        rows = np.flatnonzero(used)
+        w, u, scale = _least_norm(view.G[rows], view.times[rows], view.slack[rows], scale)
+        multipliers = np.zeros(len(used))
+        multipliers[rows] = np.where(u > NEGLIGIBLE * u.max(), u, 0.0) / view.times[rows]
+        if w is None:
+            return _Step(None, 0.0, multipliers, 1.0)
+        missing = scale / view.times + 0.75 * view.slack - view.G @ w
+        missing[rows] = 0.0
+        worst = np.argsort(-missing, kind="stable")[:few]
+        worst = worst[missing[worst] > 0]
+        if not len(worst):
+            break
+        used[worst] = True
+    w, w_0 = w[:-1], BIAS * w[-1]
+    # Positive for any w that separates the rows; seen from far off, up to rounding.
+    length = np.sqrt(max(w @ w - w_0**2, EPS * (w @ w)))
+    return _Step(w / length, float(w_0 / length), multipliers, float(scale / length))
+
+
+def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Array | None, Array, float]:
+    """Least ``‖w‖`` with ``G w ≥ scale / times + slack``, the multipliers, and a scale for which ‖w‖ is about 1.
+
+    Lawson and Hanson's least distance problem: ``(Gᵀu, ⟨s, u⟩)`` as near as possible to (0, 1), for u ≥ 0. If it gets
+    there, u proves that there is no such w.
+    """
+    target = np.zeros(G.shape[1] + 1)
+    target[-1] = 1.0
+    proof: Array | None = None
+    for _ in range(SCALES):
+        s = scale / times + slack
+        u, _ = nnls(np.vstack([G.T, s]), target, maxiter=100 * len(G) + 1000)
+        left = 1 - s @ u
+        if left < NOTHING_LEFT:
+            # The first, whose numbers are neither large nor small, has the most digits.
+            proof, factor = u if proof is None else proof, SHRINK
+        else:
+            w, u = _polish(G, s, (u @ G) / left, u / left)
+            size = float(np.linalg.norm(w))
+            if WELL_SCALED[0] <= size <= WELL_SCALED[1]:
+                return w, u, scale
+            factor = 1 / size if size > 0 else 1 / SHRINK
+        if scale < LEAST:
+            break
+        scale *= factor
+    return None, u if proof is None else proof, scale
+
+
+def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
+    """Correct the rounding errors of w and of the multipliers on the rows in use."""
+    used = np.flatnonzero(u)
+    inverse = np.linalg.pinv(G[used])
+    part = u[used]
+    for _ in range(2):
+        w = w + inverse @ (s[used] - G[used] @ w)
+        part = part + (w - part @ G[used]) @ inverse
+    u = np.zeros_like(u)
+    u[used] = np.maximum(part, 0.0)
+    return w, u
+
+
+def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
+    """The new hyperplane through its contact point, seen from p so far, with the interval that it proves."""
+    active = np.flatnonzero(step.multipliers)
+    X_a, y_a, weights = X[active], y[active], step.multipliers[active]
+    Z = np.sqrt(c) * z_features(X_a, p, c=c)
+    rows = np.column_stack([np.sqrt(1 + np.sum(Z**2, axis=1)), Z])
+    if step.w is None:
+        q, _ = _scaled_back(weights @ rows, weights.sum(), p, c)
+        weights, upper = ball_bound(X_a, y_a, _balance(X_a, y_a, weights, q, c), X_a, q, c)
+        return Contact(None, q, active, weights, X_a, 0.0, upper)
+    heights = Z @ step.w - rows[:, 0] * step.w_0
+    feet = (rows - heights[:, None] * np.append(step.w_0, step.w)) / np.hypot(1, heights)[:, None]
+    q, carried = _scaled_back(weights @ feet, weights.sum(), p, c)
+    # The normal at q, carried to p on the hyperboloid and from there to q in the ball.
+    w = transport(step.w - step.w_0 * carried, p, q, c=c)
+    w /= np.linalg.norm(w)
+    points = _within(X_a, project_onto(X_a, w, q, c=c), float(np.arcsinh(step.scale)), c)
+    weights, upper = ball_bound(X_a, y_a, _balance(points, y_a, weights, q, c), points, q, c)
+    lower = proven_margin(proven_heights(X, row_gaps(X, c), y, w, q, c).min())
+    return Contact(w, q, active, weights, points, lower, upper)
+
+
+def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
+    """Feet of rows on the hyperplane, or points on the way to them where that is longer, as it is for far rows."""
+    far = np.sqrt(c) * distance(X, feet, c=c)
+    return geodesic(X, feet, radius / np.maximum(far, radius), c=c)
+
+
+def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
+    """The point of the ball on the ray of hyperboloid coordinates about p, and its place in the ball about p.
+
+    ``least`` is the sum of their weights, and so at most their length, which far from p is lost in rounding.
+    """
+    length = np.sqrt(max(total[0] ** 2 - total[1:] @ total[1:], least**2))
+    place = total[1:] / (total[0] + length)
+    return mobius_add(p, project(place / np.sqrt(c), c=c), c=c), place
+
+
+def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Array:
+    """Correct the weights so that the points of both sides have the same sum on the hyperboloid.
+
+    Points near the rim move when they are rounded. The largest weight stays; the others give way.
+    """
+    K, times = klein_about(points, row_gaps(points, c), p, c, np.sqrt(c))
+    M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
+    others = np.arange(len(u)) != np.argmax(u)
+    for _ in range(2):
+        u[others] -= np.linalg.lstsq(M[:, others], M @ u, rcond=EPS)[0]
+    return np.maximum(u, 0.0) / times
+
+
+def proven_heights(X: Array, gaps: Array, y: Array, w: Array, p: Array, c: float) -> Array:
+    """``sinh`` of the distance of each row to the hyperplane, negative beyond it, less the error that it may have."""
+    error = (X.shape[1] + OPERATIONS) * EPS * _sizes(X, gaps, p, c)
+    heights: Array = np.sqrt(c) * y * z_dot(X, w, p, c=c, gaps=gaps) - error
+    return heights
+
+
+def proven_margin(height: float) -> float:
+    """Distance at a proven height, rounded down."""
+    return float(np.arcsinh(height)) * (1 - OPERATIONS * EPS)
+
+
+def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:
+    r"""Weights of sum 1, in balance, and a margin that no hyperplane exceeds.
+
+    Let a be the points, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`, :math:`B = \sum_- \lambda_i
+    a_i` in hyperboloid coordinates about p, with the same first coordinate. A hyperplane w of margin M has
+    :math:`y_i [w, a_i] \ge \sinh(M - r_i)`. Let r be the mean radius, :math:`\sum_i \lambda_i \sinh(r - r_i) = 0`. For
+    M ≥ r the hyperplane passes between A and B, or at most :math:`\delta = \operatorname{arsinh}(\sum_+ \lambda_i
+    \sinh(r - r_i) / \|A\|)` beyond one of them; so its distance to p is at most D + δ, with D that of A or B, and
+    :math:`[w, A - B] \le \cosh(D + \delta) \, \|A - B\|`. Together
+
+    .. math:: \sum_i \lambda_i \sinh(M - r_i) \le \cosh(D + \delta) \, \|A - B\|,
+
+    where rounding errors are added to A - B.
+    """
+    if np.array_equal(points, X) and _cancel(points, y, weights, p, c):
+        return weights / weights.sum(), 0.0
+    Z = np.sqrt(c) * z_features(points, p, c=c)
+    times, second = np.sqrt(1 + np.sum(Z**2, axis=1)), y > 0
+    sums = np.array([weights[second] @ times[second], weights[~second] @ times[~second]])
+    if not np.all(sums > 0):
+        return weights, np.inf
+    weights = weights / np.where(second, *sums)
+    weights /= weights.sum()
+    A, B = weights[second] @ Z[second], weights[~second] @ Z[~second]
+    error = (len(y) + OPERATIONS) * EPS * (weights @ (times + _sizes(points, row_gaps(points, c), p, c)))
+    time = weights[second] @ times[second]
+    reach = (max(np.linalg.norm(A), np.linalg.norm(B)) + error) / time
+    if not reach < 1:
+        return weights, np.inf
+    radii = np.sqrt(c) * distance(points, X, c=c)
+    radius = radii.max()
+    # Σ λ sinh(M - r) = √(grown · shrunk) sinh(M - mean)
+    grown, shrunk = weights @ np.exp(radii - radius), weights @ np.exp(radius - radii)
+    mean = radius + np.log(grown / shrunk) / 2
+    delta = np.arcsinh(abs(weights[second] @ np.sinh(mean - radii[second])) / (time * np.sqrt(1 - reach**2)))
+    apart = np.cosh(np.arctanh(reach) + delta) * (np.linalg.norm(A - B) + error)
+    upper = mean + np.arcsinh(apart / np.sqrt(grown * shrunk))
+    return weights, float(upper * (1 + OPERATIONS * EPS))
+
+
+def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
+    """Whether weights > 0 near the given ones make the rows of both sides cancel exactly: then no hyperplane separates.
+
+    With M the matrix of signed rows, known up to its rounding errors, ``u - M⁺ M u`` are such weights if M has full
+    rank and the second term is smaller than every weight.
+    """
+    K, times = klein_about(X, row_gaps(X, c), p, c, np.sqrt(c))
+    M, u = y * np.column_stack([np.ones(len(K)), K]).T, weights * times
+    error = OPERATIONS * EPS * np.linalg.norm(1 + _sizes(X, row_gaps(X, c), p, c) / times)
+    smallest = np.linalg.svd(M, compute_uv=False)[-1] - error
+    off = np.linalg.norm(M @ u) + (len(u) * EPS + error) * np.linalg.norm(u)
+    return bool(len(u) > len(M) and smallest > 0 and off < smallest * u.min())
+
+
+def _sizes(X: Array, gaps: Array, p: Array, c: float) -> Array:
+    """Lengths of the two terms of z of each row at p, added up: its rounding errors are relative to these."""
+    squares, gap_p = squared_distances(X, p), row_gaps(p[None], c)[0]
+    sizes: Array = 2 * np.sqrt(c) / gaps * (np.sqrt(squares) + c / gap_p * np.linalg.norm(p) * squares)
+    return sizes

@@ -1,0 +1,224 @@
+"""The widest margin as a value with its witnesses, from which both ends are recomputed in plain NumPy.
+
+Nothing here is shared with the search that finds them.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from hyplearn.geometry.closest import HalfSpace
+from hyplearn.reference.hulls import two_classes
+from hyplearn.types import Array, Points
+
+Status: TypeAlias = Literal["optimal", "inseparable", "stalled"]
+EPS = float(np.finfo(float).eps)
+# Rounding errors of an entry of z, beside those of its sums: more than there are.
+OPERATIONS = 16
+# Rows at a time.
+CHUNK = 2**16
+# Splits a float64 into two halves of 26 bits, whose products are exact.
+SPLITTER = 2.0**27 + 1
+
+
+class MarginInterval(NamedTuple):
+    """Result of :meth:`hyplearn.reference.WidestMargin.verify`.
+
+    Attributes
+    ----------
+    lower : float
+        Least distance of a row to the hyperplane; 0 if there is no hyperplane or a row is not on its side.
+    upper : float
+        No geodesic hyperplane has a wider margin; infinite if the witness proves nothing.
+    """
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class WidestMargin:
+    r"""The geodesic hyperplane of the widest margin between two classes, proven from both sides.
+
+    Attributes
+    ----------
+    separable : bool
+        Whether ``hyperplane`` has every row strictly on its side.
+    hyperplane : tuple (w, p) or None
+        ``signed_distance(X, w, p)`` is positive for the rows of the class that sorts last, negative for the others. The
+        hyperplane is unique. Its p is the contact point, where the hulls of the balls touch.
+    lower, upper : float
+        The widest margin lies between these. Every row is at least ``lower`` away from the hyperplane, and no geodesic
+        hyperplane has a margin above ``upper``; both hold for the numbers as they are stored, rounding included.
+    support : ndarray of int
+        Rows that decide: those at the distance of the margin whose balls touch; without a hyperplane, rows of both
+        classes whose hulls have a common point.
+    weights : ndarray
+        Weight λ of each of them, positive, of sum 1: the multipliers of the margin, which grows by λ times the distance
+        by which the row is moved away.
+    points : ndarray of shape (len(support), d)
+        A point a of the ball of radius ``upper`` about each row of the support (the row itself without a hyperplane).
+        On the hyperboloid the sums of λ a over the two classes are the same up to rounding, whence ``upper``.
+    contact : ndarray of shape (d,)
+        Point at which the hulls of the balls touch, which is the sum of λ a scaled onto the hyperboloid; where no
+        hyperplane separates the classes, a common point of their hulls.
+    status : str
+        "optimal": the interval is narrower than 1e-9 (for c = 1, and relative to margins above 1), or than 64 spacings
+        of float64 at the contact point if these are less than 1e-6. "inseparable": so is the interval [0, upper].
+        "stalled": rounding forbids a narrower interval; without a hyperplane it is open whether one separates.
+    n_passes : int
+        Number of passes over all rows.
+    c : float
+        Absolute curvature.
+    """
+
+    separable: bool
+    hyperplane: HalfSpace | None
+    lower: float
+    upper: float
+    support: Array
+    weights: Array
+    points: Array
+    contact: Array
+    status: Status
+    n_passes: int
+    c: float
+
+    @property
+    def witness(self) -> Array | None:
+        """A common point of the hulls of both classes, where no hyperplane separates them; otherwise None."""
+        return self.contact if self.status == "inseparable" else None
+
+    def verify(self, X: Points, y: Any) -> MarginInterval:
+        """Recompute both ends in plain NumPy, from the hyperplane, the support, its weights and its points.
+
+        Parameters
+        ----------
+        X, y
+            The points and labels, in the same order.
+
+        Returns
+        -------
+        MarginInterval
+            ``lower`` and ``upper``; 0 and infinity if nothing is proven.
+
+        Examples
+        --------
+        >>> from hyplearn.datasets import make_ball_classification
+        >>> from hyplearn.reference import widest_margin
+        >>> X, y, p, w = make_ball_classification(1000, 5, margin=0.2, random_state=0)
+        >>> found = widest_margin(X, y)
+        >>> lower, upper = found.verify(X, y)
+        >>> print(upper - lower < 1e-9)
+        True
+        """
+        X, codes, _ = two_classes(X, y, self.c, "verify()")
+        if self.support.max() >= len(X):
+            last = self.support.max()
+            raise ValueError(
+                f"verify() needs the rows of the search; row {last} is in the support, X has {len(X)} rows."
+            )
+        return self.interval(X, codes > 0)
+
+    def interval(self, X: Array, second: Array) -> MarginInterval:
+        """The ends of :meth:`verify` for points of the ball, with ``second`` the rows on the positive side."""
+        return MarginInterval(_lower_end(self, X, second), _upper_end(self, X, second))
+
+
+def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
+    """Least distance of a row to the hyperplane, less its rounding error."""
+    if found.hyperplane is None:
+        return 0.0
+    w, p = found.hyperplane
+    length, least = np.linalg.norm(w), np.inf
+    if not (0 < length < np.inf and _gaps(p[None], found.c)[0] > 0):
+        return 0.0
+    for start in range(0, len(X), CHUNK):
+        part = slice(start, start + CHUNK)
+        z, size = _seen_from(X[part].astype(np.float64), p, found.c)
+        heights = np.where(second[part], 1.0, -1.0) * (z @ (w / length))
+        least = min(least, np.min(heights - (X.shape[1] + OPERATIONS) * EPS * size))
+    return float(np.arcsinh(least) * (1 - OPERATIONS * EPS) / np.sqrt(found.c)) if least > 0 else 0.0
+
+
+def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
+    """Bound of every margin M from ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``: see the page on the widest margin."""
+    rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
+    p = found.contact
+    inside = np.all(_gaps(np.vstack([found.points, p]), c) > 0)
+    valid = inside and np.all(np.isfinite(weights)) and np.all(weights >= 0)
+    if not (valid and weights[side].sum() > 0 and weights[~side].sum() > 0):
+        return np.inf
+    z, size = _seen_from(found.points, p, c)
+    if np.array_equal(found.points, rows) and _cancel(z, size, np.where(side, weights, -weights)):
+        return 0.0
+    time = np.sqrt(1 + np.sum(z**2, axis=1))
+    weights = np.where(side, weights / (weights[side] @ time[side]), weights / (weights[~side] @ time[~side]))
+    A, B = weights[side] @ z[side], weights[~side] @ z[~side]
+    error = (len(rows) + OPERATIONS) * EPS * (weights @ (size + time))
+    reach = max(np.linalg.norm(A), np.linalg.norm(B)) + error
+    if not reach < 1:
+        return np.inf
+    apart = np.sqrt(np.sum((found.points - rows) ** 2, axis=1))
+    radii = 2 * np.arcsinh(np.sqrt(c) * apart / np.sqrt(_gaps(found.points, c) * _gaps(rows, c)))
+    shift = radii - radii.max()
+    grown, shrunk = weights @ np.exp(shift), weights @ np.exp(-shift)
+    mean = np.log(grown / shrunk) / 2
+    delta = np.arcsinh(abs(weights[side] @ np.sinh(mean - shift[side])) / np.sqrt(1 - reach**2))
+    right = np.cosh(np.arctanh(reach) + delta) * (np.linalg.norm(A - B) + error)
+    upper = radii.max() + mean + np.arcsinh(right / np.sqrt(grown * shrunk))
+    return float(upper * (1 + OPERATIONS * EPS) / np.sqrt(c))
+
+
+def _cancel(z: Array, size: Array, weights: Array) -> bool:
+    """Whether signed weights near the given ones, of the same signs, make the rows cancel on the hyperboloid exactly.
+
+    The columns of M are the rows in Klein coordinates with a 1 before them. It has full rank, despite its rounding
+    errors, if its least singular value is above these; then ``u - M⁺ M u`` are such weights, if no sign changes.
+    """
+    time = np.sqrt(1 + np.sum(z**2, axis=1))
+    M, u = np.column_stack([np.ones(len(z)), z / time[:, None]]).T, weights * time
+    error = OPERATIONS * EPS * np.linalg.norm(1 + size / time)
+    smallest = np.linalg.svd(M, compute_uv=False)[-1] - error
+    off = np.linalg.norm(M @ u) + (len(u) * EPS + error) * np.linalg.norm(u)
+    return bool(len(u) > len(M) and smallest > 0 and off < smallest * np.abs(u).min())
+
+
+def _seen_from(X: Array, p: Array, c: float) -> tuple[Array, Array]:
+    """Rows ``√c z`` of points seen from p, and the sum of the lengths of their two terms."""
+    s, norm_p = X - p, np.linalg.norm(p)
+    square = np.sum(s**2, axis=1)
+    bend, factor = c * square / _gaps(p[None], c), 2 * np.sqrt(c) / _gaps(X, c)
+    return factor[:, None] * (s - bend[:, None] * p), factor * (np.sqrt(square) + bend * norm_p)
+
+
+def _gaps(X: Array, c: float) -> Array:
+    """``1 - c‖x‖²`` of each row, in twice the precision."""
+    total, error = np.zeros(len(X)), np.zeros(len(X))
+    for column in X.T:
+        square, low = _product(column, column)
+        total, lost = _sum(total, square)
+        error += lost + low
+    scaled, low = _product(c, total)
+    gaps: Array = (1 - scaled) - (low + c * error)
+    return gaps
+
+
+def _product(a: Array | float, b: Array) -> tuple[Array, Array]:
+    """Rounded product and its rounding error (Dekker, 1971)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def _halves(a: Array | float) -> tuple[Array | float, Array | float]:
+    high = SPLITTER * a - (SPLITTER * a - a)
+    return high, a - high
+
+
+def _sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Rounded sum and its rounding error (Knuth, 1969)."""
+    total = a + b
+    arrived = total - a
+    return total, (a - (total - arrived)) + (b - arrived)

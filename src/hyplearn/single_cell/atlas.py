@@ -1,0 +1,166 @@
+"""Maps kept with the cells they were made of: gene names, loadings and a summary of the matrix, to place new cells."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hyplearn.embedding import PoincareMap
+from hyplearn.persistence import ModelFileError
+from hyplearn.persistence.container import FlawError
+from hyplearn.persistence.files import from_bytes, to_bytes
+from hyplearn.single_cell.cells import cell_features, whole_matrix
+from hyplearn.types import Array
+
+DEFAULT_KEY = "X_poincare"
+# Largest difference of recomputed principal components, relative to the largest of them: scanpy has them in float32.
+SAME_COMPONENTS = 1e-3
+# Mean totals of two data sets with the same normalisation differ by less than this factor; genes and depth vary.
+SAME_SCALE = 3.0
+
+
+def map_key(basis: str) -> str:
+    """Key of ``uns`` for the map of a basis."""
+    return "poincare_map" if basis == DEFAULT_KEY else basis
+
+
+class Matrix(NamedTuple):
+    """What kind of numbers a matrix of expression holds: "counts", "non-negative" or "scaled", and its mean total."""
+
+    kind: str
+    mean_total: float
+
+    @classmethod
+    def of(cls, X: Any) -> "Matrix":
+        """Look at a matrix, dense or sparse."""
+        values = X.data if hasattr(X, "tocsr") else np.asarray(X)
+        if values.size and values.min() < 0:
+            kind = "scaled"
+        elif values.size and values.max() > 1 and np.all(values == np.round(values)):
+            kind = "counts"
+        else:
+            kind = "non-negative"
+        return cls(kind, float(np.mean(np.asarray(X.sum(axis=1)))) if X.shape[0] else 0.0)
+
+
+def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
+    """Entries of ``uns`` from which :func:`placed_features` and :func:`stored_map` work, for h5ad and zarr."""
+    data = np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
+    kept: dict[str, Any] = {"model": data, "fingerprint": hashlib.sha256(data.tobytes()).hexdigest()}
+    if use_rep == "X":
+        X = whole_matrix(adata)
+        kept["genes"] = np.asarray(adata.var_names, dtype=object)
+    else:
+        found = _loadings(adata, use_rep)
+        if found is None:
+            return kept
+        X, used, kept["loadings"], kept["centre"] = found
+        kept["genes"] = np.asarray(adata.var_names, dtype=object)[used]
+    matrix = Matrix.of(X)
+    return {**kept, "matrix": {"kind": matrix.kind, "mean_total": matrix.mean_total}}
+
+
+def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
+    """Matrix, genes, loadings and centre of scanpy's components; None if the matrix does not give them."""
+    Z = cell_features(adata, use_rep)
+    P = np.asarray(adata.varm["PCs"]) if "PCs" in adata.varm else None
+    if P is None or use_rep.removeprefix("X_") != "pca" or adata.X is None or P.shape[1] != Z.shape[1]:
+        return None
+    used = np.flatnonzero(np.any(P != 0, axis=1))
+    X = whole_matrix(adata)[:, used]
+    P = P[used].astype(np.float64)
+    centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    for c in (centre, np.zeros_like(centre)):  # zero_center=False
+        again = np.asarray(X @ P) - c @ P
+        if np.max(np.abs(again - Z)) <= SAME_COMPONENTS * np.max(np.abs(Z)):
+            return X, used, P, c
+    return None
+
+
+def stored_map(adata: Any, basis: str) -> tuple[PoincareMap, dict[str, Any]]:
+    """Return the map of an atlas and its entries in ``uns``."""
+    kept = adata.uns.get(map_key(basis))
+    if not isinstance(kept, dict) or "model" not in kept:
+        raise KeyError(
+            f"uns[{map_key(basis)!r}] keeps no map of the atlas.\n"
+            "Run hyplearn.single_cell.tl.poincare_map on the atlas, and keep uns when you write or subset it."
+        )
+    try:
+        model = from_bytes(np.asarray(kept["model"], dtype=np.uint8).tobytes())
+    except FlawError as flaw:
+        raise ModelFileError(
+            f"uns[{map_key(basis)!r}] holds no map that can be used: {flaw.problem}.\n{flaw.advice}"
+        ) from None
+    return model, kept
+
+
+def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Array:
+    """Features of new cells in the space of the atlas: from the genes of the same name, or as given in ``obsm``."""
+    if use_rep is not None and use_rep != "X":
+        return cell_features(query, use_rep)
+    if "genes" not in kept:
+        raise ValueError(
+            f"The atlas's {kept['params']['use_rep']!r} cannot be computed from its X, so new cells cannot be brought "
+            "there by their genes.\nRun scanpy.pp.pca and poincare_map on the atlas as it is; or put the query's "
+            "features of the same space into obsm (as scanpy.tl.ingest does), and pass use_rep= to tl.place."
+        )
+    X = _same_genes(query, kept["genes"])
+    _check_matrix(Matrix.of(X), Matrix(**kept["matrix"]))
+    if "loadings" not in kept:
+        return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    loadings = np.asarray(kept["loadings"])
+    return np.asarray(X @ loadings) - np.asarray(kept["centre"]) @ loadings
+
+
+def _same_genes(query: Any, genes: Any) -> Any:
+    """Columns of the query's matrix, in the atlas's order."""
+    names = [str(name) for name in np.asarray(genes).tolist()]
+    places = query.var_names.get_indexer(names) if query.var_names.is_unique else None
+    if places is None:
+        raise ValueError("The query's var_names are not unique.\nCall query.var_names_make_unique() first.")
+    missing = [name for name, place in zip(names, places, strict=True) if place < 0]
+    if missing:
+        raise ValueError(
+            f"The query lacks {len(missing)} of the {len(names)} genes of the atlas's map, first "
+            f"{', '.join(missing[:5])}.\nCompute the atlas's map with the genes that both have, or rename var_names: "
+            "are they symbols in one and identifiers in the other?"
+        )
+    return whole_matrix(query)[:, places]
+
+
+def _check_matrix(query: Matrix, atlas: Matrix) -> None:
+    """Raise if the matrices were not normalised alike."""
+    if str(atlas.kind) != query.kind:
+        raise ValueError(
+            f"The query's X holds {_described(query)}, that of the atlas {_described(atlas)}.\n"
+            "Normalise the query as the atlas was (scanpy.pp.normalize_total, log1p, scale), from its counts."
+        )
+    ratio = query.mean_total / atlas.mean_total if atlas.mean_total > 0 and query.mean_total > 0 else 1.0
+    if query.kind != "scaled" and not 1 / SAME_SCALE < ratio < SAME_SCALE:
+        raise ValueError(
+            f"A cell of the query has a mean total of {query.mean_total:.4g} over the atlas's genes, one of the atlas "
+            f"{atlas.mean_total:.4g}.\nNormalise the query as the atlas was: is log1p missing, or target_sum another?"
+        )
+
+
+def _described(matrix: Matrix) -> str:
+    return {"counts": "counts", "scaled": "scaled values, some below 0"}.get(
+        matrix.kind, "values from 0 that are no counts"
+    )
+
+
+def check_same_ball(reference: Any, query: Any, basis: str) -> None:
+    """Raise if the query's coordinates come from another map than those of the reference."""
+    own, other = (_fingerprint(adata, basis) for adata in (reference, query))
+    if own == other:
+        return
+    seen = "from a map of its own" if other else "from no map that is recorded"
+    raise ValueError(
+        f"The query's {basis!r} comes {seen}, not from the reference's: two maps share no coordinates.\n"
+        f"Call hyplearn.single_cell.tl.place(reference, query), or delete query.obsm[{basis!r}] to have it done."
+    )
+
+
+def _fingerprint(adata: Any, basis: str) -> str:
+    kept = adata.uns.get(map_key(basis))
+    return str(kept.get("fingerprint", "")) if isinstance(kept, dict) else ""

@@ -1,0 +1,314 @@
+"""Predict types of cells from their points in the ball, with held-out quality, prediction sets and unknown cells."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from hyplearn.estimators import ConformalClassifier, classifier_named
+from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.geometry import gap
+from hyplearn.single_cell.atlas import check_same_ball, map_key
+from hyplearn.single_cell.cells import Cells, cell_points, check_adata, labelled_cells, model_bytes
+from hyplearn.single_cell.mapping import place
+from hyplearn.single_cell.quality import held_out_quality, warn_of_never_predicted
+from hyplearn.types import Array
+
+# Integers of more values than this are rarely classes.
+MANY_CLASSES = 50
+
+
+class Fitted(NamedTuple):
+    """A classifier of cells, the conformal one around it if a coverage was asked for, and its held-out quality."""
+
+    model: Any
+    conformal: Any
+    quality: dict[str, Any]
+
+
+def classify(
+    adata: Any,
+    label_key: str,
+    *,
+    basis: str = "X_poincare",
+    model: Any = "softmax",
+    coverage: float | None = None,
+    hierarchy: Any = None,
+    key_added: str | None = None,
+    copy: bool = False,
+) -> Any:
+    """Fit a classifier to the labels of cells and their points in the ball, and predict all cells.
+
+    Cells without a label (NaN) are left out of the training and predicted like the others.
+
+    Parameters
+    ----------
+    adata : AnnData
+        The cells, with points of the ball in ``obsm[basis]``.
+    label_key : str
+        Column of ``obs`` with the labels.
+    basis : str
+        Key of the embedding in ``obsm``, with or without its ``"X_"``.
+    model : {"softmax", "svc", "perceptron", "second-order"} or estimator
+        The classifier; an estimator is cloned, and may be any scikit-learn classifier.
+    coverage : float, optional
+        Promised probability that the set of a cell holds its true type; None for no sets. The sets are those of
+        :class:`hyplearn.ConformalClassifier` by class, with ``conformity="distance"``.
+    hierarchy : mapping, networkx.DiGraph or str, optional
+        The types in a tree, as in :class:`hyplearn.ConformalClassifier`; needs ``coverage``.
+    key_added : str, optional
+        Key of the results, by default ``f"{label_key}_predicted"``.
+    copy : bool
+        Whether to write to a copy and return it.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, with ``copy=True``. Written are, under ``key = key_added``:
+
+        ``obs[key]``
+            Predicted labels. Categories without cells are dropped, the others keep the order of ``obs[label_key]``.
+        ``obs[f"{key}_probability"]``, ``obsm[f"{key}_probabilities"]``
+            Probability of the predicted label, and of all labels in the order of ``uns[key]["classes"]``.
+        ``obsm[f"{key}_distances"]``
+            Signed hyperbolic distances to the boundary of each class against the rest (for two classes, to the one
+            between them), for all classifiers with such boundaries, that is all but "softmax".
+        ``obsm[f"{key}_scores"]``
+            Scores of the classes, for the other classifiers.
+        ``obs[f"{key}_set"]``, ``obsm[f"{key}_sets"]``, ``obs[f"{key}_unknown"]``
+            With ``coverage``: the types that a cell may have, joined by " | " and as a matrix in the order of
+            ``uns[key]["classes"]``, and whether it is unlike all of them. The promise is for new cells: those of
+            training cells hold their label more often.
+        ``obs[f"{key}_answer"]``
+            With ``hierarchy``: the least subtree that covers the set.
+        ``uns[key]``
+            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), numbers of cells, the accuracy of the
+            training cells and that of held-out ones in five folds with the recall of each class (``held_out``), and
+            the model for :func:`hyplearn.single_cell.stored_model`.
+        ``uns[f"{key}_colors"]``
+            The colours of ``label_key``, if there are any.
+
+    Warns
+    -----
+    UserWarning
+        If classes are never predicted, or integers look like counts.
+
+    Raises
+    ------
+    KeyError
+        If there is no such label or embedding.
+    ValueError
+        If points lie outside the ball, or there are fewer than two different labels.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import hyplearn.single_cell as hs
+    >>> from hyplearn.datasets import load_mammals
+    >>> X, y = load_mammals(return_X_y=True)
+    >>> cells = anndata.AnnData(np.zeros((len(X), 1)), obsm={"X_poincare": X})
+    >>> cells.obs["order"] = y
+    >>> hs.tl.classify(cells, "order")
+    >>> print(f"{np.mean(cells.obs['order_predicted'] == cells.obs['order']):.1%}")
+    98.8%
+    """
+    adata = check_adata(adata, copy)
+    _predict(adata, adata, label_key, basis, _Wanted(model, coverage, hierarchy), key_added)
+    return adata if copy else None
+
+
+def transfer(
+    reference: Any,
+    query: Any,
+    label_key: str,
+    *,
+    basis: str = "X_poincare",
+    model: Any = "softmax",
+    coverage: float | None = None,
+    hierarchy: Any = None,
+    key_added: str | None = None,
+    copy: bool = False,
+) -> Any:
+    """Fit a classifier to one set of cells and predict another one in the same ball.
+
+    A query without points is placed in the ball of the reference by :func:`hyplearn.single_cell.tl.place`. Points of
+    another map are an error.
+
+    Parameters
+    ----------
+    reference : AnnData
+        Cells with labels; not changed.
+    query : AnnData
+        The cells to predict; they need no labels.
+    label_key, basis, model, coverage, hierarchy, key_added, copy
+        As in :func:`classify`; the results are written to the query.
+
+    Examples
+    --------
+    >>> import hyplearn.single_cell as hs
+    >>> hs.tl.transfer(atlas, cells, "cell_type", model="svc")  # doctest: +SKIP
+    """
+    reference, query = check_adata(reference), check_adata(query, copy)
+    if not any(key in query.obsm for key in (basis, f"X_{basis}")) and map_key(basis) in reference.uns:
+        place(reference, query, basis=basis)
+    check_same_ball(reference, query, basis)
+    _predict(reference, query, label_key, basis, _Wanted(model, coverage, hierarchy), key_added)
+    return query if copy else None
+
+
+class _Wanted(NamedTuple):
+    """The classifier and the sets that were asked for."""
+
+    model: Any
+    coverage: float | None
+    hierarchy: Any
+
+
+def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wanted, key_added: str | None) -> None:
+    """Fit to the reference and write predictions to the query; in case of an error nothing is written."""
+    cells, X = labelled_cells(reference, label_key, basis), cell_points(query, basis)
+    if X.shape[1] != cells.X.shape[1]:
+        raise ValueError(
+            f"The query has points of {X.shape[1]} coordinates, the reference of {cells.X.shape[1]}.\n"
+            "Embed both in one ball."
+        )
+    fitted = _fit(wanted, cells, label_key, basis)
+    key = f"{label_key}_predicted" if key_added is None else key_added
+    params: dict[str, Any] = {"label_key": label_key, "basis": basis, "model": repr(fitted.model)}
+    if wanted.coverage is not None:
+        params["coverage"] = float(wanted.coverage)
+    about = {"params": params, "n_trained": int(cells.known.sum()), "n_predicted": len(X), **_description(fitted.model)}
+    categories = _categories(reference.obs[label_key], fitted.model.classes_)
+    obs, obsm = _predictions(fitted.model, X, key, categories)
+    if fitted.conformal is not None:
+        sets_obs, obsm[f"{key}_sets"] = _sets(fitted.conformal, X, key)
+        obs |= sets_obs
+    _write(query, key, obs, obsm)
+    query.uns[key] = {**about, **fitted.quality}
+    colours = reference.uns.get(f"{label_key}_colors")
+    if colours is not None and len(colours) == len(categories):
+        of = dict(zip(categories, colours, strict=True))
+        query.uns[f"{key}_colors"] = [of[label] for label in obs[key].categories]
+
+
+def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
+    labels = _plain_labels(cells, label_key)
+    if wanted.hierarchy is not None and wanted.coverage is None:
+        raise ValueError("hierarchy= needs coverage=, the promise of the sets that it covers.\nPass coverage=0.9.")
+    estimator = classifier_named(wanted.model) if isinstance(wanted.model, str) else clone(wanted.model)
+    if getattr(estimator, "outside", None) == "raise":
+        _check_inside(cells.X, estimator.curvature, basis)
+    X = cells.X[cells.known]
+    conformal = None
+    if wanted.coverage is None:
+        model = clone(estimator).fit(X, labels)
+    else:
+        conformal = ConformalClassifier(
+            estimator, coverage=wanted.coverage, hierarchy=wanted.hierarchy, conformity="distance"
+        ).fit(X, labels)
+        model = conformal.estimator_
+    quality = held_out_quality(estimator, model, X, labels)
+    warn_of_never_predicted(quality, model.classes_, labels)
+    return Fitted(model, conformal, quality)
+
+
+def _plain_labels(cells: Cells, label_key: str) -> Array:
+    """Labels of one plain type, as classifiers need it: labels of several types become strings."""
+    assert cells.labels is not None
+    known = cells.labels[cells.known].tolist()
+    labels = np.array(known if len({type(label) for label in known}) == 1 else [str(label) for label in known])
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(
+            f"obs[{label_key!r}] must name at least two classes; got {classes.tolist()} on "
+            f"{cells.known.sum()} labelled cells of {len(cells.known)}.\nLabel some cells of another class."
+        )
+    if labels.dtype.kind in "iu" and len(classes) > MANY_CLASSES:
+        warnings.warn(
+            f"obs[{label_key!r}] holds {len(classes)} different integers from {classes[0]} to {classes[-1]}, which are "
+            "taken as classes.\nIs it a count? Pass a column of types, or of clusters.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return labels
+
+
+def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
+    """Columns of sets, answers and unknown cells, and the matrix of sets."""
+    import pandas as pd
+
+    sets = conformal.predict_set(X)
+    names = np.array([str(label) for label in conformal.classes_.tolist()], dtype=object)
+    joined = [" | ".join(names[row]) if row.any() else None for row in sets]
+    obs: dict[str, Any] = {f"{key}_set": pd.Categorical(joined), f"{key}_unknown": ~sets.any(axis=1)}
+    if conformal.hierarchy is not None:
+        answers = conformal.predict_answer(X)
+        obs[f"{key}_answer"] = pd.Categorical([None if answer is None else str(answer) for answer in answers])
+    return obs, sets
+
+
+def _check_inside(X: Array, curvature: float, basis: str) -> None:
+    """Raise if cells, labelled or not, lie outside the ball; the error gives their rows among all cells."""
+    try:
+        gap(X, c=absolute_curvature(curvature))
+    except ValueError as error:
+        problem = str(error).partition("\n")[0]
+        raise ValueError(
+            f"Of the basis {basis!r} {problem}\nPass basis=, the key of an embedding in the ball, or model=, an "
+            'estimator with its curvature or with outside="project".'
+        ) from None
+
+
+def _predictions(fitted: Any, X: Array, key: str, categories: list[Any]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the new columns of obs and arrays of obsm."""
+    import pandas as pd
+
+    predicted = pd.Categorical(fitted.predict(X).tolist(), categories=categories)
+    # A category without cells stops scanpy.tl.rank_genes_groups.
+    obs: dict[str, Any] = {key: predicted.remove_unused_categories()}
+    obsm: dict[str, Array] = {}
+    if hasattr(fitted, "predict_proba"):
+        obsm[f"{key}_probabilities"] = fitted.predict_proba(X)
+        obs[f"{key}_probability"] = obsm[f"{key}_probabilities"].max(axis=1)
+    if hasattr(fitted, "distances"):
+        obsm[f"{key}_distances"] = fitted.distances(X)
+    elif hasattr(fitted, "decision_function"):
+        obsm[f"{key}_scores"] = fitted.decision_function(X).reshape(len(X), -1)
+    return obs, obsm
+
+
+def _description(fitted: Any) -> dict[str, Any]:
+    """Return classes, certificate and model, as values that h5ad and zarr can store."""
+    names = ("classes_", "status_", "dual_gap_", "converged_")
+    about = {name.rstrip("_"): _storable(getattr(fitted, name)) for name in names if hasattr(fitted, name)}
+    kept = model_bytes(fitted)
+    return about if kept is None else {**about, "model": kept}
+
+
+def _storable(values: Any) -> Array:
+    """Return an array, of objects if it holds strings: HDF5 has no strings of fixed width in characters."""
+    values = np.asarray(values)
+    return values.astype(object) if values.dtype.kind == "U" else values
+
+
+def _categories(column: Any, classes: Array) -> list[Any]:
+    """Return all categories of the labels in their order; the classes if the labels are not categorical."""
+    if hasattr(column, "cat") and set(classes.tolist()) <= set(column.cat.categories.tolist()):
+        return list(column.cat.categories)
+    return classes.tolist()
+
+
+def _write(query: Any, key: str, obs: dict[str, Any], obsm: dict[str, Array]) -> None:
+    """Write the predictions, and remove those of an earlier classification with the same key."""
+    for ending in ("probabilities", "distances", "scores", "sets"):
+        query.obsm.pop(f"{key}_{ending}", None)
+    for ending in ("probability", "set", "answer", "unknown"):
+        if f"{key}_{ending}" in query.obs:
+            del query.obs[f"{key}_{ending}"]
+    query.uns.pop(f"{key}_colors", None)
+    for name, column in obs.items():
+        query.obs[name] = column
+    for name, array in obsm.items():
+        query.obsm[name] = array

@@ -1,0 +1,222 @@
+"""Embed cells in the Poincaré ball, and place new cells in the ball of an atlas."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.linalg import norm
+from scipy.spatial import cKDTree
+
+from hyplearn.embedding import PoincareMap
+from hyplearn.single_cell.atlas import DEFAULT_KEY, kept_map, map_key, placed_features, stored_map
+from hyplearn.single_cell.cells import cell_features, check_adata
+from hyplearn.single_cell.lineage import named_root, warn_if_at_tip
+from hyplearn.types import Array
+
+# A new cell is far if it is farther from all cells of the atlas than this share of them from each other.
+FAR = 0.99
+# Share of far cells above which a warning is given: ten times that of the atlas itself.
+MANY_FAR = 0.1
+# Integers up to here may be levels or flags; counts of genes go higher.
+COUNTS = 20
+
+
+def poincare_map(
+    adata: Any,
+    *,
+    use_rep: str = "X_pca",
+    n_components: int = 2,
+    n_neighbors: int = 15,
+    sigma: float | None = 0.5,
+    gamma: float = 2.0,
+    root: Any = None,
+    n_landmarks: int | str | None = "auto",
+    random_state: int = 0,
+    key_added: str = DEFAULT_KEY,
+    copy: bool = False,
+    **options: Any,
+) -> Any:
+    """Embed cells in the Poincaré ball with a map of their neighbourhoods (Klimovskaia et al., 2020).
+
+    Parameters
+    ----------
+    adata : AnnData
+        The cells, with features in ``obsm[use_rep]``.
+    use_rep : str
+        Key of the features in ``obsm``, with or without its ``"X_"``; ``"X"`` for the matrix itself.
+    n_components, n_neighbors, sigma, gamma, n_landmarks, random_state
+        As in :class:`hyplearn.embedding.PoincareMap`.
+    root : int, str or (str, str), optional
+        Row or name of the cell at the centre, such as a stem cell, or a column of ``obs`` and a label: of the cells
+        with that label the one nearest to the mean of their features. By default the mean of all cells is at the
+        centre.
+    key_added : str
+        Key of the points in ``obsm``.
+    copy : bool
+        Whether to write to a copy and return it.
+    **options
+        Further parameters of :class:`hyplearn.embedding.PoincareMap`, such as ``verbose`` and ``max_iter``.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, with ``copy=True``. Written are:
+
+        ``obsm[key_added]``
+            The points.
+        ``uns["poincare_map"]``, or ``uns[key_added]`` for another key than the default
+            ``params``, ``loss``, ``n_iter``, and the map itself for :func:`place`: the model, the names of the genes,
+            the loadings of principal components, and what kind of numbers the matrix held.
+
+    Raises
+    ------
+    KeyError
+        If there are no such features, or no such root.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> from sklearn.datasets import load_iris
+    >>> import hyplearn.single_cell as hs
+    >>> cells = anndata.AnnData(load_iris().data[::2])
+    >>> hs.tl.poincare_map(cells, use_rep="X", root="0")
+    >>> cells.obsm["X_poincare"].shape, cells.obsm["X_poincare"][0].tolist()
+    ((75, 2), [0.0, 0.0])
+    """
+    adata = check_adata(adata, copy)
+    X = cell_features(adata, use_rep)
+    parameters = {
+        "n_components": n_components,
+        "n_neighbors": n_neighbors,
+        "sigma": sigma,
+        "gamma": gamma,
+        "n_landmarks": n_landmarks,
+        "random_state": random_state,
+        **options,
+    }
+    warn_about_matrix(adata, use_rep, X)
+    row = None if root is None else named_root(adata, root, lambda own: norm(X[own] - X[own].mean(axis=0), axis=1))
+    model = PoincareMap(**parameters, root=row).fit(X)
+    if row is not None:
+        warn_if_at_tip(model.embedding_, row)
+    kept = kept_map(adata, model, use_rep)
+    adata.obsm[key_added] = model.embedding_
+    # HDF5 has no None.
+    named = root if isinstance(root, (int, str)) or root is None else row
+    params = {"use_rep": use_rep, "root": named, **parameters}
+    adata.uns[map_key(key_added)] = {
+        "params": {name: value for name, value in params.items() if value is not None},
+        "loss": model.loss_,
+        "n_iter": model.n_iter_,
+        **kept,
+    }
+    return adata if copy else None
+
+
+def place(
+    reference: Any, query: Any, *, basis: str = DEFAULT_KEY, use_rep: str | None = None, copy: bool = False
+) -> Any:
+    """Place new cells in the ball of an atlas, whose map does not change.
+
+    Genes are matched by name, and the query must be normalised as the atlas was.
+
+    Parameters
+    ----------
+    reference : AnnData
+        The atlas, embedded with :func:`poincare_map`; not changed.
+    query : AnnData
+        The new cells.
+    basis : str
+        Key of the atlas's points in ``obsm``.
+    use_rep : str, optional
+        Key of ``obsm`` with features of the query in the space of the atlas's, such as components by the atlas's
+        loadings; by default they are computed from X.
+    copy : bool
+        Whether to write to a copy and return it.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, with ``copy=True``. Written are:
+
+        ``obsm[basis]``
+            The points.
+        ``obs[f"{basis}_atlas_distance"]``
+            How far each cell lies from all cells of the atlas: its distance to the nearest of them in the space of the
+            features, in units of the median of such distances within the atlas. 1 is usual.
+        ``uns["poincare_map"]``, or ``uns[basis]`` for another basis
+            ``params`` and the fingerprint of the atlas's map.
+
+    Raises
+    ------
+    KeyError
+        If the atlas keeps no map.
+    ValueError
+        If genes are missing, or the matrices are not normalised alike.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> from sklearn.datasets import load_iris
+    >>> import hyplearn.single_cell as hs
+    >>> flowers = anndata.AnnData(load_iris().data)
+    >>> atlas, query = flowers[::2].copy(), flowers[1::2].copy()
+    >>> hs.tl.poincare_map(atlas, use_rep="X")
+    >>> hs.tl.place(atlas, query)
+    >>> query.obsm["X_poincare"].shape
+    (75, 2)
+    """
+    query = check_adata(query, copy)
+    model, kept = stored_map(check_adata(reference), basis)
+    X = placed_features(kept, query, use_rep)
+    if X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"The query has {X.shape[1]} features, the atlas's map was made of {model.n_features_in_}.\n"
+            "Pass use_rep=, features of the same space."
+        )
+    points, far = model.transform(X), _atlas_distance(model, X)
+    query.obsm[basis] = points
+    query.obs[f"{basis}_atlas_distance"] = far
+    query.uns[map_key(basis)] = {
+        "params": {"placed": True, **({} if use_rep is None else {"use_rep": use_rep})},
+        "fingerprint": kept["fingerprint"],
+    }
+    return query if copy else None
+
+
+def _atlas_distance(model: PoincareMap, X: Array) -> Array:
+    """Distances of new cells to the nearest landmark, relative to those within the atlas; a warning if many are far."""
+    tree = cKDTree(model._cells)
+    # The nearest but itself.
+    within = tree.query(model._cells, k=2)[0][:, 1]
+    unit = float(np.median(within)) or 1.0
+    distances = tree.query(X)[0] / unit
+    far = np.mean(distances > np.quantile(within, FAR) / unit)
+    if far > MANY_FAR:
+        warnings.warn(
+            f"{far:.0%} of the query's cells lie farther from all cells of the atlas than {FAR:.0%} of these from each "
+            "other.\nThey may be of types that the atlas lacks, or of another batch: look at the column "
+            "_atlas_distance, and pass coverage= to call them unknown by rule.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return distances
+
+
+def warn_about_matrix(adata: Any, use_rep: str, X: Array) -> None:
+    """Warn of raw counts and constant features, which make poor neighbours."""
+    if use_rep == "X" and X.size and X.min() >= 0 and X.max() > COUNTS and np.all(np.round(X) == X):
+        warnings.warn(
+            f"X holds counts up to {X.max():g}: distances between cells then follow their depth.\n"
+            'Run scanpy.pp.normalize_total, scanpy.pp.log1p and scanpy.pp.pca first, and pass use_rep="X_pca".',
+            UserWarning,
+            stacklevel=3,
+        )
+    constant = int(np.sum(np.ptp(X, axis=0) == 0)) if len(X) else 0
+    if constant:
+        warnings.warn(
+            f"{constant} of {X.shape[1]} features of {use_rep!r} are the same in all cells and tell nothing.\n"
+            "Remove them: scanpy.pp.filter_genes(adata, min_cells=1), or choose highly variable genes.",
+            UserWarning,
+            stacklevel=3,
+        )

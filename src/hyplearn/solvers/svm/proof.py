@@ -1,0 +1,200 @@
+"""Certificates of solutions with the rounding of float64 taken into account.
+
+"optimal" is a claim about real numbers. Margins of long rows, or of rows with high costs, are known to few digits; so a
+gap counts with what rounding can have done to it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from hyplearn.data.folding import columns_joined, in_any_order, summed
+from hyplearn.rows import Costs, Rows, RowSource
+from hyplearn.solvers.certificate import (
+    EPSILON,
+    ROUNDING,
+    ROW_ERROR,
+    CertificateSums,
+    Proof,
+    certificate_sums,
+    certify,
+    merge_certificates,
+)
+from hyplearn.solvers.solution import Solution
+from hyplearn.types import Array
+
+# Rows of combinations that span less than this share of their largest direction may not span it at all.
+SINGULAR = 1e-12
+# A combination of rows vanishes if a change of each coefficient by less than this share makes it vanish.
+CHANGE = 0.5
+
+
+def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solution:
+    """The solution with its gap computed without cancellation; "optimal" only if that holds whatever rounding did."""
+    settled = solution.status == "optimal" and solution.gap + solution.rounding <= tol
+    if settled or len(solution.support) < solution.n_support:
+        unproven = solution.status == "optimal" and not settled
+        gap = solution.gap + solution.rounding
+        return replace(solution, status="stalled", gap=gap) if unproven else solution
+    hard = source.cost_range.highest == np.inf
+    arguments = solution.support, solution.alpha, solution.w, loss
+    proof = certify(source.fold(_sums_of_block, merge_certificates, *arguments), solution.w, hard)
+    return replace(judged(solution, proof, hard, tol), n_passes=solution.n_passes + 1)
+
+
+def judged(solution: Solution, proof: Proof, hard: bool, tol: float) -> Solution:
+    """The solution with the numbers of a proof, and the status that they allow."""
+    gap, rounding = strict_gap(proof, hard)
+    closed = gap + rounding <= tol and proof.violation == 0
+    return replace(
+        solution,
+        primal=proof.primal,
+        dual=proof.dual,
+        gap=gap if closed or gap > tol else gap + rounding,
+        rounding=rounding,
+        status="optimal" if closed else "stalled" if solution.status == "optimal" else solution.status,
+    )
+
+
+def strict_gap(proof: Proof, hard: bool) -> tuple[float, float]:
+    """The relative gap, which is never negative, and what rounding can have done to it.
+
+    Long rows make P of the hard margin far less than 1; the gap is then relative to P itself.
+    """
+    unit = max(1.0, 1 / proof.primal) if hard and proof.primal > 0 else 1.0
+    return unit * max(0.0, proof.gap), unit * proof.rounding
+
+
+def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -> float:
+    r"""A bound on what rounding can have done to the gap of the squared hinge loss, from the length of the longest row.
+
+    There :math:`\alpha_i = 2 C_i s_i`, so that an error e of the slack is one of :math:`2 C_i e` in α.
+    """
+    length, n_columns = float(np.linalg.norm(solution.w)), len(solution.w)
+    error = (ROW_ERROR + np.sqrt(n_columns)) * EPSILON * (longest * length + 1)
+    # Σ α ≤ √(Σ 2C · Σ α² / 2C), and the second sum is twice the loss.
+    total = np.sqrt(4 * costs.total * max(0.0, solution.primal))
+    v_error = longest * (2 * costs.highest * error * solution.n_support + (ROW_ERROR + np.sqrt(n)) * EPSILON * total)
+    apart = np.sqrt(2 * solution.gap * max(1.0, solution.primal))
+    between = v_error * (apart + 0.5 * v_error) + 2 * n * costs.highest * error**2
+    return float(between + ROW_ERROR * EPSILON * solution.primal) / max(1.0, solution.primal)
+
+
+def hard_rounding(solution: Solution, longest: float, n: int) -> float:
+    """A bound on what rounding can have done to the gap of a hard margin, from the length of the longest row."""
+    length, total = float(np.linalg.norm(solution.w)), solution.total
+    error = (ROW_ERROR + np.sqrt(len(solution.w))) * EPSILON * (longest * length + 1)
+    if not np.isfinite(solution.primal) or error > ROUNDING:
+        return np.inf
+    sum_error = (ROW_ERROR + np.sqrt(n)) * EPSILON
+    v_error = sum_error * (total * longest + length)
+    apart = float(np.linalg.norm(solution.w - solution.v))
+    # Margins decide by what w is divided, and stand beside α in the gap.
+    moved = (3 * solution.primal + total) * error + v_error * (apart + 0.5 * v_error)
+    return float(moved + sum_error * (total + solution.primal)) / solution.primal
+
+
+def length_bound(block: Rows) -> Array:
+    """A length that no row of a block exceeds, found without making rows; of shape (1,)."""
+    if not len(block.X):
+        return np.zeros(1)
+    largest = max(float(block.X.max()), -float(block.X.min())) + float(np.abs(block.p).max())
+    along, base = float(np.abs(block.along).max()), float(np.abs(block.base).max())
+    return np.array([along * largest * np.sqrt(block.X.shape[1]) + base * np.linalg.norm(block.p)])
+
+
+def _sums_of_block(block: Rows, support: Array, alpha: Array, w: Array, loss: str) -> CertificateSums:
+    own, coefficients = _support_of_block(block, support, alpha)
+    spread = np.zeros(len(block.X))
+    spread[own] = coefficients
+    return certificate_sums(block[:], spread, block.costs, w, loss)
+
+
+def _support_of_block(block: Rows, support: Array, alpha: Array) -> tuple[Array, Array]:
+    """Indices in a block of those positions that lie in it, and their α."""
+    first, last = np.searchsorted(support, [block.start, block.start + len(block.X)])
+    return support[first:last] - block.start, alpha[first:last]
+
+
+class Combination(NamedTuple):
+    """Sums over rows of a combination: ``Σ α u``, ``Σ α² u uᵀ``, ``Σ α ‖u‖`` and the number of rows."""
+
+    v: Array
+    moments: Array
+    length: float
+    n_rows: int
+
+
+def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, Array] | None:
+    r"""Positions of rows and α > 0 with :math:`\sum \alpha_i u_i = 0`: the proof that no w has all margins positive.
+
+    That sum is never zero in floating point. But if the rows :math:`\alpha_i u_i` span all of their space, with
+    :math:`M = \sum \alpha_i^2 u_i u_i^T` the coefficients :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)`
+    make :math:`v = \sum \alpha_i u_i` vanish exactly, and they are positive where :math:`v^T M^{-1} v < 1`. Rounding
+    errors change neither the rank nor the inequality if both hold with room. Otherwise a row of zeros, or two rows that
+    are each other's negative to the last bit, are a proof; None if there is none.
+    """
+    if not len(support):
+        return None
+    sums = source.fold(_combination, _merge_combinations, support, alpha)
+    change = _change(sums)
+    if change is not None:
+        return support, source.fold(_corrected, np.concatenate, support, alpha, change)
+    return _opposite(*source.fold(_rows_at, columns_joined, support))
+
+
+def _change(sums: Combination) -> Array | None:
+    """``M⁻¹ v``, if the combination vanishes after a small change of its coefficients whatever rounding did."""
+    scale = np.sqrt(np.diag(sums.moments))
+    kept = scale > 0  # a column of zeros bears no part
+    scale = scale[kept]
+    if not len(scale) or not np.all(np.isfinite(scale)):
+        return None
+    values, vectors = np.linalg.eigh(sums.moments[np.ix_(kept, kept)] / np.outer(scale, scale))
+    if values[0] <= SINGULAR * values[-1]:
+        return None
+    white = (vectors.T @ (sums.v[kept] / scale)) / np.sqrt(values)
+    error = (ROW_ERROR + np.sqrt(sums.n_rows)) * EPSILON * sums.length / (np.min(scale) * np.sqrt(values[0]))
+    if np.linalg.norm(white) + error > CHANGE:
+        return None
+    change = np.zeros(len(kept))
+    change[kept] = (vectors @ (white / np.sqrt(values))) / scale
+    return change
+
+
+def _combination(block: Rows, support: Array, alpha: Array) -> Combination:
+    own, coefficients = _support_of_block(block, support, alpha)
+    terms = coefficients[:, None] * block[own]
+    return Combination(terms.sum(axis=0), terms.T @ terms, float(np.linalg.norm(terms, axis=1).sum()), len(own))
+
+
+@in_any_order
+def _merge_combinations(parts: Sequence[Combination]) -> Combination:
+    return Combination(*(summed(column) for column in zip(*parts, strict=True)))
+
+
+def _corrected(block: Rows, support: Array, alpha: Array, change: Array) -> Array:
+    own, coefficients = _support_of_block(block, support, alpha)
+    return coefficients * (1 - coefficients * (block[own] @ change))
+
+
+def _rows_at(block: Rows, support: Array) -> tuple[Array, Array]:
+    """Those positions that lie in a block, and their rows."""
+    own, positions = _support_of_block(block, support, support)
+    return positions, block[own]
+
+
+def _opposite(positions: Array, rows: Array) -> tuple[Array, Array] | None:
+    """A row of zeros, or two rows of which one is the negative of the other."""
+    zeros = np.flatnonzero(~rows.any(axis=1))
+    if len(zeros):
+        return positions[zeros[:1]], np.ones(1)
+    seen: dict[bytes, int] = {}
+    for i, row in enumerate(rows + 0.0):  # no negative zeros
+        other = seen.get((0.0 - row).tobytes())
+        if other is not None:
+            return positions[[other, i]], np.ones(2)
+        seen[row.tobytes()] = i
+    return None

@@ -1,0 +1,136 @@
+"""The first minute on the command line: no wait for help, advice for a shell, text that no terminal obeys."""
+
+import importlib
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+
+import hyplearn
+from hyplearn.cli.app import COMMANDS, DATASETS, as_options
+from hyplearn.cli.output import UNSAFE, cell_text, csv_text, visible
+from hyplearn.compilation import timed_compilation
+from hyplearn.geometry import ball_to_hyperboloid
+from support.fitted_models import ball
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\ud800\r\n"
+X, codes = ball(60)
+
+
+@pytest.mark.parametrize("option", ["--version", "--help", "datasets --help"])
+def test_help_imports_no_numbers(option):
+    code = f"""
+import sys
+sys.argv = ["hyplearn", *{option.split()!r}]
+from hyplearn.cli import main
+try:
+    main()
+finally:
+    print(sorted({{"numpy", "numba", "sklearn"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"datasets {name}" for name in DATASETS)])
+def test_the_list_of_commands_has_their_docstrings(name):
+    module, function, line = (DATASETS if " " in name else COMMANDS)[name.rpartition(" ")[2]]
+    found = getattr(importlib.import_module(f"hyplearn.cli.{module}"), function).__doc__
+    assert " ".join(found.split("\n\n")[0].split()) == line
+
+
+def test_flags_show_no_type_in_help(run):
+    assert "<bool>" not in run("fit", "--help").stdout + run("--help").stdout
+
+
+@pytest.fixture
+def hostile_model(tmp_path):
+    names = np.array([f"{k}{HOSTILE}" for k in range(3)], dtype=object)
+    model = hyplearn.PoincareLogisticRegression().fit(X, names[codes])
+    model.feature_names_in_ = np.array([f"x{HOSTILE}", "y"], dtype=object)
+    hyplearn.save(model, tmp_path / "hostile.hyp")
+    np.savez(tmp_path / "points.npz", X=X, y=names[codes].astype(str))
+    return tmp_path / "hostile.hyp"
+
+
+@pytest.mark.parametrize("options", [["inspect"], ["evaluate", "points.npz"], ["predict", "points.npz", "-o", "a.csv"]])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_names_of_a_foreign_file_move_no_cursor(run, hostile_model, options, form):
+    result = run(options[0], hostile_model, *options[1:], *form)
+    for text in (result.stdout, result.stderr):
+        assert not UNSAFE.search(text)
+    assert not form or json.loads(result.stdout)
+
+
+def test_escapes_are_shown():
+    assert visible("a\x1b[2J\nb") == "a\\u001b[2J\nb"
+    assert cell_text("a\tb\nc") == "a\\tb\\nc"
+    assert visible("größer 🐁") == "größer 🐁"
+
+
+def test_formulas_are_escaped_where_asked():
+    columns = {"=name": ["=1+1", "@SUM(A1)", "-x", "plain"], "p": [-0.5, 1.0, 2.0, 3.0]}
+    assert csv_text(columns).splitlines()[:2] == ["=name,p", "=1+1,-0.5"]
+    assert csv_text(columns, escape_formulas=True).splitlines() == [
+        "'=name,p", "'=1+1,-0.5", "'@SUM(A1),1.0", "'-x,2.0", "plain,3.0",
+    ]  # fmt: skip
+
+
+def test_swapped_arguments_are_named(run, points, model_file):
+    for command in ("predict", "evaluate"):
+        assert "The model comes first" in run(command, points, model_file, code=1).stderr
+
+
+def test_advice_is_that_of_a_shell():
+    told = as_options("Convert them with hyplearn.embedding.from_hyperboloid(X, curvature=-0.5).\nRaise tol, lower C.")
+    assert told == ("Convert them with hyplearn embed DATA --method hyperboloid -o POINTS.\nRaise tol, lower --c.")
+
+
+def test_points_of_a_hyperboloid_become_points_of_the_ball(run, tmp_path):
+    np.savez(tmp_path / "lorentz.npz", X=ball_to_hyperboloid(X), y=codes)
+    told = run("fit", "lorentz.npz", "-o", "model.hyp", code=1).stderr
+    assert "hyplearn embed DATA --method hyperboloid -o POINTS" in told
+    run("embed", "lorentz.npz", "--method", "hyperboloid", "-o", "points.npz")
+    with np.load("points.npz") as found:
+        assert np.allclose(found["X"], X)
+        assert np.array_equal(found["y"], codes)
+    run("fit", "points.npz", "--model", "softmax-cv", "--folds", 0, "-o", "model.hyp")
+    assert type(hyplearn.load("model.hyp")).__name__ == "PoincareLogisticRegressionCV"
+
+
+def test_classes_are_the_heads_of_their_columns(run, tmp_path):
+    np.savez(tmp_path / "points.npz", X=X, y=codes)
+    hyplearn.save(hyplearn.PoincareLogisticRegression().fit(X, codes), tmp_path / "model.hyp")
+    shown = run("evaluate", "model.hyp", "points.npz").stdout
+    head = shown[shown.index("Confusion") :].splitlines()[2]
+    assert head.split() == ["0", "1", "2"]
+
+
+def test_alike_warnings_are_told_once(run, tmp_path):
+    few = np.concatenate([codes[:-2], [7, 8]])
+    np.savez(tmp_path / "points.npz", X=X, y=few)
+    with pytest.warns(UserWarning, match="fewer distinct rows"):
+        hyplearn.save(hyplearn.PoincareSVC().fit(X, few), tmp_path / "model.hyp")
+    told = run("evaluate", "model.hyp", "points.npz", "--folds", 5).stderr
+    assert told.count("fewer distinct rows") == 1
+    assert "more like it" in told
+
+
+def test_compilation_is_told_once_and_timed(capsys, monkeypatch):
+    from numba import njit
+
+    from hyplearn import compilation
+
+    compilation._announced.clear()
+    with timed_compilation(announced=True) as seconds:
+        njit(lambda x: x + 1)(1)
+        njit(lambda x: x + 2)(1)
+    assert seconds[0] > 0
+    assert capsys.readouterr().err == f"Compiling (first use, about {compilation.ABOUT_SECONDS} s) …\n"
+    with timed_compilation(announced=True) as seconds:
+        pass
+    assert seconds == [0.0]

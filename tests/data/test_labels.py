@@ -1,0 +1,206 @@
+"""Labels of every kind: told apart by Python's own equality in every classifier, or refused."""
+
+import enum
+import pathlib
+import uuid
+import warnings
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from sklearn.preprocessing import LabelEncoder
+
+import hyplearn
+from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
+from hyplearn.paper import HyperboloidSVC
+from hyplearn.plotting import BoundaryDisplay, DiskDisplay, HullDisplay
+
+Text = enum.Enum("Text", {"A": "a", "B": "b", "D": "c"}, type=str)
+Strings = enum.StrEnum("Strings", {"A": "a", "B": "b", "D": "c"})
+Numbers = enum.IntEnum("Numbers", {"A": 1, "B": 2, "D": 7})
+Flags = enum.IntFlag("Flags", {"A": 1, "B": 2, "D": 4})
+Plain = enum.Enum("Plain", {"A": "a", "B": "b", "D": "c"})
+Own = type("Own", (str,), {})
+OwnInteger = type("OwnInteger", (int,), {})
+
+KINDS = {
+    "string enum": list(Text),
+    "StrEnum": list(Strings),
+    "IntEnum": list(Numbers),
+    "IntFlag": list(Flags),
+    "enum": list(Plain),
+    "string subclass": [Own("a"), Own("b"), Own("c")],
+    "integer subclass": [OwnInteger(3), OwnInteger(1), OwnInteger(2)],
+    "trailing NUL": ["a", "a\0", "a\0\0"],
+    "NUL inside": ["a\0b", "a\0", "b"],
+    "empty": ["", "\0", "a"],
+    "case": ["a", "A", "á"],
+    "composed": ["\u00e9", "e\u0301", "e"],
+    "space": ["a", "a ", "a\n"],
+    "surrogate": ["\ud800", "a", "b"],
+    "emoji": ["🐁", "🐀", "a"],
+    "long": ["a" * 5000, "a" * 5001, "b"],
+    "direction": ["a\u202e", "a", "b"],
+    "digits": ["1", "01", "1.0"],
+    "named like missing": ["nan", "None", ""],
+    "NumPy strings": [np.str_("a"), np.str_("b"), np.str_("c")],
+    "bytes": [b"a", b"b", b"c"],
+    "bytes with NUL": [b"a", b"a\0", b"b"],
+    "bytes and strings": [b"a", "a", "b"],
+    "integers and strings": [1, "1", "2"],
+    "booleans": [True, False, True],
+    "booleans and integers": [True, 0, 2],
+    "integers": [3, 1, 2],
+    "negative": [-3, -1, 2],
+    "wide": [-(2**62), 0, 2**62],
+    "close in float64": [2**53, 2**53 + 1, 2**53 + 2],
+    "uint64": [2**63, 2**63 + 1, 2**64 - 1],
+    "beyond uint64": [2**64, 2**64 + 1, 2**65],
+    "int8": [np.int8(-128), np.int8(0), np.int8(127)],
+    "NumPy integers": [np.int64(1), np.int64(2), np.int64(5)],
+    "NumPy numbers": [np.int64(1), np.float64(2), np.float32(5)],
+    "integers and floats": [1, 2.0, 3],
+    "floats": [0.0, 1.0, 2.0],
+    "continuous": [0.5, 1.5, 2.5],
+    "zeros": [-0.0, 0.0, 1.0],
+    "NaN": [1.0, float("nan"), 2.0],
+    "infinity": [1.0, float("inf"), 2.0],
+    "None and strings": ["a", None, "b"],
+    "None and integers": [1, None, 2],
+    "NaN and strings": ["a", float("nan"), "b"],
+    "NA": ["a", pd.NA, "b"],
+    "NaT": [pd.Timestamp("2020"), pd.NaT, pd.Timestamp("2021")],
+    "tuples": [(1, 2), (1, 3), (2, 1)],
+    "sets": [frozenset({1}), frozenset({2}), frozenset({3})],
+    "dates": [date(2020, 1, 1), date(2021, 1, 1), date(2022, 1, 1)],
+    "times": [datetime(2020, 1, 1), datetime(2021, 1, 1), datetime(2022, 1, 1)],
+    "durations": [timedelta(1), timedelta(2), timedelta(3)],
+    "timestamps": [pd.Timestamp("2020"), pd.Timestamp("2021"), pd.Timestamp("2022")],
+    "decimals": [Decimal("0.1"), Decimal("0.2"), Decimal("0.10000000000000000001")],
+    "fractions": [Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)],
+    "complex": [1j, 2j, 3j],
+    "UUIDs": [uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=3)],
+    "paths": [pathlib.Path("a"), pathlib.Path("b"), pathlib.Path("c")],
+}
+ALWAYS_STRINGS = [
+    "string enum",
+    "StrEnum",
+    "string subclass",
+    "trailing NUL",
+    "NUL inside",
+    "empty",
+    "case",
+    "surrogate",
+]
+CODES = np.repeat([0, 1, 2], 12)
+
+
+def points():
+    corners = np.array([[0.5, 0.0], [-0.3, 0.4], [-0.3, -0.4]])
+    return corners[CODES] + np.random.default_rng(0).normal(scale=0.03, size=(len(CODES), 2))
+
+
+def objects(labels):
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+FORMS = {"list": list, "tuple": tuple, "objects": objects, "series": lambda labels: pd.Series(labels, dtype=object)}
+
+
+def fitted(model, y, X=None):
+    """A classifier that has learned separable points, or the error; a fit that raises anything but these fails."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return model.fit(points() if X is None else X, y)
+        except (ValueError, TypeError) as error:
+            return error
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_are_learned_as_they_are_or_refused(kind, form):
+    labels = [KINDS[kind][k] for k in CODES]
+    y = FORMS[form](labels)
+    model = fitted(PoincareLogisticRegression(), y)
+    if isinstance(model, Exception):
+        assert kind not in ALWAYS_STRINGS
+        return
+    assert len(model.classes_) == len(set(KINDS[kind]))
+    assert kind == "bytes" or model.score(points(), y) == 1.0  # scikit-learn's metrics take no bytes
+    encoder = LabelEncoder().fit(y) if form in ("objects", "series") else LabelEncoder().fit(objects(labels))
+    assert np.array_equal(encoder.transform(model.predict(points())), encoder.transform(objects(labels)))
+
+
+CLASSIFIERS = [
+    PoincareSVC(calibration=None),
+    PoincareSVC(reference="means", calibration=None),
+    PoincarePerceptron(calibration=None),
+    HyperboloidSVC(),
+]
+
+
+@pytest.mark.parametrize("kind", ALWAYS_STRINGS)
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_every_classifier_tells_strings_apart(model, kind, classes):
+    kept = np.less(CODES, classes)
+    labels = [KINDS[kind][k] for k in CODES[kept]]
+    model = fitted(model, labels, points()[kept])
+    assert model.predict(points()[kept]).tolist() == labels
+
+
+@pytest.mark.parametrize("kind", ALWAYS_STRINGS)
+def test_a_stream_tells_strings_apart(kind):
+    labels = [KINDS[kind][k] for k in CODES]
+    model = PoincarePerceptron(reference="origin")
+    for _ in range(10):
+        model.partial_fit(points(), labels, classes=KINDS[kind])
+    assert model.predict(points()).tolist() == labels
+
+
+@pytest.mark.parametrize("kind", ALWAYS_STRINGS)
+def test_pictures_and_hyperplanes_tell_strings_apart(kind):
+    labels = [KINDS[kind][k] for k in CODES]
+    model = fitted(PoincareLogisticRegression(), labels)
+    model.hyperplane_between(*model.classes_[:2])
+    ax = Figure().add_subplot()
+    DiskDisplay.from_points(points(), labels).plot(ax, legend=False)
+    assert [len(one.get_offsets()) for one in ax.collections] == [12, 12, 12]
+    BoundaryDisplay.from_estimator(model, points(), labels, resolution=20)
+    hulls = HullDisplay.from_points(
+        points()[CODES < 2], [label for label, k in zip(labels, CODES, strict=True) if k < 2]
+    )
+    assert all(len(vertices) >= 3 for vertices in hulls.hulls)
+    assert hyplearn.explore(model, points(), labels).html
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_the_first_missing_label_is_named(missing):
+    labels = ["a"] * 30 + [missing] * 2 + ["b"] * 4
+    assert str(fitted(PoincareSVC(), labels)) == (
+        f"2 of 36 labels are missing; the first is that of row 30: {missing!r}.\n"
+        "Leave these rows out, or give them a name such as 'other'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"), [([1, "1"], "of one type; got int, str"), (list(Plain), "comparable; got Plain")]
+)
+def test_labels_that_have_no_order_are_refused(labels, told):
+    assert str(fitted(PoincareSVC(), objects((labels * 18)[:36]))) == (
+        f"Labels must be {told}.\nConvert them to strings or integers."
+    )
+
+
+def test_objects_that_are_no_strings_are_refused():
+    assert str(fitted(PoincareSVC(), objects([1, 2] * 18))) == (
+        "Unknown label type: y holds objects of type int; expected strings, or an array of numbers.\n"
+        "Pass y.astype(str), or y.astype(int) if these are integers."
+    )

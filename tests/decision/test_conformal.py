@@ -1,0 +1,110 @@
+"""Conformal p-values, sets and answers: naive twins, and the theorems on exchangeable scores."""
+
+import numpy as np
+import pytest
+
+from hyplearn.decision.conformal import (
+    Ancestors,
+    HeldOut,
+    Neighbours,
+    deal_in_turn,
+    distance_p_values,
+    least_covers,
+    least_rows,
+    p_values,
+    prediction_sets,
+    proved_coverage,
+)
+from support.balls import cloud
+from support.naive import naive_distance_p_values, naive_p_values
+
+
+@pytest.mark.parametrize("by_class", [True, False, np.array([True, False, True])], ids=["each", "all", "some"])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_p_values_are_those_of_the_formula(by_class, weighted):
+    rng = np.random.default_rng(0)
+    n, K, F = 40, 3, 4
+    weights = rng.integers(0, 3, n).astype(float) if weighted else np.ones(n)
+    held = HeldOut(rng.integers(0, 8, n) / 8, rng.integers(0, K, n), rng.integers(0, F, n), weights)  # with ties
+    scores = [rng.integers(0, 8, (11, K)) / 8 for _ in range(F)]
+    assert np.allclose(p_values(scores, held, by_class), naive_p_values(scores, held, by_class), rtol=1e-14)
+
+
+def test_one_fold_of_exchangeable_scores_has_the_coverage_of_the_theorem():
+    """Without ties the p-value of the own class is uniform on 1/(n+1), ..., 1, whatever the scores."""
+    n, R = 19, 20_000
+    scores = np.random.default_rng(1).standard_normal((R, n + 1))
+    own = np.array([1 + np.sum(row[:-1] >= row[-1]) for row in scores]) / (n + 1)
+    coverage = np.mean(prediction_sets(own[:, None], 0.9))
+    assert abs(coverage - 0.9) < 3 * np.sqrt(0.09 / R)
+
+
+def test_a_p_value_of_exactly_alpha_is_outside_though_floats_say_otherwise():
+    assert 1 / 10 > 1 - 0.9
+    assert not prediction_sets(np.array([[1 / 10]]), 0.9).any()
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9, 0.95, 0.99])
+def test_a_class_of_the_least_number_of_rows_can_be_left_out_and_a_smaller_one_cannot(coverage):
+    least = least_rows(coverage)
+    assert not prediction_sets(np.array([1 / (least + 1)]), coverage)[0]
+    assert prediction_sets(np.array([1 / least]), coverage)[0]
+
+
+def test_the_proved_coverage_tends_to_one_minus_twice_alpha():
+    assert proved_coverage(0.9, 10**9, 5) == pytest.approx(0.8)
+    assert proved_coverage(0.9, 20, 5) < proved_coverage(0.9, 200, 5) < 0.8
+    assert proved_coverage(0.5, 10, 5) == 0.0
+
+
+def test_every_fold_has_its_share_of_every_class():
+    codes = np.random.default_rng(0).integers(0, 4, 103)
+    dealt = deal_in_turn(codes, 5)
+    for k in range(4):
+        shares = np.bincount(dealt[codes == k], minlength=5)
+        assert shares.max() - shares.min() <= 1
+    assert np.ptp(np.bincount(dealt)) <= 1
+
+
+@pytest.mark.parametrize("by_class", [True, False, np.array([True, False, True])], ids=["each", "all", "some"])
+@pytest.mark.parametrize("c", [1.0, 0.25, None])
+def test_distance_p_values_are_those_of_full_conformal_prediction(c, by_class, monkeypatch):
+    monkeypatch.setattr("hyplearn.decision.conformal.BLOCK_ENTRIES", 40)  # several blocks
+    rng = np.random.default_rng(0)
+    X, rows = cloud(rng, 7, 3, 1.0), cloud(rng, 30, 3, 1.0)
+    codes = np.r_[np.zeros(20, int), np.full(3, 2), np.ones(7, int)]  # class 2 has fewer than five rows
+    weights = rng.integers(0, 3, 30).astype(float)
+    found = distance_p_values(X, Neighbours.of(rows, codes, weights, c), 3, c, by_class)
+    assert np.allclose(found, naive_distance_p_values(X, rows, codes, weights, c, by_class), rtol=1e-12)
+
+
+@pytest.mark.parametrize("by_class", [True, False])
+def test_distance_p_values_of_exchangeable_rows_are_uniform(by_class):
+    """In turn each of the rows is the new one: the p-values of the own class are 1/n, 2/n, ..., 1, in some order."""
+    rng = np.random.default_rng(3)
+    rows, codes = cloud(rng, 24, 2, 1.0), np.zeros(24, int)
+    if not by_class:
+        codes[:8] = 1
+    own = []
+    for i in range(24):
+        rest = np.arange(24) != i
+        near = Neighbours.of(rows[rest], codes[rest], np.ones(23), 1.0)
+        own.append(distance_p_values(rows[[i]], near, 1 + codes.max(), 1.0, by_class)[0, codes[i]])
+    assert np.allclose(np.sort(own), np.arange(1, 25) / 24)
+
+
+def test_rows_that_tie_count_as_far_as_the_new_one():
+    """The fourth corner of a square is as near to the others as each of them, whatever the order of the sums."""
+    corners = np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1], [0.1, 0.1]])
+    for i in range(4):
+        rest = np.arange(4) != i
+        near = Neighbours.of(corners[rest], np.zeros(3, int), np.ones(3), None)
+        assert distance_p_values(corners[[i]], near, 1, None, True)[0, 0] == 1
+
+
+def test_the_least_cover_has_the_fewest_classes_and_is_the_deepest_of_those():
+    #        root 0 - only 1 - (left 2 - (a 3, b 4), c 5): root and only have the same classes below
+    above = np.array([[1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 0], [1, 1, 0, 0, 0, 1]], dtype=bool)
+    tree = Ancestors(above, np.array([0, 1, 2, 3, 3, 2]))
+    sets = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 0], [1, 1, 1]], dtype=bool)
+    assert least_covers(sets, tree).tolist() == [3, 2, 1, -1, 1]

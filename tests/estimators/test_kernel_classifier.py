@@ -1,0 +1,219 @@
+"""PoincareKernelClassifier: a certified softmax over functions of a kernel."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hyplearn
+from hyplearn import PoincareKernelClassifier, open_points
+from hyplearn.estimators import kernel_classifier
+from hyplearn.estimators.kernel_search import PARTS, part_numbers
+from hyplearn.geometry import rotate, translate
+from hyplearn.kernels import heat_kernel, laplacian_kernel
+from hyplearn.rows.kernel import build_kernel_rows
+from support.balls import at_gap, cloud
+
+KERNELS = {"laplacian": laplacian_kernel, "heat": heat_kernel}
+both = pytest.mark.parametrize("kernel", KERNELS)
+
+
+def choice_of_scale(estimator):
+    """Rows are held out by position, so that the choice of scale and C tells copies of rows from weights."""
+    check = "check_sample_weight_equivalence_on_dense_data"
+    return {check: "rows are held out"} if estimator.scale == "auto" else {}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@parametrize_with_checks(
+    [
+        PoincareKernelClassifier(n_components=10, outside="project"),
+        PoincareKernelClassifier(scale=1.0, C=1.0, tol=1e-15, outside="project"),
+    ],
+    expected_failed_checks=choice_of_scale,
+)
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+def rings(n, classes=4, seed=0):
+    """Classes around one another, away from the centre of the ball."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(classes, size=n)
+    radius, angle = np.tanh(0.35 * (y + rng.uniform(0.1, 0.9, n))), rng.uniform(0, 2 * np.pi, n)
+    return translate(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1), [0.3, -0.4]), y
+
+
+def test_classes_around_one_another_are_told_apart():
+    X, y = rings(900)
+    model = PoincareKernelClassifier().fit(X[::2], y[::2])
+    assert model.score(X[1::2], y[1::2]) > 0.93
+    assert model.status_[0] == "optimal"
+    assert model.lost_trace_ < 0.05
+
+
+@both
+@pytest.mark.parametrize("classes", [2, 3])
+def test_all_rows_as_landmarks_solve_kernel_logistic_regression(kernel, classes):
+    """At its optimum scores are ``Σ α_i k(x_i, x)`` with α = C (e_y - π); the intercept is a constant in the kernel."""
+    X, y = rings(60, classes)
+    model = PoincareKernelClassifier(kernel, scale=0.9, C=2.0, n_components=60, tol=1e-12).fit(X, y)
+    pi = model.predict_proba(X)
+    scores = (KERNELS[kernel](X, scale=0.9) + 1.0) @ (2.0 * (np.eye(classes)[y] - pi))
+    assert np.allclose(softmax(scores, axis=1), pi, atol=1e-5)
+    assert model.lost_trace_ < 1e-10
+
+
+@both
+def test_verify_proves_the_gap_in_plain_numpy(kernel):
+    X, y = rings(300)
+    model = PoincareKernelClassifier(kernel, scale=1.0, C=30.0, n_components=40).fit(X, y, np.arange(300) % 3)
+    certificate = model.verify(X, y, np.arange(300) % 3)
+    assert certificate.gap[0] < 1e-6
+    assert certificate.primal[0] == pytest.approx(model.primal_[0], rel=1e-9)
+    with pytest.raises(ValueError, match=r"verify\(\) needs the training data \(300 rows\); got 299"):
+        model.verify(X[1:], y[1:])
+
+
+def test_isometries_change_no_probability():
+    X, y = rings(200)
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((2, 2)))[0]
+    moved = translate(rotate(X, Q), at_gap(np.random.default_rng(0), 2, 0.3, 1.0))
+    models = [PoincareKernelClassifier(n_components=30, tol=1e-10).fit(points, y) for points in (X, moved)]
+    assert np.allclose(models[0].predict_proba(X), models[1].predict_proba(moved), atol=1e-5)
+
+
+def test_another_curvature_is_the_same_ball_on_another_scale():
+    X, y = rings(200)
+    models = [PoincareKernelClassifier(n_components=30, curvature=-c).fit(X / np.sqrt(c), y) for c in (1.0, 4.0)]
+    assert np.allclose(models[0].predict_proba(X), models[1].predict_proba(X / 2), atol=1e-6)
+
+
+def test_weights_count_as_copies():
+    X, y = rings(120)
+    weights = np.arange(120) % 3
+    options = {"scale": 1.0, "C": 5.0, "n_components": 200, "tol": 1e-10}
+    weighted = PoincareKernelClassifier(**options).fit(X, y, weights)
+    copied = PoincareKernelClassifier(**options).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert np.allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-4)
+    halved = PoincareKernelClassifier(**options, class_weight={0: 0.5}).fit(X, y)
+    assert np.allclose(
+        halved.predict_proba(X), PoincareKernelClassifier(**options).fit(X, y, np.where(y, 1, 0.5)).predict_proba(X)
+    )
+
+
+def test_rows_that_are_made_in_every_pass_give_the_same_model(monkeypatch):
+    X, y = rings(400)
+    options = {"scale": 1.0, "C": 10.0, "n_components": 25, "tol": 1e-10}
+    kept = PoincareKernelClassifier(**options).fit(X, y)
+    monkeypatch.setattr(kernel_classifier, "KEPT_NUMBERS", 100)
+    monkeypatch.setattr(
+        kernel_classifier, "build_kernel_rows", lambda *arguments: build_kernel_rows(*arguments, kept_numbers=100)
+    )
+    made = PoincareKernelClassifier(**options).fit(X, y)
+    assert np.allclose(made.predict_proba(X), kept.predict_proba(X), atol=1e-6)
+    assert made.dual_gap_[0] <= 1e-10
+
+
+def test_files_are_read_in_blocks_and_give_the_same_model(tmp_path):
+    X, y = rings(500)
+    np.savez(tmp_path / "points.npz", X=X, y=y)
+    options = {"n_components": 25, "tol": 1e-9}
+    array = PoincareKernelClassifier(**options).fit(X, y)
+    source = open_points(tmp_path / "points.npz", points="X", label="y", block_rows=97, memory=0)
+    file = PoincareKernelClassifier(**options).fit(source)
+    assert (file.scale_, file.C_) == (array.scale_, array.C_)
+    assert np.allclose(file.predict_proba(tmp_path / "points.npz"), array.predict_proba(X), atol=1e-4)
+    assert file.n_passes_[0] > 1
+    assert file.verify(source).gap[0] < 1e-8
+
+
+def test_dask_collections_give_the_same_model():
+    da, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
+    X, y = rings(300)
+    options = {"scale": 1.0, "C": 10.0, "n_components": 25, "tol": 1e-9}
+    array = PoincareKernelClassifier(**options).fit(X, y)
+    with distributed.Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+        model = PoincareKernelClassifier(**options).fit(da.from_array(X, chunks=(80, 2)), da.from_array(y, chunks=80))
+        lazy = model.predict_proba(da.from_array(X, chunks=(80, 2))).compute()
+    assert np.allclose(lazy, array.predict_proba(X), atol=1e-4)
+
+
+def test_float32_and_frames_are_taken():
+    X, y = rings(150)
+    table = pd.DataFrame(X.astype(np.float32), columns=["a", "b"])
+    model = PoincareKernelClassifier(n_components=20).fit(table, np.array(["w", "x", "y", "z"])[y])
+    assert model.predict(table).shape == (150,)
+    assert list(model.feature_names_in_) == ["a", "b"]
+
+
+def test_scale_and_cost_are_those_of_the_least_log_loss():
+    X, y = rings(250)
+    model = PoincareKernelClassifier(n_components=30).fit(X, y)
+    best = model.search_[np.argmin(model.search_[:, 2])]
+    assert (model.scale_, model.C_) == (best[0], best[1])
+    assert len(model.search_) == 9
+    assert len(PoincareKernelClassifier(n_components=30, C=5.0).fit(X, y).search_) == 3
+    assert len(PoincareKernelClassifier(n_components=30, scale=2.0).fit(X, y).search_) == 6
+    given = PoincareKernelClassifier(n_components=30, scale=model.scale_, C=model.C_, tol=1e-9).fit(X, y)
+    assert given.search_.shape == (0, 3)
+    assert np.allclose(given.predict_proba(X), model.predict_proba(X), atol=1e-2)
+
+
+def test_parts_of_the_search_hold_as_many_rows_of_each_class():
+    codes = np.repeat([0, 1, 2], [30, 60, 2])
+    parts = part_numbers(codes)
+    assert np.array_equal(np.bincount(parts[codes == 1]), [20] * PARTS)
+    assert np.array_equal(np.bincount(parts[codes == 0]), [10] * PARTS)
+    assert len(set(parts[codes == 2])) == 2
+
+
+def test_threads_change_no_bit():
+    X, y = rings(300)
+    models = [PoincareKernelClassifier(n_components=20, n_jobs=jobs).fit(X, y) for jobs in (1, 2)]
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_classes_of_one_row_and_many_dimensions_are_taken():
+    rng = np.random.default_rng(0)
+    X, y = cloud(rng, 40, 60, 1.0), np.append(np.arange(39) % 2, 2)
+    model = PoincareKernelClassifier(n_components=10).fit(X, y)
+    assert model.predict_proba(X).shape == (40, 3)
+    assert (model.landmarks_ == X[-1]).all(axis=1).any()
+
+
+@both
+def test_a_model_file_restores_it_bit_for_bit(kernel, tmp_path):
+    X, y = rings(120)
+    model = PoincareKernelClassifier(kernel, n_components=15).fit(X, y)
+    hyplearn.save(model, tmp_path / "model.hyp")
+    loaded = hyplearn.load(tmp_path / "model.hyp")
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.verify(X, y).gap[0] < 1e-6
+
+
+def test_a_gap_that_is_not_reached_is_a_warning():
+    X, y = rings(200)
+    with pytest.warns(ConvergenceWarning, match='status "max_iter"'):
+        PoincareKernelClassifier(scale=1.0, C=1e3, n_components=50, max_iter=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": "rbf"}, 'kernel must be "laplacian" or "heat"; got \'rbf\''),
+        ({"scale": -1}, 'scale must be "auto" or a positive finite number; got -1'),
+        ({"C": 0}, 'C must be "auto" or a positive finite number; got 0'),
+        ({"C": "best"}, "C must be \"auto\" or a positive finite number; got 'best'"),
+        ({"C": np.inf}, "C must be"),
+        ({"n_components": 1.5}, "n_components must be an integer of at least 1; got 1.5"),
+        ({"tol": 2}, "tol must be"),
+        ({"curvature": 1}, "curvature must be a negative number"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    X, y = rings(50)
+    with pytest.raises(ValueError, match=message):
+        PoincareKernelClassifier(**parameters).fit(X, y)

@@ -1,0 +1,90 @@
+"""Time and branches: distances from a root, branches of a known tree, rules for the root."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+anndata = pytest.importorskip("anndata")
+
+import hyplearn.single_cell as hs  # noqa: E402
+from hyplearn.embedding import TreeEmbedding  # noqa: E402
+from hyplearn.geometry import distance  # noqa: E402
+
+
+def chain(name, start, n):
+    """A branch of n nodes that starts below a node."""
+    nodes = [f"{name}{k}" for k in range(n)]
+    return dict(zip(nodes, [start, *nodes[:-1]], strict=True))
+
+
+@pytest.fixture(scope="module")
+def lineage():
+    """A stem that parts into a and b; b parts into c and d. Branches have 20 cells."""
+    parents = {"stem0": None, **chain("stem", "stem0", 20)} | {"stem0": None}
+    parents |= chain("a", "stem19", 24) | chain("b", "stem19", 20) | chain("c", "b19", 22) | chain("d", "b19", 20)
+    tree = TreeEmbedding(root="stem0").fit(parents)
+    names = [str(label) for label in tree.labels_]
+    obs = pd.DataFrame({"kind": [name.rstrip("0123456789") for name in names]}, index=names)
+    made = anndata.AnnData(np.zeros((len(names), 1)), obs=obs, obsm={"X_poincare": tree.embedding_})
+    made.uns["parents"] = parents
+    return made
+
+
+def test_time_is_the_hyperbolic_distance_from_the_root(lineage):
+    X = lineage.obsm["X_poincare"]
+    row = lineage.obs_names.get_loc("stem0")
+    hs.tl.pseudotime(lineage, root="stem0", n_neighbors=4)
+    assert np.array_equal(lineage.obs["poincare_pseudotime"], distance(X, X[row]))
+    along = lineage.obs["poincare_pseudotime_along"]
+    assert np.all(along >= lineage.obs["poincare_pseudotime"] - 1e-9)
+    path = [f"stem{k}" for k in range(20)] + [f"b{k}" for k in range(20)] + [f"d{k}" for k in range(20)]
+    assert np.all(np.diff(along[path]) > 0)
+    assert lineage.uns["poincare_pseudotime"]["root_name"] == "stem0"
+
+
+def test_branches_are_those_of_the_tree(lineage):
+    hs.tl.branches(lineage, root="stem0")
+    found = pd.crosstab(lineage.obs["kind"], lineage.obs["poincare_branch"])
+    majority = found.idxmax(axis=1)
+    assert len(set(majority)) == 5
+    assert found.max(axis=1).sum() / len(lineage) > 0.95
+    assert majority["stem"] == "0"
+    assert {majority["a"], majority["b"]} == {"0.1", "0.2"}
+    assert {majority["c"], majority["d"]} == {f"{majority['b']}.1", f"{majority['b']}.2"}
+    assert len(lineage.uns["poincare_branch"]["depths"]) == 2
+
+
+def test_a_sample_gives_the_branches_of_all(lineage, monkeypatch):
+    hs.tl.branches(lineage, root="stem0", key_added="all")
+    monkeypatch.setattr("hyplearn.single_cell.lineage.MOST_TOGETHER", 60)
+    hs.tl.branches(lineage, root="stem0", key_added="some")
+    assert np.mean(lineage.obs["all"].astype(str) == lineage.obs["some"].astype(str)) > 0.9
+
+
+def test_the_root_is_given_in_every_way(lineage):
+    def root(**arguments):
+        return hs.tl.pseudotime(lineage, copy=True, **arguments).uns["poincare_pseudotime"]["root_name"]
+
+    assert root() == "stem0"  # the centre
+    assert root(root=3) == lineage.obs_names[3]
+    middle = root(root=("kind", "a"))
+    assert middle in [f"a{k}" for k in range(8, 16)]
+    lineage.uns["iroot"] = 7
+    assert root() == lineage.obs_names[7]
+    assert root(root="b3") == "b3"
+    del lineage.uns["iroot"]
+    with pytest.raises(ValueError, match=r"No cell has the label 'z' in obs\['kind'\]; it holds 'a', 'b'"):
+        root(root=("kind", "z"))
+    with pytest.raises((ValueError, KeyError), match="'nobody'"):
+        root(root="nobody")
+    with pytest.raises(ValueError, match="min_cells must be an integer of at least 2; got 1"):
+        hs.tl.branches(lineage, min_cells=1)
+
+
+def test_a_root_at_a_tip_is_warned_of(lineage):
+    from hyplearn.single_cell.lineage import warn_if_at_tip
+
+    X = lineage.obsm["X_poincare"]
+    with pytest.warns(UserWarning, match="The root is at a tip"):
+        warn_if_at_tip(X, lineage.obs_names.get_loc("d19"))
+    warn_if_at_tip(X, lineage.obs_names.get_loc("b0"))

@@ -1,0 +1,171 @@
+"""New cells in the ball of an atlas: the same genes and normalisation, the same map, or an error."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+anndata = pytest.importorskip("anndata")
+
+import hyplearn.single_cell as hs  # noqa: E402
+from hyplearn.embedding import PoincareMap  # noqa: E402
+
+QUICK = {"n_neighbors": 12, "tol": 1e-3}
+GENES = [f"gene{k}" for k in range(8)]
+
+
+def cells(n, seed, shift=0.0):
+    """Two kinds of cells in log-normalised values of eight genes."""
+    rng = np.random.default_rng(seed)
+    kinds = np.arange(n) % 2
+    X = np.abs(rng.standard_normal((n, 8)) + 2.5 * kinds[:, None] * (np.arange(8) < 4) + shift).astype(np.float32)
+    obs = pd.DataFrame({"kind": np.array(["a", "b"])[kinds]}, index=[f"c{seed}_{k}" for k in range(n)])
+    return anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=GENES))
+
+
+def with_components(adata, n=3):
+    """Components as scanpy writes them."""
+    centred = adata.X - adata.X.mean(axis=0)
+    loadings = np.linalg.svd(centred, full_matrices=False)[2][:n].T
+    adata.varm["PCs"] = loadings
+    adata.obsm["X_pca"] = (centred @ loadings).astype(np.float32)
+    return adata
+
+
+@pytest.fixture
+def atlas():
+    made = with_components(cells(60, 0))
+    hs.tl.poincare_map(made, **QUICK)
+    return made
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_new_cells_are_placed_by_the_atlas_s_loadings_and_map(atlas, form):
+    query = cells(20, 1)
+    features = (query.X - atlas.X.mean(axis=0)) @ atlas.varm["PCs"]
+    query.X = form(query.X)
+    hs.tl.place(atlas, query)
+    model = PoincareMap(n_neighbors=12, tol=1e-3, random_state=0).fit(atlas.obsm["X_pca"])
+    assert np.allclose(query.obsm["X_poincare"], model.transform(features), atol=1e-4)
+
+
+def test_genes_are_matched_by_name(atlas):
+    query = cells(20, 1)
+    expected = hs.tl.place(atlas, query, copy=True).obsm["X_poincare"]
+    order = [7, 6, 5, 4, 3, 2, 1, 0, 0]
+    shuffled = anndata.AnnData(query.X[:, order], query.obs, pd.DataFrame(index=[*GENES[::-1], "other"]))
+    hs.tl.place(atlas, shuffled)
+    assert np.allclose(shuffled.obsm["X_poincare"], expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"(?s)lacks 1 of the 8 genes .* first gene3.*symbols in one and identifiers"):
+        hs.tl.place(atlas, query[:, [g for g in GENES if g != "gene3"]].copy())
+
+
+@pytest.mark.parametrize("form", ["h5ad", "zarr"])
+@pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
+@pytest.mark.parametrize("use_rep", ["X_pca", "X"])
+def test_an_atlas_from_a_file_places_to_the_same_bits(tmp_path, form, use_rep):
+    atlas, query = with_components(cells(60, 0)), cells(20, 1)
+    hs.tl.poincare_map(atlas, use_rep=use_rep, **QUICK)
+    expected = hs.tl.place(atlas, query, copy=True).obsm["X_poincare"]
+    getattr(atlas, f"write_{form}")(tmp_path / f"atlas.{form}")
+    back = getattr(anndata, f"read_{form}")(tmp_path / f"atlas.{form}")
+    hs.tl.place(back, query)
+    assert np.array_equal(query.obsm["X_poincare"], expected)
+
+
+def test_transfer_places_a_query_and_predicts_it(atlas):
+    query = cells(40, 1)
+    hs.tl.transfer(atlas, query, "kind", key_added="k")
+    assert np.mean(query.obs["k"].astype(str) == query.obs["kind"]) > 0.9
+    assert query.obsm["X_poincare"].shape == (40, 2)
+    hs.tl.transfer(atlas, query, "kind", key_added="again")  # its points come from the atlas's map
+    assert query.obs["again"].tolist() == query.obs["k"].tolist()
+
+
+def test_two_maps_share_no_coordinates_and_transfer_says_so(atlas):
+    query = with_components(cells(40, 1))
+    hs.tl.poincare_map(query, **QUICK)
+    before = set(query.obs)
+    with pytest.raises(ValueError, match=r"(?s)comes from a map of its own.*tl.place\(reference, query\)"):
+        hs.tl.transfer(atlas, query, "kind")
+    del query.uns["poincare_map"]
+    with pytest.raises(ValueError, match="comes from no map that is recorded"):
+        hs.tl.transfer(atlas, query, "kind")
+    assert set(query.obs) == before
+
+
+def test_parts_of_one_map_are_one_ball(atlas):
+    hs.tl.transfer(atlas[:30].copy(), atlas[30:].copy(), "kind")
+
+
+def counts(query):
+    query.X = np.round(10 * query.X)
+
+
+def scaled(query):
+    query.X = query.X - 1
+
+
+def long(query):
+    query.X = 10 * query.X + 0.5
+
+
+def twins(query):
+    query.var_names = ["gene0", *GENES[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (counts, "query's X holds counts, that of the atlas values from 0 that are no counts"),
+        (scaled, "query's X holds scaled values, some below 0, that of the atlas values from 0"),
+        (long, "mean total of .* over the atlas's genes, one of the atlas"),
+        (twins, "var_names are not unique"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Variable names are not unique")
+def test_another_normalisation_is_refused(atlas, spoil, message):
+    query = cells(20, 1)
+    spoil(query)
+    with pytest.raises(ValueError, match=message):
+        hs.tl.place(atlas, query)
+    assert "X_poincare" not in query.obsm
+
+
+def test_components_that_the_matrix_does_not_give_are_said_and_may_be_passed(atlas):
+    other, query = cells(60, 0), cells(20, 1)
+    other.obsm["X_pca"] = atlas.obsm["X_pca"]
+    hs.tl.poincare_map(other, **QUICK)
+    with pytest.raises(ValueError, match="'X_pca' cannot be computed from its X"):
+        hs.tl.place(other, query)
+    query.obsm["X_pca"] = (query.X - atlas.X.mean(axis=0)) @ atlas.varm["PCs"]
+    hs.tl.place(other, query, use_rep="X_pca")
+    assert np.allclose(query.obsm["X_poincare"], hs.tl.place(atlas, query, copy=True).obsm["X_poincare"], atol=1e-3)
+    with pytest.raises(KeyError, match="keeps no map of the atlas"):
+        hs.tl.place(cells(9, 2), query)
+    query.obsm["X_two"] = np.zeros((20, 2))
+    with pytest.raises(ValueError, match="query has 2 features, the atlas's map was made of 3"):
+        hs.tl.place(other, query, use_rep="X_two")
+
+
+def test_cells_far_from_the_atlas_are_measured_and_warned_of():
+    atlas, near = cells(60, 0), cells(60, 0)
+    hs.tl.poincare_map(atlas, use_rep="X", **QUICK)
+    hs.tl.place(atlas, near)
+    assert near.obs["X_poincare_atlas_distance"].max() < 0.01  # the cells of the atlas itself
+    far = cells(20, 1)
+    far.X[:, 4:] += 2.0
+    with pytest.warns(UserWarning, match=r"of the query's cells lie farther from all cells of the atlas"):
+        hs.tl.place(atlas, far)
+    assert np.median(far.obs["X_poincare_atlas_distance"]) > 2
+
+
+def test_counts_and_constant_genes_are_warned_of():
+    raw = cells(40, 0)
+    raw.X = np.round(20 * raw.X)
+    with pytest.warns(UserWarning, match=r"X holds counts up to \d+.*\n.*normalize_total"):
+        hs.tl.poincare_map(raw, use_rep="X", **QUICK)
+    flat = cells(40, 0)
+    flat.X[:, 2] = 1.0
+    with pytest.warns(UserWarning, match="1 of 8 features of 'X' are the same in all cells"):
+        hs.tl.poincare_map(flat, use_rep="X", **QUICK)

@@ -1,0 +1,169 @@
+"""Fuzzing with a time budget: model files, files of points, and labels, in processes with little memory.
+
+``python tests/support/fuzz.py --minutes 10`` runs all groups in turn, prints the counts of outcomes, and leaves inputs
+that failed in ``out/fuzz``; move those into ``tests/corpus``, which every test run replays.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS)]
+CORPUS, FAILURES = TESTS / "corpus", TESTS.parent / "out" / "fuzz"
+# Inputs of one process, its seconds and its bytes of address space: a bomb must not get further.
+BATCH, SECONDS, MEMORY = 500, 300, 6 * 2**30
+REFUSED = (ValueError, OSError, ImportError)
+
+
+def models(seed):
+    """A mutated model file loads as a model that works, or is refused."""
+    from support.mutations import run
+
+    return {result: n for (_, result), n in run(1, first=seed).items()}
+
+
+def points(seed):
+    """A mutated file of points is read, or refused by an error that says why."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = mutated_points(rng, Path(folder))
+        return {read_points(path): 1}
+
+
+def mutated_points(rng, folder):
+    """A valid file of any format with some bytes changed, cut off, or repeated."""
+    from support import stored
+
+    # Not HDF5: its library, which is not ours, does not end on some damaged files.
+    formats = {"packed": "packed.npz", "npz": "points.npz", "csv": "points.csv", "npy": "X.npy"}
+    formats["parquet"] = "part-0.parquet"
+    name = str(rng.choice(sorted(formats)))
+    getattr(stored, name)(folder, *stored.separated(12))
+    path = folder / formats[name]
+    data = bytearray(path.read_bytes())
+    change = rng.integers(4)
+    if change == 0:
+        data = data[: rng.integers(len(data))]
+    elif change == 1:
+        start = int(rng.integers(len(data)))
+        data[start:start] = data[start : start + int(rng.integers(1, 200))] * int(rng.integers(1, 4))
+    for place in rng.integers(len(data), size=rng.integers(1, 9)) if len(data) and change > 1 else ():
+        data[place] = int(rng.choice([0, 1, 0x7F, 0xFF, int(rng.integers(256))]))
+    path.write_bytes(bytes(data))
+    return path
+
+
+def read_points(path):
+    """The outcome of reading a file: what came of it, or the class of a clear error."""
+    from hyplearn.datasets import load_points
+
+    try:
+        X, _ = load_points(path)
+    except REFUSED as error:
+        return "refused" if str(error).strip() else "refused without a message"
+    assert X.ndim == 2
+    return "read"
+
+
+def labels(seed):
+    """Random labels are told apart as by Python's own equality, or refused."""
+    import numpy as np
+
+    from hyplearn import PoincareLogisticRegression, PoincarePerceptron, PoincareSVC
+
+    rng = np.random.default_rng(seed)
+    pieces = ["a", "A", "\0", "\u0301", "é", " ", "1", "nan", "\ud800", "🐁", "\n", "0", "-"]
+    made = {"".join(rng.choice(pieces, rng.integers(0, 4))) for _ in range(rng.integers(2, 6))}
+    kinds = sorted(made) if len(made) > 1 else ["a", "b"]
+    y = [kinds[k] for k in np.arange(40) % len(kinds)]
+    angles = 2 * np.pi * (np.arange(40) % len(kinds)) / len(kinds)
+    X = 0.5 * np.column_stack([np.cos(angles), np.sin(angles)]) + rng.normal(scale=0.01, size=(40, 2))
+    model = [PoincareLogisticRegression(), PoincareSVC(calibration=None), PoincarePerceptron(calibration=None)]
+    model = model[rng.integers(3)].fit(X, y)
+    assert model.classes_.tolist() == kinds
+    assert model.predict(X).tolist() == y
+    return {"learned": 1}
+
+
+GROUPS = {"models": models, "points": points, "labels": labels}
+
+
+def child(group, first):
+    """Run a batch, and print the counts of outcomes, or the number of the input that failed."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    warnings.simplefilter("ignore")
+    outcomes = Counter()
+    for number in range(first, first + BATCH):
+        try:
+            outcomes.update(GROUPS[group](number))
+        except Exception as error:
+            print(json.dumps({"failed": number, "error": f"{type(error).__name__}: {error}"[:500]}))
+            return
+    print(json.dumps(outcomes))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=int(time.time()) % 10**6 * 10**6)
+    parser.add_argument("--child", nargs=2, metavar=("GROUP", "FIRST"))
+    given = parser.parse_args()
+    if given.child:
+        child(given.child[0], int(given.child[1]))
+        return
+    end, first, totals, failures = time.monotonic() + 60 * given.minutes, given.seed, Counter(), []
+    while True:
+        for group in GROUPS:
+            found = run_child(group, first)
+            if "failed" in found:
+                failures.append({"group": group, **found})
+                keep(group, found)
+            else:
+                totals.update({f"{group}: {outcome}": n for outcome, n in found.items()})
+        first += BATCH
+        if time.monotonic() > end:
+            break
+    for name, number in sorted(totals.items()):
+        print(f"{name:24} {number:10,}")
+    for failure in failures:
+        print(f"FAILED {failure}")
+    sys.exit(bool(failures))
+
+
+def run_child(group, first):
+    """The outcome of a batch; a crash or a process that hangs is a failure too."""
+    command = [sys.executable, __file__, "--child", group, str(first)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=os.environ, check=False)
+    except subprocess.TimeoutExpired:
+        return {"failed": first, "error": f"no end after {SECONDS} s"}
+    lines = done.stdout.splitlines()
+    return json.loads(lines[-1]) if done.returncode == 0 and lines else {"failed": first, "error": done.stderr[-500:]}
+
+
+def keep(group, found):
+    """Write the input of a failure where a person finds it."""
+    import numpy as np
+
+    FAILURES.mkdir(parents=True, exist_ok=True)
+    (FAILURES / f"{group}-{found['failed']}.json").write_text(json.dumps(found, indent=2))
+    if group == "points":
+        with tempfile.TemporaryDirectory() as folder:
+            path = mutated_points(np.random.default_rng(found["failed"]), Path(folder))
+            (FAILURES / f"points-{found['failed']}{path.suffix}").write_bytes(path.read_bytes())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Surroundings that users bring: folders that cannot be written, variables of the environment, interpreted kernels."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hyplearn
+from hyplearn import compilation
+from hyplearn.data.folding import threads_of
+
+SOURCE = Path(hyplearn.__file__).resolve().parents[1]
+NOBODY = 65534
+FIT = """
+import os
+import numpy as np
+import hyplearn
+from hyplearn import PoincareLogisticRegression, geometry
+X, y = np.array([[0.1, 0.2], [-0.3, 0.1]] * 5), np.arange(10) % 2
+print(geometry.distance(X[0], X[1]), PoincareLogisticRegression().fit(X, y).score(X, y))
+"""
+EXPECTED = "0.854510385421 1.0\n"
+
+
+def run(code, *command, **environment):
+    """The result of a Python program in a process of its own."""
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "OMP", "XDG"))}
+    environment = known | {"PYTHONPATH": str(SOURCE)} | environment
+    return subprocess.run(
+        [*command, sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="util-linux has no setpriv")
+def test_a_user_without_a_home_can_import_and_fit(tmp_path):
+    """The package is root's, HOME does not exist: compiled functions go to a temporary folder, which is said once."""
+    tmp_path.chmod(0o777)
+    for parent in tmp_path.parents:
+        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    reading = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]  # Python may lie in root's home
+    found = run("import hyplearn.geometry", *user, *reading, HOME="/nonexistent", TMPDIR=str(tmp_path))
+    assert found.returncode == 0, found.stderr
+    assert found.stderr.count("compiled functions are kept in") == 1
+    kept = tmp_path / f"hyplearn-{NOBODY}"
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert kept.stat().st_uid == NOBODY
+
+
+def test_functions_are_compiled_without_a_cache_where_nothing_can_be_written():
+    spoiled = f"""
+import sys
+sys.path.insert(0, {str(SOURCE)!r})
+import importlib.util
+spec = importlib.util.spec_from_file_location("spoiled", {compilation.__file__!r})
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module._is_writable, module._temporary_folder = (lambda folder: False), (lambda: None)
+module.choose_cache()
+from numba import njit
+@njit(cache=True)
+def twice(x): return 2 * x
+print(twice(21), twice._cache)
+"""
+    found = run(spoiled)
+    assert found.stdout.startswith("42 <numba.core.caching.NullCache"), found.stderr
+    assert found.stderr == "hyplearn: no folder can be written; functions are compiled again in every process.\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no user ids")
+def test_a_folder_that_others_may_write_is_not_trusted(tmp_path, monkeypatch):
+    monkeypatch.setattr(compilation.tempfile, "gettempdir", lambda: str(tmp_path))
+    own = compilation._temporary_folder()
+    assert own == tmp_path / f"hyplearn-{os.getuid()}"
+    assert compilation._temporary_folder() == own
+    own.chmod(0o777)
+    other = compilation._temporary_folder()
+    assert other != own
+    assert other.stat().st_mode & 0o777 == 0o700
+    shutil.rmtree(own)
+    own.symlink_to(other)
+    assert compilation._temporary_folder() not in (own, other)
+
+
+@pytest.mark.parametrize(("value", "most"), [("4,2", 4), ("1", 1), (" 3 ", 3), ("0", None), ("abc", None), ("", None)])
+def test_openmp_limits_threads_where_its_value_is_legal(monkeypatch, value, most):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    everything = threads_of(None)
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
+    assert threads_of(None) == (everything if most is None else min(everything, most))
+
+
+def test_kernels_run_interpreted():
+    """NUMBA_DISABLE_JIT=1, as debuggers and coverage need it, gives the same results to rounding."""
+    found = run(FIT, NUMBA_DISABLE_JIT="1")
+    assert found.returncode == 0, found.stderr
+    assert found.stderr == ""
+    compiled = run(FIT)
+    assert [float(a) for a in found.stdout.split()] == pytest.approx([float(a) for a in compiled.stdout.split()])
+
+
+def test_interpreted_functions_are_those_that_numba_compiles():
+    from hyplearn import interpreted, numerics
+
+    rng = np.random.default_rng(0)
+    for x in np.concatenate([-rng.exponential(10, 20), [-0.0, -707.9, -709.0]]):
+        assert interpreted.exp(x) == pytest.approx(numerics.exp(x), rel=4e-16)
+        assert interpreted.log1p(-x) == pytest.approx(numerics.log1p(-x), rel=4e-16)
+    for seed, number in rng.integers(2**62, size=(20, 2)).tolist():
+        assert interpreted.uniform(seed, number) == numerics.uniform(seed, number)
+    numbers = np.arange(5)
+    assert np.array_equal(interpreted.uniforms(3, numbers), numerics.uniforms(3, numbers))
+    assert interpreted.float_of(interpreted.bits_of(-1.5)) == -1.5
+    for a, b in rng.standard_normal((20, 2)).tolist():
+        product = a * b
+        assert interpreted.fma(a, b, -product) == pytest.approx(float_error(a, b), abs=0)
+
+
+def float_error(a, b):
+    """Rounding error of a product, exactly."""
+    from fractions import Fraction
+
+    return float(Fraction(a) * Fraction(b) - Fraction(a * b))
+
+
+def test_names_are_imported_when_they_are_used():
+    code = "import sys, hyplearn; print('numpy' in sys.modules); from hyplearn import PoincareSVC, geometry, save"
+    assert run(code).stdout == "False\n"
+    assert set(hyplearn.__all__) <= set(dir(hyplearn))
+    for name in hyplearn.__all__:
+        assert getattr(hyplearn, name).__name__ == name
+    assert hyplearn.geometry.distance([0.0], [0.0]) == 0
+    with pytest.raises(AttributeError, match="module 'hyplearn' has no attribute 'rubbish'"):
+        hyplearn.rubbish  # noqa: B018
+    space = {}
+    exec("from hyplearn import *", space)
+    assert set(hyplearn.__all__) <= set(space)
