@@ -16,7 +16,7 @@ from hyplearn import (
 )
 from hyplearn.data.far_rows import find_fences, leave_out_far_rows, robust_centres
 from hyplearn.data.training import TrainingData
-from hyplearn.geometry import distance, gap, rotate, translate
+from hyplearn.geometry import distance, rotate, translate
 from hyplearn.tangent import frame_coordinates, from_frame
 from support.balls import at_gap
 from support.sources import in_blocks
@@ -114,7 +114,7 @@ def test_data_without_far_rows_are_left_as_they_are():
     assert leave_out_far_rows(data, CLASSES) is data
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 0.3, 5.0]), st.sampled_from([2, 5, 20]))
 def test_neither_order_nor_isometries_change_which_rows_are_far(seed, c, d):
     rng = np.random.default_rng(seed)
@@ -125,9 +125,7 @@ def test_neither_order_nor_isometries_change_which_rows_are_far(seed, c, d):
     order = rng.permutation(300)
     assert np.array_equal(np.sort(order[far(X[order], codes[order], c=c)]), found)
     turn, shift = np.linalg.qr(rng.standard_normal((d, d)))[0], at_gap(rng, d, 0.3, c)
-    moved = translate(rotate(X, turn), shift, c=c)
-    inside = gap(moved, c=c) > 0
-    assert inside.all()
+    moved = translate(rotate(X, turn, c=c), shift, c=c)
     assert np.array_equal(far(moved, codes, c=c), found)
 
 

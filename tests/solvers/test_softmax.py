@@ -69,8 +69,8 @@ def test_a_block_of_many_chunks_is_that_of_plain_numpy():
     blocks = hessian.reshape(4, 3, 4, 3)
     assert np.isclose(point.primal, naive.softmax_primal(rows, codes, C, W), rtol=1e-11)
     assert np.allclose(point.gradient, naive.softmax_gradient(rows, codes, C, W), rtol=0, atol=1e-11 * scale)
-    mean = np.mean([blocks[k, :, k] for k in range(4)], axis=0)
-    assert np.allclose(np.eye(3) + point.hessian, mean, rtol=0, atol=1e-11 * scale)
+    diagonal = np.array([blocks[k, :, k] for k in range(4)])
+    assert np.allclose(np.eye(3) + point.hessian, diagonal, rtol=0, atol=1e-11 * scale)
     product = direction + softmax._product_block(source, W, direction)
     assert np.allclose(product.ravel(), hessian @ direction.ravel(), rtol=0, atol=1e-11 * scale)
     losses = softmax._losses_along_block(source, W, direction, lengths)
@@ -98,12 +98,16 @@ def test_products_are_those_with_the_matrix_of_second_derivatives(seed):
     assert np.allclose(product, due, rtol=0, atol=1e-11 * C.sum())
 
 
-def test_the_preconditioner_is_the_mean_of_the_diagonal_blocks():
+@pytest.mark.parametrize("columns", [3, 2], ids=["blocks", "mean"])
+def test_the_preconditioner_is_the_diagonal_blocks_or_for_many_columns_their_mean(columns, monkeypatch):
+    monkeypatch.setattr(softmax, "BLOCK_COLUMNS", columns)
     rows, codes, C = problem(0)
     W = weights(0)
     point = softmax._point(ClassRows.of(rows, codes, C, 4), W, full=False)
     hessian = naive.softmax_hessian(rows, C, W).reshape(4, 3, 4, 3)
-    due = np.mean([hessian[k, :, k] for k in range(4)], axis=0) - np.eye(3)
+    due = np.array([hessian[k, :, k] for k in range(4)]) - np.eye(3)
+    due = due if columns == 3 else due.mean(axis=0)
+    assert point.hessian.shape == due.shape
     assert np.allclose(point.hessian, due, rtol=1e-10, atol=1e-10 * C.sum())
 
 
@@ -255,12 +259,15 @@ def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest(seed, expone
     assert following.primal < point.primal
 
 
-def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights():
+@pytest.mark.parametrize("columns", [3, 2], ids=["blocks", "mean"])
+def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights(columns, monkeypatch):
+    monkeypatch.setattr(softmax, "BLOCK_COLUMNS", columns)
     rows, codes, C = problem(6, low=-1.0, high=1.0)
     source = ClassRows.of(rows, codes, C, 4)
     point = softmax._point(source, weights(6), full=False)
-    factor = cho_factor(np.eye(3) + point.hessian)
-    step, passes = softmax._conjugate_step(source, point, factor, 1e-30, forcing=1e-9)
+    blocks = point.hessian if columns == 3 else point.hessian[None]
+    factors = [cho_factor(np.eye(3) + block) for block in blocks]
+    step, passes = softmax._conjugate_step(source, point, factors, 1e-30, forcing=1e-9)
     due = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
     assert np.allclose(step, due, rtol=1e-6, atol=1e-9)
     assert passes <= 12 + 2

@@ -219,7 +219,10 @@ class PoincareSVC(StreamClassifier):
             self.C_ = self._costs(self._chosen_cost(data))
             if starts is not None and starts.shape != (self._n_problems, self._rows.n_columns(data.n_features)):
                 starts = None
-            self._keep_solutions(data, self._solutions(data, starts, report))
+            solved = self._solve_together(data) if starts is None else {}
+            with self._problem_map(data) as (each, threads):
+                solvers = self._solvers(data, solved, starts, report, threads)
+                self._keep_solutions(data, list(each(operator.call, solvers)))
             self._descents: list[Descent] = []
             self._forget_calibration()
             self.decision_ = self._decide()
@@ -237,25 +240,28 @@ class PoincareSVC(StreamClassifier):
             return FreeRows(self.fit_intercept)
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
 
-    def _solutions(self, data: TrainingData, starts: Array | None, report: FitReporter | None) -> list[Solution]:
-        """Solve all problems: together if they are small, and one by one those that are not solved by that."""
-        solutions: list[Solution | None] = [None] * self._n_problems
-        if starts is None and self._are_small(data):
-            problems = self._shared(data.gathered(), data.c, [data.gathered().row_weights])
-            found = solve_together(problems, tol=self.tol, max_iter=self.max_iter)
-            solutions = [one if one.status == "optimal" else None for one in solutions_of(problems, found, self.tol)]
-        open_ = [k for k, solution in enumerate(solutions) if solution is None]
-        with self._problem_map(data) as (each, threads):
-            solved = each(operator.call, self._solvers(data, open_, starts, report, threads))
-            for k, solution in zip(open_, solved, strict=True):
-                solutions[k] = solution
-        return [solution for solution in solutions if solution is not None]
+    def _solve_together(self, data: TrainingData) -> dict[int, Solution]:
+        """Solutions of the problems that are small, by their numbers, where the tolerance is reached."""
+        if not self._are_small(data):
+            return {}
+        problems = self._shared(data.gathered(), data.c, [data.gathered().row_weights])
+        found = solve_together(problems, tol=self.tol, max_iter=self.max_iter)
+        solutions = enumerate(solutions_of(problems, found, self.tol))
+        return {k: solution for k, solution in solutions if solution.status == "optimal"}
 
     def _solvers(
-        self, data: TrainingData, open_: Sequence[int], starts: Array | None, report: FitReporter | None, threads: int
+        self,
+        data: TrainingData,
+        solved: Mapping[int, Solution],
+        starts: Array | None,
+        report: FitReporter | None,
+        threads: int,
     ) -> Iterator[Callable[[], Solution]]:
-        """Solvers of some binary problems, whose rows are built when they are called."""
-        for k in open_:
+        """Solvers of all binary problems, whose rows are built when they are called; some may be solved already."""
+        for k in range(self._n_problems):
+            if k in solved:
+                yield partial(solved.__getitem__, k)
+                continue
             n_columns = self._rows.n_columns(data.n_features)
             yield partial(
                 solve_svm,
@@ -330,7 +336,7 @@ class PoincareSVC(StreamClassifier):
 
     def _refit(self, data: TrainingData) -> Decision:
         with self._problem_map(data) as (each, threads):
-            solvers = self._solvers(data, range(self._n_problems), self._W, None, threads)
+            solvers = self._solvers(data, {}, self._W, None, threads)
             solutions = list(each(operator.call, solvers))
         unsolved = [solution.gap for solution in solutions if solution.status != "optimal"]
         if unsolved:
