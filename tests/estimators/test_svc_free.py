@@ -123,9 +123,10 @@ def test_hard_margin_without_reference_separates_or_proves_that_nothing_does():
         PoincareSVC(None, C=np.inf, fit_intercept=False).fit(X, y)
 
 
-def test_exact_margin_needs_a_reference_point(overlapping):
-    with pytest.raises(ValueError, match="needs a reference point"):
-        PoincareSVC(None, margin="exact").fit(*overlapping)
+@pytest.mark.parametrize("C", ["auto", 10.0])
+def test_exact_margin_without_a_reference_point_needs_to_be_hard(C, overlapping):
+    with pytest.raises(ValueError, match="without a reference point is the widest hard margin; got C="):
+        PoincareSVC(None, C=C, margin="exact").fit(*overlapping)
 
 
 def test_rows_beyond_the_limit_of_explicit_ones_are_rebuilt_in_every_pass(overlapping):
