@@ -260,7 +260,7 @@ def calibration_error(chances, y, classes, bins=15):
     [
         (fetch_olsson, 0.0),
         pytest.param(fetch_cifar10, 0.0, marks=pytest.mark.slow),
-        pytest.param(fetch_fashion_mnist, 0.02, marks=pytest.mark.slow),
+        pytest.param(fetch_fashion_mnist, 0.04, marks=pytest.mark.slow),
     ],
 )
 def test_held_out_scores_are_no_worse_than_those_of_training_on_the_published_splits(
@@ -319,6 +319,7 @@ def at_the_rim(n, seed):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("most_outside")
 def test_probabilities_cost_little_accuracy_at_the_rim():
     """There a perceptron's distances are 36 to either side, and say which class it is but not how surely."""
     X_new, y_new = at_the_rim(2000, 99)

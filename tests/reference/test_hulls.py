@@ -120,7 +120,8 @@ def test_separable_classes_have_the_midpoint_of_their_hulls_closest_points(name)
 
 def test_closest_is_the_witness_where_hulls_meet():
     X, y = overlapping()
-    assert np.array_equal(reference_point("closest", X, y, None, 1.0), separable(X, y).witness)
+    # Rows are sorted for a reference point, and so the last bits may differ.
+    assert distance(reference_point("closest", X, y, None, 1.0), separable(X, y).witness) < 1e-11
 
 
 def test_closest_moves_with_points_that_are_apart():

@@ -359,8 +359,8 @@ class PoincareSVC(StreamClassifier):
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
         """Weights of all problems, as the solver has them."""
-        rows = FreeRows(self.fit_intercept) if "intercept_" in vars(self) else PointRows(self.reference, "frame")
-        return rows.weights(vars(self))
+        rows = FreeRows(self.fit_intercept) if hasattr(self, "intercept_") else PointRows(self.reference, "frame")
+        return rows.weights({"coef_": self.coef_, "intercept_": getattr(self, "intercept_", np.empty(0))})
 
     def _set_weights(self, W: Array) -> None:
         """Set the attributes of the weights; an intercept of an earlier fit is dropped."""

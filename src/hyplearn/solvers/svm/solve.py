@@ -43,12 +43,14 @@ def solve_svm(
     seed: int = 0,
     report: Report | None = None,
     threads: int = 1,
+    judge: bool = True,
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
     Infinite costs, of all rows or of none, ask for the hard margin. ``start`` is a normal vector to start from,
     ``seed`` the seed of samples that give one otherwise. At most ``max_iter`` working sets or Newton steps are made;
-    ``report`` is called after each. The result does not depend on the number of threads.
+    ``report`` is called after each. The result does not depend on the number of threads. Without ``judge`` the status
+    is that of the solver, and is not checked against rounding.
 
     Examples
     --------
@@ -65,30 +67,30 @@ def solve_svm(
         nothing, nobody = np.zeros(source.shape[1]), np.empty(0, dtype=np.int64)
         return Solution(nothing, nobody, np.empty(0), nothing, 0.0, 0.0, 0.0, "optimal", 1, 1, 0, 0.0)
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "seed": seed, "report": report, "threads": threads}
-    solution = _solve(source, start, loss=loss, **options)
+    (n, d), solution = source.shape, None
+    if n < d:
+        solution = _solve_in_span(source, start, loss=loss, **options)
+    elif highest < np.inf and loss == "squared_hinge":
+        rng = np.random.default_rng(seed)
+        solution = solve_squared_hinge(source, rng=rng, start=start, tol=tol, max_iter=max_iter, report=report)
+    elif highest < np.inf:
+        begin = starting_point(source, start, np.random.default_rng(seed), max_iter=max_iter, threads=threads)
+        state = working_sets(source, begin, tol=tol, max_iter=max_iter, threads=threads, report=report)
+        solution = certified(source, state, tol)
+    if solution is None or _may_rise(source, solution, loss):
+        solution = _solve_by_rising_costs(source, start, **options)
+    if not judge:
+        return solution
     solution = proven(source, solution, loss if highest < np.inf else "hinge", tol)
     if solution.status in ("stalled", "infeasible"):
         solution = _solve_again(source, solution, loss, tol)
     return solution
 
 
-def _solve(source: RowSource, start: Array | None, *, loss: Loss, rising: bool = True, **options: Any) -> Solution:
-    """The solution by the judgement of its solver."""
+def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
+    """Whether rounding stopped the hinge loss where softer costs may lead on."""
     n, d = source.shape
-    highest = source.cost_range.highest
-    if n < d:
-        return _solve_in_span(source, start, loss=loss, rising=rising, **options)
-    rng = np.random.default_rng(options["seed"])
-    tol, max_iter, threads, report = (options[name] for name in ("tol", "max_iter", "threads", "report"))
-    if loss == "squared_hinge" and highest < np.inf:
-        return solve_squared_hinge(source, rng=rng, start=start, tol=tol, max_iter=max_iter, report=report)
-    if highest < np.inf:
-        begin = starting_point(source, start, rng, max_iter=max_iter, threads=threads)
-        state = working_sets(source, begin, tol=tol, max_iter=max_iter, threads=threads, report=report)
-        solution = certified(source, state, tol)
-        if solution.status != "stalled" or not rising or solution.gap <= HOPELESS:
-            return solution
-    return _solve_by_rising_costs(source, start, **options)
+    return n >= d and loss == "hinge" and solution.status == "stalled" and solution.gap > HOPELESS
 
 
 def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) -> Solution:
@@ -128,8 +130,25 @@ def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> So
     """Fewer rows than columns: the solution is a combination of the rows, found in as many coordinates."""
     rows = source.gathered()
     Q, R = np.linalg.qr(rows.X.T)
-    inner = _solve(Rows.explicit(R.T, rows.costs), None if start is None else Q.T @ start, **options)
+    within = None if start is None else Q.T @ start
+    inner = solve_svm(Rows.explicit(R.T, rows.costs), start=within, judge=False, **options)
     return replace(inner, w=Q @ inner.w, v=Q @ inner.v, rounding=np.inf)
+
+
+def _solve_soft(
+    source: RowSource,
+    start: Array | None,
+    *,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    report: Report | None,
+    threads: int,
+) -> Solution:
+    """The hinge loss with finite costs, by the judgement of its solver."""
+    begin = starting_point(source, start, np.random.default_rng(seed), max_iter=max_iter, threads=threads)
+    state = working_sets(source, begin, tol=tol, max_iter=max_iter, threads=threads, report=report)
+    return certified(source, state, tol)
 
 
 def _solve_by_rising_costs(
@@ -150,8 +169,8 @@ def _solve_by_rising_costs(
     start = None if start is None else start * longest
     for cap in RISING_COSTS:
         capped = unit.altered(_capped, cap)
-        limits = {"tol": tol / 2, "max_iter": max_iter - n_iter}
-        soft = _solve(capped, start, loss="hinge", rising=False, **limits, **options)
+        limits: dict[str, Any] = {"tol": tol / 2, "max_iter": max_iter - n_iter}
+        soft = _solve_soft(capped, start, **limits, **options)
         n_iter, n_passes = n_iter + soft.n_iter, n_passes + soft.n_passes + 1
         start, solution = soft.w, _judged(unit, soft, hard)
         if solution.primal == np.inf and len(soft.alpha) == soft.n_support:
