@@ -74,6 +74,7 @@ def solve_squared_hinge(
     rng: np.random.Generator,
     start: Array | None = None,
     report: Report | None = None,
+    polish: bool = True,
 ) -> Solution:
     """Minimise the squared hinge loss until the relative duality gap is at most ``tol``."""
     n, d = source.shape
@@ -82,13 +83,13 @@ def solve_squared_hinge(
     if highest > COST_RATIO * lowest:
         # Rows of very different costs become active few at a time; softer costs lead to the harder ones.
         softer = source.altered(_softened, highest / SOFTER)
-        led = solve_squared_hinge(softer, tol=SOFTER_TOL, max_iter=max_iter, rng=rng, start=start)
+        led = solve_squared_hinge(softer, tol=SOFTER_TOL, max_iter=max_iter, rng=rng, start=start, polish=False)
         start, n_passes = led.w, led.n_passes + 1
     if start is None:
         start, size = np.zeros(d), min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
         sample = source.sample(size, rng) if size >= max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d) else None
         if sample is not None and sample.costs.any():
-            start = solve_squared_hinge(sample, tol=SAMPLE_TOL, max_iter=max_iter, rng=rng).w
+            start = solve_squared_hinge(sample, tol=SAMPLE_TOL, max_iter=max_iter, rng=rng, polish=False).w
     point = _point(source, start)
     status: Status = "optimal"
     best, stalled = point.gap, 0
@@ -105,6 +106,11 @@ def solve_squared_hinge(
         point, best = following, min(best, following.gap)
         if report is not None:
             report(Progress(n_passes, point.primal, point.dual, point.gap, point.n_active))
+    if status == "optimal" and polish and point.gap > 0:
+        # One step beyond the tolerance: it squares the error, so that every road to a solution ends in the same one.
+        following, passes = _newton_step(source, point)
+        n_iter, n_passes = n_iter + 1, n_passes + passes
+        point = point if following is None or following.gap > point.gap else following
     if status != "optimal" and 0 < point.n_active <= d:
         return _interpolated(source, point, tol, status, n_iter, n_passes)
     kept = point.n_active <= source.most_kept

@@ -100,14 +100,15 @@ class _Group:
 
     def solve(self, tol: float, max_iter: int) -> int:
         """Take steps until all problems are solved, or do not get any further; returns their number."""
-        open_ = np.arange(len(self.W))
+        open_, ends = np.arange(len(self.W)), np.zeros(len(self.W), dtype=bool)
         slack, primal = self._at(self.W, open_)
         self.primal[:] = primal
         for n_iter in range(max_iter + 1):
             alpha = 2 * self.costs[:, open_] * slack
             gradient = self.W[open_] - (self.signs[:, open_] * alpha).T @ self.rows
             self.gap[open_] = 0.5 * np.sum(gradient**2, axis=1) / np.maximum(1.0, primal)
-            left = self.gap[open_] > tol
+            # One step beyond the tolerance squares the error, so that every road to a solution ends in the same one.
+            left, ends[open_] = ~ends[open_], self.gap[open_] <= tol
             if not left.any() or n_iter == max_iter:
                 break
             open_, slack, primal, gradient = open_[left], slack[:, left], primal[left], gradient[left]
