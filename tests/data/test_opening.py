@@ -97,14 +97,14 @@ def test_perceptrons_of_files_are_those_of_memory_to_the_bit(kind, keep):
             np.testing.assert_array_equal(found, due, err_msg=name)
 
 
-@pytest.mark.parametrize("model", [PoincarePerceptron(), PoincareSecondOrderPerceptron(), PoincareSVC()])
+@pytest.mark.parametrize("model", [PoincarePerceptron(), PoincareSecondOrderPerceptron(), PoincareSVC(loss="hinge")])
 def test_a_stream_from_files_is_partial_fit_on_its_blocks(tmp_path, model):
     X, y = separated(40)
     points = parquet(tmp_path, X, y, **IN_BLOCKS)
     for _ in range(2):
         model.partial_fit(points, classes=["blood", "nerve"])
     there, names = model.coef_, model.feature_names_in_.tolist()
-    one_by_one = type(model)()
+    one_by_one = type(model)(**model.get_params())
     for _ in range(2):
         for start in range(0, 40, 8):
             one_by_one.partial_fit(X[start : start + 8], y[start : start + 8], classes=["blood", "nerve"])
