@@ -103,7 +103,7 @@ class SoftmaxClassifier(BallClassifier):
         -------
         w, p : ndarrays of shape (n_features,)
             The point p of the boundary nearest to the centre, and the normal there, on the side of a. The log-odds of
-            a against b is :math:`\frac{s(\rho)}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ to the
+            a against b is :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ to the
             hyperplane in units of the curvature's radius: everywhere, or with an intercept to first order at p.
 
         Examples
@@ -182,24 +182,23 @@ class SoftmaxClassifier(BallClassifier):
 class PoincareLogisticRegression(SoftmaxClassifier):
     r"""Multinomial logistic regression of the Poincaré ball, solved to a certificate of optimality.
 
-    With the rows :math:`x_i = s(\rho) (\coth \rho, e_i)` and a 30 behind them, where ρ is the distance of a point to a
-    centre m in units of the curvature's radius and e its direction, finds the weights of
+    With the rows :math:`x_i = \frac{\rho}{\sinh \rho} (\cosh \rho, \sinh \rho\, e_i, 1)`, where ρ is the distance of a
+    point to a centre m in units of the curvature's radius and e its direction, finds the weights of
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
-    Without its last column, a row holds hyperboloid coordinates as seen from m, shortened beyond the distance 4, where
-    they would grow exponentially (:func:`~hyplearn.cone.cone_coordinates`). The last column makes an intercept. With
-    ``fit_intercept=False`` two classes are equally likely exactly on a geodesic hyperplane, or nowhere. With the
-    intercept b they are equally likely where :math:`s(\rho) (u_0 \coth \rho + \langle u, e \rangle) + b = 0`: within
-    the distance 4 of m a part of a sphere, a horosphere or an equidistant of a geodesic hyperplane. This surface lies
-    on one side of the geodesic hyperplane that touches it where it is nearest to m (:meth:`hyperplane_between`).
+    Rows are hyperboloid coordinates as seen from m and a constant, shortened to the length of the distance, as they
+    would grow exponentially (:func:`~hyplearn.cone.cone_coordinates`). The coefficient of the last column is the
+    intercept b. Two classes are equally likely where :math:`u_0 \cosh \rho + \langle u, e \rangle \sinh \rho + b = 0`,
+    with the differences of their coefficients: on a geodesic hyperplane, an equidistant of one, a horosphere or a
+    sphere, or nowhere; with ``fit_intercept=False`` on a geodesic hyperplane, or nowhere. This surface lies on one side
+    of the geodesic hyperplane that touches it where it is nearest to m (:meth:`hyperplane_between`).
 
     The penalty is invariant under rotations about m, and m moves with the points, so isometries of the ball change no
-    probability. The intercept is thirty times its coefficient, so its penalty is negligible. As all of W is penalised,
-    P is strongly convex: the solution is unique and finite for separable classes too, and
-    :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` at every W. ``dual_gap_`` is that bound, and :meth:`verify`
-    recomputes it.
+    probability. As all of W is penalised, P is strongly convex: the solution is unique and finite for separable classes
+    too, and :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` at every W. ``dual_gap_`` is that bound, and
+    :meth:`verify` recomputes it.
 
     Parameters
     ----------
@@ -243,7 +242,7 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         W without the last column. Its rows sum to zero; of two classes there is one row, that of ``classes_[1]`` less
         that of ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
-        What is added to the scores, 30 times the last column of W; zeros with ``fit_intercept=False``.
+        Coefficients of the last column of the rows; zeros with ``fit_intercept=False``.
     reference_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
         The centre, once for each row of ``coef_``.
     status_ : ndarray of str of shape (1,)
