@@ -111,6 +111,8 @@ def solve_squared_hinge(
         following, passes = _newton_step(source, point)
         n_iter, n_passes = n_iter + 1, n_passes + passes
         point = point if following is None or following.gap > point.gap else following
+        if report is not None:
+            report(Progress(n_passes, point.primal, point.dual, point.gap, point.n_active))
     if status != "optimal" and 0 < point.n_active <= d:
         return _interpolated(source, point, tol, status, n_iter, n_passes)
     kept = point.n_active <= source.most_kept
