@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from hyplearn.rows import ClassRows
-from hyplearn.solvers.choice import choose_cost
+from hyplearn.solvers.choice import choose_by_evidence
 from hyplearn.solvers.platt import fit_sigmoid
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
@@ -136,18 +136,19 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
     # The directions in which values of many classes differ most: the others cost time and change little.
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, ::-1][:, :DIRECTIONS]
     rows = np.column_stack([scaled @ directions, np.ones(len(values))])
-    start: Array | None = None
 
-    def evidence(C: float) -> float:
-        nonlocal start
-        solution = solve_softmax(ClassRows.of(rows, codes, C * weights, K), tol=CHOICE_TOL, start=start)
-        start = solution.W
-        return solution.evidence(C)
+    def rows_at(C: float) -> ClassRows:
+        return ClassRows.of(rows, codes, C * weights, K)
 
-    C = choose_cost(evidence, highest=LARGEST)
-    W = solve_softmax(ClassRows.of(rows, codes, C * weights, K), tol=TOL, start=start).W
+    C, start = choose_by_evidence(rows_at, tol=CHOICE_TOL, highest=LARGEST)
+    W = solve_softmax(rows_at(C), tol=TOL, start=start).W
     mixing = W[:, :-1] @ directions.T / scales
     return Calibration(np.diag(mixing).copy(), W[:, -1].copy(), mixing=mixing)
+
+
+def own_values(values: Array, codes: Array) -> Array:
+    """Value of each row in the problem of its class; of two classes in the only one."""
+    return values[np.arange(len(values)), codes] if values.shape[1] > 1 else values[:, 0]
 
 
 def without(weights: Array, held: Array) -> Array:

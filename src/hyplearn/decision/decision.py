@@ -26,6 +26,7 @@ problem) or the class of the largest one is the prediction; with a calibration, 
 scores.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,6 +93,13 @@ class Decision:
     calibration: Calibration | None = None
     through_points: bool = False
     kernel: LandmarkKernel | None = None
+
+    @classmethod
+    def of_hyperplanes(cls, classes: Array, c: float, normals: Array, points: Array) -> "Decision":
+        """Signed distances to geodesic hyperplanes through points."""
+        lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+        units, nothing = normals / np.where(lengths > 0, lengths, 1.0), np.zeros(len(normals))
+        return cls(classes, c, "arsinh", units, points, nothing, 1 / math.sqrt(c), through_points=True)
 
     @property
     def n_features(self) -> int:

@@ -13,6 +13,7 @@ from hyplearn.cone import plain_cone_rows
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Calibration, Decision
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, BallClassifier, warn_unsolved
+from hyplearn.estimators.cost_choice import choice_rows
 from hyplearn.estimators.validation import absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
 from hyplearn.reference import reference_points
@@ -25,7 +26,7 @@ from hyplearn.solvers.certificate import (
     merge_softmax_sums,
     softmax_sums,
 )
-from hyplearn.solvers.choice import choose_cost
+from hyplearn.solvers.choice import choose_by_evidence
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
@@ -290,20 +291,12 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         if not isinstance(self.C, str):
             return float(self.C)
         n_columns = data.n_classes * (data.n_features + 2)
-        block, is_part = data.subsampled(max(CHOICE_NUMBERS // n_columns, CHOICE_ROWS * data.n_classes))
-        weights = block.row_weights * (len(block.X) / block.row_weights.sum() if is_part else 1.0)
+        rows = choice_rows(data, max(CHOICE_NUMBERS // n_columns, CHOICE_ROWS * data.n_classes))
         part = TrainingData.of_arrays(
-            block.X, block.codes, weights, data.c, n_classes=data.n_classes, threads=data.threads
+            rows.X, rows.codes, rows.weights, data.c, n_classes=data.n_classes, threads=data.threads
         )
-        start: Array | None = None
-
-        def evidence(C: float) -> float:
-            nonlocal start
-            solution = solve_softmax(self._rows(part, centre, C), tol=CHOICE_TOL, max_iter=self.max_iter, start=start)
-            start = solution.W
-            return solution.evidence(C)
-
-        return choose_cost(evidence)
+        rows_at = partial(self._rows, part, centre)
+        return choose_by_evidence(rows_at, tol=CHOICE_TOL, max_iter=self.max_iter)[0]
 
     def _check_parameters(self) -> None:
         is_number = isinstance(self.C, (int, float, np.number)) and 0 < self.C < np.inf

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.decision.calibration import without
 from hyplearn.estimators.logistic import SoftmaxClassifier
 from hyplearn.estimators.validation import check_stopping
 from hyplearn.types import Array
@@ -106,9 +107,7 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
 
     def _path(self, data: TrainingData, rows: LabelledBlock, held_out: Array) -> list[float]:
         """Mean log-loss of the rows held out, for every C."""
-        rest = rows.row_weights.copy()
-        rest[held_out] = 0
-        part, held = data.reweighted(rest), rows.taken(held_out)
+        part, held = data.reweighted(without(rows.row_weights, held_out)), rows.taken(held_out)
         weights, own, losses, start = held.row_weights, np.arange(len(held_out)), [], None
         for C in self.Cs_:
             self.C_ = float(C)

@@ -1,6 +1,5 @@
 """One class against the rest: K binary problems whose boundaries pass through reference points."""
 
-import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from hyplearn.decision.calibration import (
     calibrated_rows,
     deal_folds,
     fit_calibration,
+    own_values,
     warn_of_few_rows,
     without,
 )
@@ -79,8 +79,11 @@ class OneVsRest(BallClassifier):
 
     def _references(self, data: TrainingData) -> Array:
         """One reference point per problem."""
-        sides = [(np.arange(data.n_classes) == k).astype(np.int64) for k in self._positives]
-        return reference_points(self.reference, data, sides)
+        return reference_points(self.reference, data, self._sides(data))
+
+    def _sides(self, data: TrainingData) -> list[Array]:
+        """For each problem the side of every class: 1 for the positive one, 0 for the others."""
+        return [(np.arange(data.n_classes) == k).astype(np.int64) for k in self._positives]
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
@@ -123,13 +126,8 @@ class OneVsRest(BallClassifier):
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
         """The decision without calibration: signed distances to hyperplanes."""
-        c, coef = absolute_curvature(self.curvature), fitted["coef_"]
-        lengths = np.linalg.norm(coef, axis=1, keepdims=True)
-        units = coef / np.where(lengths > 0, lengths, 1.0)
-        nothing = np.zeros(len(coef))
-        return Decision(
-            self.classes_, c, "arsinh", units, fitted["reference_"], nothing, 1 / math.sqrt(c), through_points=True
-        )
+        c = absolute_curvature(self.curvature)
+        return Decision.of_hyperplanes(self.classes_, c, fitted["coef_"], fitted["reference_"])
 
     def _check_calibration(self) -> None:
         if self.calibration not in ("cross-fitted", None):
@@ -152,7 +150,7 @@ class OneVsRest(BallClassifier):
         )
         boundaries = self._boundaries(vars(self))
         values = boundaries.values(rows.X, rows.gaps)
-        own = values[np.arange(len(values)), rows.codes] if values.shape[1] > 1 else values[:, 0]
+        own = own_values(values, rows.codes)
         dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes)
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
         # A boundary through a reference point has no intercept of its own, and the offset of the calibration is one;

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from hyplearn.data.folding import in_any_order
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Boundary, Decision
-from hyplearn.decision.calibration import deal_folds, sigmoid_loss
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, warn_unsolved
+from hyplearn.estimators.cost_choice import choice_rows, choose_held_out
 from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind, WidestRows
 from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
@@ -31,7 +31,6 @@ from hyplearn.solvers.certificate import (
     certify,
     merge_certificates,
 )
-from hyplearn.solvers.choice import choose_cost
 from hyplearn.solvers.sgd import Descent
 from hyplearn.solvers.svm import Solution, solve_svm
 from hyplearn.solvers.svm.together import Problems, TogetherSolution, solutions_of, solve_together
@@ -39,10 +38,8 @@ from hyplearn.types import Array
 
 # Numbers of rows up to which all problems are solved together; larger ones have faster passes of their own.
 TOGETHER_NUMBERS = 2**20
-# C is chosen on at most so many numbers, and on folds that hold out at least so many rows together.
-CHOICE_NUMBERS, CHOICE_ROWS = 2**17, 2000
-# Relative duality gap of the fits by which C is chosen.
-CHOICE_TOL = 1e-3
+# C is chosen on at most so many numbers of rows.
+CHOICE_NUMBERS = 2**17
 
 
 def _is_auto(C: Any) -> bool:
@@ -285,11 +282,10 @@ class PoincareSVC(StreamClassifier):
         rows = self._rows.builder(0, self.reference_[0], c, 1.0)(block).X
         costs = np.column_stack(weights)
         problems = Problems.of_folds(rows, block.codes.astype(np.int64, copy=False), np.array(self._positives), costs)
-        C = np.broadcast_to(np.asarray(self.C_, dtype=np.float64), (self._n_problems,))
-        if np.all(C[0] == C):
-            return replace(problems, costs=C[0] * costs)
+        if np.all(self.C_[0] == self.C_):
+            return replace(problems, costs=self.C_[0] * costs)
         # Each problem has a C of its own, and so a column of its own.
-        each = np.tile(C, costs.shape[1])
+        each = np.tile(self.C_, costs.shape[1])
         return replace(problems, costs=each * costs[:, problems.columns], columns=np.arange(len(each)))
 
     def _chosen_cost(self, data: TrainingData) -> Any:
@@ -299,28 +295,8 @@ class PoincareSVC(StreamClassifier):
         if self.reference is not None or self.loss != "squared_hinge":
             return 1.0
         self.C_ = self._costs(1.0)
-        block, is_part = data.subsampled(CHOICE_NUMBERS // self._rows.n_columns(data.n_features))
-        weights = block.row_weights * (len(block.X) / block.row_weights.sum() if is_part else 1.0)
-        problems, P = self._shared(block, data.c, [weights]), self._n_problems
-        values = np.arcsinh(problems.rows @ solve_together(problems, tol=CHOICE_TOL).W.T)
-        own = values[np.arange(len(values)), block.codes] if P > 1 else values[:, 0]
-        dealt, _ = deal_folds(own, block.codes, weights, self.folds, data.n_classes)
-        n_folds = min(self.folds, -(-CHOICE_ROWS * self.folds // len(own)))
-        held = np.flatnonzero((dealt >= 0) & (dealt < n_folds))
-        if not len(held):
-            return 1.0
-        costs = [np.where(dealt == fold, 0.0, weights) for fold in range(n_folds)]
-        folds = Problems.of_folds(problems.rows, problems.codes, np.array(self._positives), np.column_stack(costs))
-        start: Array | None = None
-
-        def log_loss(C: float) -> float:
-            nonlocal start
-            start = solve_together(replace(folds, costs=C * folds.costs), tol=CHOICE_TOL, start=start).W
-            W = start.reshape(n_folds, P, -1)[dealt[held]]
-            values = np.arcsinh(np.einsum("im,ipm->ip", problems.rows[held], W))
-            return sigmoid_loss(values, block.codes[held], weights[held], pinned=P == 1)
-
-        return choose_cost(log_loss)
+        rows = choice_rows(data, CHOICE_NUMBERS // self._rows.n_columns(data.n_features))
+        return choose_held_out(self._shared(rows, data.c, [rows.row_weights]), self.folds, data.n_classes)
 
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
         block, n = data.gathered(), len(weights)
@@ -349,8 +325,7 @@ class PoincareSVC(StreamClassifier):
         return self._boundaries({**weights, "reference_": self.reference_})
 
     def _references(self, data: TrainingData) -> Array:
-        sides = [(np.arange(data.n_classes) == k).astype(np.int64) for k in self._positives]
-        return self._rows.references(data, sides)
+        return self._rows.references(data, self._sides(data))
 
     def _builder(self, k: int, c: float) -> RowBuilder:
         """Builds the rows of problem k."""

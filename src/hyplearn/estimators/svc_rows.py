@@ -1,6 +1,5 @@
 """The two kinds of rows of an SVM: seen from reference points, or cone coordinates that need none."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,10 +84,7 @@ class PointRows(RowKind):
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
         """Signed distances to geodesic hyperplanes through the reference points."""
-        coef, points = fitted["coef_"], fitted["reference_"]
-        lengths = np.linalg.norm(coef, axis=1, keepdims=True)
-        units, nothing = coef / np.where(lengths > 0, lengths, 1.0), np.zeros(len(coef))
-        return Decision(classes, c, "arsinh", units, points, nothing, 1 / math.sqrt(c), through_points=True)
+        return Decision.of_hyperplanes(classes, c, fitted["coef_"], fitted["reference_"])
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,13 @@ def build_rows(
     rebuilt = rebuilt or data.n_rows > KEPT_ROWS
     if data.in_memory and not rebuilt:
         return KeptRows(build, data.blocks, data.n_rows, n_columns, n_classes, threads)
+    return stream_rows(data, build, C, n_columns, n_classes, threads)
+
+
+def stream_rows(
+    data: TrainingData, build: RowBuilder, C: float, n_columns: int, n_classes: int, threads: int
+) -> "StreamedRows":
+    """Rows of the training data, at C times their weights, built in every pass."""
     lowest, highest, total = data.weights
     costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
     encoded = partial(build_encoded, encoder=data.encoder, build=build)

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from hyplearn.data.training import Costs, LabelledBlock, TrainingData
+from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.kernels.nystrom import KernelMap
-from hyplearn.rows.built import KeptRows, StreamedRows, build_encoded, row_costs
+from hyplearn.rows.built import KeptRows, row_costs, stream_rows
 from hyplearn.rows.memory import ClassRows, RowSource
 from hyplearn.types import Array
 
@@ -81,7 +80,4 @@ def build_kernel_rows(
     build = KernelRowBuilder(kernel_map, C, K, explicit)
     if data.in_memory:
         return KeptRows(build, data.blocks, data.n_rows, columns, K, data.threads)
-    lowest, highest, total = data.weights
-    costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
-    encoded = partial(build_encoded, encoder=data.encoder, build=build)
-    return StreamedRows(data.points, encoded, data.n_rows, columns, K, data.threads, costs)
+    return stream_rows(data, build, C, columns, K, data.threads)

@@ -1,6 +1,11 @@
 """The choice of C: the least value of a criterion along powers of ten."""
 
 from collections.abc import Callable
+from typing import Any
+
+from hyplearn.rows import RowSource
+from hyplearn.solvers.softmax import solve_softmax
+from hyplearn.types import Array
 
 # Where to begin, and between which exponents of 10 to look.
 FIRST, LOWEST, HIGHEST = 1, -3, 5
@@ -29,3 +34,23 @@ def choose_cost(criterion: Callable[[float], float], *, highest: int = HIGHEST) 
         if k != FIRST:
             break
     return 10.0**k
+
+
+def choose_by_evidence(
+    rows_at: Callable[[float], RowSource], *, highest: int = HIGHEST, **options: Any
+) -> tuple[float, Array]:
+    """The power of ten of greatest evidence for a softmax, and the weights of the last fit on the way.
+
+    ``rows_at`` gives the rows at C times their weights; ``options`` are those of :func:`solve_softmax`.
+    """
+    start: Array | None = None
+
+    def evidence(C: float) -> float:
+        nonlocal start
+        solution = solve_softmax(rows_at(C), start=start, **options)
+        start = solution.W
+        return solution.evidence(C)
+
+    C = choose_cost(evidence, highest=highest)
+    assert start is not None
+    return C, start

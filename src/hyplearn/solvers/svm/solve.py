@@ -44,13 +44,15 @@ def solve_svm(
     report: Report | None = None,
     threads: int = 1,
     judge: bool = True,
+    rising: bool = True,
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
     Infinite costs, of all rows or of none, ask for the hard margin. ``start`` is a normal vector to start from,
     ``seed`` the seed of samples that give one otherwise. At most ``max_iter`` working sets or Newton steps are made;
     ``report`` is called after each. The result does not depend on the number of threads. Without ``judge`` the status
-    is that of the solver, and is not checked against rounding.
+    is that of the solver, and is not checked against rounding; without ``rising`` costs of a soft margin are not raised
+    step by step where rounding stops it.
 
     Examples
     --------
@@ -77,7 +79,7 @@ def solve_svm(
         begin = starting_point(source, start, np.random.default_rng(seed), max_iter=max_iter, threads=threads)
         state = working_sets(source, begin, tol=tol, max_iter=max_iter, threads=threads, report=report)
         solution = certified(source, state, tol)
-    if solution is None or _may_rise(source, solution, loss):
+    if solution is None or (rising and _may_rise(source, solution, loss)):
         solution = _solve_by_rising_costs(source, start, **options)
     if not judge:
         return solution
@@ -135,22 +137,6 @@ def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> So
     return replace(inner, w=Q @ inner.w, v=Q @ inner.v, rounding=np.inf)
 
 
-def _solve_soft(
-    source: RowSource,
-    start: Array | None,
-    *,
-    tol: float,
-    max_iter: int,
-    seed: int,
-    report: Report | None,
-    threads: int,
-) -> Solution:
-    """The hinge loss with finite costs, by the judgement of its solver."""
-    begin = starting_point(source, start, np.random.default_rng(seed), max_iter=max_iter, threads=threads)
-    state = working_sets(source, begin, tol=tol, max_iter=max_iter, threads=threads, report=report)
-    return certified(source, state, tol)
-
-
 def _solve_by_rising_costs(
     source: RowSource, start: Array | None, *, tol: float, max_iter: int, **options: Any
 ) -> Solution:
@@ -170,7 +156,7 @@ def _solve_by_rising_costs(
     for cap in RISING_COSTS:
         capped = unit.altered(_capped, cap)
         limits: dict[str, Any] = {"tol": tol / 2, "max_iter": max_iter - n_iter}
-        soft = _solve_soft(capped, start, **limits, **options)
+        soft = solve_svm(capped, start=start, judge=False, rising=False, **limits, **options)
         n_iter, n_passes = n_iter + soft.n_iter, n_passes + soft.n_passes + 1
         start, solution = soft.w, _judged(unit, soft, hard)
         if solution.primal == np.inf and len(soft.alpha) == soft.n_support:

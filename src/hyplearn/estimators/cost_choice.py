@@ -1,0 +1,53 @@
+"""The choice of C for an SVM without a reference point: probabilities of held-out rows decide."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.decision.calibration import deal_folds, own_values, sigmoid_loss, without
+from hyplearn.solvers.choice import choose_cost
+from hyplearn.solvers.svm.together import Problems, solve_together
+from hyplearn.types import Array
+
+# Folds hold out at least so many rows together.
+CHOICE_ROWS = 2000
+# Relative duality gap of the fits by which C is chosen.
+CHOICE_TOL = 1e-3
+
+
+def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
+    """About ``most`` rows by which C is chosen; those of a subsample weigh 1 on average: C is no matter of numbers."""
+    block, is_part = data.subsampled(most)
+    weights = block.row_weights
+    return block._replace(weights=weights * (len(weights) / weights.sum() if is_part else 1.0))
+
+
+def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> float:
+    """The power of ten whose held-out values have the least log-loss; 1 if no row can be held out.
+
+    ``problems`` are those of all rows with costs of C = 1, one for each positive class.
+    """
+    codes, weights, P = problems.codes, problems.costs[:, 0], len(problems.positives)
+    values = np.arcsinh(problems.rows @ solve_together(problems, tol=CHOICE_TOL).W.T)
+    dealt, _ = deal_folds(own_values(values, codes), codes, weights, n_folds, n_classes)
+    n_folds = min(n_folds, -(-CHOICE_ROWS * n_folds // len(codes)))
+    held = np.flatnonzero((dealt >= 0) & (dealt < n_folds))
+    if not len(held):
+        return 1.0
+    folds = _folds(problems, [without(weights, dealt == fold) for fold in range(n_folds)])
+    start: Array | None = None
+
+    def log_loss(C: float) -> float:
+        nonlocal start
+        start = solve_together(replace(folds, costs=C * folds.costs), tol=CHOICE_TOL, start=start).W
+        W = start.reshape(n_folds, P, -1)[dealt[held]]
+        values = np.arcsinh(np.einsum("im,ipm->ip", problems.rows[held], W))
+        return sigmoid_loss(values, codes[held], weights[held], pinned=P == 1)
+
+    return choose_cost(log_loss)
+
+
+def _folds(problems: Problems, weights: Sequence[Array]) -> Problems:
+    return Problems.of_folds(problems.rows, problems.codes, problems.positives, np.column_stack(weights))
