@@ -167,16 +167,16 @@ def measured(classifier, X_train, y_train, X_test, y_test):
     start = perf_counter()
     classifier.fit(X_train, y_train)
     seconds = perf_counter() - start
-    chances = classifier.predict_proba(X_test)
-    predicted = classifier.classes_[np.argmax(chances, axis=1)]
+    probabilities = classifier.predict_proba(X_test)
+    predicted = classifier.classes_[np.argmax(probabilities, axis=1)]
     # Shares of neighbours and trees may be 0, whose logarithm is none; they stand for less than one row of training.
-    raised = np.where(chances > 0, chances, 0.5 / len(X_train))
+    raised = np.where(probabilities > 0, probabilities, 0.5 / len(X_train))
     raised /= raised.sum(axis=1, keepdims=True)
     return (
         100 * np.mean(predicted == y_test),
         100 * f1_score(y_test, predicted, average="macro"),
         log_loss(y_test, raised, labels=classifier.classes_),
-        calibration_error(chances.max(axis=1), predicted == y_test),
+        calibration_error(probabilities.max(axis=1), predicted == y_test),
         seconds,
     )
 

@@ -194,9 +194,9 @@ def measure(config, cell):
             if isinstance(model, GridSearchCV):
                 model = CalibratedClassifierCV(model.best_estimator_, cv=3, ensemble=False).fit(X[train], y[train])
             # Shares of 0 count as half a row of training.
-            chances = np.maximum(model.predict_proba(X[test]), 0.5 / len(train))
-            chances /= chances.sum(axis=1, keepdims=True)
-            found.append((100 * accuracy, log_loss(y[test], chances, labels=np.unique(y[train])), seconds))
+            probabilities = np.maximum(model.predict_proba(X[test]), 0.5 / len(train))
+            probabilities /= probabilities.sum(axis=1, keepdims=True)
+            found.append((100 * accuracy, log_loss(y[test], probabilities, labels=np.unique(y[train])), seconds))
     accuracy, loss, seconds = np.mean(found, axis=0)
     return {"n": len(X), "accuracy": round(accuracy, 2), "log_loss": round(loss, 4), "seconds": round(seconds, 2)}
 

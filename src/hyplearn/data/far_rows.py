@@ -12,7 +12,6 @@ lies beyond these distances, all of them grow until that holds, as then they are
 with isometries, counts weights as copies, and does not depend on the order of rows.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -56,25 +55,23 @@ class Fences(NamedTuple):
         return far
 
 
-def leave_out_far_rows(data: TrainingData, classes: Array) -> TrainingData:
-    """The training data without its far rows, and a warning that names them."""
+def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData, str]:
+    """The training data without its far rows, and a message that names them; an empty one if there are none."""
     block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
     fences = find_fences(block, data.n_classes, data.c)
     rows, codes, weights = data.fold(_far_rows, columns_joined, fences, data.c)
     if not len(rows):
-        return data
+        return data, ""
     named = ", ".join(f"row {row} (class {classes[code]})" for row, code in zip(rows[:NAMED], codes, strict=False))
-    warnings.warn(
+    message = (
         f"{len(rows)} of {data.n_rows} rows {'lies' if len(rows) == 1 else 'lie'} far beyond the others of "
         f"{'its class' if len(rows) == 1 else 'their classes'} and {'is' if len(rows) == 1 else 'are'} left out of "
         f"the fit: {named}{', ...' if len(rows) > NAMED else ''}.\nCheck the embedding, or pass trim=False to count "
-        "them in full.",
-        UserWarning,
-        stacklevel=5,
+        "them in full."
     )
     totals = data.totals - np.bincount(codes, weights, data.n_classes)
     spans = Costs(data.weights.lowest, data.weights.highest, float(totals.sum()))
-    return replace(data, encoder=replace(data.encoder, far=fences.far), totals=totals, weights=spans)
+    return replace(data, encoder=replace(data.encoder, far=fences.far), totals=totals, weights=spans), message
 
 
 def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:

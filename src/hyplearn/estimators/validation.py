@@ -49,7 +49,10 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
     factors = class_factors(estimator.class_weight, found.classes, found.counts)
     data = TrainingData.counted(points, found, Encoder(found.classes, factors, c, project), threads)
     check_weights(data)
-    return leave_out_far_rows(data, found.classes) if estimator.trims else data
+    data, far = leave_out_far_rows(data, found.classes) if estimator.trims else (data, "")
+    if far:
+        warnings.warn(far, UserWarning, stacklevel=4)
+    return data
 
 
 def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
@@ -63,11 +66,8 @@ def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingDa
     factors = class_factors(estimator.class_weight, estimator.classes_, counts.counts)
     encoder = Encoder(estimator.classes_, factors, c, project)
     data = TrainingData.counted(points, counts, encoder, threads)
-    if not estimator.trims:
-        return data
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has named the rows that were left out
-        return leave_out_far_rows(data, estimator.classes_)
+    # The fit has named the rows that were left out.
+    return leave_out_far_rows(data, estimator.classes_)[0] if estimator.trims else data
 
 
 def _spread(found: ClassCounts, classes: Array) -> ClassCounts:
