@@ -430,18 +430,15 @@ def test_a_fit_survives_the_death_of_all_workers_if_they_are_started_again(clien
     X, y = overlapping(seed=4)
     data = cut(X, 80), cut(y, 80)
     undisturbed = PoincareSVC(calibration=None).fit(*data)
-    monkeypatch.setattr(dask_module, "CHECK_SECONDS", 0.5)
     killed = killing(client, monkeypatch, at=5, everyone=True)
-    remote = PoincareSVC(calibration=None).fit(*data)
+    remote = PoincareSVC(calibration=None).fit(DaskPoints(*data, check_seconds=0.5))
     assert killed[4] is not None
     assert np.allclose(undisturbed.coef_, remote.coef_)
 
 
 def test_a_fit_ends_with_an_error_where_no_worker_comes_back(client, monkeypatch):
     client.wait_for_workers(2)
-    points = DaskPoints(cut(overlapping()[0], 100), client=client)
-    monkeypatch.setattr(dask_module, "CHECK_SECONDS", 0.1)
-    monkeypatch.setattr(dask_module, "PATIENCE", 0.2)
+    points = DaskPoints(cut(overlapping()[0], 100), client=client, check_seconds=0.1, patience=0.2)
     monkeypatch.setattr(client, "nthreads", dict)
     slow = client.submit(time.sleep, 3, pure=False)
     with pytest.raises(RuntimeError, match="has had no workers for 0 seconds, so no model was made"):

@@ -397,36 +397,38 @@ def cluster():
         yield client
 
 
-@pytest.fixture
-def small_samples(monkeypatch):
-    monkeypatch.setattr(widest, "SAMPLE_NUMBERS", 200)
-    monkeypatch.setattr(widest, "SAMPLE_ROWS", 20)
+# Rows of the sample that is solved first, so few that the passes over all rows have work to do.
+FEW_ROWS = 40
 
 
-@pytest.mark.usefixtures("small_samples", "cluster")
+def of_arrays(X, y):
+    """The widest margin from a small sample and passes over all rows."""
+    data = TrainingData.of_arrays(X, (y > 0).astype(np.int64), None, 1.0, n_classes=2)
+    return widest.widest(data, np.array([0, 1]), sample_rows=FEW_ROWS)
+
+
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("kind", ["array", "npz", "iterable", "dask"])
 def test_every_source_has_the_same_widest_margin(kind, tmp_path):
     X, y = apart(n=2000, d=3)
     fit = PoincareSVC()
     source = (*arguments(kind, tmp_path, X, y, rows=300), None, None)[:3]
     data = training_data(fit, training_points(fit, *source, reset=True))
-    found, due = widest.widest(data, np.array([0, 1])), widest_margin(X, y)
+    found, due = widest.widest(data, np.array([0, 1]), sample_rows=FEW_ROWS), widest_margin(X, y)
     assert found.lower == pytest.approx(due.lower, rel=1e-12)
     assert np.array_equal(found.support, due.support)
     assert_narrow(found, X, y)
 
 
-@pytest.mark.usefixtures("small_samples")
 def test_one_class_against_the_rest_takes_the_sides_of_all_classes():
     X, y = apart(n=1000, d=3)
     classes = np.where(y > 0, 1, np.where(X[:, 0] > 0, 0, 2))
     data = TrainingData.of_arrays(X, classes, None, 1.0, n_classes=3)
-    found, due = widest.widest(data, np.array([0, 1, 0])), widest_margin(X, y)
+    found, due = widest.widest(data, np.array([0, 1, 0]), sample_rows=FEW_ROWS), widest_margin(X, y)
     assert found.lower == pytest.approx(due.lower, rel=1e-12)
     assert found.interval(X, y > 0).lower == pytest.approx(found.lower, rel=1e-12)
 
 
-@pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize("n", [60, 1000])
 def test_rows_of_weight_zero_are_absent(n):
     X, y = apart(n=n, d=2)
@@ -434,23 +436,22 @@ def test_rows_of_weight_zero_are_absent(n):
     wrong = np.arange(0, n, 7)
     weights[wrong] = 0
     data = TrainingData.of_arrays(X, np.where(weights > 0, codes, 1 - codes), weights, 1.0, n_classes=2)
-    found, due = widest.widest(data, np.array([0, 1])), widest_margin(X[weights > 0], y[weights > 0])
+    found = widest.widest(data, np.array([0, 1]), sample_rows=FEW_ROWS)
+    due = widest_margin(X[weights > 0], y[weights > 0])
     assert found.lower == pytest.approx(due.lower, rel=1e-12)
 
 
 @pytest.mark.parametrize(("n", "d"), [(100_000, 2), (20_000, 10), (3000, 100)])
-@pytest.mark.usefixtures("small_samples")
 def test_a_few_passes_close_the_interval(n, d):
     X, y = apart(n=n, d=d)
-    found = widest_margin(X, y)
+    found = of_arrays(X, y)
     assert found.n_passes <= 12
     assert_narrow(found, X, y)
 
 
-@pytest.mark.usefixtures("small_samples")
 def test_a_sample_that_overlaps_needs_no_other_pass():
     X, y = overlapping(n=3000)
-    found = widest_margin(X, y)
+    found = of_arrays(X, y)
     assert found.status == "inseparable"
     assert found.n_passes == 1
     assert found.verify(X, y) == (0, 0)

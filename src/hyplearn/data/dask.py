@@ -46,9 +46,6 @@ from hyplearn.types import Array
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # Bytes of a pass's arguments beyond which workers pass them on to each other.
 LARGE = 2**20
-# Seconds between two looks at the cluster, and seconds without a worker after which a fit ends.
-CHECK_SECONDS = 2.0
-PATIENCE = 60.0
 # Arguments travel as often as workers need them, which is not worth a warning.
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
 # Fitted attributes that may be as large as the data and that predictions do not read.
@@ -63,12 +60,23 @@ class DaskPoints(PointSource):
     A pass is one task per worker: it works on the chunks that lie there, merges the results, and sends the merged one
     to the client, which merges those of all workers in the order of rows. The assignment of chunks to workers is fixed
     at the beginning, and with it the order of all sums. Without a client, the cluster that was started last is used.
+    The cluster is checked every ``check_seconds``; after ``patience`` seconds without a worker a fit ends with an error.
     """
 
     stays = True
 
-    def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Client | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        client: Client | None = None,
+        check_seconds: float = 2.0,
+        patience: float = 60.0,
+    ) -> None:
         _check_points(X)
+        self.check_seconds, self.patience = check_seconds, patience
         self.client, self.name, self.n_features = _running_client(client), "X", int(X.shape[1])
         if isinstance(X, dd.DataFrame) and all(isinstance(name, str) for name in X.columns):
             self.feature_names = list(X.columns)
@@ -137,16 +145,16 @@ class DaskPoints(PointSource):
         last_seen = time.monotonic()
         while True:
             try:
-                wait(futures, timeout=CHECK_SECONDS)
+                wait(futures, timeout=self.check_seconds)
                 return
             except TimeoutError:
                 pass
             if self.client.nthreads():
                 last_seen = time.monotonic()
                 self.client.run_on_scheduler(_lift_restrictions)
-            elif time.monotonic() - last_seen > PATIENCE:
+            elif time.monotonic() - last_seen > self.patience:
                 raise RuntimeError(
-                    f"The Dask cluster has had no workers for {PATIENCE:.0f} seconds, so no model was made.\n"
+                    f"The Dask cluster has had no workers for {self.patience:.0f} seconds, so no model was made.\n"
                     "Start some, and fit again."
                 )
 

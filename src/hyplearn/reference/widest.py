@@ -21,7 +21,7 @@ from hyplearn.types import Array, Points
 TOL = 1e-9
 # Spacings of float64 points about p that such an interval may have: near the rim p cannot be stored any better.
 SPACING, LARGEST_TOL = 64.0, 1e-6
-# Numbers of the sample that is solved first, and its rows at least: the passes over it cost next to nothing.
+# Size of the sample that is solved first: numbers, and rows at least. Passes over it cost next to nothing.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
 # Rows of either side that a pass adds to the working rows: so many, and so many for each dimension.
 FEW, FEW_PER_DIMENSION = 32, 4
@@ -64,12 +64,13 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
         return widest(TrainingData.of_arrays(X, codes, None, c, n_classes=2), np.array([0, 1]))
 
 
-def widest(data: TrainingData, sides: Array) -> WidestMargin:
+def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
     """The widest margin between two sides of any training data; ``sides`` gives the side of each class, 0 or 1.
 
     A sample comes first, whose working rows are then those of all rows. Weights do not count, except those that are 0.
     """
-    strides = subsample_strides(data.counts, max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features))
+    sample_rows = sample_rows or max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features)
+    strides = subsample_strides(data.counts, sample_rows)
     positions, X, y = data.fold(_sample_block, columns_joined, sides, strides)
     sample = TrainingData.of_arrays(X, (y > 0).astype(np.int64), None, data.c, n_classes=2)
     found = _close(sample, np.array([0, 1]), *_nearest_rows(X, y, data.c))
