@@ -60,7 +60,7 @@ class DaskPoints(PointSource):
     A pass is one task per worker: it works on the chunks that lie there, merges the results, and sends the merged one
     to the client, which merges those of all workers in the order of rows. The assignment of chunks to workers is fixed
     at the beginning, and with it the order of all sums. Without a client, the cluster that was started last is used.
-    The cluster is checked every ``check_seconds``; after ``patience`` seconds without a worker a fit ends with an error.
+    The cluster is checked every ``check_seconds``; a fit without a worker for ``patience`` seconds ends with an error.
     """
 
     stays = True
