@@ -10,19 +10,25 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 from selenium.webdriver.common.keys import Keys
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
 from hyplearn import (
+    ConformalClassifier,
     HyperboloidSVC,
     PoincareKernelClassifier,
+    PoincareKNeighborsClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
     PoincareSecondOrderPerceptron,
     PoincareSVC,
+    TangentSpace,
     explore,
 )
-from hyplearn.decision import Calibration
+from hyplearn.decision import Calibration, decision_of
 from hyplearn.geometry import distance, gap, signed_distance, translate, transport
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
@@ -354,23 +360,130 @@ def test_a_boundary_of_a_baseline_is_inked_where_its_scores_are_0(browser, tmp_p
     assert (browser.pixels(browser.screen(inner), layer="pen")[:, 3] > 60).mean() > 0.97
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_cards_of_two_classes_say_what_predict_says(browser, tmp_path, name):
-    X, y = two(n=60)
-    model = fitted(MODELS[name], X, y)
+# Classifiers that the page cannot evaluate, and those that wrap one that it can.
+WRAPPED = {
+    "neighbours": PoincareKNeighborsClassifier(5),
+    "conformal": ConformalClassifier(PoincareLogisticRegression()),
+    "conformal of an svc": ConformalClassifier(PoincareSVC("means", folds=2)),
+    "foreign": KNeighborsClassifier(5),
+    "foreign svc": SVC(),
+    "pipeline": make_pipeline(TangentSpace(), LogisticRegression()),
+}
+TELL = "return [...Array(arguments[0]).keys()].map((i) => hyplearnExplorer.told(i))"
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("data", [many, two])
+def test_prediction_side_distance_and_region_of_a_card_agree(browser, tmp_path, data, d):
+    """For every point and every kind of model; in five dimensions for points off the plane of the picture."""
+    X, y = data(n=60)
+    X = X if d == 2 else np.hstack([X, cloud(np.random.default_rng(1), 60, 3, 0.5)]) * 0.5
+    for name, model in (MODELS | WRAPPED).items():
+        model = fitted(model, X, y)
+        page = explore(model, X, y)
+        browser.open(page, tmp_path)
+        assert_cards_agree(model, X, scene_of(page), browser.run(TELL, len(X)), name)
+
+
+def assert_cards_agree(model, X, scene, cards, name):
+    predicted = np.searchsorted(model.classes_, model.predict(X))
+    assert [card["predicted"] for card in cards] == predicted.tolist(), name
+    assert [card["rows"][0]["code"] for card in cards] == predicted.tolist(), name
+    if hasattr(model, "predict_proba"):
+        found = np.array([[row["probability"] for row in card["rows"]] for card in cards])
+        assert np.allclose(found, -np.sort(-model.predict_proba(X), axis=1)[:, : found.shape[1]], atol=1e-6), name
+    for card, code in zip(cards, predicted, strict=True):
+        own = model.classes_[code]
+        if scene["decision"] is not None:
+            assert card["region"] == code, name
+            others = [row["distance"] for row in card["rows"] if row["code"] != code and row["distance"] is not None]
+            assert all(far >= 0 for far in others), name
+            if "from the boundary" in card["text"]:
+                assert f"{others[0]:.3f} from the boundary, on the side of {own}" in card["text"], name
+        assert f"predicted{own}" in card["text"], name
+    decision = decision_of(model)
+    if scene["decision"] is not None and decision.is_binary and decision.has_distances:
+        true = np.abs(decision.distances(X, gap(X, c=decision.c))[:, 0])
+        assert np.allclose([card["rows"][1]["distance"] for card in cards], true, rtol=1e-7, atol=1e-9), name
+
+
+def test_the_help_does_not_call_points_off_the_plane_misclassified(browser, tmp_path):
+    X, y = many(n=60)
+    model = fitted(MODELS["softmax"], X, y)
     browser.open(explore(model, X, y), tmp_path)
-    distances = model.distances(X)[:, 0] if hasattr(model, "distances") else None
-    for i, label in enumerate(model.predict(X)[:12]):
-        facts = browser.ask(f"facts({i})")
-        assert model.classes_[facts["predicted"]] == label
-        assert facts["rows"][0]["name"] == label
-        if hasattr(model, "predict_proba"):
-            assert facts["rows"][0]["probability"] == pytest.approx(model.predict_proba(X[i : i + 1]).max())
-        if distances is not None:
-            browser.run(f"document.getElementById('stage').focus(); hyplearnExplorer.mark({i})")
-            said = f"{abs(distances[i]):.3f} from the boundary, on the side of {label}"
-            assert said in browser.text("card")
-            assert (facts["rows"][0]["distance"] > 0) == (label == model.classes_[1])
+    assert "on a region of another colour is misclassified" in browser.text("help-text")
+    X = np.hstack([X, 0.3 * X]) * 0.9
+    browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
+    assert "misclassified" not in browser.text("help-text")
+    assert "only a card says what is predicted" in browser.text("help-text")
+
+
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [(None, "of these points"), ("training", "of the training points"), ("held-out", "of the held-out points")],
+)
+def test_counts_say_of_which_points_they_are(browser, tmp_path, of, text):
+    X, y = many(n=60)
+    model = fitted(MODELS["softmax"], X, y)
+    browser.open(explore(model, X, y, of=of), tmp_path)
+    assert browser.text("accuracy") == f"{100 * model.score(X, y):.1f} % {text} classified right"
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1000, 760), (1440, 900)])
+def test_a_tap_pins_a_card_that_does_not_cover_its_point(browser, tmp_path, size):
+    X, y = many(n=80)
+    browser.resize(*size, touch=True)
+    browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
+    clear = lone(browser.screen(X), 30)
+    for i in clear[:6]:
+        browser.run("document.querySelector('#card .close')?.click()")  # it may lie on the next point
+        browser.tap(browser.screen(X)[i])
+        assert browser.ask("state().pinned") == i
+        x, y_ = browser.screen(X)[i]
+        box = browser.run("const { left, top, right, bottom } = document.getElementById('card').getBoundingClientRect();"
+                          "return [left, top, right, bottom]")  # fmt: skip
+        assert not (box[0] <= x <= box[2] and box[1] <= y_ <= box[3])
+        assert box[0] >= 0
+        assert box[2] <= size[0]
+        assert box[3] <= size[1]
+    # The card goes with its point, and goes away on a tap at nothing.
+    browser.drag(*on_stage(browser, [[0.1, 0.1], [0.3, 0.2]])[0])
+    assert browser.ask("state().marked") == clear[:6][-1]
+    browser.run("document.querySelector('#card .close').click()")
+    assert not browser.is_shown("card")
+
+
+def lone(places, apart):
+    """Rows whose places are so far from all others, on a stage of any of the sizes here."""
+    away = np.linalg.norm(places[:, None] - places, axis=-1) + 1e9 * np.eye(len(places))
+    return np.flatnonzero(away.min(axis=1) > apart)
+
+
+def test_one_finger_moves_the_disk_and_two_zoom(browser, tmp_path):
+    X, y = many(n=40)
+    browser.resize(390, 844, touch=True)
+    browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
+    browser.swipe([[195, 195]], [[255, 175]])
+    assert np.allclose(browser.screen([[0, 0]])[0], [255, 175], atol=1)
+    assert browser.ask("state().zoom") == 1
+    browser.swipe([[175, 195], [215, 195]], [[155, 195], [235, 195]])
+    assert browser.ask("state().zoom") == pytest.approx(2, rel=0.02)
+    assert browser.ask("state().pinned") == -1
+
+
+def test_no_button_lies_on_the_disk(browser, tmp_path):
+    X, y = many(n=40)
+    page = explore(fitted(MODELS["softmax"], X, y), X, y)
+    for size in ((390, 844), (844, 390), (1000, 760)):
+        browser.resize(*size)
+        browser.open(page, tmp_path)
+        on_disk = """
+            const stage = document.getElementById("stage").getBoundingClientRect();
+            return [...document.querySelectorAll("button, input, select")].filter((one) => {
+              const box = one.getBoundingClientRect();
+              return box.width > 0 && box.top < stage.bottom && box.bottom > stage.top && box.left < stage.right && box.right > stage.left;
+            }).length"""
+        assert browser.run(on_disk) == 0
 
 
 def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, tmp_path):
@@ -414,7 +527,7 @@ def test_any_classifier_is_shown_by_a_table_of_its_predictions(browser, tmp_path
     assert np.allclose([row["probability"] for row in rows], expected, atol=1e-6)
 
 
-def test_wheel_zooms_about_the_pointer_and_pinching_buttons_and_keys_zoom_too(browser, tmp_path):
+def test_wheel_zooms_about_the_pointer_and_buttons_and_keys_zoom_too(browser, tmp_path):
     X, y = many(n=40)
     browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
     place = np.round(on_stage(browser, [0.35, 0.2])[0])
@@ -432,17 +545,6 @@ def test_wheel_zooms_about_the_pointer_and_pinching_buttons_and_keys_zoom_too(br
     assert browser.ask("state().zoom") == pytest.approx(1.35)
     browser.keys("#stage", "+", "-", "-")
     assert browser.ask("state().zoom") == 1
-    pinch = """
-        const stage = document.getElementById("stage");
-        stage.setPointerCapture = () => {};
-        const send = (type, id, x, y) => stage.dispatchEvent(new PointerEvent(type, {
-          pointerId: id, pointerType: "touch", button: 0, clientX: x, clientY: y, bubbles: true }));
-        send("pointerdown", 7, 300, 300); send("pointerdown", 8, 340, 300);
-        send("pointermove", 7, 280, 300); send("pointermove", 8, 360, 300);
-        send("pointerup", 7, 280, 300); send("pointerup", 8, 360, 300);"""
-    browser.run(pinch)
-    browser.rest()
-    assert browser.ask("state().zoom") == pytest.approx(2)
 
 
 def test_pointing_at_a_point_tells_all_about_it(browser, tmp_path):
@@ -465,11 +567,11 @@ def test_pointing_at_a_point_tells_all_about_it(browser, tmp_path):
     for row in facts:
         k = model.classes_.tolist().index(row["name"])
         assert row["probability"] == pytest.approx(model.predict_proba(X[i : i + 1])[0, k])
-        assert row["distance"] == pytest.approx(model.distances(X[i : i + 1])[0, k])
         share = row["probability"]
         digits = 2 if share < 1e-3 or share > 0.999 else 1
         assert ("< 0.01 %" if share < 5e-5 else f"{100 * share:.{digits}f} %") in card
-        assert f"{row['distance']:+.3f}" in card
+        assert (row["distance"] is None) == (row["name"] == model.predict(X[i : i + 1])[0])
+        assert row["distance"] is None or f"{row['distance']:.3f}" in card
     browser.hover((3, 3))
     assert not browser.is_shown("card")
 
@@ -539,7 +641,7 @@ def test_dragging_p_shows_what_if_and_says_so(browser, tmp_path):
     text = browser.text("what-if-text")
     assert "What if p were here?" in text
     assert "nothing is fitted again" in text
-    assert f"{100 * right:.1f} % of the points are right, {100 * model.score(X, y):.1f} % at the fitted p" in text
+    assert f"{100 * right:.1f} % of these points are right, {100 * model.score(X, y):.1f} % at the fitted p" in text
     height = moved.decision_.boundary().height
     assert height == pytest.approx(model.decision_.boundary().height)
     assert height != 0
@@ -628,7 +730,7 @@ def test_the_button_saves_a_png(browser, tmp_path):
     browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", settings)
     browser.click("#picture")
     image = imread(waited(tmp_path / "hyplearn-explorer.png"))
-    assert image.shape[0] == 760
+    assert image.shape[0] == browser.run("return document.getElementById('pixels').height")
     assert image.shape[1] > browser.run("return document.getElementById('pixels').width")
     assert np.unique(image[..., :3].reshape(-1, 3), axis=0).shape[0] > 50
 

@@ -45,8 +45,9 @@ class Browser:
         urls = [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))]
 
-    def resize(self, width, height, *, ratio=1, scheme="light"):
-        metrics = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": False}
+    def resize(self, width, height, *, ratio=1, scheme="light", touch=False):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": touch}
+        self.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": touch, "maxTouchPoints": 5})
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
@@ -125,6 +126,25 @@ class Browser:
             self._go(chain, end)
         chain.w3c_actions.pointer_action.pointer_up()
         chain.perform()
+        self.rest()
+
+    def _touch(self, kind, places):
+        points = [{"x": float(x), "y": float(y), "id": k} for k, (x, y) in enumerate(places)]
+        self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def tap(self, place):
+        """Touch a place with a finger for a moment."""
+        self._touch("touchStart", [place])
+        self._touch("touchEnd", [])
+        self.rest()
+
+    def swipe(self, start, end, steps=4):
+        """Move fingers, one for each place, along straight lines."""
+        start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+        self._touch("touchStart", start)
+        for k in range(1, steps + 1):
+            self._touch("touchMove", start + (end - start) * k / steps)
+        self._touch("touchEnd", [])
         self.rest()
 
     def double_click(self, place):

@@ -57,6 +57,7 @@ def explore(
     *,
     names: Any = None,
     edges: Any = None,
+    of: str | None = None,
     path: str | os.PathLike[str] | None = None,
     curvature: float | None = None,
     title: str | None = None,
@@ -80,6 +81,8 @@ def explore(
         Name of each point.
     edges : array-like of shape (m, 2), optional
         Pairs of rows of X to join by geodesics, such as a tree's children and parents.
+    of : {"training", "held-out"}, optional
+        What the points are to the model, which the page then says beside its counts; by default it says "these points".
     path : path, optional
         Where to save the page.
     curvature : float, optional
@@ -110,7 +113,7 @@ def explore(
     >>> page.html[:15]
     '<!DOCTYPE html>'
     """
-    found = scene(estimator, X, y, names, edges, curvature, title)
+    found = scene(estimator, X, y, names, edges, of, curvature, title)
     parts = {"title": html.escape(found["title"]), "scene": script_json(found), "style": _read("style.css")}
     parts["script"] = _script()
     # In one pass, so that ``{{name}}`` in a label is left alone.

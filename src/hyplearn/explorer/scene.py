@@ -45,7 +45,14 @@ class Fitted:
 
 
 def scene(
-    estimator: Any, X: Any, y: Any, names: Any, edges: Any, curvature: float | None, title: str | None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    names: Any,
+    edges: Any,
+    of: str | None,
+    curvature: float | None,
+    title: str | None,
 ) -> dict[str, Any]:
     """The content of the page, as values of JSON."""
     X, y = check_labelled(X, y)
@@ -57,6 +64,7 @@ def scene(
         "title": type(fitted.estimator).__name__ if title is None else str(title),
         "model": type(fitted.estimator).__name__,
         "dimensions": X.shape[1],
+        "of": _of(of),
         "root": float(np.sqrt(fitted.decision.c)),
         "plane": None if fitted.plane is None else fitted.plane.statement.replace("\n", " "),
         "points": _places(fitted, X),
@@ -67,6 +75,13 @@ def scene(
         **_predictions(fitted, X),
         **_decision(fitted),
     }
+
+
+def _of(of: str | None) -> str:
+    """What the points are to the model."""
+    if of not in (None, "training", "held-out"):
+        raise ValueError(f'of must be "training" or "held-out"; got {of!r}.\nLeave it out for other points.')
+    return of or "points"
 
 
 def _fitted(estimator: Any, X: Array, curvature: float | None) -> Fitted:

@@ -23,23 +23,31 @@ export function swatch(colour) {
   return element("span", { class: "swatch", style: `background:${colour}`, "aria-hidden": "true" });
 }
 
-// Facts about point i: rows of classes, the most probable first; of those equally probable, the predicted one.
+// Facts about point i: rows of classes, the most probable first; of those equally probable, the predicted one. The
+// distance of a class is that to where it is as likely as the predicted one: there, and nowhere else, predictions change.
 export function factsOf(app, i) {
-  const { scene, decision, points } = app;
-  const at = points.at(i);
+  const { scene } = app;
   const predicted = app.predicted[i];
   const probabilities = app.probabilitiesOf(i);
-  const distances = decision.hasDistances ? decision.distances(...at) : null;
-  const ties = distances === null && decision.scores !== null ? distancesToTies(at, decision) : null;
+  const distances = distancesOf(app, i, predicted);
   const rows = scene.classes.slice(0, scene.known).map((name, code) => ({
     name,
     code,
     probability: probabilities === null ? null : (probabilities[code] ?? null),
-    distance: distances?.[decision.isBinary ? 0 : code] ?? (ties?.[code] ? ties[code] / scene.root : null),
+    distance: distances === null ? null : distances[code],
   }));
   const isPredicted = (row) => (row.code === predicted ? 1 : 0);
   rows.sort((a, b) => b.probability - a.probability || isPredicted(b) - isPredicted(a) || a.code - b.code);
-  return { name: scene.names?.[i] ?? `point ${i}`, predicted, rows, isSigned: distances !== null };
+  return { name: scene.names?.[i] ?? `point ${i}`, predicted, rows };
+}
+
+// Distances to the boundary with each class, null for the predicted one; null in place of all if they are unknown.
+function distancesOf({ scene, decision, points }, i, predicted) {
+  const at = points.at(i);
+  if (decision.scores === null) return null;
+  const closed = decision.isBinary && decision.hasDistances ? decision.distances(...at)[0] : null;
+  if (closed !== null) return [0, 1].map((code) => (code === predicted ? null : Math.abs(closed)));
+  return distancesToTies(at, decision).map((far) => far && far / scene.root);
 }
 
 export function fillCard(card, app, i) {
@@ -54,7 +62,35 @@ export function fillCard(card, app, i) {
     element("dt", { text: app.isWhatIf ? "at this p" : "predicted" }),
     element("dd", { class: isRight === false ? "wrong" : "" }, ...named(facts.predicted), element("b", { text: verdict })),
   );
-  card.replaceChildren(element("h3", { text: facts.name }), list, ...measures(app, facts));
+  const close = element("button", { type: "button", class: "close", "aria-label": "Close the card", text: "✕" });
+  close.addEventListener("click", () => app.pin(-1));
+  card.classList.toggle("pinned", app.pinned === i);
+  card.replaceChildren(close, element("h3", { text: facts.name }), list, ...measures(app, facts));
+}
+
+const BESIDE = 18;
+
+// Where a card of some size stands beside a place: right, left, below or above it, in the first of the areas where there
+// is space. An area is [left, top, right, bottom]. The card never covers the place.
+export function placeBeside([x, y], [width, height], areas) {
+  for (const [left, top, right, bottom] of areas) {
+    const level = clamp(y - height / 2, top, bottom - height);
+    const aside = clamp(x - width / 2, left, right - width);
+    if (bottom - top >= height) {
+      if (x + BESIDE + width <= right) return [x + BESIDE, level];
+      if (x - BESIDE - width >= left) return [x - BESIDE - width, level];
+    }
+    if (right - left >= width) {
+      if (y + BESIDE + height <= bottom) return [aside, y + BESIDE];
+      if (y - BESIDE - height >= top) return [aside, y - BESIDE - height];
+    }
+  }
+  const [left, , right] = areas.at(-1);
+  return [clamp(x - width / 2, left, Math.max(left, right - width)), y + BESIDE];
+}
+
+function clamp(value, low, high) {
+  return Math.max(low, Math.min(high, value));
 }
 
 // Probabilities and distances, as a small table.
@@ -62,13 +98,13 @@ function measures(app, facts) {
   const hasProbabilities = facts.rows.some((row) => row.probability !== null);
   const hasDistances = facts.rows.some((row) => row.distance !== null);
   // One boundary: a sentence in place of a column.
-  const isOne = app.decision.isBinary && facts.isSigned && hasDistances;
+  const isOne = app.decision.isBinary && hasDistances;
   const lines = [];
   if (hasProbabilities || (hasDistances && !isOne)) {
     lines.push(tableOf(app, facts, hasProbabilities, hasDistances && !isOne));
   }
   if (isOne) {
-    const distance = Math.abs(facts.rows[0].distance).toFixed(3);
+    const distance = facts.rows.find((row) => row.distance !== null).distance.toFixed(3);
     const side = app.scene.classes[facts.predicted];
     lines.push(element("p", { text: `${distance} from the boundary, on the side of ${side}` }));
   }
@@ -78,7 +114,7 @@ function measures(app, facts) {
 function tableOf({ palette }, facts, hasProbabilities, hasDistances) {
   const head = element("tr", {}, element("th", { text: "" }));
   if (hasProbabilities) head.append(element("th", { text: "probability", colspan: "2" }));
-  if (hasDistances) head.append(element("th", { text: facts.isSigned ? "from its boundary against the rest" : "to the boundary with it" }));
+  if (hasDistances) head.append(element("th", { text: "to the boundary with it" }));
   const rows = facts.rows.filter((row) => !hasProbabilities || row.probability !== null).slice(0, MOST_ROWS);
   const body = rows.map((row) => {
     const line = element("tr", {}, element("th", { scope: "row", text: row.name }));
@@ -94,6 +130,6 @@ function tableOf({ palette }, facts, hasProbabilities, hasDistances) {
 }
 
 function distanceText(row, facts) {
-  if (row.distance !== null) return `${facts.isSigned && row.distance > 0 ? "+" : ""}${row.distance.toFixed(3)}`;
+  if (row.distance !== null) return row.distance.toFixed(3);
   return row.code === facts.predicted ? "" : "none";
 }

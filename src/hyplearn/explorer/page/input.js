@@ -1,12 +1,17 @@
 // Pointer, wheel and keys.
 
-const REACH = 11;
+// How near to a point a mouse and a finger have to be, in pixels.
+const REACH = { mouse: 11, pen: 14, touch: 24 };
 const GRASP = 16;
+// A press that moves no more and lasts no longer than this is a tap: pixels and milliseconds.
+const STILL = 8;
+const SHORT = 500;
 const WALK = 0.25;
 
 export function listen(stage, app) {
   const held = new Map();
   let grip = null;
+  let tap = null;
 
   const placeOf = (event) => {
     const box = stage.getBoundingClientRect();
@@ -19,16 +24,20 @@ export function listen(stage, app) {
     stage.setPointerCapture(event.pointerId);
     held.set(event.pointerId, at);
     app.set({ hasKeyboard: false });
+    tap = held.size === 1 ? { at, time: event.timeStamp } : null;
     grip = gripAt(app, [...held.values()]);
   });
 
   stage.addEventListener("pointermove", (event) => {
     const at = placeOf(event);
     if (!held.has(event.pointerId)) {
-      hover(stage, app, at);
+      if (event.pointerType !== "touch") hover(stage, app, at);
       return;
     }
     held.set(event.pointerId, at);
+    // A finger trembles: what may still become a tap moves nothing.
+    if (tap && apart(tap.at, at) <= STILL) return;
+    tap = null;
     grip?.([...held.values()]);
   });
 
@@ -37,10 +46,16 @@ export function listen(stage, app) {
     grip = held.size ? gripAt(app, [...held.values()]) : null;
     app.set({ isHolding: false });
   };
-  stage.addEventListener("pointerup", release);
+  stage.addEventListener("pointerup", (event) => {
+    if (tap && held.has(event.pointerId) && event.timeStamp - tap.time < SHORT) app.pin(pointAt(app, tap.at, event.pointerType));
+    tap = null;
+    release(event);
+  });
   stage.addEventListener("pointercancel", release);
-  stage.addEventListener("pointerleave", () => app.mark(-1));
-  stage.addEventListener("dblclick", () => app.reset());
+  stage.addEventListener("pointerleave", () => app.mark(app.pinned));
+  stage.addEventListener("dblclick", () => {
+    if (app.pinned < 0) app.reset();
+  });
   stage.addEventListener("wheel", (event) => {
     event.preventDefault();
     const pixels = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
@@ -83,11 +98,15 @@ function between(a, b) {
   return [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
 }
 
+function pointAt(app, at, pointerType) {
+  return app.points.nearest(app.view.screenToDisk(at), (REACH[pointerType] ?? REACH.mouse) / app.view.scale, app.shown);
+}
+
 function hover(stage, app, at) {
-  const i = app.points.nearest(app.view.screenToDisk(at), REACH / app.view.scale, app.shown);
+  const i = pointAt(app, at, "mouse");
   const isOnP = app.scene.movable && apart(app.view.dataToScreen(app.referencePoint()), at) < GRASP;
   stage.style.cursor = isOnP ? "move" : app.view.isInside(at) ? "grab" : "default";
-  app.mark(isOnP ? -1 : i);
+  app.mark(app.pinned >= 0 ? app.pinned : isOnP ? -1 : i);
 }
 
 const KEYS = {
@@ -99,8 +118,8 @@ const KEYS = {
   "=": (app) => app.zoomIn(),
   "-": (app) => app.zoomOut(),
   0: (app) => app.reset(),
-  Enter: (app) => app.mark(app.points.nearest(app.view.screenToDisk([app.view.width / 2, app.view.height / 2]), 2, app.shown)),
-  Escape: (app) => app.mark(-1),
+  Enter: (app) => app.pin(app.points.nearest(app.view.screenToDisk([app.view.width / 2, app.view.height / 2]), 2, app.shown)),
+  Escape: (app) => app.pin(-1),
 };
 
 function press(event, app) {

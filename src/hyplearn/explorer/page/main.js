@@ -7,7 +7,7 @@ import { haloOf, MANY, pressAll, Stamps } from "./stamps.js";
 import { Regions } from "./regions.js";
 import { drawOverlay } from "./overlay.js";
 import { Filter } from "./filter.js";
-import { factsOf, fillCard } from "./card.js";
+import { factsOf, fillCard, placeBeside } from "./card.js";
 import { Panel } from "./panel.js";
 import { listen } from "./input.js";
 import { saveAsPicture } from "./picture.js";
@@ -44,7 +44,7 @@ class App {
     this.order = scattered(this.points.n);
     this.filter = new Filter(this.points.n);
     this.showsSupport = scene.known === 2;
-    Object.assign(this, { showsEach: false, pointedClass: -1, marked: -1, isHolding: false, hasKeyboard: false });
+    Object.assign(this, { showsEach: false, pointedClass: -1, marked: -1, pinned: -1, isHolding: false, hasKeyboard: false });
     this.block = 1;
     this.frames = [];
     this.findLayers();
@@ -106,7 +106,8 @@ class App {
 
   refilter() {
     this.counts = this.filter.apply(this);
-    if (this.marked >= 0 && !this.shown[this.marked]) this.mark(-1);
+    if (this.marked >= 0 && !this.shown[this.marked]) this.pin(-1);
+    else if (this.marked >= 0) fillCard(byId("card"), this, this.marked);
     this.panel.update();
     this.change();
   }
@@ -122,7 +123,7 @@ class App {
 
   pan(x, at) {
     this.view.show(x, at);
-    this.mark(-1);
+    this.mark(this.pinned);
     this.change();
   }
 
@@ -160,14 +161,25 @@ class App {
     this.drawPen();
   }
 
+  // Keep speaking of one point, whatever the pointer does; of none for -1.
+  pin(i) {
+    this.pinned = i;
+    this.marked = -1;
+    this.mark(i);
+    if (i < 0) byId("card").hidden = true;
+    this.drawPen();
+  }
+
   placeCard() {
     if (this.marked < 0) return;
     const card = byId("card");
+    const stage = this.stage.getBoundingClientRect();
     const [x, y] = this.view.diskToScreen([this.points.u[this.marked], this.points.v[this.marked]]);
-    const { offsetWidth: width, offsetHeight: height } = card;
-    const left = x + 18 + width > this.view.width ? x - 18 - width : x + 18;
-    card.style.left = `${Math.max(4, Math.min(this.view.width - width - 4, left))}px`;
-    card.style.top = `${Math.max(4, Math.min(this.view.height - height - 4, y - height / 2))}px`;
+    const areas = [[stage.left, stage.top, stage.right, stage.bottom], [0, 0, window.innerWidth, window.innerHeight]];
+    const inset = areas.map(([left, top, right, bottom]) => [left + 4, top + 4, right - 4, bottom - 4]);
+    const [left, top] = placeBeside([stage.left + x, stage.top + y], [card.offsetWidth, card.offsetHeight], inset);
+    card.style.left = `${left}px`;
+    card.style.top = `${top}px`;
   }
 
   // Something has changed: draw soon, quickly; and once more in full when it rests.
@@ -267,7 +279,7 @@ window.hyplearnExplorer = Object.freeze({
   screen: (x) => app.view.dataToScreen(x),
   state: () => ({
     centre: [...app.view.centre], zoom: app.view.zoom, shift: [...app.view.shift], counts: { ...app.counts },
-    marked: app.marked, isWhatIf: app.isWhatIf, p: app.referencePoint(), block: app.block,
+    marked: app.marked, pinned: app.pinned, isWhatIf: app.isWhatIf, p: app.referencePoint(), block: app.block,
   }),
   classOf: (x, y) => app.decision.classOf(x, y, gap(x, y)),
   scores: (x, y) => {
@@ -277,6 +289,12 @@ window.hyplearnExplorer = Object.freeze({
   probabilities: (x, y) => app.decision.probabilities(x, y),
   distances: (x, y) => app.decision.distances(x, y),
   facts: (i) => factsOf(app, i),
+  told: (i) => {
+    const card = document.createElement("div");
+    fillCard(card, app, i);
+    const [x, y] = app.points.at(i);
+    return { ...factsOf(app, i), region: app.decision.classOf(x, y, gap(x, y)), text: card.textContent };
+  },
   mark: (i) => app.mark(i),
   frames: () => [...app.frames],
   isResting: () => app.pending === undefined && app.rest === undefined,

@@ -31,6 +31,7 @@ export class Panel {
     if (scene.confidence === null) notes.push("This classifier has no probabilities.");
     byId("notes").replaceChildren(...notes.map((text) => element("p", { text })));
     byId("bend").textContent = boundaryText(decision);
+    byId("other-colour").textContent = otherColourText(scene);
     byId("each-row").hidden = decision.isBinary || !decision.hasDistances;
     byId("support-row").hidden = this.app.support === null;
     byId("sure-row").hidden = scene.confidence === null;
@@ -99,15 +100,28 @@ export class Panel {
     const { counts, points, labels, isWhatIf } = this.app;
     if (labels === null) return "";
     const right = percent(1 - counts.wrong / points.n);
-    return isWhatIf ? `${right} right with p moved` : `${right} classified right`;
+    return `${right} of ${OF[this.app.scene.of]} ${isWhatIf ? "right with p moved" : "classified right"}`;
   }
 
   whatIfText() {
     const { counts, points, labels, fittedWrong } = this.app;
     const kept = "What if p were here? The boundary's direction is carried along; nothing is fitted again.";
     if (labels === null) return kept;
-    return `${kept} ${percent(1 - counts.wrong / points.n)} of the points are right, ${percent(1 - fittedWrong / points.n)} at the fitted p.`;
+    return `${kept} ${percent(1 - counts.wrong / points.n)} of ${OF[this.app.scene.of]} are right, ${percent(1 - fittedWrong / points.n)} at the fitted p.`;
   }
+}
+
+// Whose numbers these are.
+const OF = { points: "these points", training: "the training points", "held-out": "the held-out points" };
+
+// What a point on a region of another colour says.
+function otherColourText({ labels, plane, decision, table }) {
+  if (labels === null) return "";
+  if (plane !== null && decision === null) {
+    return "Points lie outside the plane of the picture: only a card says what is predicted for a point, its place among the regions does not.";
+  }
+  const near = table === null ? "" : " unless it is within a cell of the table of the line between them";
+  return `A point on a region of another colour is misclassified${near}.`;
 }
 
 // What is true of the lines between regions.
