@@ -440,8 +440,7 @@ def test_a_tap_pins_a_card_that_does_not_cover_its_point(browser, tmp_path, size
         browser.tap(browser.screen(X)[i])
         assert browser.ask("state().pinned") == i
         x, y_ = browser.screen(X)[i]
-        box = browser.run("const { left, top, right, bottom } = document.getElementById('card').getBoundingClientRect();"
-                          "return [left, top, right, bottom]")  # fmt: skip
+        box = browser.box("#card")
         assert not (box[0] <= x <= box[2] and box[1] <= y_ <= box[3])
         assert box[0] >= 0
         assert box[2] <= size[0]
@@ -481,7 +480,8 @@ def test_no_button_lies_on_the_disk(browser, tmp_path):
             const stage = document.getElementById("stage").getBoundingClientRect();
             return [...document.querySelectorAll("button, input, select")].filter((one) => {
               const box = one.getBoundingClientRect();
-              return box.width > 0 && box.top < stage.bottom && box.bottom > stage.top && box.left < stage.right && box.right > stage.left;
+              const isLevel = box.top < stage.bottom && box.bottom > stage.top;
+              return box.width > 0 && isLevel && box.left < stage.right && box.right > stage.left;
             }).length"""
         assert browser.run(on_disk) == 0
 

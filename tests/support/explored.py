@@ -83,6 +83,11 @@ class Browser:
     def text(self, name):
         return self.run("return document.getElementById(arguments[0]).textContent", name)
 
+    def box(self, selector):
+        """Left, top, right and bottom of an element."""
+        script = "const b = document.querySelector(arguments[0]).getBoundingClientRect();"
+        return self.run(script + "return [b.left, b.top, b.right, b.bottom]", selector)
+
     def is_shown(self, name):
         return self.run("return !document.getElementById(arguments[0]).closest('[hidden]')", name)
 
