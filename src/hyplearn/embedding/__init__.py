@@ -1,6 +1,7 @@
 """Embeddings in the ball: of trees, distances, graphs, cells and images, and those of other tools."""
 
 from hyplearn.embedding.ball_net import BallNet
+from hyplearn.embedding.hyperbolicity import Hyperbolicity, hyperbolicity
 from hyplearn.embedding.mds import HyperbolicMDS
 from hyplearn.embedding.poincare_map import PoincareMap
 from hyplearn.embedding.readers import from_ball, from_gensim, from_half_space, from_hyperboloid, from_klein
@@ -9,6 +10,7 @@ from hyplearn.embedding.tree import TreeEmbedding
 __all__ = [
     "BallNet",
     "HyperbolicMDS",
+    "Hyperbolicity",
     "PoincareMap",
     "TreeEmbedding",
     "from_ball",
@@ -16,4 +18,5 @@ __all__ = [
     "from_half_space",
     "from_hyperboloid",
     "from_klein",
+    "hyperbolicity",
 ]

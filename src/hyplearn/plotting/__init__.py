@@ -6,6 +6,7 @@ space for them with ``layout="compressed"``.
 
 from hyplearn.plotting.boundary import BoundaryDisplay
 from hyplearn.plotting.disk import DiskDisplay, HullDisplay
+from hyplearn.plotting.hyperbolicity import HyperbolicityDisplay
 from hyplearn.plotting.tangent import TangentDisplay
 
-__all__ = ["BoundaryDisplay", "DiskDisplay", "HullDisplay", "TangentDisplay"]
+__all__ = ["BoundaryDisplay", "DiskDisplay", "HullDisplay", "HyperbolicityDisplay", "TangentDisplay"]

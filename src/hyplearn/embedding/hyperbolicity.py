@@ -1,0 +1,312 @@
+"""How hyperbolic distances are: Gromov's δ, the fit of a tree, and embeddings with and without curvature."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize, nnls
+from scipy.spatial.distance import pdist, squareform
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_array
+from threadpoolctl import threadpool_limits
+
+from hyplearn.embedding.mds import HyperbolicMDS
+from hyplearn.embedding.mds.distances import read_distances
+from hyplearn.geometry import pairwise_distance
+from hyplearn.geometry.border import check_integer
+from hyplearn.tangent import frame_coordinates
+from hyplearn.types import Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hyperbolicity:
+    r"""How well a tree, hyperbolic space and flat space reproduce given distances.
+
+    A distortion is :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs of points, for the given distances D and the
+    distances d of the tree or of the embedding. Arrays of distances are condensed, as those of
+    :func:`scipy.spatial.distance.pdist`.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_points,)
+        Rows that were used: all of them, or a random sample.
+    n_components : int
+        Dimension of the two embeddings.
+    diameter : float
+        Largest distance.
+    delta : float
+        Gromov's δ: the largest value over all quadruples of these rows; 0 for a tree.
+    mean_delta : float
+        Mean value over all quadruples.
+    distances : ndarray of shape (n_pairs,)
+        Given distances D.
+    star_distances, tree_distances : ndarray of shape (n_pairs,)
+        Distances along a star, which has one inner node, and along a tree.
+    hyperbolic_distances, flat_distances : ndarray of shape (n_pairs,)
+        Distances of the embeddings in hyperbolic and in flat space.
+    curvature : float
+        Sectional curvature that fits the distances best.
+    """
+
+    rows: Array
+    n_components: int
+    diameter: float
+    delta: float
+    mean_delta: float
+    distances: Array
+    star_distances: Array
+    tree_distances: Array
+    hyperbolic_distances: Array
+    flat_distances: Array
+    curvature: float
+
+    @property
+    def relative_delta(self) -> float:
+        """2δ/diameter: 0 for a tree, 0.59 for the corners of a square, 1 for a circle with distances along it."""
+        return 2 * self.delta / self.diameter
+
+    @property
+    def star_distortion(self) -> float:
+        """Distortion of the best star: what a tree without any hierarchy achieves."""
+        return _distortion(self.star_distances, self.distances)
+
+    @property
+    def tree_distortion(self) -> float:
+        """Distortion of the tree that neighbour joining finds."""
+        return _distortion(self.tree_distances, self.distances)
+
+    @property
+    def hyperbolic_distortion(self) -> float:
+        """Distortion of :class:`HyperbolicMDS`, whose curvature is chosen."""
+        return _distortion(self.hyperbolic_distances, self.distances)
+
+    @property
+    def flat_distortion(self) -> float:
+        """Distortion of multidimensional scaling in Euclidean space of the same dimension."""
+        return _distortion(self.flat_distances, self.distances)
+
+    @property
+    def gain(self) -> float:
+        """Flat distortion minus the hyperbolic one: about 0 if curvature does not help."""
+        return self.flat_distortion - self.hyperbolic_distortion
+
+    @property
+    def hierarchy(self) -> float:
+        """Distortion of the star minus that of the tree: about 0 if the tree has no inner structure."""
+        return self.star_distortion - self.tree_distortion
+
+    def __repr__(self) -> str:
+        space = f"{self.n_components}-D"
+        return (
+            f"<Hyperbolicity of {len(self.rows)} points: 2δ/diameter {self.relative_delta:.2f} (mean "
+            f"{2 * self.mean_delta / self.diameter:.3f}); distortion of a star {self.star_distortion:.3f}, "
+            f"tree {self.tree_distortion:.3f}, hyperbolic {space} {self.hyperbolic_distortion:.3f}, flat {space} "
+            f"{self.flat_distortion:.3f}>"
+        )
+
+
+def hyperbolicity(
+    X: Any, *, metric: str = "precomputed", n_components: int = 2, n_points: int = 200, random_state: int = 0
+) -> Hyperbolicity:
+    r"""Measure whether data is hyperbolic: close to a tree, and better embedded with curvature than without.
+
+    Three measurements on the same rows:
+
+    - Gromov's δ by the four-point condition. Four points have three sums of opposite distances; δ of the quadruple is
+      half the difference between the two largest sums. It is 0 for all quadruples of a tree.
+    - The distortion of the tree found by neighbour joining, which recovers distances along a tree exactly, and of the
+      best star. A star is a tree without a hierarchy.
+    - The distortion of the embedding by :class:`HyperbolicMDS` and of the flat embedding of the same dimension.
+      Both minimise the same stress.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or networkx graph
+        Distances of shape (n, n), or a graph as in :meth:`HyperbolicMDS.fit`; with another ``metric`` than
+        "precomputed", rows of features of shape (n, n_features).
+    metric : str, default="precomputed"
+        "precomputed", or a metric of :func:`sklearn.metrics.pairwise_distances` such as "euclidean" or "cosine".
+    n_components : int, default=2
+        Dimension of the two embeddings.
+    n_points : int, default=200
+        Largest number of rows to use. Time grows like its fourth power.
+    random_state : int, default=0
+        Seed of the sample, if there are more rows than ``n_points``.
+
+    Returns
+    -------
+    Hyperbolicity
+        The measurements; :class:`~hyplearn.plotting.HyperbolicityDisplay` draws them.
+
+    Notes
+    -----
+    Points whose distances are nearly equal, such as noise in many dimensions, are close to a star. A star is a tree, so
+    hyperbolic space reproduces their distances well although there is no hierarchy. Compare the two distortions.
+
+    References
+    ----------
+    M. Gromov, *Hyperbolic groups*, Essays in Group Theory, 1987. N. Saitou, M. Nei, *The neighbor-joining method*,
+    Molecular Biology and Evolution 4(4), 1987.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from hyplearn.embedding import hyperbolicity
+    >>> hyperbolicity(nx.balanced_tree(3, 4))
+    <Hyperbolicity of 121 points: 2δ/diameter 0.00 (mean 0.000); distortion of a star 0.226, tree 0.000, ...>
+    >>> grid = [[x, y] for x in range(10) for y in range(10)]
+    >>> hyperbolicity(grid, metric="euclidean").relative_delta
+    0.585...
+    """
+    check_integer("n_components", n_components, 1)
+    check_integer("n_points", n_points, max(4, n_components + 1))
+    rows, D = _sample(X, metric, n_points, random_state)
+    if len(D) < max(4, n_components + 1):
+        raise ValueError(
+            f"Need at least {max(4, n_components + 1)} points; got {len(D)}.\nPass more points or fewer n_components."
+        )
+    diameter = float(D.max())
+    if diameter == 0:
+        raise ValueError("All distances are 0.\nPass points that differ.")
+    given = squareform(D, checks=False)
+    delta, mean_delta = _four_points(D)
+    with threadpool_limits(limits=1, user_api="blas"):  # the last bits depend on the number of threads
+        curvature, points = _hyperbolic_points(D, n_components)
+        flat = _flat_distances(D, points)
+        star, tree = _along_tree(np.eye(len(D), dtype=bool), given), _along_tree(_neighbour_joining(D), given)
+    return Hyperbolicity(
+        rows=rows,
+        n_components=n_components,
+        diameter=diameter,
+        delta=delta,
+        mean_delta=mean_delta,
+        distances=given,
+        star_distances=star,
+        tree_distances=tree,
+        hyperbolic_distances=squareform(pairwise_distance(points), checks=False) / np.sqrt(-curvature),
+        flat_distances=flat,
+        curvature=curvature,
+    )
+
+
+def _distortion(d: Array, D: Array) -> float:
+    return float(np.sqrt(np.sum((d - D) ** 2) / np.sum(D**2)))
+
+
+def _sample(X: Any, metric: str, n_points: int, random_state: int) -> tuple[Array, Array]:
+    """Indices of the sampled rows in rising order, and the matrix of their distances."""
+    if metric != "precomputed":
+        X = check_array(X)
+        rows = _sampled_rows(len(X), n_points, random_state)
+        return rows, read_distances(pairwise_distances(X[rows], metric=metric))[0]
+    shape: tuple[int, ...] = () if hasattr(X, "adj") else np.shape(X)
+    if len(shape) == 2 and shape[0] != shape[1]:
+        raise ValueError(
+            f"A matrix of distances must be square; got shape {shape}.\n"
+            'For rows of features pass metric="euclidean", or another metric of scikit-learn.'
+        )
+    D, _ = read_distances(X)
+    rows = _sampled_rows(len(D), n_points, random_state)
+    return rows, np.ascontiguousarray(D[np.ix_(rows, rows)])
+
+
+def _sampled_rows(n: int, n_points: int, random_state: int) -> Array:
+    if n <= n_points:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(random_state).permutation(n)[:n_points])
+
+
+@njit(cache=True)
+def _four_points(D):  # type: ignore[no-untyped-def]
+    """Largest and mean δ of all quadruples."""
+    n = D.shape[0]
+    largest, total, count = 0.0, 0.0, 0
+    for i in range(n):
+        for j in range(i):
+            for k in range(j):
+                for m in range(k):
+                    a, b, c = D[i, j] + D[k, m], D[i, k] + D[j, m], D[i, m] + D[j, k]
+                    # Twice δ: the largest sum minus the middle one.
+                    twice = max(a, b, c) - max(min(a, b), min(max(a, b), c))
+                    largest, total, count = max(largest, twice), total + twice, count + 1
+    return largest / 2, total / 2 / count
+
+
+@njit(cache=True)
+def _neighbour_joining(D):  # type: ignore[no-untyped-def]
+    """Splits of the tree by neighbour joining: one row per edge, True for the leaves on one side of it."""
+    n = D.shape[0]
+    splits = np.zeros((2 * n - 3, n), dtype=np.bool_)
+    D, sums, below, n_edges = D.copy(), np.empty(n), np.eye(n) > 0, 0
+    for size in range(n, 2, -1):
+        for i in range(size):
+            sums[i] = D[i, :size].sum()
+        best, a, b = np.inf, 0, 1
+        for i in range(size):
+            for j in range(i):
+                q = (size - 2) * D[i, j] - sums[i] - sums[j]
+                if q < best:
+                    best, a, b = q, j, i
+        splits[n_edges], splits[n_edges + 1] = below[a], below[b]
+        n_edges += 2
+        # The node that joins a and b takes the place of a, the last node that of b.
+        between = D[a, b]
+        for k in range(size):
+            D[a, k] = D[k, a] = (D[a, k] + D[b, k] - between) / 2
+        D[a, a] = 0.0
+        below[a] |= below[b]
+        below[b] = below[size - 1]
+        for k in range(size):
+            D[b, k] = D[k, b] = D[size - 1, k]
+        D[b, b] = 0.0
+    splits[n_edges] = below[1]
+    return splits
+
+
+def _along_tree(splits: Array, distances: Array) -> Array:
+    """Condensed distances along the tree with these splits, whose edge lengths are fitted by least squares, ≥ 0."""
+    i, j = np.triu_indices(splits.shape[1], 1)
+    crossed = (splits[:, i] != splits[:, j]).astype(np.float64)
+    factor = cholesky(crossed @ crossed.T)
+    lengths, _ = nnls(factor, solve_triangular(factor, crossed @ distances, trans="T"))
+    return lengths @ crossed
+
+
+def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
+    """Best curvature, and points of the unit ball by the descent of :class:`HyperbolicMDS`, without its warnings.
+
+    Torn pairs and the limit of steps do not matter here: the distortion says how good the points are.
+    """
+    mds = HyperbolicMDS(n_components)
+    c = mds._best_curvature(D)
+    return -c, mds._solve(np.sqrt(c) * D)[2].X
+
+
+def _flat_distances(D: Array, points: Array) -> Array:
+    """Distances of flat points of least stress; the better of two starts: classical scaling and unrolled points."""
+    d = points.shape[1]
+    centred = D**2 - (D**2).mean(axis=0)
+    values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1)[:, None]))
+    classical = vectors[:, -d:] * np.sqrt(np.maximum(values[-d:], 0))
+    unrolled = frame_coordinates(points, np.zeros(d))
+    unrolled *= D.max() / pdist(unrolled).max()
+    given = squareform(D, checks=False)
+    return min((_least_stress(start, D) for start in (classical, unrolled)), key=lambda flat: _distortion(flat, given))
+
+
+def _least_stress(start: Array, D: Array) -> Array:
+    """Condensed distances of the points that minimise the stress, from a start."""
+    n, d = start.shape
+
+    def stress_and_gradient(flat: Array) -> tuple[float, Array]:
+        X = flat.reshape(n, d)
+        distances = squareform(pdist(X))
+        off = distances - D
+        weights = np.divide(off, distances, out=np.zeros_like(off), where=distances > 0)
+        gradient = 2 * (weights.sum(axis=1)[:, None] * X - weights @ X)
+        return float(np.sum(off**2)) / 2, gradient.ravel()
+
+    found = minimize(stress_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    return pdist(found.x.reshape(n, d))

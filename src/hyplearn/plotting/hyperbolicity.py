@@ -1,0 +1,70 @@
+"""Distances of a tree, of hyperbolic space and of flat space, compared with the given ones."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hyplearn.embedding.hyperbolicity import Hyperbolicity
+from hyplearn.plotting.canvas import COLOURS, Display
+from hyplearn.types import Array
+
+# Groups of pairs, by given distance, of which the picture shows median and range; enough to see where a fit fails.
+GROUPS = 20
+# Percentiles of the ratio within a group: the ends of the band and the line.
+PERCENTILES = (10, 50, 90)
+
+
+@dataclass(repr=False)
+class HyperbolicityDisplay(Display):
+    """Ratio of reproduced to given distances, by given distance, for a tree, hyperbolic space and flat space.
+
+    A line is the median of pairs with similar given distances, the band the middle 80 %. A fit without errors is the
+    horizontal line at 1.
+
+    Parameters
+    ----------
+    found : Hyperbolicity
+        Result of :func:`~hyplearn.embedding.hyperbolicity`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hyplearn.embedding import hyperbolicity
+    >>> from hyplearn.plotting import HyperbolicityDisplay
+    >>> found = hyperbolicity(load_iris().data, metric="euclidean")
+    >>> display = HyperbolicityDisplay(found).plot()
+    """
+
+    found: Hyperbolicity
+
+    def curves(self) -> dict[str, tuple[Array, Array]]:
+        """Label of each fit, with the mean given distance of each group and the percentiles of its ratios."""
+        found, space = self.found, f"{self.found.n_components}-D"
+        fits = {
+            f"flat {space}: distortion {found.flat_distortion:.2f}": found.flat_distances,
+            f"hyperbolic {space}: distortion {found.hyperbolic_distortion:.2f}": found.hyperbolic_distances,
+            f"tree: distortion {found.tree_distortion:.2f} (star {found.star_distortion:.2f})": found.tree_distances,
+        }
+        # Equal distances, of which a graph has many, belong to one group.
+        edges = np.unique(np.quantile(found.distances, np.linspace(0, 1, GROUPS + 1)))
+        group_of = np.searchsorted(edges, found.distances)
+        groups = [np.flatnonzero((group_of == i) & (found.distances > 0)) for i in np.unique(group_of)]
+        groups = [group for group in groups if len(group)]
+        x = np.array([found.distances[group].mean() for group in groups])
+        return {
+            label: (x, np.array([np.percentile(d[group] / found.distances[group], PERCENTILES) for group in groups]))
+            for label, d in fits.items()
+        }
+
+    def _draw(self, ax: Any, size: float) -> None:
+        ax.axhline(1, color="0.6", linewidth=0.8, zorder=1)
+        for (label, (x, ratios)), colour in zip(
+            self.curves().items(), (COLOURS[1], COLOURS[0], COLOURS[2]), strict=True
+        ):
+            ax.fill_between(x, ratios[:, 0], ratios[:, 2], color=colour, alpha=0.15, linewidth=0)
+            ax.plot(x, ratios[:, 1], "o-", color=colour, markersize=np.sqrt(size), label=label)
+        ax.set(xlabel="given distance", ylabel="reproduced / given distance", ylim=(0, None))
+        mean = 2 * self.found.mean_delta / self.found.diameter
+        ax.set_title(f"2δ/diameter: largest {self.found.relative_delta:.2f}, mean {mean:.2f}")
+        ax.spines[["top", "right"]].set_visible(False)
