@@ -19,7 +19,7 @@ from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, expl
 from hyplearn.decision import Decision, decision_of
 from hyplearn.explorer.explore import script_json
 from hyplearn.explorer.scene import typed_array
-from hyplearn.plotting.canvas import COLOURS
+from hyplearn.plotting.palette import LIGHT
 from support.balls import cloud
 from support.explored import decoded, scene_of
 
@@ -69,7 +69,7 @@ def test_colours_are_those_of_the_plots_and_classes_beyond_the_model_come_last(s
     X, _ = labelled
     found = scene_of(explore(softmax, X[:3], ["left", "up", "right"]))
     assert found["classes"] == ["left", "right", "up"]
-    assert found["colours"] == list(COLOURS[:3])
+    assert found["colours"] == list(LIGHT[:3])
     assert found["known"] == 2
     assert decoded(found["labels"]).tolist() == [0, 2, 1]
 

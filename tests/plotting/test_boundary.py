@@ -30,7 +30,7 @@ from hyplearn.decision import Calibration
 from hyplearn.geometry import signed_distance
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
-from hyplearn.plotting.canvas import COLOURS
+from hyplearn.plotting.palette import LIGHT
 from hyplearn.tangent import from_frame, z_features
 from support import two_classes
 from support.balls import cloud
@@ -140,7 +140,7 @@ def test_regions_are_the_sides_of_the_fitted_geodesic_in_the_tint_of_their_class
     assert (display.regions[~inside & ~cut] == -1).all()
     image = ax.images[0]
     assert image.origin == "lower"
-    for code, colour in enumerate(COLOURS[:2]):
+    for code, colour in enumerate(LIGHT[:2]):
         tint = 0.76 + 0.24 * np.array(to_rgb(colour))
         assert np.allclose(image.get_array()[display.regions == code], tint)
 
@@ -170,7 +170,7 @@ def test_points_have_the_colour_of_their_region_whatever_classes_they_lack(ax, t
     some = np.where(y[y != "a"] == "b", "b", "new")
     display = BoundaryDisplay.from_estimator(svc, X[y != "a"], some, resolution=20, most_markers=most_markers).plot(ax)
     assert legend(ax) == ["a", "b", "c", "new"]
-    for handle, colour in zip(ax.get_legend().legend_handles, COLOURS[:4], strict=True):
+    for handle, colour in zip(ax.get_legend().legend_handles, LIGHT[:4], strict=True):
         assert np.allclose(handle.get_facecolor()[0, :3], to_rgb(colour))
     if most_markers:
         assert np.array_equal(markers(ax, "new"), X[y == "c"])

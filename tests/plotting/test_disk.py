@@ -10,7 +10,8 @@ from matplotlib.colors import to_rgb
 
 from hyplearn.geometry import distance
 from hyplearn.plotting import DiskDisplay
-from hyplearn.plotting.canvas import COLOURS, INK, OTHER, class_colours
+from hyplearn.plotting.canvas import INK, class_colours
+from hyplearn.plotting.palette import GREY, LIGHT
 from support.balls import cloud
 from support.drawn import legend, markers
 
@@ -22,7 +23,7 @@ def test_points_are_drawn_where_they_are_in_their_class_colour(ax, labelled):
     assert display.figure_ is ax.figure
     assert np.array_equal(markers(ax, "left"), X[y == "left"])
     assert np.array_equal(markers(ax, "right"), X[y == "right"])
-    for collection, colour in zip(ax.collections, COLOURS[:2], strict=True):
+    for collection, colour in zip(ax.collections, LIGHT[:2], strict=True):
         assert np.allclose(collection.get_facecolor()[0, :3], to_rgb(colour))
     assert legend(ax) == ["left", "right"]
 
@@ -86,7 +87,7 @@ def test_density_counts_the_points_of_each_class_in_each_pixel(ax):
     image = ax.images[0]
     assert np.allclose(image.get_extent(), [-2, 2, -2, 2])
     assert image.origin == "lower"
-    pixels, (first, second) = image.get_array(), (np.array(to_rgb(colour)) for colour in COLOURS[:2])
+    pixels, (first, second) = image.get_array(), (np.array(to_rgb(colour)) for colour in LIGHT[:2])
     assert np.allclose(pixels[74, 150], [*(first + second) / 2, 1])  # equal shares mixed, most points: opaque
     assert np.allclose(pixels[100, 1, :3], second)
     assert 0.3 < pixels[100, 1, 3] < 1
@@ -108,7 +109,7 @@ def test_a_class_called_other_is_grey_in_the_density_too():
     X = np.array([[0.305, 0.305], [-0.305, 0.305], [0.305, -0.305]])
     image = DiskDisplay.from_points(X, ["a", "other", "z"], most_markers=1).cloud.image()
     shown = [image[130, 130], image[130, 69], image[69, 130]]
-    for pixel, colour in zip(shown, (COLOURS[0], OTHER, COLOURS[1]), strict=True):
+    for pixel, colour in zip(shown, (LIGHT[0], GREY, LIGHT[1]), strict=True):
         assert np.allclose(pixel[:3], to_rgb(colour))
 
 
@@ -119,9 +120,9 @@ def test_twenty_thousand_points_are_markers_and_one_more_is_a_density():
 
 
 def test_a_class_called_other_is_grey_and_all_colours_differ():
-    colours = class_colours(np.array([*"abcdefghijklm", "other"]))
-    assert colours["other"] == OTHER
-    assert len(set(colours.values())) == 14
+    colours = class_colours(np.array([*"abcdefghij", "other"]))
+    assert colours["other"] == GREY
+    assert len(set(colours.values())) == 11
 
 
 def test_classes_that_share_a_colour_have_markers_of_another_shape(ax):
@@ -158,7 +159,7 @@ def test_points_of_no_class_have_the_colour_of_none(ax):
     DiskDisplay.from_points([[0.1, 0.2], [0.3, 0.1]]).plot(ax)
     (points,) = ax.collections
     assert np.allclose(points.get_facecolor()[0, :3], to_rgb(INK))
-    assert to_rgb(INK) not in {to_rgb(colour) for colour in COLOURS}
+    assert to_rgb(INK) not in {to_rgb(colour) for colour in LIGHT}
 
 
 def test_names_of_circles_are_read_above_the_points(ax):

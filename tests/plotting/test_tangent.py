@@ -12,7 +12,7 @@ from hyplearn.datasets import make_ball_classification
 from hyplearn.decision import Calibration
 from hyplearn.geometry import signed_distance
 from hyplearn.plotting import TangentDisplay
-from hyplearn.plotting.canvas import COLOURS
+from hyplearn.plotting.palette import LIGHT
 from hyplearn.tangent import frame_coordinates, from_frame
 from support.balls import cloud
 from support.drawn import legend, lines, markers, unnamed_lines
@@ -144,7 +144,7 @@ def test_colours_are_those_of_the_disk_beside_it(ax, data):
     svc = PoincareSVC(p, curvature=-C).fit(X, y)
     TangentDisplay.from_estimator(svc, X[y == 1], y[y == 1]).plot(ax)
     one = next(c for c in ax.collections if c.get_label() == "1")
-    assert np.allclose(one.get_facecolor()[0, :3], to_rgb(COLOURS[1]))
+    assert np.allclose(one.get_facecolor()[0, :3], to_rgb(LIGHT[1]))
 
 
 def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):

@@ -1,22 +1,20 @@
 """Parts that all displays share: axes of matplotlib, colours of classes, points, the rim of the disk, a legend."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
 
 from hyplearn.data.labels import as_objects, distinct, object_codes
+from hyplearn.plotting.palette import label_styles
 from hyplearn.types import Array
 
-# Paul Tol's "muted" scheme, which colour-blind readers can distinguish, and five more, in an order in which few classes
-# differ most: dark blue and orange, then teal. Grey is left for "other".
-COLOURS = (
-    "#332288", "#EE7733", "#44AA99", "#882255", "#DDCC77", "#4477AA", "#117733",
-    "#CC6677", "#88CCEE", "#661100", "#AA4499", "#999933", "#222222", "#F4A6C0",
-)  # fmt: skip
-OTHER = "#9A9A9A"
-# Shapes of markers, one for each round of colours.
-MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+# Markers of matplotlib for the shapes of classes.
+MARKERS = {
+    "circle": "o", "triangle": "^", "square": "s", "cross": "X", "diamond": "D", "plus": "P", "star": "*",
+    "triangle-down": "v",
+}  # fmt: skip
 # Ink and colours are made for a light ground, which pictures and legends have in figures of any style.
 INK, GROUND = "0.1", "white"
 # More rings than this would overlap.
@@ -99,19 +97,14 @@ def new_axes() -> Any:
     return figure.add_subplot()
 
 
-def class_colours(classes: Array) -> dict[Any, str]:
-    """One colour per class in their order; a class called "other" is grey, and colours repeat beyond fourteen."""
-    named = [label for label in classes if str(label) != "other"]
-    return {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(named)} | {
-        label: OTHER for label in classes if str(label) == "other"
-    }
+def class_colours(classes: Iterable[Any]) -> dict[Any, str]:
+    """One colour per class in their order; a class called "other" is grey, and colours repeat beyond ten."""
+    return {label: style.colour for label, style in label_styles(classes).items()}
 
 
-def class_markers(classes: Array) -> dict[Any, str]:
+def class_markers(classes: Iterable[Any]) -> dict[Any, str]:
     """One marker per class; classes of one colour have different markers."""
-    named = [label for label in classes if str(label) != "other"]
-    rounds = {label: i // len(COLOURS) % len(MARKERS) for i, label in enumerate(named)}
-    return {label: MARKERS[rounds.get(label, 0)] for label in classes}
+    return {label: MARKERS[style.shape] for label, style in label_styles(classes).items()}
 
 
 def draw_rim(ax: Any, c: float) -> None:

@@ -1,0 +1,76 @@
+"""Colours and shapes of classes, for pictures on a light or a dark ground. Needs no matplotlib.
+
+Ten colours that readers with normal vision and readers without one of the three cones can tell apart (CIEDE2000
+differences of at least 13 for all of them), each with a contrast of at least 3 : 1 to its ground. Classes beyond ten
+repeat the colours with another shape. The tables are results of ``experiments/colour_vision.py``, which defines and
+measures all of this.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+# Blue, orange, teal, wine, sky, sage, brown, mauve, plum, olive; the same hues on both grounds.
+LIGHT = (
+    "#2A3FB8", "#E8660C", "#057A71", "#B9255D", "#1097FE", "#7A9D69", "#521700", "#BE80A5", "#401D48", "#675601",
+)  # fmt: skip
+DARK = (
+    "#6B86FF", "#F48A21", "#0ABF9D", "#BA3B73", "#C1D2FE", "#A1FF91", "#AB7665", "#FFD1DB", "#9483A2", "#776D08",
+)  # fmt: skip
+# The grounds that contrasts are measured against: paper, and the disk of a dark page.
+LIGHT_GROUND, DARK_GROUND = "#FFFFFF", "#191C22"
+# The class called "other", and points without a class, on both grounds.
+GREY = "#8A8A8A"
+# One shape for each round of colours, the most different first.
+SHAPES = ("circle", "triangle", "square", "cross", "diamond", "plus", "star", "triangle-down")
+# Maps of numbers, low to high: equal steps look equal, and high values differ most from the ground.
+LIGHT_RAMP = (
+    "#40A47E", "#249E84", "#009789", "#00908D", "#008990", "#008292", "#007B94", "#007395", "#006B97",
+    "#006197", "#135796", "#244D94", "#30438F", "#373787", "#392A7A", "#381A6A", "#360657",
+)  # fmt: skip
+DARK_RAMP = (
+    "#7B5AAE", "#6F67BB", "#6173C4", "#517FC8", "#3E8AC9", "#2895C7", "#13A1C7", "#00ADC6", "#0EB9C2",
+    "#2BC3BC", "#48CDB5", "#60D7AC", "#7BE09F", "#99E790", "#B8EC81", "#D4EF72", "#EFF166",
+)  # fmt: skip
+
+
+class ClassStyle(NamedTuple):
+    """How the points of a class look."""
+
+    colour: str  # "#RRGGBB"
+    shape: str  # one of SHAPES
+
+
+def class_styles(n: int, *, dark: bool = False) -> list[ClassStyle]:
+    """Colours and shapes of n classes.
+
+    Two classes with the same shape have different colours, for up to 80 classes; beyond, styles repeat.
+
+    Parameters
+    ----------
+    n : int
+        Number of classes.
+    dark : bool
+        Whether the ground is dark.
+
+    Examples
+    --------
+    >>> from hyplearn.plotting.palette import class_styles
+    >>> class_styles(11)[0], class_styles(11)[10]
+    (ClassStyle(colour='#2A3FB8', shape='circle'), ClassStyle(colour='#2A3FB8', shape='triangle'))
+    """
+    colours = DARK if dark else LIGHT
+    rounds = [divmod(i, len(colours)) for i in range(n)]
+    return [ClassStyle(colours[k], SHAPES[turn % len(SHAPES)]) for turn, k in rounds]
+
+
+def label_styles(labels: Iterable[Any], *, dark: bool = False) -> dict[Any, ClassStyle]:
+    """Style of each label in their order; a class called "other" comes last, in grey."""
+    labels = list(labels)
+    named = [label for label in labels if str(label) != "other"]
+    styles = dict(zip(named, class_styles(len(named), dark=dark), strict=True))
+    return styles | {label: ClassStyle(GREY, SHAPES[0]) for label in labels if str(label) == "other"}
+
+
+def ramp(*, dark: bool = False) -> tuple[str, ...]:
+    """Colours of a map of numbers at equal steps from low to high; interpolate linearly between them."""
+    return DARK_RAMP if dark else LIGHT_RAMP
