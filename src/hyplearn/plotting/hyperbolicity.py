@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from hyplearn.embedding.hyperbolicity import Hyperbolicity
-from hyplearn.plotting.canvas import COLOURS, Display
+from hyplearn.plotting.canvas import Display
+from hyplearn.plotting.palette import LIGHT
 from hyplearn.types import Array
 
 # Groups of pairs, by given distance, of which the picture shows median and range; enough to see where a fit fails.
@@ -60,7 +61,7 @@ class HyperbolicityDisplay(Display):
     def _draw(self, ax: Any, size: float) -> None:
         ax.axhline(1, color="0.6", linewidth=0.8, zorder=1)
         for (label, (x, ratios)), colour in zip(
-            self.curves().items(), (COLOURS[1], COLOURS[0], COLOURS[2]), strict=True
+            self.curves().items(), (LIGHT[1], LIGHT[0], LIGHT[2]), strict=True
         ):
             ax.fill_between(x, ratios[:, 0], ratios[:, 2], color=colour, alpha=0.15, linewidth=0)
             ax.plot(x, ratios[:, 1], "o-", color=colour, markersize=np.sqrt(size), label=label)
