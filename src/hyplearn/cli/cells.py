@@ -4,6 +4,8 @@ import secrets
 import shutil
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,8 +36,8 @@ OUTPUT = Annotated[
 ]
 
 
-def classify(
-    data: CELLS,
+def _predict(
+    paths: list[Path],
     label: LABEL,
     output: OUTPUT = None,
     points: BASIS = "X_poincare",
@@ -44,49 +46,39 @@ def classify(
     hierarchy: HIERARCHY = None,
     key: KEY = None,
 ) -> Outcome:
-    """Predict the types of cells, and write types, probabilities and sets into their file."""
+    """Predict the cells of the last path, from the labels of the first, and write them."""
     from hyplearn.single_cell import tl
 
-    check_cells(output or data)
-    cells = read(data)
+    path = output or paths[-1]
+    check_cells(path)
+    cells = [read(each) for each in paths]
     tree = None if hierarchy is None else read_tree(hierarchy, None)[0]
-    options: dict[str, Any] = {
-        "basis": points,
-        "model": model,
-        "coverage": coverage,
-        "hierarchy": tree,
-        "key_added": key,
-    }
-    tl.classify(cells, label, **options)
-    return _written(cells, output or data, key or f"{label}_predicted")
+    tool = tl.classify if len(cells) == 1 else tl.transfer
+    tool(*cells, label, basis=points, model=model, coverage=coverage, hierarchy=tree, key_added=key)
+    return _written(cells[-1], path, key or f"{label}_predicted")
 
 
+def _with_options(command: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    """Give a command the options of :func:`_predict` in place of its ``**options``."""
+    own = [p for p in signature(command).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    parameters = [*own, *list(signature(_predict).parameters.values())[1:]]
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
+
+
+@_with_options
+def classify(data: CELLS, **options: Any) -> Outcome:
+    """Predict the types of cells, and write types, probabilities and sets into their file."""
+    return _predict([data], **options)
+
+
+@_with_options
 def transfer(
-    atlas: CELLS,
-    data: Annotated[Path, typer.Argument(help="The cells to predict: .h5ad or .zarr.")],
-    label: LABEL,
-    output: OUTPUT = None,
-    points: BASIS = "X_poincare",
-    model: MODEL = "softmax",
-    coverage: COVERAGE = None,
-    hierarchy: HIERARCHY = None,
-    key: KEY = None,
+    atlas: CELLS, data: Annotated[Path, typer.Argument(help="The cells to predict: .h5ad or .zarr.")], **options: Any
 ) -> Outcome:
     """Place cells in the ball of an atlas, predict their types from its labels, and write them into their file."""
-    from hyplearn.single_cell import tl
-
-    check_cells(output or data)
-    reference, cells = read(atlas), read(data)
-    tree = None if hierarchy is None else read_tree(hierarchy, None)[0]
-    options: dict[str, Any] = {
-        "basis": points,
-        "model": model,
-        "coverage": coverage,
-        "hierarchy": tree,
-        "key_added": key,
-    }
-    tl.transfer(reference, cells, label, **options)
-    return _written(cells, output or data, key or f"{label}_predicted")
+    return _predict([atlas, data], **options)
 
 
 def check_cells(output: Path) -> None:

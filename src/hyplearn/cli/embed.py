@@ -71,27 +71,26 @@ def embed(
     if method == "tree":
         found = _embed_tree(data, label, TreeEmbedding(dimensions, root=root))
     elif method == "mds":
-        names, distances = _read_distances(data)
-        mds = HyperbolicMDS(dimensions).fit(distances)
-        points_of_unit_ball = from_ball(mds.embedding_, curvature=mds.curvature_)
-        quality = {"stress": mds.stress_, "scale": float(np.sqrt(-mds.curvature_))}
-        found = Embedded(points_of_unit_ball, names, None, quality)
+        found = _embed_distances(data, HyperbolicMDS(dimensions))
     elif method in READERS:
         read = read_points(data, points, label)
         found = Embedded(READERS[method](read.X, curvature=curvature), read.names, read.y, {"curvature": curvature})
     else:
         chosen = PoincareMap(dimensions, n_neighbors=neighbors, random_state=seed)
         found = _embed_features(data, label, points, root, chosen)
-    seconds = perf_counter() - start
+    return _written(output, found, label, {"method": method, "seconds": perf_counter() - start})
+
+
+def _written(output: Path, found: Embedded, label: str | None, values: dict[str, Any]) -> Outcome:
+    """Write the points, and report what was found beside the given values."""
     label_column = _write(output, found, label)
     radius = float(2 * np.arctanh(np.linalg.norm(found.X, axis=1).max()))
     n, d = found.X.shape
-    values = {"method": method, "n_points": n, "n_coordinates": d, "radius": radius, **found.quality}
-    values |= {"seconds": seconds, "output": output}
+    values |= {"n_points": n, "n_coordinates": d, "radius": radius, **found.quality, "output": output}
     lines = {
         "points": f"{n:,} in {d} dimensions, up to the hyperbolic radius {radius:.1f}",
         "quality": ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in found.quality.items()),
-        "time": f"{seconds:.2f} s",
+        "time": f"{values['seconds']:.2f} s",
         "written": file_and_size(output),
     }
     flag = f" --label {label_column}" if output.suffix.lower() == ".csv" else ""
@@ -142,6 +141,14 @@ def _embed_tree(path: Path, label: str | None, model: TreeEmbedding) -> Embedded
     labels = None if node_labels is None else np.array([node_labels[name] for name in model.labels_])
     quality = {name: getattr(model, f"{name}_") for name in ("average_distortion", "worst_distortion", "scale")}
     return Embedded(model.embedding_, np.array(model.labels_, dtype=str), labels, quality)
+
+
+def _embed_distances(path: Path, model: HyperbolicMDS) -> Embedded:
+    """Embed distances, as points of the unit ball."""
+    names, distances = _read_distances(path)
+    model.fit(distances)
+    quality = {"stress": model.stress_, "scale": float(np.sqrt(-model.curvature_))}
+    return Embedded(from_ball(model.embedding_, curvature=model.curvature_), names, None, quality)
 
 
 def _embed_features(path: Path, label: str | None, points: str | None, root: Any, model: PoincareMap) -> Embedded:
