@@ -22,6 +22,7 @@ extensions = [
     "numpydoc",
     "mathml",
     "gallery",
+    "notebooks",
 ]
 exclude_patterns = ["_build", "gallery/*/*"]
 templates_path = ["_templates"]

@@ -6,7 +6,8 @@ has never seen it. "together": one map of all cells, labels of the atlas alone. 
 tl.transfer refuses. Accuracy of the softmax on the query in per cent, ± the standard error over the splits.
 
 Times are CPU seconds for random cells of eight types and 30 components: the map, classification with sets (coverage
-0.9) of all cells, and the transfer to as many new cells.
+0.9) of all cells, and the transfer to as many new cells, with BLAS and OpenMP on one thread. "peak memory" is that of
+the process after these three, in MB; 4,000 cells or fewer are embedded together, the others placed among them.
 
     python experiments transfer           # half a minute; into experiments/results/quick
     python experiments transfer --full    # minutes; writes experiments/results/transfer.*
@@ -15,6 +16,7 @@ Times are CPU seconds for random cells of eight types and 30 components: the map
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 import numpy as np
@@ -34,7 +36,7 @@ class Config:
     sizes: tuple[int, ...] = (300,)
 
 
-FULL = Config(name="full", sets=("pbmc68k_reduced", "krumsiek11"), splits=10, sizes=(3_000, 20_000))
+FULL = Config(name="full", sets=("pbmc68k_reduced", "krumsiek11"), splits=10, sizes=(3_000, 20_000, 100_000))
 
 
 def cells_of(name):
@@ -100,11 +102,13 @@ def seconds(config, cell):
         warm, atlas, query = random_cells(100, 0), random_cells(cell["cells"], 1), random_cells(cell["cells"], 2)
         hs.tl.poincare_map(warm, use_rep="X")
         hs.tl.classify(warm, "kind", coverage=0.8)
-        return {
+        found = {
             "map": timed(hs.tl.poincare_map, atlas, use_rep="X"),
             "classify with sets": timed(hs.tl.classify, atlas, "kind", coverage=0.9),
             "transfer with sets": timed(hs.tl.transfer, atlas, query, "kind", coverage=0.9),
         }
+    # The largest so far: sizes grow.
+    return found | {"peak memory": getrusage(RUSAGE_SELF).ru_maxrss // 1024}
 
 
 def run(config, folder):

@@ -68,14 +68,26 @@ def test_every_fold_has_its_share_of_every_class():
 
 @pytest.mark.parametrize("by_class", [True, False, np.array([True, False, True])], ids=["each", "all", "some"])
 @pytest.mark.parametrize("c", [1.0, 0.25, None])
-def test_distance_p_values_are_those_of_full_conformal_prediction(c, by_class, monkeypatch):
-    monkeypatch.setattr("hyplearn.decision.conformal.BLOCK_ENTRIES", 40)  # several blocks
+def test_distance_p_values_are_those_of_full_conformal_prediction(c, by_class):
     rng = np.random.default_rng(0)
     X, rows = cloud(rng, 7, 3, 1.0), cloud(rng, 30, 3, 1.0)
     codes = np.r_[np.zeros(20, int), np.full(3, 2), np.ones(7, int)]  # class 2 has fewer than five rows
     weights = rng.integers(0, 3, 30).astype(float)
     found = distance_p_values(X, Neighbours.of(rows, codes, weights, c), 3, c, by_class)
     assert np.allclose(found, naive_distance_p_values(X, rows, codes, weights, c, by_class), rtol=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 14])  # a tree of boxes, and a single box
+@pytest.mark.parametrize("c", [1.0, None])
+def test_distance_p_values_by_the_tree_are_those_of_all_pairs(c, d):
+    """With copies of rows, rows far out, and new rows among them and beyond."""
+    rng = np.random.default_rng(1)
+    rows = np.concatenate([cloud(rng, 250, d, 1.0), 0.2 * cloud(rng, 50, d, 1.0)])
+    rows[40:50] = rows[30:40]
+    codes = rng.integers(0, 2, 300)
+    X = np.concatenate([cloud(rng, 40, d, 1.0), rows[:5], 0.999 * np.eye(d)[:1]])
+    found = distance_p_values(X, Neighbours.of(rows, codes, np.ones(300), c), 2, c, True)
+    assert np.allclose(found, naive_distance_p_values(X, rows, codes, np.ones(300), c, True), rtol=1e-12)
 
 
 @pytest.mark.parametrize("by_class", [True, False])

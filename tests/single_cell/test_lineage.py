@@ -8,7 +8,8 @@ anndata = pytest.importorskip("anndata")
 
 import hyplearn.single_cell as hs  # noqa: E402
 from hyplearn.embedding import TreeEmbedding  # noqa: E402
-from hyplearn.geometry import distance  # noqa: E402
+from hyplearn.geometry import distance, pairwise_distance  # noqa: E402
+from support.balls import cloud  # noqa: E402
 
 
 def chain(name, start, n):
@@ -42,6 +43,24 @@ def test_time_is_the_hyperbolic_distance_from_the_root(lineage):
     assert lineage.uns["poincare_pseudotime"]["root_name"] == "stem0"
 
 
+def test_paths_step_to_the_nearest_cells_and_copies_have_no_edge_to_themselves():
+    """Beside the shortest paths in the graph of all pairs, with six cells at one point."""
+    X = cloud(np.random.default_rng(0), 40, 2, 1.0)
+    X[10:16] = X[10]
+    cells = anndata.AnnData(np.zeros((40, 1)), obsm={"X_poincare": X})
+    hs.tl.pseudotime(cells, root=3, n_neighbors=4)
+    D = pairwise_distance(X)
+    np.fill_diagonal(D, np.inf)
+    near = np.argsort(D, axis=1, kind="stable")[:, :4]
+    graph = np.full(D.shape, np.inf)
+    np.put_along_axis(graph, near, np.take_along_axis(D, near, axis=1), axis=1)
+    graph = np.minimum(graph, graph.T)
+    np.fill_diagonal(graph, 0.0)
+    for k in range(40):
+        graph = np.minimum(graph, graph[:, [k]] + graph[[k]])
+    assert np.allclose(cells.obs["poincare_pseudotime_along"], graph[3], rtol=1e-9)
+
+
 def test_branches_are_those_of_the_tree(lineage):
     hs.tl.branches(lineage, root="stem0")
     found = pd.crosstab(lineage.obs["kind"], lineage.obs["poincare_branch"])
@@ -54,10 +73,9 @@ def test_branches_are_those_of_the_tree(lineage):
     assert len(lineage.uns["poincare_branch"]["depths"]) == 2
 
 
-def test_a_sample_gives_the_branches_of_all(lineage, monkeypatch):
+def test_a_sample_gives_the_branches_of_all(lineage):
     hs.tl.branches(lineage, root="stem0", key_added="all")
-    monkeypatch.setattr("hyplearn.single_cell.lineage.MOST_TOGETHER", 60)
-    hs.tl.branches(lineage, root="stem0", key_added="some")
+    hs.tl.branches(lineage, root="stem0", n_landmarks=60, key_added="some")
     assert np.mean(lineage.obs["all"].astype(str) == lineage.obs["some"].astype(str)) > 0.9
 
 

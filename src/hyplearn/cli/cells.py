@@ -53,7 +53,7 @@ def _predict(
     check_cells(path)
     cells = [read(each) for each in paths]
     tree = None if hierarchy is None else read_tree(hierarchy, None)[0]
-    tool = tl.classify if len(cells) == 1 else tl.transfer
+    tool: Callable[..., Any] = tl.classify if len(cells) == 1 else tl.transfer
     tool(*cells, label, basis=points, model=model, coverage=coverage, hierarchy=tree, key_added=key)
     return _written(cells[-1], path, key or f"{label}_predicted")
 

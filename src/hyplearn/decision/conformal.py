@@ -17,19 +17,28 @@ I. Nouretdinov, V. Manokhin, A. Gammerman, *Cross-conformal predictive distribut
 E. J. Candès, A. Ramdas, R. J. Tibshirani, *Predictive inference with the jackknife+*, Annals of Statistics 49, 2021.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from numba import njit
 
-from hyplearn.geometry import pairwise_distance
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.geometry.nearest import (
+    DEEPEST,
+    SAFE,
+    NearestTree,
+    box_bound,
+    key_of,
+    least_keys,
+    nearest,
+    nearest_tree,
+)
 from hyplearn.types import Array
 
 # Digits of alpha = 1 - coverage: 1 - 0.9 is a little less than 0.1 in floats, and p = 1/10 would count as larger.
 DIGITS = 12
-# Distances in memory at a time: 64 MB.
-BLOCK_ENTRIES = 2**23
 # Rows of a class in the mean distance. From 1 to 10 rows find classes that were left out of training equally often
 # (experiments/conformal.py); 20 are more than small classes have.
 NEAREST = 5
@@ -153,13 +162,12 @@ class Neighbours(NamedTuple):
         for k in np.unique(codes).tolist():
             own = np.flatnonzero(codes == k)
             m = min(NEAREST, len(own))
-            for part in np.array_split(own, max(1, len(own) ** 2 // BLOCK_ENTRIES)):
-                D = _distances(rows[part], rows[own], c)
-                D[np.arange(len(part)), np.searchsorted(own, part)] = np.inf
-                near = np.sort(np.partition(D, m - 1, axis=1)[:, :m], axis=1)
-                sums[part], last[part] = near[:, :-1].sum(axis=1), near[:, -1]
-                among = np.isfinite(near).sum(axis=1)
-                means[part] = np.where(np.isfinite(near), near, 0.0).sum(axis=1) / np.maximum(among, 1)
+            near = np.full((len(own), m), np.inf)
+            # The nearest row of all is the row itself.
+            found = _Rows.of(rows[own], c).nearest(rows[own], min(m + 1, len(own)))[:, 1:]
+            near[:, : found.shape[1]] = found
+            sums[own], last[own] = near[:, :-1].sum(axis=1), near[:, -1]
+            means[own] = found.sum(axis=1) / max(1, found.shape[1])
         return cls(rows, codes, weights, sums, last, means)
 
 
@@ -192,14 +200,84 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
         own = np.flatnonzero(near.codes == k)
         others = (near.codes != k) & ~by_class[k]
         beyond = near.means[others], near.weights[others]
-        for part in np.array_split(np.arange(len(X)), 1 + len(X) * len(own) // BLOCK_ENTRIES):
-            D = _distances(X[part], near.rows[own], c)
-            m = min(NEAREST, len(own))
-            score = np.partition(D, m - 1, axis=1)[:, :m].mean(axis=1)
-            joined = (near.sums[own] + np.minimum(near.last[own], D)) / m
-            count = (joined >= (1 - SAME) * score[:, None]) @ near.weights[own] + weight_at_least(score, *beyond)
-            p[part, k] = (1 + count) / (1 + near.weights[own].sum() + beyond[1].sum())
+        m, rows, weights = min(NEAREST, len(own)), _Rows.of(near.rows[own], c), near.weights[own]
+        score = rows.nearest(X, m).mean(axis=1)
+        least = m * (1 - SAME) * score
+        count = weight_at_least(least, near.sums[own] + near.last[own], weights)
+        count -= rows.weight_drawn_below(X, least, near.sums[own], near.last[own], weights)
+        count += weight_at_least(score, *beyond)
+        p[:, k] = (1 + count) / (1 + weights.sum() + beyond[1].sum())
     return p
+
+
+class _Rows(NamedTuple):
+    """Rows in a tree of nearest points; ``c`` is the curvature of their ball, or None for Euclidean distances."""
+
+    tree: NearestTree
+    c: float | None
+
+    @classmethod
+    def of(cls, rows: Array, c: float | None) -> "_Rows":
+        return cls(nearest_tree(rows, _gaps(rows, c)), c)
+
+    def nearest(self, X: Array, k: int) -> Array:
+        """Distances of points to their k nearest rows, in increasing order."""
+        if self.c is None:
+            return np.sqrt(least_keys(self.tree, X, k)[0])
+        return nearest(self.tree, X, _gaps(X, self.c), k, self.c)[0]
+
+    def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
+        """Weight of the rows whose total distance to their nearest ones falls below a value when a point joins them.
+
+        A row's total is ``sums + last``, the distance to its m-th nearest row last; the point takes the place of that
+        row. Few rows lie near enough to the point, and the tree finds them by the least sum and the largest total of
+        each box.
+        """
+        sums, last, weights = (values[self.tree.rows] for values in (sums, last, weights))
+        boxes = self.tree.bounds
+        least_sums = np.array([sums[first:end].min(initial=np.inf) for first, end in boxes])
+        totals = np.array([(sums[first:end] + last[first:end]).max(initial=0.0) for first, end in boxes])
+        out = np.zeros(len(X))
+        c = 0.0 if self.c is None else self.c
+        _drawn_below(X, _gaps(X, self.c), least, *self.tree, sums, last, weights, least_sums, totals, c, out)
+        return out
+
+
+def _gaps(X: Array, c: float | None) -> Array:
+    return np.ones(len(X)) if c is None else row_gaps(X, c)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _drawn_below(  # type: ignore[no-untyped-def]
+    Q, gaps_q, least, X, gaps, rows, bounds, lower, upper, widest, sums, last, weights, least_sums, totals, c, out
+):
+    """Weights of rows with ``sums + last >= least`` and ``sums + distance < least``, for each query."""
+    waiting = np.empty(DEEPEST, dtype=np.int64)
+    for i in range(Q.shape[0]):
+        waiting[0], size = 0, 1
+        while size > 0:
+            size -= 1
+            node = waiting[size]
+            if totals[node] < least[i] or least_sums[node] >= least[i]:
+                continue
+            bound = SAFE * _length(box_bound(Q, i, lower, upper, widest, node), gaps_q[i], c)
+            if SAFE * (least_sums[node] + bound) >= least[i]:
+                continue
+            if 2 * node + 1 < bounds.shape[0]:
+                waiting[size], waiting[size + 1] = 2 * node + 1, 2 * node + 2
+                size += 2
+                continue
+            for place in range(bounds[node, 0], bounds[node, 1]):
+                if sums[place] + last[place] >= least[i] and sums[place] < least[i]:
+                    distance = _length(key_of(Q, i, X, place, gaps), gaps_q[i], c)
+                    if sums[place] + distance < least[i]:
+                        out[i] += weights[place]
+
+
+@njit(cache=True, error_model="numpy")
+def _length(key, gap_q, c):  # type: ignore[no-untyped-def]
+    """Distance of a key: hyperbolic, or Euclidean for ``c = 0``."""
+    return 2.0 / math.sqrt(c) * math.asinh(math.sqrt(c * key / gap_q)) if c > 0.0 else math.sqrt(key)
 
 
 def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
@@ -207,13 +285,6 @@ def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
     order = np.argsort(given, kind="stable")
     above = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
     return above[np.searchsorted(given[order], scores, side="left")]
-
-
-def _distances(X: Array, rows: Array, c: float | None) -> Array:
-    if c is None:
-        # Not from ‖x‖² - 2⟨x, y⟩ + ‖y‖², which has no digits left for near points.
-        return cdist(X, rows)
-    return pairwise_distance(X, rows, c=c)
 
 
 class Ancestors(NamedTuple):

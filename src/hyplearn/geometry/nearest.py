@@ -98,14 +98,20 @@ def _partition(values, rows, first, last, middle):  # type: ignore[no-untyped-de
 def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple[Array, Array]:
     """Distances and rows of the k nearest points of each query, the nearest first, both of shape (n, k)."""
     Q = Q.astype(np.float64, copy=False)
+    _, places = least_keys(tree, Q, k)
+    distances = np.empty(places.shape)
+    _half_sinhs(Q, gaps, tree.X, tree.gaps, places, c, distances)
+    return 2 / np.sqrt(c) * np.arcsinh(distances, out=distances), tree.rows[places]
+
+
+def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
+    """The k least keys of each query and their places in the tree, both of shape (n, k)."""
     keys, places = np.full((len(Q), k), np.inf), np.full((len(Q), k), -1)
     if len(tree.bounds) > 1 or len(tree.X) <= LEAF:
         _search(Q, *tree, keys, places)
     else:
         _search_products(tree, Q, keys, places)
-    distances = np.empty(keys.shape)
-    _half_sinhs(Q, gaps, tree.X, tree.gaps, places, c, distances)
-    return 2 / np.sqrt(c) * np.arcsinh(distances, out=distances), tree.rows[places]
+    return keys, places
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -122,20 +128,20 @@ def _search(Q, X, gaps, rows, bounds, lower, upper, widest, keys, places):  # ty
                 continue
             while 2 * node + 1 < bounds.shape[0]:
                 near, far = 2 * node + 1, 2 * node + 2
-                a, b = _bound(Q, i, lower, upper, widest, near), _bound(Q, i, lower, upper, widest, far)
+                a, b = box_bound(Q, i, lower, upper, widest, near), box_bound(Q, i, lower, upper, widest, far)
                 if b < a:
                     near, far, a, b = far, near, b, a
                 waiting[size], least[size] = far, b
                 size += 1
                 node = near
             for place in range(bounds[node, 0], bounds[node, 1]):
-                key = _key(Q, i, X, place, gaps)
+                key = key_of(Q, i, X, place, gaps)
                 if key <= own_keys[-1]:
                     _insert(own_keys, own_places, rows, key, place)
 
 
 @njit(cache=True, error_model="numpy")
-def _bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
+def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
     """Lower bound of the keys in a node: the squared distance to its box over its largest gap."""
     square = 0.0
     for j in range(Q.shape[1]):
@@ -145,7 +151,7 @@ def _bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _key(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
+def key_of(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
     """``‖x - y‖² / (1 - c‖y‖²)`` of query i and the point at a place."""
     square, d = 0.0, Q.shape[1]
     for j in range(d):
@@ -189,7 +195,7 @@ def _rank(Q, X, gaps, rows, products, start, own, squares, keys, places):  # typ
         for j in range(products.shape[1]):
             total = own[i] + squares[j]
             if total * (1.0 - rounding) - 2.0 * products[i, j] <= own_keys[-1] * gaps[start + j]:
-                key = _key(Q, i, X, start + j, gaps)
+                key = key_of(Q, i, X, start + j, gaps)
                 if key <= own_keys[-1]:
                     _insert(own_keys, own_places, rows, key, start + j)
 

@@ -10,11 +10,11 @@ from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spannin
 
 from hyplearn.embedding.poincare_map.cells import root_row
 from hyplearn.geometry import distance, frechet_mean, log_map, pairwise_distance
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.geometry.nearest import nearest, nearest_tree
 from hyplearn.single_cell.cells import cell_labels, cell_points, check_adata
 from hyplearn.types import Array
 
-# Cells whose branches are found together, in a matrix of 32 MB; the others take that of the nearest one.
-MOST_TOGETHER = 2000
 # A root is at a tip if the directions to all cells have a mean of this length (1: one direction), and half of the cells
 # are this far.
 ONE_SIDED, FAR = 0.85, 3.0
@@ -130,13 +130,12 @@ def pseudotime(
 
 def _neighbour_graph(X: Array, n_neighbors: int) -> Any:
     """Distances of each cell to its nearest ones, as a sparse matrix."""
-    n, k = len(X), min(n_neighbors, len(X) - 1)
-    columns, values = np.empty((n, k), dtype=np.int64), np.empty((n, k))
-    for part in np.array_split(np.arange(n), 1 + n * n // 2**23):
-        D = pairwise_distance(X[part], X)
-        D[np.arange(len(part)), part] = np.inf
-        columns[part] = np.argpartition(D, k - 1, axis=1)[:, :k]
-        values[part] = np.take_along_axis(D, columns[part], axis=1)
+    n, k, gaps = len(X), min(n_neighbors, len(X) - 1), row_gaps(X, 1.0)
+    values, columns = nearest(nearest_tree(X, gaps), X, gaps, k + 1, 1.0)
+    # Among k + 1 nearest cells is the cell itself, unless k + 1 others have its point.
+    own = columns == np.arange(n)[:, None]
+    own[~own.any(axis=1), -1] = True
+    values, columns = values[~own].reshape(n, k), columns[~own].reshape(n, k)
     # A distance of 0 would be no edge.
     values = np.maximum(values, np.finfo(np.float64).tiny)
     return sparse.csr_array((values.ravel(), columns.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
@@ -148,6 +147,7 @@ def branches(
     root: Any = None,
     basis: str = "X_poincare",
     min_cells: int | None = None,
+    n_landmarks: int = 2000,
     key_added: str = "poincare_branch",
     copy: bool = False,
 ) -> Any:
@@ -168,6 +168,9 @@ def branches(
         Key of the points in ``obsm``.
     min_cells : int, optional
         Least number of cells of a branch; by default 5 % of all cells, and at least 5.
+    n_landmarks : int
+        Number of cells whose branches are found from the distances of all pairs, 32 MB for 2,000. The others take the
+        branch of the nearest of these.
     key_added : str
         Key of the results.
     copy : bool
@@ -203,13 +206,11 @@ def branches(
     least = max(5, round(0.05 * len(X))) if min_cells is None else int(min_cells)
     if least < 2:
         raise ValueError(f"min_cells must be an integer of at least 2; got {min_cells!r}.")
-    kept = np.unique(np.r_[row, np.linspace(0, len(X) - 1, min(len(X), MOST_TOGETHER)).astype(int)])
+    kept = np.unique(np.r_[row, np.linspace(0, len(X) - 1, min(len(X), n_landmarks)).astype(int)])
     names, depths = _parted(X[kept], int(np.searchsorted(kept, row)), least * len(kept) / len(X))
     if len(kept) < len(X):
-        nearest = np.concatenate(
-            [np.argmin(pairwise_distance(part, X[kept]), axis=1) for part in np.array_split(X, 1 + len(X) // 2000)]
-        )
-        names = names[nearest]
+        tree = nearest_tree(X[kept], row_gaps(X[kept], 1.0))
+        names = names[nearest(tree, X, row_gaps(X, 1.0), 1, 1.0)[1][:, 0]]
     adata.obs[key_added] = pd.Categorical(names, categories=sorted(set(names), key=_order))
     adata.uns[key_added] = {
         "root": row,
