@@ -3,6 +3,7 @@
     python benchmarks/compare.py --base ../old                        # all cases but the large ones
     python benchmarks/compare.py --base ../old --cases 'svc*' --repeats 15
     python benchmarks/compare.py --base ../old --large                # the large ones too: 8 GB of memory
+    python benchmarks/compare.py --base ../old --cpu                  # CPU time of all threads: for a busy machine
     python benchmarks/compare.py --list                               # names of the cases
 
 "before" is PATH/src, "after" is src of this checkout, whichever version is installed. Each tree has one process. For
@@ -100,10 +101,10 @@ def list_cases():
     return json.loads(output)
 
 
-def compare(case, workers, folder, repeats):
+def compare(case, workers, folder, repeats, cpu):
     """Times of both trees, taken alternately, and whether their results agree."""
     summaries = [one.ask("prepare", case=case, folder=folder)["summary"] for one in workers]
-    rounds = [[one.ask("time")["ms"] for one in workers] for _ in range(repeats)]
+    rounds = [[one.ask("time", cpu=cpu)["ms"] for one in workers] for _ in range(repeats)]
     times = [Times.of(list(column)) for column in zip(*rounds, strict=True)]
     return *times, isclose(*summaries, rel_tol=SAME)
 
@@ -115,13 +116,13 @@ def peak_memory(case, source, folder):
     return reply["peak"] / reply["data"]
 
 
-def measure(case, memory, workers, repeats):
+def measure(case, memory, workers, repeats, cpu):
     """Columns of one case."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, HERE / "cases.py", "--data", case, folder]
         if subprocess.run(command, env=environment(AFTER)).returncode:
             raise CaseError("Cannot make the data; see the error above.")
-        before, after, same = compare(case, workers, folder, repeats)
+        before, after, same = compare(case, workers, folder, repeats, cpu)
         peaks = [peak_memory(case, one.source, folder) if memory else None for one in workers]
     ratio = after / before
     return {
@@ -157,6 +158,7 @@ def parse_arguments(known):
     parser.add_argument("--cases", nargs="+", default=["*"], metavar="NAME", help="names or patterns; default all")
     parser.add_argument("--repeats", type=int, default=7, metavar="N", help="timed calls per tree (default 7)")
     parser.add_argument("--large", action="store_true", help="run the large cases too")
+    parser.add_argument("--cpu", action="store_true", help="CPU time of all threads in place of wall time")
     parser.add_argument("--list", action="store_true", help="print the names of the cases and stop")
     arguments = parser.parse_args()
     if arguments.list:
@@ -185,11 +187,11 @@ def main():
     with (
         worker(sources[0]) as before,
         worker(sources[1]) as after,
-        results("compare", base=commits[0], commit=commits[1]) as record,
+        results("compare", base=commits[0], commit=commits[1], clock="CPU" if arguments.cpu else "wall") as record,
     ):
         for case in chosen:
             try:
-                rows[case] = measure(case, known[case][1], (before, after), arguments.repeats)
+                rows[case] = measure(case, known[case][1], (before, after), arguments.repeats, arguments.cpu)
                 record(f"after / before {commits[0]}", case, **rows[case])
             except CaseError as error:
                 failures.append(case)
