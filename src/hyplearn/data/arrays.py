@@ -22,7 +22,7 @@ from hyplearn.files import Watched, WatchedFile, check_kind, check_unpacked, dam
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
-# Bytes read at once where the rows of an array are scattered over a file: few calls, and little memory.
+# Bytes read at once if the rows of an array are scattered over a file: a trade of calls against memory.
 SPAN = 2**23
 # The fixed part of the header before each member of an archive, and where the lengths of its other parts stand.
 LOCAL_HEADER, LENGTHS_AT = 30, 26

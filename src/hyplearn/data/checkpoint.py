@@ -72,7 +72,7 @@ class CheckpointedPoints(PointSource):
         if self.state.identity != self.identity:
             raise ValueError(
                 f"{self.path} belongs to other data, or these were changed since it was written.\n"
-                f"Remove it to begin anew: it speaks of {self.state.identity}, the data are {self.identity}."
+                f"Remove it to start again: its data are {self.state.identity}, those of this fit are {self.identity}."
             )
         self.turn, self.saved = 0, time.monotonic()
 
@@ -135,7 +135,7 @@ class CheckpointedPoints(PointSource):
         if known != key:
             raise ValueError(
                 f"{self.path} was written by another fit: its pass {self.turn + 1} asked for something else.\n"
-                "Use the estimator and the parameters of that fit, or remove the file to begin anew."
+                "Use the estimator and the parameters of that fit, or remove the file to start again."
             )
 
     def finished(self) -> None:
@@ -165,7 +165,7 @@ class _Reader(pickle.Unpickler):
         if (module, name) in NUMPY:
             return super().find_class(module, name)
         if (module, name) not in _REGISTERED:
-            raise ValueError(f"A checkpoint does not hold {module}.{name}.\nRemove the file to begin anew.")
+            raise ValueError(f"A checkpoint does not hold {module}.{name}.\nRemove the file to start again.")
         return _REGISTERED[module, name]
 
 

@@ -58,7 +58,7 @@ def open_points(
             The points, which stay on the workers of the current cluster; `label` and `weight` are Dask collections.
             Needs dask.
         iterable of ``(X, y)`` or ``(X, y, weights)``
-            A list, or an object whose ``__iter__`` begins anew each time. Each block must fit into memory.
+            A list, or an object whose ``__iter__`` starts at the first block. Each block must fit into memory.
     points : str or sequence of str, optional
         Columns of the coordinates, by default all columns of numbers except the label; or the array of points, by
         default the one called X, x, points, embedding, embeddings, data, X_train or x_train, else the only
@@ -276,7 +276,7 @@ class BlockPoints(PointSource):
         if iter(source) is (again := iter(source)):
             raise ValueError(
                 f"A fit reads its rows several times; got a {type(source).__name__}, which can be read once.\n"
-                "Pass a list of blocks, or an object whose __iter__ begins anew each time."
+                "Pass a list of blocks, or an object whose __iter__ starts from the first block each time."
             )
         self.source, self.name = source, name
         self.sums: list[int] | None = None

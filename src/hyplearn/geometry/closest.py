@@ -41,7 +41,7 @@ Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
 FARTHEST = 80.0
 # With its middle nearer to the rim than this, the configuration is moved to the origin first, where floats are dense.
 NEAR_THE_RIM = 0.1
-# Newton steps on one set of working rows, and how short they get before they are given up.
+# Largest number of Newton steps on one set of working rows, and the step length at which the search is abandoned.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
 
@@ -132,9 +132,7 @@ def closest_points(
     """
     (X_a, gaps_a), (X_b, gaps_b), c = check_two_sets(X_a, X_b, c)
     if not tol > 0:
-        raise ValueError(
-            f"tol must be a positive number; got {tol}.\nPass the gap that you can live with, such as 1e-9."
-        )
+        raise ValueError(f"tol must be a positive number; got {tol}.\nPass the largest acceptable gap, such as 1e-9.")
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1; got {max_iter}.\nPass the number of passes over all rows.")
     middle = midpoint(central_row(X_a, c), central_row(X_b, c), c=c)

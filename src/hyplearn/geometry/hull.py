@@ -21,16 +21,16 @@ from hyplearn.geometry.disk_hull import farther, klein, point, scan, split, turn
 from hyplearn.geometry.kernels import row_gaps, squared_distance
 from hyplearn.types import Array, Points
 
-# With fewer rows, a pass that discards takes longer than it saves.
+# With fewer rows, discarding interior rows takes longer than it saves.
 FEWEST_TO_DISCARD = 64
-# Rows among which a centre is chosen; it need not be a good one, only not far from all.
+# Size of the sample from which a centre is chosen; any point that is not far from all rows will do.
 SAMPLE = 128
-# Sectors around the centre; the farthest row of each is a corner of the polygon that discards.
+# Sectors around the centre; the farthest row of each is a corner of the polygon whose interior is discarded.
 SECTORS = 64
 # Klein coordinates of size r have an error of 20 half units in the last place of r, products of two differences one of
 # 160 of r²; rows deeper inside than five times that need no exact arithmetic.
 CLEARLY_INSIDE = 1e-13
-# Singular values below this part of the largest are rounding errors: the points span fewer dimensions.
+# Singular values below this fraction of the largest are rounding errors: the points span fewer dimensions.
 FLAT = 1e-12
 MAX_HULL_DIMENSION = 5
 
@@ -250,7 +250,7 @@ def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def
 
 @njit(cache=True, error_model="numpy")
 def _mark_outside(X, p, gap_p, polygon, margin, gaps, c, outside):  # type: ignore[no-untyped-def]
-    """Mark the rows that lie outside the counter-clockwise polygon; on its edges is inside."""
+    """Mark the rows that lie outside the counter-clockwise polygon; its edges count as inside."""
     m = polygon.size
     corners, edges = np.empty((m, 2)), np.empty((m, 2))
     for j in range(m):

@@ -17,7 +17,7 @@ from hyplearn.types import Array
 
 # Squares below this may have lost digits to underflow; a norm is then taken again on scaled entries.
 SMALLEST_SAFE_SQUARE = 1e-280
-# Keeps quotients of two numbers that vanish together at their limit, and is lost in any other sum.
+# Added to numerator and denominator, so that 0/0 has its limit; too small to change any other quotient.
 TINY = 1e-300
 # Points whose distances to another point are computed at once: their columns stay in the cache.
 PAIRS = 512
@@ -144,7 +144,7 @@ def fill_offsets(X, p, c, gaps, squares):  # type: ignore[no-untyped-def]
 
 
 # Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: where this one came from
-# the cache, a kernel would be half as fast, and other in its last bits.
+# the cache, a kernel would be half as fast, and its last bits would differ.
 @njit(inline="always", error_model="numpy")
 def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
     """``‖x - p‖²`` of row i of X."""

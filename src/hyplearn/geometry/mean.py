@@ -89,7 +89,8 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
         if state.residual <= spacing or (state.residual <= tol and state.hessian is None):
             return state.m, state.variance / state.c
         if state.residual <= tol / 2:
-            # One more step is free. As long as the residual at most, it keeps the proof, and squares the error.
+            # The equations of one more step are known already. The step is no longer than the residual, so the bound
+            # still holds, and it squares the error.
             return state.moved(state.newton_step()), state.variance / state.c
         newton = yield state.moved(state.newton_step())
         state = newton if newton.residual <= state.residual / 2 else (yield state.moved(state.majorising_step()))

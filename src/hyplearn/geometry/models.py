@@ -1,4 +1,4 @@
-"""Models of one space: the Poincaré ball, the hyperboloid, the Klein ball, and the half-space as it comes in.
+"""Models of hyperbolic space: the Poincaré ball, the hyperboloid, the Klein ball and the half-space (input only).
 
 The hyperboloid is ``{X : [X, X] = -1, X⁰ > 0}`` with the Minkowski product ``[X, Y] = -X⁰Y⁰ + ⟨X, Y⟩``, whatever the
 curvature; X⁰ is the first coordinate. The Klein ball has the Poincaré ball's radius ``1/√c``; its geodesics are
@@ -128,6 +128,6 @@ def _check_on_hyperboloid(X: Array) -> None:
         row = int(np.argmax(off))
         raise ValueError(
             f"{np.count_nonzero(off > 1e-5)} of {off.size} rows do not lie on the hyperboloid [X, X] = -1, X⁰ > 0; "
-            f"the worst is row {row} with X⁰ = {time[row]:.6g} where {due[row]:.6g} is due.\n"
+            f"the worst is row {row} with X⁰ = {time[row]:.6g}; expected {due[row]:.6g}.\n"
             "The first coordinate is X⁰; divide by the radius if your hyperboloid has another one."
         )

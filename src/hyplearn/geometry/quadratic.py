@@ -12,7 +12,7 @@ TOUCHING = 1e-12
 # Faces on which the quadratic function is minimised exactly, and exchanges per row between them.
 FACES = 20
 EXCHANGES = 20
-# Systems solved in search of one such face.
+# Largest number of linear systems solved in search of one such face.
 DROPS = 8
 
 

@@ -1,4 +1,4 @@
-"""Sums and exponentials in twice the precision: points near the rim, where the last bit of a coordinate is a long way.
+"""Möbius sums and exponential maps in twice the precision: near the rim the last bit of a coordinate is far apart.
 
 Two points at distance ρ of the centre have a sum at up to 2ρ, where a rounding of 1e-16 moves it by up to
 ``1e-16 e^(2ρ)``: what is lost before the last rounding would be multiplied by that too.

@@ -24,26 +24,25 @@ from hyplearn.tangent import z_dot, z_features
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Rounding errors of an entry of a row seen from a point, beside those of its sums: more than there are.
+# Upper bound on the rounding errors of an entry of a row seen from a point, in addition to those of its sums.
 OPERATIONS = 16
-# Heights beyond the margin that the convex problem demands, in rounding errors of a height: it is computed twice, here
-# and by verify, and the hyperplane is rounded when it is stored. Only far rows notice, and a turn by an ulp satisfies
-# them at no cost for the others.
+# The convex problem requires this much more than the margin, in rounding errors of a height: heights are computed
+# twice, here and in verify, and the hyperplane is rounded when it is stored. It matters for far rows only.
 SLACK = 4.0
-# Coefficient of w_0, whose square then adds a thousandth of w_0² to the convex problem: it slows the last steps by that
-# factor, and a larger one would cost digits.
+# Coefficient of w_0. It adds w_0²/BIAS², a thousandth, to the objective, which slows the last steps; a larger
+# coefficient would cost digits.
 BIAS = 30.0
-# A step fails if it neither halves the interval nor shortens it by so much: from far off, a step goes no farther.
+# A step fails if it neither halves the interval nor shortens it by this much, the most that a step from afar can do.
 STRIDE = 0.1
-# Widths of the interval, relative to margins above 1, at which steps end: at once, and after one that failed; and how
-# many failures in a row end them at any width.
+# The steps end when the interval is narrower than NARROW, after a failed step when it is narrower than CLOSE (both
+# relative to margins above 1), and after PATIENCE failures in a row.
 NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
-# Share of the demanded heights that is left where no hyperplane separates the rows, up to rounding. The demand is
-# multiplied by SHRINK before that is believed, down to LEAST.
+# The rows count as inseparable if only this fraction of the required heights can be reached. The requirement is first
+# multiplied by SHRINK, down to LEAST.
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
-# Share of the largest multiplier, seen from p, below which one is rounding error.
+# Multipliers below this fraction of the largest one are rounding errors.
 NEGLIGIBLE = 1e-18
-# Most scales that are tried.
+# Largest number of scales that are tried.
 SCALES = 20
 # Range of ‖w‖ in which the convex problem is solved to all digits.
 WELL_SCALED = (0.1, 10.0)

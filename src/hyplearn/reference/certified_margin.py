@@ -14,7 +14,7 @@ from hyplearn.types import Array, Points
 
 Status: TypeAlias = Literal["optimal", "inseparable", "stalled"]
 EPS = float(np.finfo(float).eps)
-# Rounding errors of an entry of z, beside those of its sums: more than there are.
+# Upper bound on the rounding errors of an entry of z, in addition to those of its sums.
 OPERATIONS = 16
 # Rows at a time.
 CHUNK = 2**16

@@ -13,18 +13,20 @@ from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import implicit_rows
 from hyplearn.types import Array
 
-# Cost of a row in the convex fit: with 1 the 231 rows of Olsson's cells lose two points and more.
+# Cost of a row in the convex fit; a cost of 1 loses two points of accuracy or more on the 231 rows of Olsson's cells.
 FIT_COST = 0.005
 # Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
 # sample needs no such care.
 FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
-# Rows of that fit: so many numbers in all, of which some beside the coordinates of a row, but so many rows for each
-# dimension, and no more multiplications per pass (rows times squared dimension); beyond, the rows are subsampled.
-FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION, FIT_WORK = 2**21, 8, 200, 6 * 10**9
-# Numbers up to which hulls are tried (in many dimensions that takes far longer than a fit), and up to which rows are
-# made explicit, so many at a time.
-HULL_NUMBERS = EXPLICIT_NUMBERS = 2**24
-EXPLICIT_STEP = 2**14
+# Memory of that fit in numbers, counting NUMBERS_BESIDE per row in addition to its coordinates; beyond, rows are
+# subsampled, but not below FIT_ROWS_PER_DIMENSION times the dimension.
+FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION = 2**21, 8, 200
+# Largest number of multiplications per pass: rows times squared dimension.
+FIT_WORK = 6 * 10**9
+# Size of X up to which hulls are computed first: in many dimensions they take far longer than a fit.
+HULL_NUMBERS = 2**24
+# Size of X up to which rows are made explicit, EXPLICIT_STEP rows at a time.
+EXPLICIT_NUMBERS, EXPLICIT_STEP = 2**24, 2**14
 
 
 def boundary_point(

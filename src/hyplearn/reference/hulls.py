@@ -18,13 +18,13 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.tangent import z_dot
 from hyplearn.types import Array, Points
 
-# Rows of each side, at least and per dimension, whose hulls are tried first: where these meet, those of all rows do.
+# Size of the first sample of each side, at least and per dimension: if the hulls of samples meet, so do all rows'.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
-# Duality gap at which such a sample is known to be apart; how far, all rows decide.
+# Duality gap at which such a sample is known to be separable; the distance is computed from all rows.
 APART = 0.1
-# Duality gap of the closest points of all rows: another order of the rows ends as near.
+# Duality gap of the closest points of all rows: small enough that the order of the rows does not matter.
 CLOSEST_TOL = 1e-12
-# A row is beyond a half-space from this distance on (for c = 1): the rounding of rows that touch it.
+# A row is beyond a half-space if it is this far outside (for c = 1): rows that touch it have rounding errors.
 BEYOND = 1e-13
 
 
@@ -180,7 +180,7 @@ def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
 
 
 def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Array, bool]:
-    """Every k-th row of each side, counted among its own, so that at most about ``most`` are taken; and if k > 1."""
+    """Every k-th row of each side, so that about ``most`` rows are taken; and whether k > 1."""
     starts, counts_a, counts_b = data.fold(_count_sides, columns_joined, sides)
     counts = np.stack([counts_a, counts_b])
     strides = np.maximum(1, counts.sum(axis=1) // most)
@@ -197,7 +197,7 @@ def _count_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array, Arra
 def _every_of_side(
     block: LabelledBlock, sides: Array, strides: Array, starts: Array, ahead: Array
 ) -> tuple[Array, ...]:
-    """Every k-th row of each side, counted among its own; ``ahead`` counts those before each block."""
+    """Every k-th row of each side; ``ahead`` counts the rows of each side before the block."""
     skipped = -ahead[:, np.searchsorted(starts, block.start)] % strides
     own = _rows_of_sides(block, sides)
     return tuple(block.X[rows[skip::stride]] for rows, skip, stride in zip(own, skipped, strides, strict=True))

@@ -19,12 +19,12 @@ from hyplearn.geometry.mean import (
 )
 from hyplearn.types import Array
 
-# Newton's method starts from the mean of so many rows. Up to that many rows, and up to so many numbers in memory, it
-# takes all rows at once: a copy of each group costs less than passes that select its rows again.
+# Newton's method starts from the mean of FIRST_ROWS rows, computed to START_TOL. If there are no more rows, or at most
+# COPIED_NUMBERS coordinates in memory, it takes them all: a copy of each group costs less than passes that select it.
 FIRST_ROWS, START_TOL, COPIED_NUMBERS = 20_000, 1e-4, 2**20
 # Proven distance of the mean of all points to the true one.
 EXACT = 1e-12
-# Proven distance of class means. In few dimensions they are far nearer: a last step, exact there, squares the error.
+# Proven distance of class means to the true ones. In few dimensions a last exact Newton step squares the error.
 MEAN_TOL, MEAN_TOL_OF_MANY_DIMENSIONS = 1e-7, 1e-11
 # Largest distance of p from the midpoint of the class means, in units of the curvature's radius. In the disk a boundary
 # this far off leaves a twentieth of the directions behind it. Fashion-MNIST and the mammals lose accuracy beyond it,

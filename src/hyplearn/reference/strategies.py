@@ -19,7 +19,7 @@ from hyplearn.types import Array
 
 Strategy: TypeAlias = Callable[[Array, Array | None, Array | None, float], Array]
 Reference: TypeAlias = str | Array | Strategy
-# Strategies that lie between two sides.
+# Strategies that return a point between two sides.
 TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
     "boundary": boundary_point,
     "closest": closest_point,

@@ -19,11 +19,11 @@ from hyplearn.types import Array, Points
 
 # Width of the interval at which passes end, relative to the margin where that is above 1 (for c = 1).
 TOL = 1e-9
-# Spacings of float64 points about p that such an interval may have: near the rim p cannot be stored any better.
+# Width in spacings of float64 numbers about p, and largest such width: near the rim p cannot be stored any better.
 SPACING, LARGEST_TOL = 64.0, 1e-6
 # Size of the sample that is solved first: numbers, and rows at least. Passes over it cost next to nothing.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
-# Rows of either side that a pass adds to the working rows: so many, and so many for each dimension.
+# Rows of either side that a pass adds to the working rows: FEW, and FEW_PER_DIMENSION for each dimension.
 FEW, FEW_PER_DIMENSION = 32, 4
 
 
