@@ -73,7 +73,7 @@ def test_numbers_and_genes_have_a_colour_bar_and_the_largest_is_on_top(cells, ax
     order = np.argsort(values)
     assert np.array_equal(points.get_array(), values[order])
     assert np.array_equal(points.get_offsets(), X[order])
-    assert len(ax.figure.axes) == 2
+    assert len(ax.child_axes) == 1
 
 
 @pytest.mark.parametrize("model", [PoincareSVC(folds=2), PoincareLogisticRegression(fit_intercept=False)])
@@ -136,8 +136,8 @@ def test_panels_with_the_same_colours_share_one_legend_whose_names_fit(cells, fi
     axes = hs.pl.disk(cells, ["kind", "kind_predicted", "depth"])
     figure = axes[0].figure
     assert [one.get_title() for one in axes] == ["kind", "kind_predicted", "depth"]
-    assert all(one.get_legend() is None for one in axes)
-    (legend,) = figure.legends
+    assert [one.get_legend() is None for one in axes] == [True, False, True]
+    legend = axes[1].get_legend()
     assert {text.get_text() for text in legend.get_texts()} == set(names.values())
     figure.canvas.draw()
     box = legend.get_window_extent()
@@ -150,7 +150,7 @@ def test_panels_of_other_categories_have_their_own_legends(cells, figures):
     cells.obs["other"] = pd.Categorical(np.where(codes > 1, "ash", "yew"))
     cells.uns["other_colors"], cells.uns["kind_colors"] = ["#123456", "#654321"], COLOURS
     axes = hs.pl.disk(cells, ["kind", "other"])
-    assert not axes[0].figure.legends
+    assert axes[0].get_legend() is not None
     assert [text.get_text() for text in axes[1].get_legend().get_texts()] == ["ash", "yew"]
 
 
@@ -182,6 +182,60 @@ def test_a_file_is_written_with_text_as_text(cells, figures, tmp_path, suffix):
         assert b">birch</text>" in content
     if suffix == "pdf":
         assert b"/Type0" in content or b"/TrueType" in content  # Type 42, not Type 3
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_sets_are_coloured_by_their_size_and_unknown_cells_are_marked(cells, figures):
+    hs.tl.classify(cells, "kind", coverage=0.8)
+    sets = cells.obsm["kind_predicted_sets"].copy()
+    sets[:7] = False
+    cells.obsm["kind_predicted_sets"] = sets
+    cells.obs["kind_predicted_unknown"] = ~sets.any(axis=1)
+    unknown = cells.obs["kind_predicted_unknown"].to_numpy()
+    for color in ("kind_predicted", "kind_predicted_set", "kind_predicted_probability"):
+        ax = hs.pl.disk(cells, color)
+        assert np.array_equal(drawn(ax)["unknown"][0], X[unknown])
+        assert "unknown" in texts(ax)
+    (sizes,) = [c.get_array() for c in hs.pl.disk(cells, "kind_predicted_set").collections if c.get_array() is not None]
+    assert np.array_equal(np.sort(sizes), np.sort(sets.sum(axis=1)[~unknown]))
+    assert "unknown" not in drawn(hs.pl.disk(cells, "kind_predicted", unknown=False))
+    assert "unknown" not in drawn(hs.pl.disk(cells, "kind"))
+
+
+def test_answers_that_are_types_keep_their_colours_and_branches_are_squares(cells, figures):
+    cells.uns["kind_colors"] = COLOURS
+    tree = {"ash": "broad", "birch": "broad", "broad": "wood", "cedar": "wood"}
+    hs.tl.classify(cells, "kind", coverage=0.9, hierarchy=tree)
+    cells.obs["kind_predicted_answer"] = pd.Categorical(np.where(codes == 0, "ash", "broad"))
+    ax = hs.pl.disk(cells, "kind_predicted_answer")
+    found = drawn(ax)
+    assert found["ash"][1] == COLOURS[0]
+    corners = {c.get_label(): len(c.get_paths()[0].vertices) for c in ax.collections}
+    assert corners["broad"] == 5 < corners["ash"]
+
+
+def test_beyond_ten_categories_shapes_differ(cells, ax):
+    cells.obs["many"] = pd.Categorical([f"type {k % 12:02}" for k in range(60)])
+    hs.pl.disk(cells, "many", ax=ax)
+    found = {c.get_label(): (to_hex(c.get_facecolor()[0]), len(c.get_paths()[0].vertices)) for c in ax.collections}
+    assert found["type 00"][0] == found["type 10"][0]
+    assert found["type 00"][1] != found["type 10"][1]
+
+
+def test_panels_legends_and_titles_do_not_overlap_whatever_the_length_of_names(cells, figures):
+    long = {name: f"{name}, with a name much longer than a panel of the figure is wide, as sets have" for name in NAMES}
+    cells.obs["long"] = cells.obs["kind"].cat.rename_categories(long)
+    axes = hs.pl.disk(cells, ["long", "kind", "depth"], ncols=2)
+    figure = axes[0].figure
+    figure.canvas.draw()
+    boxes = [one.get_tightbbox() for one in axes]
+    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[k + 1 :])
+    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
+    sides = [one.get_window_extent() for one in axes]
+    assert all(abs(side.width - side.height) < 1 and side.width > 3 * figure.dpi for side in sides)
 
 
 def test_bad_palettes_and_axes_are_named(cells, ax):

@@ -9,26 +9,41 @@ import numpy as np
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.geometry import gap
 from hyplearn.plotting import BoundaryDisplay
-from hyplearn.plotting.canvas import INK, class_colours, draw_boundary, draw_legend, draw_rim, pyplot
+from hyplearn.plotting.canvas import (
+    INK,
+    MARKERS,
+    MOST_MARKERS,
+    draw_boundary,
+    draw_legend,
+    draw_rim,
+    pyplot,
+)
+from hyplearn.plotting.palette import ClassStyle, class_styles, label_styles
 from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata, stored_model
 from hyplearn.types import Array
 
 UNKNOWN = "lightgray"
 # Cells for which a boolean column is true stand out from the others.
 YES = "#CC3311"
-# Side of a panel in inches, and entries of a legend in one column beside it.
-PANEL, ENTRIES = 4.2, 18
+# Side of a panel, space above it for the title, and the least space between panels, in inches.
+PANEL, TITLE, SPACE = 4.2, 0.4, 0.15
+# Entries of a legend in one column beside a panel.
+ENTRIES = 20
 # Text of vector graphics stays text, which can be searched and edited.
 TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}
+_LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
+# Endings of the columns of a classification with sets.
+OF_SETS = ("", "_set", "_answer", "_probability")
 
 
 class Panel(NamedTuple):
-    """What one picture shows: its title, values, the colours of categories, and boundaries."""
+    """What one picture shows: its title, values, the styles of categories, boundaries, and a mask of unknown cells."""
 
     title: str
     values: Any
-    colours: dict[Any, Any] | None
+    styles: dict[Any, ClassStyle] | None
     lines: BoundaryDisplay | None
+    unknown: Array | None
 
 
 def disk(
@@ -37,6 +52,7 @@ def disk(
     *,
     basis: str = "X_poincare",
     boundaries: bool | str = False,
+    unknown: bool = True,
     curvature: float = -1.0,
     palette: Any = None,
     size: float | None = None,
@@ -54,12 +70,15 @@ def disk(
     adata : AnnData
         The cells, with two coordinates each in ``obsm[basis]``.
     color : str or list of str, optional
-        Columns of ``obs``, or genes. Categories have the colours of ``uns[f"{color}_colors"]``, else hyplearn's; cells
-        without a category are light grey. Numbers are shown with ``cmap`` and a colour bar.
+        Columns of ``obs``, or genes. Categories have the colours of ``uns[f"{color}_colors"]``, else hyplearn's, with
+        other shapes beyond ten; cells without a category are light grey. Numbers are shown with ``cmap`` and a colour
+        bar, and the prediction sets of a classification, ``f"{key}_set"``, with the number of types in them.
     basis : str
         Key of the embedding in ``obsm``, with or without its ``"X_"``.
     boundaries : bool or str
         Whether to draw the boundaries of the classification ``color``, or the key of another one.
+    unknown : bool
+        Whether to mark the cells that are unlike all types, in colourings of a classification with sets.
     curvature : float
         Sectional curvature of the disk.
     palette : dict, list or str, optional
@@ -69,7 +88,8 @@ def disk(
     cmap : str
         Colour map of numbers.
     legend : bool
-        Whether to draw legends and colour bars. Panels with the same categories and colours share one legend.
+        Whether to draw legends and colour bars. Panels with the same categories and colours share one legend, beside
+        the last of them.
     ncols : int
         Most panels in a row.
     ax : matplotlib axes, optional
@@ -93,15 +113,19 @@ def disk(
         raise ValueError(f"The disk shows two coordinates; {basis!r} has {X.shape[1]}.\nPass a basis of two.")
     gap(X, c=c)  # raises for points outside the disk
     names = [color] if color is None or isinstance(color, str) else list(color)
-    panels = [_panel(adata, name, boundaries, palette) for name in names]
+    panels = [_panel(adata, name, boundaries, unknown, palette) for name in names]
     if ax is not None and len(panels) != 1:
         raise ValueError(f"ax= takes one panel; color= has {len(panels)}.\nLeave ax out, or draw them one by one.")
     size = float(np.clip(120_000 / len(X), 1, 30)) if size is None else size
-    axes = _new_axes(len(panels), ncols) if ax is None else [ax]
+    axes = _new_axes(len(panels)) if ax is None else [ax]
     for one, panel in zip(axes, panels, strict=True):
         _draw_panel(one, X, panel, c, (cmap, size, legend))
-    if legend:
-        _draw_legends(axes, panels, own_figure=ax is None)
+    if legend and ax is not None:
+        draw_legend(ax)
+    elif legend:
+        _draw_legends(axes, panels)
+    if ax is None:
+        _arrange(axes, ncols)
     figure = axes[0].figure
     if save is not None:
         with pyplot().rc_context(TEXT_AS_TEXT):
@@ -111,62 +135,118 @@ def disk(
     return axes[0] if color is None or isinstance(color, str) else axes
 
 
-def _panel(adata: Any, color: str | None, boundaries: bool | str, palette: Any) -> Panel:
+def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool, palette: Any) -> Panel:
     values = None if color is None else _values(adata, color)
     categories = values.cat.categories if values is not None and hasattr(values, "cat") else None
-    colours = None if categories is None else _palette(adata, color, categories, palette)
-    return Panel(color or "", values, colours, _boundaries(adata, color if boundaries is True else boundaries))
+    styles = None if categories is None else _styles(adata, color, categories, palette)
+    lines = _boundaries(adata, color if boundaries is True else boundaries)
+    return Panel(color or "", values, styles, lines, _unknown(adata, color) if unknown else None)
 
 
-def _new_axes(n: int, ncols: int) -> list[Any]:
-    """Axes of a new figure, with space for legends."""
-    columns = max(1, min(n, ncols))
-    rows = -(-n // columns)
-    figure = pyplot().figure(figsize=(PANEL * columns + 1.6, PANEL * rows), layout="constrained")
-    return [figure.add_subplot(rows, columns, k + 1) for k in range(n)]
+def _classification(adata: Any, color: str | None) -> str | None:
+    """Key of the classification with sets that a column belongs to."""
+    keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
+    return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
+
+
+def _unknown(adata: Any, color: str | None) -> Array | None:
+    """Mask of the cells unlike all types, if the column belongs to a classification with sets."""
+    key = _classification(adata, color)
+    return None if key is None else np.asarray(adata.obs[f"{key}_unknown"], dtype=bool)
+
+
+def _new_axes(n: int) -> list[Any]:
+    """Axes of a new figure, to be arranged when their legends are drawn."""
+    figure = pyplot().figure(figsize=(PANEL, PANEL))
+    return [figure.add_subplot(label=str(k)) for k in range(n)]
+
+
+def _arrange(axes: list[Any], ncols: int) -> None:
+    """Make every panel a square, with the space around it that its title, legend or colour bar takes."""
+    figure, dpi = axes[0].figure, axes[0].figure.dpi
+    for ax in axes:
+        ax.set_position([0, 0, 1, 1])
+    figure.draw_without_rendering()
+    overhang = np.zeros((len(axes), 3))  # left, right and below, in inches
+    for k, ax in enumerate(axes):
+        own, all_of_it = ax.get_window_extent(), ax.get_tightbbox()
+        overhang[k] = own.x0 - all_of_it.x0, all_of_it.x1 - own.x1, own.y0 - all_of_it.y0
+    overhang = np.maximum(overhang, 0) / dpi + SPACE
+    columns = max(1, min(len(axes), ncols))
+    rows = -(-len(axes) // columns)
+    column, row = np.arange(len(axes)) % columns, np.arange(len(axes)) // columns
+    left, right = (np.array([overhang[column == k, side].max() for k in range(columns)]) for side in (0, 1))
+    below = np.array([overhang[row == k, 2].max() for k in range(rows)])
+    x = np.cumsum(left + PANEL + right) - PANEL - right
+    y = np.cumsum(TITLE + PANEL + below) - below
+    width, height = x[-1] + PANEL + right[-1], y[-1] + below[-1]
+    figure.set_size_inches(width, height)
+    for k, ax in enumerate(axes):
+        ax.set_position([x[column[k]] / width, 1 - y[row[k]] / height, PANEL / width, PANEL / height])
 
 
 def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, float, bool]) -> None:
     cmap, size, legend = style
     draw_rim(ax, c)
+    known = np.ones(len(X), dtype=bool) if panel.unknown is None else ~panel.unknown
+    # Markers of a hundred thousand cells would make a vector graphic of many megabytes.
+    markers = {"s": size, "linewidths": 0, "rasterized": len(X) > MOST_MARKERS}
     if panel.values is None:
-        ax.scatter(*X.T, s=size, color=UNKNOWN, linewidths=0, zorder=2)
-    elif panel.colours is not None:
-        _draw_categories(ax, X, panel.values, panel.colours, size)
+        ax.scatter(*X.T, **markers, color=UNKNOWN, zorder=2)
+    elif panel.styles is not None:
+        _draw_categories(ax, X, panel.values, panel.styles, known, markers)
     else:
-        _draw_numbers(ax, X, np.asarray(panel.values, dtype=np.float64), cmap, size, legend)
+        drawn = _draw_numbers(ax, X, np.asarray(panel.values, dtype=np.float64), cmap, known, markers)
+        if legend:
+            bar = ax.figure.colorbar(drawn, cax=ax.inset_axes([1.03, 0.12, 0.04, 0.76]))
+            shown = np.asarray(panel.values)[known]
+            if shown.dtype.kind in "iu" and len(shown) and np.ptp(shown) < ENTRIES:
+                bar.set_ticks(range(shown.min(), shown.max() + 1))
+    if not known.all():
+        style_of_unknown = {"marker": "x", "s": max(size, 12), "linewidths": 1.2, "color": YES}
+        ax.scatter(*X[~known].T, **style_of_unknown, label="unknown", zorder=2.3)
     if panel.lines is not None:
         _draw_lines(ax, panel.lines)
     ax.set_title(panel.title)
 
 
-def _draw_legends(axes: list[Any], panels: list[Panel], own_figure: bool) -> None:
-    """Draw one legend for panels with the same categories and colours, else one for each."""
-    named = [(ax, panel.colours) for ax, panel in zip(axes, panels, strict=True) if panel.colours is not None]
-    if not own_figure:
-        for ax, _ in named:
-            draw_legend(ax)
-        return
-    if not _same_categories([colours or {} for _, colours in named]):
-        for ax, _ in named:
-            entries = ax.get_legend_handles_labels()
-            ax.legend(*entries, loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, **_LEGEND)
-        return
-    entries = {text: handle for ax, _ in named for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
-    categories = {str(label): None for _, colours in named for label in colours or {}}
-    order = [text for text in [*categories, "NA"] if text in entries]
-    if order:
-        handles, columns = [entries[text] for text in order], -(-len(order) // ENTRIES)
-        axes[0].figure.legend(handles, order, loc="outside right upper", ncols=columns, **_LEGEND)
+def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
+    """Draw the legend of each panel to its right; one for all panels whose categories agree, beside the last."""
+    groups: list[list[int]] = []
+    for k, panel in enumerate(panels):
+        alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]
+        if alike:
+            alike[0].append(k)
+        else:
+            groups.append([k])
+    for group in groups:
+        found = [axes[k].get_legend_handles_labels() for k in group]
+        entries = {text: handle for handles, texts in found for handle, text in zip(handles, texts, strict=True)}
+        categories = [str(label) for k in group for label in panels[k].styles or {}]
+        order = [text for text in dict.fromkeys([*categories, "NA", "unknown"]) if text in entries]
+        if order:
+            _draw_legend(axes[group[-1]], [entries[text] for text in order], order)
 
 
-def _same_categories(all_colours: list[dict[Any, Any]]) -> bool:
-    """Whether the categories of every panel are among those of the panel with the most, in the same colours."""
-    most = max(all_colours, key=len, default={})
-    return all(label in most and most[label] == colour for own in all_colours for label, colour in own.items())
+def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
+    columns = -(-len(names) // ENTRIES)
+    # Unknown cells are named below a colour bar.
+    place = {
+        "loc": "lower left" if ax.child_axes else "upper left",
+        "bbox_to_anchor": (1.02, 0 if ax.child_axes else 1),
+    }
+    legend = ax.legend(handles, names, ncols=columns, **place, **_LEGEND)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # the name of a type is not a formula
+    for handle in legend.legend_handles:
+        handle.set_sizes(np.clip(handle.get_sizes(), 25, 60))
 
 
-_LEGEND = {"frameon": False, "fontsize": "small", "markerscale": 2.0, "handletextpad": 0.2, "borderaxespad": 0.0}
+def _agree(one: dict[Any, ClassStyle] | None, *others: dict[Any, ClassStyle] | None) -> bool:
+    """Whether the categories of panels have the same styles, and one panel has them all."""
+    together = [styles or {} for styles in (one, *others)]
+    most = max(together, key=len)
+    return bool(one) and all(most.get(label) == style for own in together for label, style in own.items())
 
 
 def _values(adata: Any, color: str) -> Any:
@@ -178,20 +258,42 @@ def _values(adata: Any, color: str) -> Any:
             f"{color!r} is neither a column of obs nor a gene; obs holds {', '.join(map(repr, adata.obs))}.\n"
             "Pass color= one of these, or one of var_names."
         )
+    if color.endswith("_set") and _classification(adata, color) is not None:
+        return np.asarray(adata.obsm[f"{color}s"]).sum(axis=1)
     column = adata.obs[color]
     return column.astype("category") if column.dtype.kind in "OSUb" or hasattr(column, "cat") else column
 
 
-def _palette(adata: Any, color: str | None, categories: Any, palette: Any) -> dict[Any, Any]:
-    """Return the colours of categories: those passed, those in ``uns``, else hyplearn's."""
+def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dict[Any, ClassStyle]:
+    """Return the styles of categories: in the colours passed, those in ``uns``, else hyplearn's."""
     if palette is not None:
-        return _passed(palette, categories)
+        return _circles(_passed(palette, categories))
     given = adata.uns.get(f"{color}_colors", ())
     if len(given) >= len(categories):
-        return dict(zip(categories, map(str, given), strict=False))
+        return _circles(dict(zip(categories, map(str, given), strict=False)))
     if set(categories) <= {True, False}:
-        return {False: UNKNOWN, True: YES}
-    return class_colours(np.asarray(categories, dtype=object))
+        return _circles({False: UNKNOWN, True: YES})
+    key = _classification(adata, color)
+    if key is not None and color == f"{key}_answer":
+        return _answer_styles(adata, key, categories)
+    return label_styles(categories)
+
+
+def _answer_styles(adata: Any, key: str, categories: Any) -> dict[Any, ClassStyle]:
+    """Answers that are types look like these; branches of the tree are squares."""
+    label_key = adata.uns[key]["params"]["label_key"]
+    column = label_key if label_key in adata.obs else key
+    types = adata.obs[column].astype("category").cat.categories
+    styles = {str(label): style for label, style in _styles(adata, column, types, None).items()}
+    broad = class_styles(len(categories))
+    return {
+        label: styles.get(label, ClassStyle(style.colour, "square"))
+        for label, style in zip(sorted(categories, key=lambda label: label in styles), broad, strict=True)
+    }
+
+
+def _circles(colours: Mapping[Any, Any]) -> dict[Any, ClassStyle]:
+    return {label: ClassStyle(colour, "circle") for label, colour in colours.items()}
 
 
 def _passed(palette: Any, categories: Any) -> dict[Any, Any]:
@@ -211,24 +313,26 @@ def _passed(palette: Any, categories: Any) -> dict[Any, Any]:
     return dict(zip(categories, palette, strict=False))
 
 
-def _draw_categories(ax: Any, X: Array, values: Any, colours: dict[Any, str], size: float) -> None:
-    unknown = values.isna().to_numpy()
-    if unknown.any():
-        ax.scatter(*X[unknown].T, s=size, color=UNKNOWN, linewidths=0, label="NA", zorder=1.9)
+def _draw_categories(
+    ax: Any, X: Array, values: Any, styles: dict[Any, ClassStyle], known: Array, markers: dict[str, Any]
+) -> None:
+    missing = values.isna().to_numpy() & known
+    if missing.any():
+        ax.scatter(*X[missing].T, **markers, color=UNKNOWN, label="NA", zorder=1.9)
     for label in values.cat.categories:
-        own = (values == label).to_numpy()
+        own = (values == label).to_numpy() & known
         if own.any():
-            ax.scatter(*X[own].T, s=size, color=colours[label], linewidths=0, label=label, zorder=2)
+            look = {"color": styles[label].colour, "marker": MARKERS[styles[label].shape]}
+            ax.scatter(*X[own].T, **markers, **look, label=label, zorder=2)
 
 
-def _draw_numbers(ax: Any, X: Array, values: Array, cmap: str, size: float, legend: bool) -> None:
-    unknown = np.isnan(values)
-    ax.scatter(*X[unknown].T, s=size, color=UNKNOWN, linewidths=0, zorder=1.9)
+def _draw_numbers(ax: Any, X: Array, values: Array, cmap: str, known: Array, markers: dict[str, Any]) -> Any:
+    missing = np.isnan(values) & known
+    ax.scatter(*X[missing].T, **markers, color=UNKNOWN, zorder=1.9)
     # The largest values on top, as in scanpy: few cells express a gene.
-    order = np.flatnonzero(~unknown)[np.argsort(values[~unknown], kind="stable")]
-    drawn = ax.scatter(*X[order].T, c=values[order], s=size, cmap=cmap, linewidths=0, zorder=2)
-    if legend:
-        ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.02)
+    shown = np.flatnonzero(known & ~np.isnan(values))
+    order = shown[np.argsort(values[shown], kind="stable")]
+    return ax.scatter(*X[order].T, c=values[order], **markers, cmap=cmap, zorder=2)
 
 
 def _boundaries(adata: Any, key: str | bool | None) -> BoundaryDisplay | None:
