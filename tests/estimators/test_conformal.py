@@ -166,6 +166,19 @@ def test_the_answer_is_the_least_subtree_that_covers_the_set():
     assert all(answer == expected.get(tuple(found), "tree") for answer, found in zip(answers, sets, strict=True))
 
 
+def test_columns_describe_sets_and_answers():
+    X, y = ball(60)
+    tree = {"ash": "broad", "birch": "broad", "broad": "wood", "cedar": "wood"}
+    model = ConformalClassifier(softmax(), hierarchy=tree).fit(X, NAMES[y])
+    sets = np.array([[True, True, False], [False, False, True], [False, False, False]])
+    columns = model.set_columns(sets)
+    assert columns["set"].tolist() == ["ash | birch", "cedar", None]
+    assert columns["set size"].tolist() == [2, 1, 0]
+    assert columns["unknown"].tolist() == [False, False, True]
+    assert columns["answer"].tolist() == ["broad", "cedar", None]
+    assert "answer" not in model.set_params(hierarchy=None).set_columns(sets)
+
+
 def test_weights_count_rows_and_rows_without_weight_have_no_part():
     X, y = ball(90)
     weights = np.where(np.arange(90) < 60, 1.0, 0.0)

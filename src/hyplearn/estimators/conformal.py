@@ -234,6 +234,30 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("predict_answer needs a tree of classes.\nPass hierarchy=, or call predict_set.")
         return Hierarchy.of(self.hierarchy, self.classes_).answers(self.predict_set(X))
 
+    def set_columns(self, sets: Array) -> dict[str, Array]:
+        """Describe sets in columns, one entry per row, for tables and pictures.
+
+        Parameters
+        ----------
+        sets : ndarray of bool of shape (n_samples, n_classes)
+            Sets from :meth:`predict_set`.
+
+        Returns
+        -------
+        dict
+            "set": names joined by " | ", None for an empty set; "set size": number of classes; "unknown": whether the
+            set is empty; and with a hierarchy "answer": name of the node of :meth:`predict_answer`, or None.
+        """
+        names = np.array([str(label) for label in self.classes_.tolist()], dtype=object)
+        joined = [" | ".join(names[row]) if row.any() else None for row in sets]
+        size = sets.sum(axis=1)
+        columns = {"set": np.array(joined, dtype=object), "set size": size, "unknown": size == 0}
+        if self.hierarchy is not None:
+            answers = Hierarchy.of(self.hierarchy, self.classes_).answers(sets)
+            named = [None if answer is None else str(answer) for answer in answers]
+            columns["answer"] = np.array(named, dtype=object)
+        return columns
+
     def _check_parameters(self) -> None:
         coverage, folds = self.coverage, self.folds
         if not isinstance(coverage, numbers.Real) or isinstance(coverage, bool) or not 0 < coverage < 1:

@@ -60,9 +60,7 @@ class HyperbolicityDisplay(Display):
 
     def _draw(self, ax: Any, size: float) -> None:
         ax.axhline(1, color="0.6", linewidth=0.8, zorder=1)
-        for (label, (x, ratios)), colour in zip(
-            self.curves().items(), (LIGHT[1], LIGHT[0], LIGHT[2]), strict=True
-        ):
+        for (label, (x, ratios)), colour in zip(self.curves().items(), (LIGHT[1], LIGHT[0], LIGHT[2]), strict=True):
             ax.fill_between(x, ratios[:, 0], ratios[:, 2], color=colour, alpha=0.15, linewidth=0)
             ax.plot(x, ratios[:, 1], "o-", color=colour, markersize=np.sqrt(size), label=label)
         ax.set(xlabel="given distance", ylabel="reproduced / given distance", ylim=(0, None))

@@ -240,13 +240,10 @@ def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
     import pandas as pd
 
     sets = conformal.predict_set(X)
-    names = np.array([str(label) for label in conformal.classes_.tolist()], dtype=object)
-    joined = [" | ".join(names[row]) if row.any() else None for row in sets]
-    obs: dict[str, Any] = {f"{key}_set": pd.Categorical(joined), f"{key}_unknown": ~sets.any(axis=1)}
-    if conformal.hierarchy is not None:
-        answers = conformal.predict_answer(X)
-        obs[f"{key}_answer"] = pd.Categorical([None if answer is None else str(answer) for answer in answers])
-    return obs, sets
+    columns = conformal.set_columns(sets)
+    texts = [name for name in ("set", "answer") if name in columns]
+    obs: dict[str, Any] = {f"{key}_{name}": pd.Categorical(columns[name]) for name in texts}
+    return obs | {f"{key}_unknown": columns["unknown"]}, sets
 
 
 def _check_inside(X: Array, curvature: float, basis: str) -> None:
