@@ -33,7 +33,7 @@ from hyplearn.geometry import distance, gap, signed_distance, translate, transpo
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.arcs import hypercycle
-from hyplearn.plotting.plane import Plane, choose_plane
+from hyplearn.plotting.plane import Plane, choose_plane, predicted_codes
 from hyplearn.tangent import from_frame
 from support.balls import cloud
 from support.explored import rgb, scene_of, waited
@@ -505,9 +505,8 @@ def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, t
         few_plane = choose_plane(model, model.decision_.boundary(), X[:4], 1.0)
         browser.open(few, tmp_path)
         check_regions(
-            browser, few, lambda V, p, plane=few_plane, model=model: np.searchsorted(
-                model.classes_, model.predict(plane.embed(translate(V, p)))
-            ), drag=name == "two",
+            browser, few, lambda V, p, plane=few_plane, model=model: predicted_codes(model, plane, translate(V, p)),
+            drag=name == "two",
         )  # fmt: skip
 
 

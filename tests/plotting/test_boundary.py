@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -18,7 +18,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
 from hyplearn import (
+    ConformalClassifier,
     HyperboloidSVC,
+    PoincareKernelClassifier,
+    PoincareKNeighborsClassifier,
     PoincareLogisticRegression,
     PoincarePerceptron,
     PoincareSecondOrderPerceptron,
@@ -30,6 +33,7 @@ from hyplearn.decision import Calibration
 from hyplearn.geometry import signed_distance
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
+from hyplearn.plotting.canvas import class_tints
 from hyplearn.plotting.palette import LIGHT
 from hyplearn.tangent import from_frame, z_features
 from support import two_classes
@@ -269,19 +273,22 @@ def test_more_dimensions_are_drawn_on_a_plane_and_the_title_says_so(ax):
     assert np.array_equal(markers(ax, "reference point p"), [[0.0, 0.0]])
 
 
-def test_several_classes_of_more_dimensions_are_cut_by_a_principal_plane(ax):
+def test_several_classes_of_more_dimensions_are_shown_by_their_predictions(ax):
     X = cloud(np.random.default_rng(1), 200, 4, 1.0)
     y = np.argmax(X[:, :3], axis=1)
+    y[::20] = 3  # some points that are predicted wrongly
     svc = PoincareSVC("boundary", C=10, calibration=None).fit(X, y)
     display = BoundaryDisplay.from_estimator(svc, X, y, resolution=40).plot(ax)
-    assert "projected orthogonally" in ax.get_title()
-    for arc in display.boundaries:
-        scores = np.sort(svc.decision_function(display.plane.embed(arc[1:-1])), axis=1)
-        assert np.abs(scores[:, 2] - scores[:, 1]).max() < 1e-9
-    assert display.boundaries
+    assert "4 dimensions on the geodesic plane through the mean" in ax.get_title()
+    assert f"prediction of {display.plane.agreement:.0%} of the points" in ax.get_title()
+    assert display.boundaries == []
+    wrong = svc.predict(X) != y
+    assert wrong.sum() >= 5
+    crossed = markers(ax, f"predicted wrongly: {wrong.sum()} of 200")
+    assert np.array_equal(crossed, display.plane.project(X)[wrong])
     pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
     inside = np.linalg.norm(pixels, axis=-1) < 1
-    assert np.array_equal(svc.predict(display.plane.embed(pixels[inside])), display.regions[inside])
+    assert np.array_equal(display.plane.neighbours.predict(pixels[inside]), display.regions[inside])
 
 
 def test_a_search_is_drawn_by_the_best_that_it_found(separable):
@@ -448,13 +455,61 @@ def test_an_svm_without_a_reference_point_is_drawn_across_its_boundary_in_more_d
     assert np.allclose(svc.distances(display.plane.embed(display.points.X)), svc.distances(X), rtol=0, atol=1e-9)
 
 
-def test_a_sphere_of_more_dimensions_is_told_by_the_regions():
-    X = cloud(np.random.default_rng(1), 300, 3, 1.0)
-    svc = PoincareSVC(C=100).fit(X, np.linalg.norm(X, axis=1) < 0.6)
+@pytest.mark.parametrize("c", [1.0, 0.25])
+def test_a_sphere_of_more_dimensions_is_drawn_about_its_centre(ax, c):
+    X = cloud(np.random.default_rng(1), 300, 3, c)
+    svc = PoincareSVC(C=100, curvature=-c).fit(X, c * np.sum(X**2, axis=1) < 0.36)
     assert svc.boundaries_[0].kind == "sphere"
-    display = BoundaryDisplay.from_estimator(svc, X, resolution=40)
-    assert display.boundaries == []
-    assert set(np.unique(display.regions)) == {-1, 0, 1}
+    display = BoundaryDisplay.from_estimator(svc, X, resolution=40, margin=0.2).plot(ax)
+    shown = display.plane.embed(display.points.X)
+    assert np.allclose(svc.distances(shown), svc.distances(X), rtol=0, atol=1e-9)
+    (circle,) = lines(ax, "decision boundary")
+    assert np.abs(svc.distances(display.plane.embed(circle))).max() < 1e-9
+    assert len(display.margins) == 2
+    assert display.wrong is None
+
+
+@pytest.mark.parametrize("model", [PoincareKernelClassifier(), PoincareKNeighborsClassifier()])
+@pytest.mark.parametrize("d", [2, 3])
+def test_classifiers_whose_boundaries_curve_are_drawn(ax, model, d):
+    X = cloud(np.random.default_rng(1), 90, d, 1.0)
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.2, 0.2])]
+    display = BoundaryDisplay.from_estimator(model.fit(X, y), X, y, resolution=30).plot(ax)
+    assert set(np.unique(display.regions)) == {-1, 0, 1, 2}
+    assert legend(ax)[:3] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_points_outside_the_ball_are_drawn_where_the_model_projects_them(ax, d):
+    X = cloud(np.random.default_rng(1), 60, d, 1.0)
+    y = np.array(["a", "b", "c"])[np.argmax(X @ np.eye(d, 3) + [0, 0, 0.1], axis=1)]
+    X[0] = 1.5 * X[0] / np.linalg.norm(X[0])
+    model = PoincareLogisticRegression(outside="project", trim=False)
+    with pytest.warns(DataConversionWarning):
+        model.fit(X, y)
+    with pytest.warns(DataConversionWarning):
+        display = BoundaryDisplay.from_estimator(model, X, y, resolution=30)
+    display.plot(ax)
+    assert np.all(np.linalg.norm(display.points.X, axis=1) < 1)
+
+
+def test_prediction_sets_of_several_classes_or_none_are_hatched(ax):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 60)
+    X = from_frame(0.5 * rng.standard_normal((120, 2)) + np.where(y == "a", -0.4, 0.4)[:, None] * [1, 0], np.zeros(2))
+    model = ConformalClassifier(PoincareSVC(), coverage=0.95, conformity="distance").fit(X, y)
+    display = BoundaryDisplay.from_estimator(model, X, y, resolution=30).plot(ax)
+    assert {"no class in the set", "several classes in the set"} <= set(legend(ax))
+    inside = np.hypot(*np.meshgrid(*2 * [np.linspace(-1, 1, 201)[:-1] + 1 / 200])) < 1
+    rows, columns = (np.argwhere(inside)[::997]).T
+    pixels = np.stack([columns, rows], axis=1) / 100 - 1 + 1 / 200
+    assert np.array_equal(display.set_sizes[rows, columns], model.predict_set(pixels).sum(axis=1))
+    assert np.all(display.set_sizes[~inside] == 1)
+
+
+def test_regions_of_classes_with_one_colour_differ(ax):
+    tints = class_tints(range(40))
+    assert len({tuple(tint) for tint in tints.values()}) == 40
 
 
 def calibrated(model, X, y, slope=2.0, shift=0.4):

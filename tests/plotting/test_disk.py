@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 
 from hyplearn.geometry import distance
 from hyplearn.plotting import DiskDisplay
-from hyplearn.plotting.canvas import INK, class_colours
+from hyplearn.plotting.canvas import INK, class_colours, draw_legend_below
 from hyplearn.plotting.palette import GREY, LIGHT
 from support.balls import cloud
 from support.drawn import legend, markers
@@ -132,24 +132,91 @@ def test_classes_that_share_a_colour_have_markers_of_another_shape(ax):
     assert len(looks) == 45
 
 
-@pytest.mark.parametrize("size", [(6.4, 4.8), (6.4, 2.4)])
-def test_a_long_legend_stands_in_columns_and_within_the_figure(size):
-    X, y = cloud(np.random.default_rng(0), 40, 2, 1.0), np.arange(40)
-    with plt.rc_context({"figure.figsize": size}):
-        figure = plt.figure()
-    display = DiskDisplay.from_points(X, y).plot()
+def check_legend_is_beside_the_disk_and_in_the_figure(ax):
+    figure = ax.figure
     figure.canvas.draw()
-    box, page = display.ax_.get_legend().get_window_extent(), figure.bbox
-    plt.close(figure)
+    box, page = ax.get_legend().get_window_extent(), figure.bbox
     assert page.x0 <= box.x0
     assert box.x1 <= page.x1
     assert page.y0 <= box.y0
     assert box.y1 <= page.y1
+    right = ax.transData.transform([1.0, 0.0])[0]
+    assert right <= box.x0
+    return right - ax.transData.transform([-1.0, 0.0])[0]
+
+
+THIRTY = [f"class {i} of thirty" for i in range(29)] + ["a class whose name is longer than anybody will ever read"]
+
+
+@pytest.mark.parametrize("size", [(6.4, 4.8), (6.4, 2.4), (3.0, 4.8)])
+def test_thirty_classes_have_a_legend_in_columns_that_leaves_the_disk_its_size(size):
+    X = cloud(np.random.default_rng(0), 30, 2, 1.0)
+    with plt.rc_context({"figure.figsize": size}):
+        display = DiskDisplay.from_points(X, THIRTY).plot()
+    diameter = check_legend_is_beside_the_disk_and_in_the_figure(display.ax_)
+    plt.close(display.figure_)
+    assert diameter > 0.9 * min(size) * display.figure_.dpi
+
+
+@pytest.mark.parametrize("layout", [None, "compressed", "constrained"])
+def test_a_legend_fits_into_a_figure_of_the_users(layout):
+    figure, axes = plt.subplots(1, 2, figsize=(18, 5), layout=layout)
+    X = cloud(np.random.default_rng(0), 30, 2, 1.0)
+    for ax in axes:
+        DiskDisplay.from_points(X, THIRTY).plot(ax)
+    figure.canvas.draw()
+    for ax in axes:
+        check_legend_is_beside_the_disk_and_in_the_figure(ax)
+    between = axes[0].get_legend().get_window_extent().x1, axes[1].transData.transform([-1.0, 0.0])[0]
+    plt.close(figure)
+    assert between[0] <= between[1]
+
+
+def test_only_the_middle_of_a_very_long_name_is_left_out(ax):
+    names = ["a class whose name is longer than anybody will ever read", "forty letters are still short enough now"]
+    DiskDisplay.from_points([[0.1, 0.2], [0.3, 0.1]], names).plot(ax)
+    assert legend(ax) == ["a class whose name i…body will ever read", names[1]]
+
+
+@pytest.mark.parametrize("base", [6, 10, 14])
+def test_no_text_is_smaller_than_eight_points(base):
+    with plt.rc_context({"font.size": base}):
+        display = DiskDisplay.from_points([[0.1, 0.2], [0.3, 0.1]], ["a", "b"]).plot(grid=True)
+    texts = [*display.ax_.texts, *display.ax_.get_legend().get_texts()]
+    plt.close(display.figure_)
+    assert len(texts) == 5
+    assert min(text.get_fontsize() for text in texts) >= 8
+
+
+def test_text_stays_text_in_vector_graphics(tmp_path):
+    display = DiskDisplay.from_points([[0.1, 0.2], [0.3, 0.1]], ["shrews", "moles"])
+    with pytest.raises(ValueError, match="has not been drawn"):
+        display.save(tmp_path / "disk.svg")
+    display.plot()
+    for name in ("disk.svg", "disk.pdf", "disk.png"):
+        display.save(tmp_path / name)
+    plt.close(display.figure_)
+    assert ">shrews</text>" in (tmp_path / "disk.svg").read_text()
+    assert b"/FontFile2" in (tmp_path / "disk.pdf").read_bytes()  # outlines of TrueType: Type 42
+    assert b"/Type3" not in (tmp_path / "disk.pdf").read_bytes()
+
+
+def test_one_legend_below_names_the_classes_of_all_axes_once():
+    figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+    for ax, names in zip(axes, (["a", "b"], ["b", "c"]), strict=True):
+        DiskDisplay.from_points([[0.1, 0.2], [0.3, 0.1]], names, all_classes=["a", "b", "c"]).plot(ax, legend=False)
+    found = draw_legend_below(figure, axes, 3)
+    figure.canvas.draw()
+    box = found.get_window_extent()
+    below = min(ax.transData.transform([0.0, -1.0])[1] for ax in axes)
+    plt.close(figure)
+    assert [text.get_text() for text in found.get_texts()] == ["a", "b", "c"]
+    assert box.y1 <= below
 
 
 def test_a_figure_laid_out_by_its_owner_keeps_its_layout():
-    figure = plt.figure(layout="tight")
-    DiskDisplay.from_points([[0.0, 0.0]]).plot()
+    figure, ax = plt.subplots(layout="tight")
+    DiskDisplay.from_points([[0.0, 0.0]]).plot(ax)
     engine = figure.get_layout_engine()
     plt.close(figure)
     assert type(engine).__name__ == "TightLayoutEngine"
@@ -198,8 +265,7 @@ def test_nothing_is_drawn_before_plot_and_then_in_a_new_figure(labelled):
         assert display.plot().figure_ is not figure
         assert not ax.collections
         assert display.plot(ax).figure_ is figure
-        plt.close("all")
         empty = plt.figure(figsize=(3, 3))
-        assert display.plot().figure_ is empty
+        assert display.plot().figure_ is not empty
     finally:
         plt.close("all")

@@ -9,17 +9,10 @@ import numpy as np
 from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, Sphere, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.geometry import gap
-from hyplearn.plotting.boundary import (
-    evaluate,
-    margin_of,
-    points_inside,
-    predicted_codes,
-    predicted_regions,
-    support_of,
-)
+from hyplearn.plotting.boundary import margin_of, points_inside, predicted_regions, support_of
 from hyplearn.plotting.canvas import all_classes, class_colours, positions
 from hyplearn.plotting.disk import check_edges, check_labelled
-from hyplearn.plotting.plane import Plane, choose_plane
+from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_codes
 from hyplearn.types import Array
 
 # Pixels along the diameter of the table of a classifier that the page cannot evaluate: 0.5 MB of base64.

@@ -1,6 +1,5 @@
 """Regions, boundaries and margins of a classifier in the disk."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -8,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, decision_of
+from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, Sphere, decision_of
 from hyplearn.decision.adapter import fitted_classifier
 from hyplearn.estimators.validation import inside_rows
 from hyplearn.geometry.border import absolute_curvature
@@ -16,13 +15,14 @@ from hyplearn.plotting import canvas
 from hyplearn.plotting.arcs import boundary_curve, geodesic_of, hypercycle, minkowski_normal
 from hyplearn.plotting.canvas import MOST_MARKERS, Display
 from hyplearn.plotting.disk import DiskDisplay, check_labelled
-from hyplearn.plotting.plane import Plane, choose_plane
+from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_codes
+from hyplearn.plotting.style import TEXT
 from hyplearn.types import Array
 
-# Share of white in the colour of a region.
-PALE = 0.76
-# Numbers passed to predict at once: 32 MiB.
-BLOCK_NUMBERS = 2**22
+# Pixels along the diameter of prediction sets, which are slower to find than predictions.
+SET_PIXELS = 200
+HATCH_INK = "0.6"
+HATCHES = {"no class in the set": "xxxx", "several classes in the set": "////"}
 # Points along a boundary of two classes, which is cut where a third one begins: more make the cut more precise.
 CUT_POINTS = 4001
 
@@ -54,6 +54,10 @@ class BoundaryDisplay(Display):
         The reference point p and the support vectors.
     plane : Plane, optional
         The plane of the picture, for a classifier of more than two dimensions.
+    wrong : array of shape (k, 2), optional
+        The points on that plane whose prediction is not their class, where regions do not show it.
+    set_sizes : array of shape (s, s), optional
+        Classes in the prediction set, over the square around the disk: of a classifier with ``predict_set``.
 
     Examples
     --------
@@ -78,6 +82,8 @@ class BoundaryDisplay(Display):
     reference: Array | None = None
     support: Array | None = None
     plane: Plane | None = None
+    wrong: Array | None = None
+    set_sizes: Array | None = None
 
     @classmethod
     def from_estimator(
@@ -118,9 +124,14 @@ class BoundaryDisplay(Display):
         Reference point, margins and support vectors are drawn for two classes. A classifier of d > 2 dimensions is
         shown on a geodesic plane, as the title says. If the boundary of two classes is an equidistant of a hyperplane
         H(w, p), it is the plane through p along w and the direction in which the points spread most, with every point
-        moved along H, which keeps its side and its distance to the boundary. Otherwise it is the plane of the points'
-        two main directions about their mean, with orthogonal projections: regions and boundaries are those on the
-        plane, and a point outside it may be drawn in the region of another class than the predicted one.
+        moved along H; if it is a sphere, the plane through its centre, with every point turned into it. Both keep the
+        side of each point and its distance to the boundary. Otherwise it is the plane through the mean along which the
+        means of the predicted classes spread most, with orthogonal projections. There a region is the class predicted
+        for most of the 15 nearest points, the title says for how many points that is their own prediction, and points
+        whose prediction is not their class are crossed out.
+
+        The sets of a :class:`~hyplearn.ConformalClassifier` are drawn in two dimensions: regions where they hold
+        several classes, or none, are hatched.
         """
         if not isinstance(resolution, (int, np.integer)) or resolution < 2:
             raise ValueError(f"resolution must be an integer of at least 2; got {resolution!r}.\nPass 600.")
@@ -135,18 +146,22 @@ class BoundaryDisplay(Display):
         X, y = (None, None) if X is None else check_labelled(X, y)
         X = None if X is None else points_inside(estimator, X)
         plane = choose_plane(estimator, found, X, decision.c)
-        if plane is not None and X is not None:
-            X = plane.project(X)
         regions = predicted_regions(estimator, plane, resolution, decision.c)
         display = cls(*regions, decision.classes, curvature, plane=plane)
+        if plane is None:
+            display.set_sizes = set_sizes(estimator, decision.c)
+        elif X is not None:
+            if y is not None and plane.projection == "nearest":
+                display.wrong = plane.project(X)[evaluate(estimator, "predict", None, X) != y]
+            X = plane.project(X)
         if X is not None:
             display.points = DiskDisplay.from_points(
                 X, y, curvature=curvature, edges=edges, all_classes=display.classes, most_markers=most_markers
             )
-        if found is None:
-            display.boundaries = list(pairwise_arcs(estimator, decision, plane))
-        else:
+        if found is not None:
             display._add_boundary(estimator, decision, found, margin)
+        elif plane is None:
+            display.boundaries = list(pairwise_arcs(estimator, decision))
         return display
 
     def _add_boundary(
@@ -156,9 +171,9 @@ class BoundaryDisplay(Display):
         c = decision.c
         self.margin = margin_of(estimator, margin, c)
         if self.plane is not None:
-            if not isinstance(found, Equidistant):
-                return  # the plane cuts a sphere in a circle that says little about it: the regions show the classes
-            found = found._replace(w=np.array([1.0, 0.0]), p=np.zeros(2))
+            # The plane has p at its centre, and w to the right.
+            found = found._replace(p=np.zeros(2))
+            found = found if isinstance(found, Sphere) else found._replace(w=np.array([1.0, 0.0]))
         self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
             # A margin lies about the hyperplane of a model that has one, not about an equidistant of calibration.
@@ -179,24 +194,26 @@ class BoundaryDisplay(Display):
         else:
             self.points.plot(ax, size=size, legend=False)
         if self.points is None or self.points.y is None:
-            for label, colour in canvas.class_colours(self.classes).items():
-                ax.scatter([], [], marker="s", color=colour, alpha=1 - PALE, label=label)  # an entry in the legend
+            for label, tint in canvas.class_tints(self.classes).items():
+                ax.scatter([], [], marker="s", color=tint, edgecolors="0.6", linewidths=0.5, label=label)
         self._draw_curves(ax)
+        if self.set_sizes is not None:
+            self._draw_sets(ax)
+        if self.wrong is not None and self.points is not None:
+            canvas.draw_wrong(ax, self.wrong, len(self.points.X), size)
         if self.support is not None:
             canvas.draw_support(ax, self.support, size)
         if self.reference is not None:
             canvas.draw_reference(ax, self.reference)
         if self.plane is not None:
-            ax.set_title(self.plane.statement, fontsize="small")
+            ax.set_title(self.plane.statement, fontsize=TEXT)
 
     def _draw_regions(self, ax: Any) -> None:
-        from matplotlib.colors import to_rgb
         from matplotlib.patches import Circle
 
         radius = 1 / np.sqrt(absolute_curvature(self.curvature))
-        palette = canvas.class_colours(self.classes)
-        tints = [PALE + (1 - PALE) * np.array(to_rgb(palette[label])) for label in self.classes]
-        image = np.array([*tints, (1, 1, 1)])[self.regions]
+        tints = canvas.class_tints(self.classes)
+        image = np.array([*(tints[label] for label in self.classes), (1, 1, 1)])[self.regions]
         edge = (-radius, radius, -radius, radius)
         rim = Circle((0, 0), radius, transform=ax.transData)
         ax.imshow(image, extent=edge, origin="lower", interpolation="nearest", zorder=0).set_clip_path(rim)
@@ -206,6 +223,21 @@ class BoundaryDisplay(Display):
             if np.any(self.regions == k):
                 style = {"levels": [0.5], "colors": "white", "linewidths": 0.8, "zorder": 1}
                 ax.contour(self.grid, self.grid, self.regions == k, **style).set_clip_path(rim)
+
+    def _draw_sets(self, ax: Any) -> None:
+        """Hatch the regions whose prediction sets hold no class or several."""
+        from matplotlib.patches import Circle
+
+        assert self.set_sizes is not None
+        radius = 1 / np.sqrt(absolute_curvature(self.curvature))
+        centres = radius * pixel_centres(len(self.set_sizes))
+        rim = Circle((0, 0), radius, transform=ax.transData)
+        for (label, hatch), chosen in zip(HATCHES.items(), (self.set_sizes == 0, self.set_sizes > 1), strict=True):
+            if chosen.any():
+                drawn = ax.contourf(centres, centres, chosen, levels=[0.5, 1.5], colors="none", hatches=[hatch])
+                drawn.set(edgecolor=HATCH_INK, linewidth=0, zorder=1.1)
+                drawn.set_clip_path(rim)
+                ax.fill([], [], facecolor="none", edgecolor=HATCH_INK, linewidth=0, hatch=hatch, label=label)
 
     def _draw_curves(self, ax: Any) -> None:
         if len(self.classes) > 2:
@@ -249,7 +281,7 @@ def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: f
     look like notches.
     """
     radius = 1 / np.sqrt(c)
-    grid = radius * ((2 * np.arange(resolution) + 1) / resolution - 1)
+    grid = radius * pixel_centres(resolution)
     pixels = np.stack(np.meshgrid(grid, grid), axis=-1)
     outside = np.sum(pixels**2, axis=-1) >= radius**2
     pixels[outside] -= np.sign(pixels[outside]) * radius / resolution
@@ -259,36 +291,37 @@ def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: f
     return grid, regions
 
 
+def pixel_centres(n: int) -> Array:
+    """Centres of n equal pixels from -1 to 1."""
+    return (2 * np.arange(n) + 1) / n - 1
+
+
+def set_sizes(estimator: Any, c: float) -> Array | None:
+    """Number of classes in the prediction set of each pixel, 1 outside the disk; None without prediction sets."""
+    if not hasattr(estimator, "predict_set"):
+        return None
+    centres = pixel_centres(SET_PIXELS) / np.sqrt(c)
+    pixels = np.stack(np.meshgrid(centres, centres), axis=-1)
+    inside = c * np.sum(pixels**2, axis=-1) < 1
+    sizes = np.ones(inside.shape, dtype=int)
+    sizes[inside] = evaluate(estimator, "predict_set", None, pixels[inside]).sum(axis=1)
+    return sizes
+
+
 def points_inside(estimator: Any, X: Array) -> Array:
     """Points as the classifier sees them: those outside the ball are moved inside if it does so, with its warning."""
     return inside_rows(estimator, X)[0] if getattr(estimator, "outside", "") == "project" else X
 
 
-def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
-    """Codes of the predicted classes, for points of the picture; without a plane these are points of the ball."""
-    return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
-
-
-def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Array:
-    """Result of a method of the classifier for points of the picture, in blocks that fit in memory."""
-    step = max(1, BLOCK_NUMBERS // (x.shape[1] if plane is None else len(plane.p)))
-    blocks = (x[i : i + step] for i in range(0, len(x), step))
-    with warnings.catch_warnings():
-        # Pixels have no column names, whether or not the classifier was fitted on named columns.
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        results = [getattr(estimator, method)(block if plane is None else plane.embed(block)) for block in blocks]
-    return np.concatenate(results)
-
-
-def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision, plane: Plane | None) -> Iterator[Array]:
+def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Iterator[Array]:
     """The geodesics on which two classes are equally likely, up to where a third class is predicted."""
     for i, j, N in pairwise_normals(decision):
-        line = geodesic_of(N if plane is None else plane.cut(N), c=decision.c)
+        line = geodesic_of(N, c=decision.c)
         if line is None:
             continue
         arc = hypercycle(*line, c=decision.c, n_points=CUT_POINTS)
         # The two ends lie on the rim, where no prediction is possible.
-        valid = np.pad(np.isin(predicted_codes(estimator, plane, arc[1:-1]), [i, j]), 1, mode="edge")
+        valid = np.pad(np.isin(predicted_codes(estimator, None, arc[1:-1]), [i, j]), 1, mode="edge")
         cuts = np.flatnonzero(np.diff(valid, prepend=False, append=False))
         yield from (arc[start:stop] for start, stop in cuts.reshape(-1, 2) if stop - start > 1)
 

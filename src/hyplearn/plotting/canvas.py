@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
 from hyplearn.data.labels import as_objects, distinct, object_codes
-from hyplearn.plotting.palette import label_styles
+from hyplearn.plotting.palette import SHAPES, label_styles
+from hyplearn.plotting.style import DPI, SMALL, TEXT_AS_TEXT
 from hyplearn.types import Array
 
 # Markers of matplotlib for the shapes of classes.
@@ -15,6 +17,12 @@ MARKERS = {
     "circle": "o", "triangle": "^", "square": "s", "cross": "X", "diamond": "D", "plus": "P", "star": "*",
     "triangle-down": "v",
 }  # fmt: skip
+# Share of its colour in the region of a class, one for each shape: regions of one colour differ too.
+TINTS = (0.24, 0.42, 0.14, 0.33)
+# Letters of a name in a legend; the middle of a longer one is left out.
+MOST_LETTERS = 40
+# Inches between the disk and a legend beside it.
+SPACE = 0.1
 # Ink and colours are made for a light ground, which pictures and legends have in figures of any style.
 INK, GROUND = "0.1", "white"
 # More rings than this would overlap.
@@ -62,8 +70,18 @@ class Display:
         self.figure_ = self.ax_.figure
         self._draw(self.ax_, size, **options)
         if legend:
-            draw_legend(self.ax_)
+            draw_legend(self.ax_, own_figure=ax is None)
         return self
+
+    def save(self, path: str | PathLike[str], *, dpi: float = DPI) -> None:
+        """Write the figure to a file: .png, .svg, .pdf. Draw it with :meth:`plot` first.
+
+        Text in vector graphics stays text, in Type 42 fonts, which can be searched and edited.
+        """
+        if self.figure_ is None:
+            raise ValueError(f"This {type(self).__name__} has not been drawn.\nCall plot() before save().")
+        with pyplot().rc_context(TEXT_AS_TEXT):
+            self.figure_.savefig(path, dpi=dpi, bbox_inches="tight")
 
     def _draw(self, *args: Any, **options: Any) -> None:
         """Draw everything but the legend, for given axes and size of markers."""
@@ -89,12 +107,8 @@ def pyplot() -> Any:
 
 
 def new_axes() -> Any:
-    """Axes of a new figure, or of the current one if it is empty, that leave space for a legend beside them."""
-    plt = pyplot()
-    figure = plt.gcf() if plt.get_fignums() and not plt.gcf().axes else plt.figure()
-    if figure.get_layout_engine() is None:
-        figure.set_layout_engine("compressed")
-    return figure.add_subplot()
+    """Axes of a new figure that leave space for a legend beside them."""
+    return pyplot().figure(layout="compressed").add_subplot()
 
 
 def class_colours(classes: Iterable[Any]) -> dict[Any, str]:
@@ -105,6 +119,15 @@ def class_colours(classes: Iterable[Any]) -> dict[Any, str]:
 def class_markers(classes: Iterable[Any]) -> dict[Any, str]:
     """One marker per class; classes of one colour have different markers."""
     return {label: MARKERS[style.shape] for label, style in label_styles(classes).items()}
+
+
+def class_tints(classes: Iterable[Any]) -> dict[Any, Array]:
+    """Pale colour of the region of each class, as RGB; classes of one colour differ by its strength."""
+    from matplotlib.colors import to_rgb
+
+    styles = label_styles(classes).items()
+    shares = {label: TINTS[SHAPES.index(style.shape) % len(TINTS)] for label, style in styles}
+    return {label: 1 - shares[label] + shares[label] * np.array(to_rgb(style.colour)) for label, style in styles}
 
 
 def draw_rim(ax: Any, c: float) -> None:
@@ -147,31 +170,76 @@ def draw_support(ax: Any, X: Array, size: float) -> None:
     ax.scatter(*X.T, s=3 * size + 20, **style, label="support vectors")
 
 
-def draw_legend(ax: Any) -> None:
-    """Draw a legend to the right of the picture, in as many columns as its height requires."""
+def draw_wrong(ax: Any, X: Array, n: int, size: float) -> None:
+    """Cross out the points among n whose prediction is not their class."""
+    style = {"marker": "x", "s": 1.6 * size, "color": INK, "linewidths": 0.7, "zorder": 2.4}
+    ax.scatter(*X.T, **style, label=f"predicted wrongly: {len(X):,} of {n:,}")
+
+
+def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
+    """Draw a legend to the right of the picture, in as many columns as its height requires.
+
+    A figure of its own becomes as wide as both need. In a figure without a layout the axes become narrower.
+    """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
     # The free space goes to the legend, not to both sides.
     ax.set_anchor("W")
-    style = {"facecolor": GROUND, "labelcolor": INK, "edgecolor": "none", "framealpha": 1, "fontsize": "small"}
     columns = -(-len(handles) // _lines_beside(ax))
-    legend = ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, **style)
+    style = {"facecolor": GROUND, "edgecolor": "none", "framealpha": 1, "borderaxespad": 0.3, "columnspacing": 1.0}
+    place = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "ncols": columns}
+    legend = ax.legend(handles, [shorten(str(text)) for text in labels], **place, **style, **_text_style())
+    finish_legend(legend)
+    figure = ax.figure
+    width = legend.get_window_extent().width / figure.dpi + SPACE
+    if own_figure:
+        side = min(figure.get_size_inches())
+        figure.set_size_inches(side + width, figure.get_size_inches()[1])
+    elif figure.get_layout_engine() is None:
+        place = ax.get_position(original=True)
+        narrower = place.width - width / figure.get_size_inches()[0]
+        ax.set_position([place.x0, place.y0, max(narrower, place.width / 4), place.height])
+
+
+def draw_legend_below(figure: Any, axes: Iterable[Any], ncols: int) -> Any:
+    """Draw one legend for several axes under all of them; the figure needs ``layout="constrained"``."""
+    entries = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+    names = [shorten(text) for text in entries]
+    style = {"frameon": False, "columnspacing": 1.2, "handletextpad": 0.3, **_text_style()}
+    return finish_legend(figure.legend(entries.values(), names, loc="outside lower center", ncols=ncols, **style))
+
+
+def finish_legend(legend: Any) -> Any:
+    """Show names as they are, and markers that are small in the picture larger."""
     for text in legend.get_texts():
         text.set_parse_math(False)  # a class name is not a formula
-    # Markers that are small in the picture are larger here.
     for handle in legend.legend_handles:
         if hasattr(handle, "set_sizes"):
             handle.set_sizes(np.clip(handle.get_sizes(), 30, 90))
+    return legend
+
+
+def shorten(name: str, most: int = MOST_LETTERS) -> str:
+    """The name, or its two ends if it is very long."""
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 2
+    return f"{name[: most - 1 - tail].rstrip()}…{name[-tail:].lstrip()}"
+
+
+def _text_style() -> dict[str, Any]:
+    """Text of legends: small, but never below the least size that can be read."""
+    from matplotlib.font_manager import FontProperties
+
+    own = FontProperties(size=pyplot().rcParams["legend.fontsize"]).get_size_in_points()
+    return {"labelcolor": INK, "fontsize": max(SMALL, min(own, 9.0))}
 
 
 def _lines_beside(ax: Any) -> int:
     """Number of lines of a legend that fit in the height of the axes."""
-    from matplotlib.font_manager import FontProperties
-
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
-    line = FontProperties(size="small").get_size_in_points() * (1 + pyplot().rcParams["legend.labelspacing"])
-    return max(1, int(height / line))
+    return max(1, int(height / (_text_style()["fontsize"] * (1 + pyplot().rcParams["legend.labelspacing"]))))
 
 
 @dataclass(frozen=True)

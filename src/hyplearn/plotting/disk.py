@@ -12,6 +12,7 @@ from hyplearn.geometry.border import absolute_curvature
 from hyplearn.plotting import canvas
 from hyplearn.plotting.arcs import bisector, hypercycle, outline, segment
 from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
+from hyplearn.plotting.style import SMALL
 from hyplearn.types import Array
 
 # The grid: circles at these distances from the centre, in units of 1/√c, and this many diameters.
@@ -134,7 +135,7 @@ def _draw_grid(ax: Any, c: float) -> None:
     ax.add_collection(LineCollection(curves, colors="0.83", linewidths=0.5, zorder=1.2))
     # Labels are drawn above the points, with a light edge to be readable there.
     edge = withStroke(linewidth=1.5, foreground=canvas.GROUND)
-    style = {"color": "0.5", "fontsize": 7, "ha": "left", "va": "bottom", "zorder": 2.7, "path_effects": [edge]}
+    style = {"color": "0.4", "fontsize": SMALL, "ha": "left", "va": "bottom", "zorder": 2.7, "path_effects": [edge]}
     for distance, radius in zip(GRID_CIRCLES[:3], radii, strict=False):
         ax.text(0, radius, f"{distance / np.sqrt(c):.3g}", **style)
 

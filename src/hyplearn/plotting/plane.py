@@ -3,25 +3,42 @@ r"""Projections of points of more than two dimensions onto a geodesic plane.
 In hyperboloid coordinates about p, with the plane spanned by the unit vectors n and e, a point has the time
 :math:`T = \cosh \rho`, the coordinates :math:`a = \langle \sqrt c z, n \rangle`, which is the hyperbolic sine of its
 signed distance to the hyperplane H(n, p), and :math:`b = \langle \sqrt c z, e \rangle`, and further coordinates r that
-the picture does not show; :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. Two projections keep the points of the plane:
+the picture does not show; :math:`T^2 = 1 + a^2 + b^2 + \|r\|^2`. Three projections keep the points of the plane:
 
 - along the boundary: :math:`(T, a, b) \mapsto (\lambda T, a, \lambda b)`, :math:`\lambda^2 = (1 + a^2) / (T^2 - b^2)`.
   The foot of x on H is projected orthogonally onto the geodesic along e, and x keeps its distance to H and its side.
   A classifier whose boundary is H predicts the same for a point and for its projection.
-- orthogonal: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}`, the nearest point of the plane.
+- around p: :math:`(T, a, b) \mapsto (T, \mu a, \mu b)`, :math:`\mu^2 = (T^2 - 1) / (a^2 + b^2)`. The point keeps its
+  distance to p, and so its side of every sphere about p.
+- nearest: :math:`(T, a, b) / \sqrt{T^2 - a^2 - b^2}`, the nearest point of the plane. Predictions on the plane may
+  differ from those of the points that are projected there; in ten dimensions most do. Regions are therefore a vote: the
+  class predicted for most of the nearest points of the picture.
 """
 
-from dataclasses import dataclass
-from typing import Any, Self
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.linalg import eigh
 
-from hyplearn.decision import Boundary, Equidistant
-from hyplearn.geometry import ball_to_hyperboloid, frechet_mean, minkowski
-from hyplearn.plotting.arcs import minkowski_normal
+from hyplearn.decision import Boundary, Sphere
+from hyplearn.estimators import PoincareKNeighborsClassifier
+from hyplearn.geometry import frechet_mean
 from hyplearn.plotting.disk import check_width
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
 from hyplearn.types import Array
+
+# Numbers passed to predict at once: 32 MiB.
+BLOCK_NUMBERS = 2**22
+# Points that vote on the class of a pixel: more give smoother regions and lose small ones.
+VOTERS = 15
+# Points of which the voters are taken, evenly: enough for every pixel.
+MOST_VOTERS = 20_000
+# Weight of the spread of all points beside that of the classes' means, which decides only what these leave open, and of
+# equal spread in all directions beside that within classes, which keeps it regular.
+SPREAD_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -31,39 +48,56 @@ class Plane:
     p: Array  # the point at the centre of the picture
     basis: Array  # orthonormal directions at p, to the right and upwards; of shape (2, d)
     c: float  # absolute curvature
-    along_boundary: bool  # project along the hyperplane orthogonal to the first direction, not orthogonally
+    projection: Literal["along", "around", "nearest"]
+    neighbours: PoincareKNeighborsClassifier | None = None  # of the nearest projection: the vote on a region's class
+    agreement: float = 1.0  # share of the points whose region is that of their predicted class
 
     @classmethod
     def across(cls, w: Array, p: Array, X: Array, c: float) -> Self:
         """The plane through p along w and the direction, orthogonal to w, in which the points spread most about p."""
         n = w / np.linalg.norm(w)
-        F = frame_coordinates(X, p, c=c)
-        spread = F.T @ F
-        spread /= np.trace(spread) or 1.0
         flat = np.eye(len(n)) - np.outer(n, n)
         # The eigenvalue of n is set to -1, so that n comes last.
-        return cls(p, np.stack([n, _leading(flat @ spread @ flat - np.outer(n, n))[0]]), c, True)
+        leading = _leading(flat @ _spread(frame_coordinates(X, p, c=c)) @ flat - np.outer(n, n))
+        return cls(p, np.stack([n, leading[0]]), c, "along")
 
     @classmethod
-    def principal(cls, X: Array, c: float) -> Self:
-        """The plane through the mean of the points along the two directions in which they spread most."""
+    def about(cls, p: Array, X: Array, c: float) -> Self:
+        """The plane through p along the two directions in which the points spread most about p."""
+        return cls(p, _leading(_spread(frame_coordinates(X, p, c=c))), c, "around")
+
+    @classmethod
+    def between(cls, X: Array, codes: Array, c: float) -> Self:
+        """The plane through the mean of the points that shows most of their predicted classes, given as codes."""
         p = frechet_mean(X, c=c)
-        F = frame_coordinates(X, p, c=c)
-        return cls(p, _leading(F.T @ F), c, False)
+        planes = [cls(p, basis, c, "nearest") for basis in _class_directions(frame_coordinates(X, p, c=c), codes)]
+        if len(np.unique(codes)) == 1:
+            return planes[0]  # one class is predicted everywhere
+        some = slice(None, None, -(-len(X) // MOST_VOTERS))
+        return max((plane._with_votes(X[some], codes[some]) for plane in planes), key=lambda plane: plane.agreement)
+
+    def _with_votes(self, X: Array, codes: Array) -> Self:
+        x = self.project(X)
+        neighbours = PoincareKNeighborsClassifier(min(VOTERS, len(x)), curvature=-self.c).fit(x, codes)
+        return replace(self, neighbours=neighbours, agreement=float(np.mean(neighbours.predict(x) == codes)))
 
     @property
     def statement(self) -> str:
-        """Title of the picture, which says how points were projected."""
-        if self.along_boundary:
+        """Title of the picture, which says how points were projected and what is true of them."""
+        where = f"{len(self.p)} dimensions on the geodesic plane through"
+        if self.projection == "along":
             return (
-                f"{len(self.p)} dimensions on the geodesic plane through p\n"
-                "along w and the main spread of the points about p:\n"
+                f"{where} p\nalong w and the main spread of the points about p:\n"
+                "sides and distances to the boundary are true"
+            )
+        if self.projection == "around":
+            return (
+                f"{where} the centre\nof the spherical boundary, points turned about it into the plane:\n"
                 "sides and distances to the boundary are true"
             )
         return (
-            f"{len(self.p)} dimensions on the geodesic plane through the mean\n"
-            "along the two main directions of the points:\n"
-            "regions are cut by the plane, points projected orthogonally"
+            f"{where} the mean\nthat keeps the predicted classes apart. Regions: most frequent prediction\n"
+            f"nearby, which is the prediction of {self.agreement:.0%} of the points"
         )
 
     def project(self, X: Array) -> Array:
@@ -73,9 +107,14 @@ class Plane:
         rest = np.sum((Z - np.stack([a, b], axis=1) @ self.basis) ** 2, axis=1)
         # Sums of squares, so that nothing cancels: T² - b² = 1 + a² + ‖r‖².
         time = np.sqrt(1 + a**2 + b**2 + rest)
-        if self.along_boundary:
+        if self.projection == "along":
             shrink = np.sqrt((1 + a**2) / (1 + a**2 + rest))
             T = np.stack([shrink * time, a, shrink * b])
+        elif self.projection == "around":
+            flat, length = np.hypot(a, b), np.sqrt(a**2 + b**2 + rest)
+            # A point without a direction in the plane is shown to the right.
+            along = np.where(flat > 0, np.stack([a, b]) / np.where(flat > 0, flat, 1.0), [[1.0], [0.0]])
+            T = np.stack([time, *(length * along)])
         else:
             T = np.stack([time, a, b]) / np.sqrt(1 + rest)
         return (T[1:] / (1 + T[0])).T / np.sqrt(self.c)
@@ -84,15 +123,12 @@ class Plane:
         """The points of the ball at positions of the picture, shape (n, d)."""
         return from_frame(frame_coordinates(x, np.zeros(2), c=self.c) @ self.basis, self.p, c=self.c)
 
-    def cut(self, N: Array) -> Array:
-        """The hyperplane ``[N, X] = 0`` in the three hyperboloid coordinates of the picture."""
-        frame = [minkowski_normal(b, self.p, c=self.c) for b in self.basis]
-        time = -minkowski(N, ball_to_hyperboloid(self.p, c=self.c))
-        return np.array([time, *(minkowski(N, b) for b in frame)])
-
 
 def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: float) -> Plane | None:
-    """The plane of the picture, or None in two dimensions."""
+    """The plane of the picture, or None in two dimensions.
+
+    It is chosen by what the classifier uses: a boundary of two classes, or else its predictions for the points.
+    """
     d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
     if X is not None:
         check_width(X, d, estimator)
@@ -103,11 +139,54 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
             f"A picture of {d} dimensions shows a plane that is chosen from the points; got X=None.\n"
             "Pass X, such as the training points."
         )
-    return Plane.across(found.w, found.p, X, c) if isinstance(found, Equidistant) else Plane.principal(X, c)
+    if isinstance(found, Sphere):
+        return Plane.about(found.p, X, c)
+    if found is not None:
+        return Plane.across(found.w, found.p, X, c)
+    return Plane.between(X, predicted_codes(estimator, None, X), c)
+
+
+def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
+    """Codes of the classes of the regions at positions of the picture; without a plane, of the predictions."""
+    if plane is not None and plane.neighbours is not None:
+        return plane.neighbours.predict(x)
+    return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
+
+
+def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Array:
+    """Result of a method of the classifier for points of the picture, in blocks that fit in memory."""
+    step = max(1, BLOCK_NUMBERS // (x.shape[1] if plane is None else len(plane.p)))
+    blocks = (x[i : i + step] for i in range(0, len(x), step))
+    with warnings.catch_warnings():
+        # Pixels have no column names, whether or not the classifier was fitted on named columns.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        results = [getattr(estimator, method)(block if plane is None else plane.embed(block)) for block in blocks]
+    return np.concatenate(results)
+
+
+def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
+    """Two directions in which the means of classes spread most: as they are, and relative to the spread within."""
+    _, members, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    F = F - F.mean(axis=0)
+    means = np.stack([F[members == k].mean(axis=0) for k in range(len(counts))])
+    between = _spread(np.sqrt(counts)[:, None] * means) + SPREAD_WEIGHT * _spread(F)
+    yield _leading(between)
+    within = _spread(F - means[members]) + SPREAD_WEIGHT / F.shape[1] * np.eye(F.shape[1])
+    yield _signed(np.linalg.qr(eigh(between, within)[1][:, :-3:-1])[0].T)
+
+
+def _spread(F: Array) -> Array:
+    """Second moments of rows about 0, of trace 1 unless all rows are 0."""
+    spread = F.T @ F
+    return spread / (np.trace(spread) or 1.0)
 
 
 def _leading(spread: Array) -> Array:
-    """The two eigenvectors of largest eigenvalue as rows, each with its largest entry positive."""
-    vectors = np.linalg.eigh(spread)[1][:, :-3:-1].T
+    """The two eigenvectors of largest eigenvalue as rows."""
+    return _signed(np.linalg.eigh(spread)[1][:, :-3:-1].T)
+
+
+def _signed(vectors: Array) -> Array:
+    """Rows, each with its largest entry positive."""
     largest = np.take_along_axis(vectors, np.argmax(np.abs(vectors), axis=1)[:, None], axis=1)
     return vectors * np.sign(largest)

@@ -14,6 +14,7 @@ from hyplearn.plotting.boundary import margin_of, support_of
 from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
 from hyplearn.plotting.disk import check_labelled, check_width
 from hyplearn.plotting.plane import Plane
+from hyplearn.plotting.style import TEXT
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
 
@@ -183,7 +184,7 @@ class TangentDisplay(Display):
             ax.set(xlabel="first frame coordinate at p", ylabel="second frame coordinate at p")
         else:
             ax.set(xlabel="frame coordinate along w", ylabel="along the main spread orthogonal to w")
-            ax.set_title(f"Two of {self.dimensions} frame coordinates at p", fontsize="small")
+            ax.set_title(f"Two of {self.dimensions} frame coordinates at p", fontsize=TEXT)
 
 
 def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) -> Cloud:
