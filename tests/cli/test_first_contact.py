@@ -102,14 +102,6 @@ def test_points_of_a_hyperboloid_become_points_of_the_ball(run, tmp_path):
     assert type(hyplearn.load("model.hyp")).__name__ == "PoincareLogisticRegressionCV"
 
 
-def test_classes_are_the_heads_of_their_columns(run, tmp_path):
-    np.savez(tmp_path / "points.npz", X=X, y=codes)
-    hyplearn.save(hyplearn.PoincareLogisticRegression().fit(X, codes), tmp_path / "model.hyp")
-    shown = run("evaluate", "model.hyp", "points.npz").stdout
-    head = shown[shown.index("Confusion") :].splitlines()[2]
-    assert head.split() == ["0", "1", "2"]
-
-
 def test_alike_warnings_are_told_once(run, tmp_path):
     few = np.concatenate([codes[:-2], [7, 8]])
     np.savez(tmp_path / "points.npz", X=X, y=few)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from hyplearn.cli.evaluate import baselines, compare, scores_table
+from hyplearn.cli.evaluate import ECE, baselines, compare, scores_table
 from hyplearn.cli.output import Outcome, csv_text, file_and_size, npz_bytes, table
 from hyplearn.cli.views import draw
 from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, load_mammals
@@ -126,6 +126,7 @@ def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
     title = f"{len(X):,} mammals of WordNet, 2 coordinates, {len(mammals.target_names)} orders: {folds}-fold"
     shown = [
         scores_table(f"{title} cross-validation", scores, first=0),
+        f"The Euclidean classifiers tune C inside each training fold. {ECE}",
         f"The disk is drawn in {picture}.\nOpen {page} in a browser to walk through it.",
     ]
     return Outcome({"scores": [score._asdict() for score in scores], "picture": picture, "page": page}, shown)

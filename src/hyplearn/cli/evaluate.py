@@ -20,21 +20,24 @@ from hyplearn.cli.inputs import DATA, LABEL, MODEL, POINTS, load_classifier, rea
 from hyplearn.cli.output import Outcome, table
 from hyplearn.compilation import timed_compilation
 from hyplearn.paper import EuclideanSVC
+from hyplearn.plotting.canvas import shorten
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
-# A confusion matrix of more classes is wider than a terminal.
-MOST_SHOWN = 20
-# Names of classes up to this length are the heads of its columns.
-SHORT_NAME = 4
+# Confusions that are printed; all are in --json.
+MOST_SHOWN = 10
+# Letters of a class in their table, so that two classes and two numbers fit into 80 columns.
+MOST_LETTERS = 22
 NOTE = (
-    "The first row is the model as it is: optimistic if it was fitted to these points.\n"
-    "All others are fitted anew in each fold, the second with the model's parameters."
+    "The first row is the model as it is: optimistic if it was fitted to these\n"
+    "points. All others are fitted anew in each fold and measured on held-out\n"
+    "points, the second with the model's parameters, Euclidean ones with C tuned."
 )
 COSTS = (1.0, 100.0, 1e4)
 BINS = 15
 _macro_f1 = partial(f1_score, average="macro", zero_division=0.0)
-COLUMNS = ("classifier", "accuracy", "macro-F1", "log-loss", "calibration error", "time")
+COLUMNS = ("classifier", "accuracy", "macro-F1", "log-loss", "ECE", "time")
+ECE = "ECE: expected calibration error."
 
 
 class Score(NamedTuple):
@@ -78,15 +81,15 @@ def evaluate(
     report = classification_report(y, predicted, output_dict=True, zero_division=0.0)
     report = {name: values for name, values in report.items() if isinstance(values, dict) and " avg" not in name}
     matrix = confusion_matrix(y, predicted, labels=labels)
-    scores = [_score_fitted(f"{type(fitted).__name__}, as it is", fitted, X, y)]
+    scores = [_score_fitted("the model as it is", fitted, X, y)]
     if folds:
-        scores += compare({f"{type(fitted).__name__}, fitted anew": clone(fitted), **baselines()}, X, y, folds, seed)
+        scores += compare({"the model, fitted anew": clone(fitted), **baselines()}, X, y, folds, seed)
     values: dict[str, Any] = {"scores": [score._asdict() for score in scores], "report": report}
     values["confusion"] = {"labels": labels, "matrix": matrix}
     shown = [f"{found.summary()}\n", _report_table(report), _confusion_table(labels, matrix)]
-    title = "On these points" + (f", and by {folds}-fold cross-validation on them" if folds else "")
-    shown.append(scores_table(title, scores, first=1 if folds else None))
-    return Outcome(values, [*shown, NOTE] if folds else shown, notes=found.notes())
+    title = f"{type(fitted).__name__} on these points" + (f" and by {folds}-fold cross-validation" if folds else "")
+    shown += [scores_table(title, scores, first=1 if folds else None), f"{NOTE}\n{ECE}" if folds else ECE]
+    return Outcome(values, shown, notes=found.notes())
 
 
 def _check_labels(model: Any, y: Array, path: Path) -> None:
@@ -114,16 +117,18 @@ def _report_table(report: dict[str, Any]) -> Any:
 
 
 def _confusion_table(labels: Array, matrix: Array) -> Any:
-    """Show true classes in rows, predicted classes in columns, by number unless all are short, and zeros as dots."""
-    if len(labels) > MOST_SHOWN:
-        return f"The confusion matrix of {len(labels)} classes is in --json."
-    names = [str(label) for label in labels]
-    numbers = names
-    if max(map(len, names)) > SHORT_NAME:
-        numbers = [f"[{k + 1}]" for k in range(len(names))]
-        names = [f"{number} {name}" for number, name in zip(numbers, names, strict=True)]
-    rows = [[name, *(str(n) if n else "·" for n in row)] for name, row in zip(names, matrix.tolist(), strict=True)]
-    return table("Confusion: rows are true, columns predicted", ("", *numbers), rows)
+    """Show the pairs of a true and a predicted class that most points have."""
+    wrong = matrix * (1 - np.eye(len(labels), dtype=int))
+    if not wrong.any():
+        return "All points are predicted right.\n"
+    true, predicted = np.unravel_index(np.argsort(-wrong, axis=None, kind="stable"), wrong.shape)
+    n_pairs, names = int(np.sum(wrong > 0)), [shorten(str(label), MOST_LETTERS) for label in labels]
+    rows = [
+        [f"{names[i]} → {names[j]}", f"{wrong[i, j]:,}", f"{wrong[i, j] / matrix[i].sum():.1%}"]
+        for i, j in zip(true[: min(MOST_SHOWN, n_pairs)], predicted, strict=False)
+    ]
+    title = f"Largest confusions: {len(rows)} of {n_pairs}, with {wrong.sum():,} points in all"
+    return table(title, ("true class → predicted class", "points", "of the true class"), rows)
 
 
 def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
@@ -136,8 +141,8 @@ def baselines() -> dict[str, Any]:
     """Euclidean classifiers at their best: with an intercept, and C chosen inside each training fold."""
     softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
     return {
-        "Euclidean softmax, C tuned": GridSearchCV(softmax, {"C": COSTS}, cv=3),
-        "Euclidean SVM, C tuned": GridSearchCV(EuclideanSVC(folds=3), {"C": COSTS}, cv=3),
+        "Euclidean softmax, tuned": GridSearchCV(softmax, {"C": COSTS}, cv=3),
+        "Euclidean SVM, tuned": GridSearchCV(EuclideanSVC(folds=3), {"C": COSTS}, cv=3),
         "largest class": DummyClassifier(),
     }
 

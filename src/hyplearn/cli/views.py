@@ -12,6 +12,7 @@ from hyplearn.files import replacing
 from hyplearn.persistence import read_metadata
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
+from hyplearn.plotting.style import DPI, STYLE, WIDTH
 
 # Entries of a list that are printed; enough for the orders of the mammals.
 MOST_SHOWN = 13
@@ -61,16 +62,15 @@ def _read(model: Path, data: Path, label: str | None, points: str | None) -> tup
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:
     """Write the picture; no window is opened."""
-    pyplot()  # an error that tells what to install
+    plt = pyplot()  # an error that tells what to install
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 7), layout="constrained")
-    ax = figure.subplots()
-    BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax)
-    if title:
-        ax.set_title(title)
-    with replacing(output) as file:
-        figure.savefig(file, format=output.suffix[1:].lower(), dpi=150)
+    with plt.rc_context(STYLE), replacing(output) as file:
+        figure = Figure(figsize=(WIDTH, 0.72 * WIDTH), layout="constrained")
+        BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(figure.subplots())
+        if title:
+            figure.suptitle(title)  # the axes' own says how many dimensions were projected
+        figure.savefig(file, format=output.suffix[1:].lower(), dpi=DPI)
 
 
 def inspect(model: MODEL) -> Outcome:
