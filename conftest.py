@@ -3,8 +3,6 @@
 import os
 from importlib.util import find_spec
 
-import pytest
-
 os.environ.setdefault("MPLBACKEND", "Agg")  # pages draw without a window
 
 HAS_TORCH = find_spec("torch") is not None
@@ -20,12 +18,3 @@ collect_ignore_glob = [] if HAS_TORCH else NEEDS_TORCH
 def pytest_report_header():
     """Tell what is left out."""
     return [] if HAS_TORCH else "torch is not installed: BallNet is not tested. pip install 'hyplearn[torch]'"
-
-
-def pytest_collection_modifyitems(items):
-    """README.md draws by scanpy, which uses what its own dependencies are about to drop."""
-    for item in items:
-        if item.path.name == "README.md":
-            for category in ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"):
-                item.add_marker(pytest.mark.filterwarnings(f"ignore::{category}"))
-            item.add_marker(pytest.mark.filterwarnings("ignore:.*classes are never predicted"))  # as the page says

@@ -19,10 +19,14 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",  # its inventories come from inventories.toml, not from a network
+    "inventories",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "mathml",
     "gallery",
     "notebooks",
+    "names",
 ]
 exclude_patterns = ["_build", "gallery/*/*"]
 templates_path = ["_templates"]
@@ -30,6 +34,7 @@ nitpicky = True
 smartquotes = False  # "boundary" is a value, to be typed as it stands
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+viewcode_line_numbers = True
 myst_heading_anchors = 3
 
 autosummary_ignore_module_all = False
@@ -44,6 +49,7 @@ html_theme = "furo"
 html_title = f"hyplearn {release}"
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
+html_js_files = ["copy.js"]
 html_math_renderer = "mathml"
 html_show_sphinx = False
 html_show_copyright = False

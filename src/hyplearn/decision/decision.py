@@ -11,8 +11,8 @@ arsinh    g arsinh(√c ⟨z, w⟩); the distance for unit w     the geodesic hy
 frame     ⟨f, w⟩                                           the same
 z         ⟨z, w⟩ (files of version 0.1)                    the same
 sphere    φ (w₀ cosh ρ + √c ⟨z, w⟩ + b), the linear        a generalised sphere; a geodesic hyperplane if
-          function of :func:`~hyplearn.cone.               b = 0
-          cone_coordinates`; φ = ρ / sinh ρ
+          function of ``cone_coordinates``;                b = 0
+          φ = ρ / sinh ρ
 sphere-   arsinh of the same                               the same
 arsinh
 cone      φ (w₀ cosh ρ + √c ⟨z, w⟩) + b with φ = 1 up to   a geodesic hyperplane if b = 0

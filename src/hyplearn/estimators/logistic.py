@@ -221,7 +221,7 @@ class PoincareLogisticRegression(SoftmaxClassifier):
     class_weight : dict or "balanced", default=None
         Factors of C by class, multiplied with ``sample_weight``.
     trim : bool, default=True
-        Whether to leave out rows that lie far beyond the others of their class (:mod:`hyplearn.data.far_rows`), with a
+        Whether to leave out rows that lie far beyond the others of their class (``hyplearn.data.far_rows``), with a
         warning that names them.
     n_jobs : int, default=None
         Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.

@@ -113,7 +113,7 @@ class PoincareSVC(StreamClassifier):
     n_jobs : int, default=None
         Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
     trim : bool, default=True
-        Whether to leave out rows that lie far beyond the others of their class (:mod:`hyplearn.data.far_rows`), with a
+        Whether to leave out rows that lie far beyond the others of their class (``hyplearn.data.far_rows``), with a
         warning that names them. The hard margin always counts all rows.
     random_state : int, RandomState instance or None, default=0
         Seed of the samples from which a large fit starts. It changes the solution within ``tol`` only.
