@@ -70,7 +70,9 @@ def suffixes(env: Any) -> dict[str, str]:
         parts = name.split(".")
         # Plain lower-case words of other packages are too common to be links.
         least = 1 if kind in SHORT and (name in kinds or parts[-1] != parts[-1].lower()) else 2
-        for length in range(least, len(parts) + 1) if kind != "module" else [len(parts)]:
+        # A module is named in full; "hyplearn" alone is the command or the project.
+        least = max(2, len(parts)) if kind == "module" else least
+        for length in range(least, len(parts) + 1):
             table.setdefault(".".join(parts[-length:]), name)
     return table
 

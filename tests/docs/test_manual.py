@@ -5,6 +5,7 @@ Python blocks are doctests, which pytest takes from README.md and docs/*.md them
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 import re
 import shlex
@@ -50,6 +51,17 @@ def blocks(page):
             found[-1].lines.append(line)
     assert language is None, f"a block of {page.name} does not end"
     return found
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
+def test_the_readme_shows_the_accuracies_of_the_results():
+    module = importlib.util.spec_from_file_location("readme_table", ROOT / "tools" / "readme_table.py")
+    tool = importlib.util.module_from_spec(module)
+    module.loader.exec_module(tool)
+    assert tool.TABLE.findall((ROOT / "README.md").read_text(encoding="utf-8")) == [tool.table()]
 
 
 def of_language(pages, language):

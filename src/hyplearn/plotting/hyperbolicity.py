@@ -48,7 +48,7 @@ class HyperbolicityDisplay(Display):
             f"tree: distortion {found.tree_distortion:.2f} (star {found.star_distortion:.2f})": found.tree_distances,
         }
         # Equal distances, of which a graph has many, belong to one group.
-        edges = np.unique(np.quantile(found.distances, np.linspace(0, 1, GROUPS + 1)))
+        edges = np.unique(np.quantile(found.distances, np.linspace(0, 1, GROUPS + 1)[1:]))
         group_of = np.searchsorted(edges, found.distances)
         groups = [np.flatnonzero((group_of == i) & (found.distances > 0)) for i in np.unique(group_of)]
         groups = [group for group in groups if len(group)]
