@@ -193,6 +193,13 @@ class TangentRows:
         _product(self.X, unrolled(self.p), self.along, self.base, np.ascontiguousarray(w, dtype=np.float64), out)
         return out
 
+    def product_at(self, index: Array, w: Array) -> Array:
+        """``⟨row_k, w⟩`` of the rows with the given positions."""
+        out = np.empty(len(index))
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        _product_at(self.X, unrolled(self.p), self.along, self.base, index, w, out)
+        return out
+
     def transposed_dot(self, q: Array) -> Array:
         """``Σ q_i row_i``, the product of the transposed matrix with q."""
         return centred_sum(self.X, q * self.along, self.p) + (q @ self.base) * self.p
@@ -231,6 +238,13 @@ def _product(X, p, along, base, w, out):  # type: ignore[no-untyped-def]
     p_dot_w = dot(p, w)
     for i in range(X.shape[0]):
         out[i] = row_product(X, p, along, base, i, w, p_dot_w)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _product_at(X, p, along, base, index, w, out):  # type: ignore[no-untyped-def]
+    p_dot_w = dot(p, w)
+    for k in range(index.size):
+        out[k] = row_product(X, p, along, base, index[k], w, p_dot_w)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -169,7 +169,8 @@ def test_a_sample_carries_its_classes_at_the_cost_of_all_rows():
     assert sample.costs.sum() == pytest.approx(source.costs.sum())
 
 
-def test_hyperboloid_rows_are_those_of_their_explicit_matrix():
+@pytest.mark.parametrize("inverse_root", [0.0, 0.5])
+def test_hyperboloid_rows_are_those_of_their_explicit_matrix(inverse_root):
     rng = np.random.default_rng(0)
     n, d = 50, 3
     rows = HyperboloidRows(
@@ -179,10 +180,19 @@ def test_hyperboloid_rows_are_those_of_their_explicit_matrix():
         rng.random(n),
         rng.random(n),
         times=rng.random(n),
-        block_numbers=40,
+        inverse_root=inverse_root,
+        block_numbers=50 if inverse_root else 40,
     )
-    explicit, w, index = rows[:], rng.random(d + 1), np.array([3, 1, 4])
-    assert rows.shape == explicit.shape == (n, d + 1)
+    m = d + 1 + (inverse_root > 0)
+    explicit, w, index = rows[:], rng.random(m), np.array([3, 1, 4])
+    assert rows.shape == explicit.shape == (n, m)
+    if inverse_root:
+        assert np.array_equal(explicit[:, -1], rows.times + inverse_root * rows.base)
+    assert np.allclose(rows.product_at(index, w), explicit[index] @ w)
+    assert np.allclose(rows.scaled(3.0)[:], 3 * explicit)
+    pieces = list(rows.pieces())
+    assert np.array_equal(np.concatenate([piece[:] for piece in pieces]), explicit)
+    assert all(piece.X.shape[1] == m and not piece.p.any() for piece in pieces)
     assert np.array_equal(explicit[:, 0], rows.times)
     assert np.allclose(rows @ w, explicit @ w)
     assert np.allclose(rows.weighted_sum(index, w[:3]), w[:3] @ explicit[index])

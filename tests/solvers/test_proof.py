@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hyplearn.rows import Rows
 from hyplearn.solvers.certificate import certificate_sums, certify, merge_certificates
-from hyplearn.solvers.svm.proof import length_bound, proven, refutation
+from hyplearn.solvers.svm.proof import proven, refutation
 from hyplearn.solvers.svm.solve import solve_svm
 from hyplearn.solvers.svm.together import Problems, solutions_of, solve_together
 from support import naive
@@ -117,8 +117,8 @@ def test_no_row_is_longer_than_its_bound():
     rng = np.random.default_rng(0)
     X, p = rng.uniform(-1, 1, (50, 4)), rng.uniform(-1, 1, 4)
     rows = Rows(X, p, rng.standard_normal(50), 10 * rng.standard_normal(50), np.ones(50))
-    assert np.linalg.norm(rows[:], axis=1).max() <= length_bound(rows)[0]
-    assert length_bound(rows.taken(slice(0, 0)))[0] == 0
+    assert np.linalg.norm(rows[:], axis=1).max() <= rows.length_bound()
+    assert rows.taken(slice(0, 0)).length_bound() == 0
 
 
 def test_problems_solved_together_claim_no_more_than_rounding_allows():

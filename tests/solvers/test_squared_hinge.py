@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hyplearn.rows import Rows
 from hyplearn.solvers.svm import squared_hinge
-from hyplearn.solvers.svm.squared_hinge import solve_squared_hinge
+from hyplearn.solvers.svm.squared_hinge import ConjugateDescent, DirectDescent, solve_squared_hinge
 from support import naive
 
 
@@ -34,15 +34,19 @@ def test_a_point_is_that_of_plain_numpy(numbers, seed):
     w = np.random.default_rng(seed + 1).standard_normal(4)
     source = replace(Rows.explicit(U, C), block_numbers=numbers)
     assert len(list(source.blocks())) == (9 if numbers == 37 else 1)
-    point = squared_hinge._point(source, w)
+    point = DirectDescent(source, w).point
     slack = np.maximum(0, 1 - U @ w)
     alpha, active = 2 * C * slack, (slack > 0) & (C > 0)
     assert np.isclose(point.loss, C @ slack**2, rtol=1e-12)
     assert np.isclose(point.primal, naive.svm_primal(U, C, w, "squared_hinge"), rtol=1e-12)
     assert np.allclose(point.v, alpha @ U, rtol=1e-10, atol=1e-10 * alpha.sum())
     hessian = (U[active].T * (2 * C[active])) @ U[active]
-    assert np.allclose(point.hessian, hessian, rtol=1e-10, atol=1e-10 * C.sum())
+    assert np.allclose(point.second, hessian, rtol=1e-10, atol=1e-10 * C.sum())
     assert point.n_active == active.sum()
+    wide = ConjugateDescent(source, w)
+    assert np.array_equal(wide.point.second, np.flatnonzero(active))
+    assert np.isclose(wide.point.loss, point.loss, rtol=1e-12)
+    assert np.allclose(wide.point.v, point.v, rtol=1e-10, atol=1e-10 * alpha.sum())
 
 
 @given(st.integers(0, 10**6))
@@ -50,7 +54,7 @@ def test_half_the_square_of_the_gradient_is_the_gap_at_every_w(seed):
     """P(w) - D(2 C max(0, 1 - Uw)) = ½‖∇P(w)‖²."""
     U, C = problem(seed)
     w = np.random.default_rng(seed + 1).standard_normal(4)
-    point = squared_hinge._point(Rows.explicit(U, C), w)
+    point = DirectDescent(Rows.explicit(U, C), w).point
     alpha = 2 * C * np.maximum(0, 1 - U @ w)
     primal, dual = naive.svm_primal(U, C, w, "squared_hinge"), naive.svm_dual(U, C, alpha, "squared_hinge")
     scale = primal + alpha.sum() + np.sum((alpha @ U) ** 2)
@@ -62,20 +66,20 @@ def test_half_the_square_of_the_gradient_is_the_gap_at_every_w(seed):
 def test_a_newton_step_lowers_the_value_or_halves_the_gap(seed):
     U, C = problem(seed)
     w = 10 * np.random.default_rng(seed + 1).standard_normal(4)
-    source = Rows.explicit(U, C)
-    point = squared_hinge._point(source, w)
-    following, passes = squared_hinge._newton_step(source, point)
-    assert following.primal < point.primal or following.gap < point.gap / 2
-    assert passes >= 1
+    for method in (DirectDescent, ConjugateDescent):
+        descent = method(Rows.explicit(U, C), w)
+        following, point = descent._following(0.1, 0.0), descent.point
+        assert following.primal < point.primal or following.gap < point.gap / 2
+        assert (descent.n_iter, descent.n_passes >= 2) == (1, True)
 
 
 def test_steps_that_go_too_far_end_at_the_lowest_point():
     """Where no row is active the full step leads to w = 0, where every row pays."""
     source = Rows.explicit(np.array([[1.0, 2.0], [2.0, 1.0]]), np.full(2, 1e8))
-    point = squared_hinge._point(source, np.full(2, 100.0))
-    following, passes = squared_hinge._newton_step(source, point)
-    assert passes == 5
-    along = [squared_hinge._point(source, t * point.w).primal for t in np.linspace(0, 1, 2001)]
+    descent = DirectDescent(source, np.full(2, 100.0))
+    following, point = descent._following(0.1, 0.0), descent.point
+    assert descent.n_passes == 6
+    along = [DirectDescent(source, t * point.w).point.primal for t in np.linspace(0, 1, 2001)]
     assert following.primal <= 1.01 * min(along)
     assert following.primal < point.primal
 
@@ -107,7 +111,7 @@ def test_active_rows_near_the_margin_are_interpolated(seed, exponent):
     rng = np.random.default_rng(seed)
     U, C = rng.standard_normal((4, 6)), np.full(4, 10.0**exponent)
     source = Rows.explicit(U, C)
-    point = squared_hinge._point(source, np.zeros(6))
+    point = DirectDescent(source, np.zeros(6)).point
     solution = squared_hinge._interpolated(source, point, 1e-6, "stalled", 3, 5)
     expected = np.linalg.solve(U @ U.T + np.diag(1 / (2 * C)), np.ones(4))
     if np.all(expected >= 0):
@@ -134,16 +138,57 @@ def test_costs_of_all_sizes_are_met_softest_first():
 
 def test_a_sample_is_where_many_rows_begin(monkeypatch):
     U, C = problem(0, n=20_000, low=-1.0, high=1.0)
-    starts, inner = [], squared_hinge._point
+    starts, inner = [], DirectDescent._at
 
-    def seen(source, w):
-        starts.append((source.shape[0], w))
-        return inner(source, w)
+    def seen(self, w):
+        starts.append((self.source.shape[0], w))
+        return inner(self, w)
 
-    monkeypatch.setattr(squared_hinge, "_point", seen)
+    monkeypatch.setattr(DirectDescent, "_at", seen)
     solution = solve(U, C)
     first = next(w for n, w in starts if n == 20_000)
     assert solution.status == "optimal"
     assert starts[0][0] < 2000
     assert np.linalg.norm(first - solution.w) < 0.5 * np.linalg.norm(solution.w)
     assert solution.n_passes == sum(n == 20_000 for n, _ in starts) + 1
+
+
+def wide_rows(n=3000, d=210):
+    """More active rows than a preconditioner takes, of columns of very different sizes."""
+    rng = np.random.default_rng(0)
+    return (rng.standard_normal((n, d)) + 0.2) * 10.0 ** rng.uniform(-2, 1, d)
+
+
+@pytest.mark.parametrize("cost", [1e-3, 0.1, 30.0])
+def test_conjugate_gradients_end_where_the_hessian_does(cost):
+    U = wide_rows()
+    source, start = Rows.explicit(U, np.full(len(U), cost)), np.zeros(U.shape[1])
+    found = []
+    for method in (DirectDescent, ConjugateDescent):
+        descent = method(source, start)
+        assert descent.run(1e-8, 100) == "optimal"
+        descent.polish()
+        found.append(descent)
+    direct, conjugate = (descent.point for descent in found)
+    assert found[1].n_iter <= 2 * found[0].n_iter
+    assert np.allclose(conjugate.w, direct.w, rtol=0, atol=1e-6 * np.linalg.norm(direct.w))
+    assert conjugate.primal == pytest.approx(direct.primal, rel=1e-10)
+
+
+def test_a_part_of_the_active_rows_stands_for_all():
+    U = wide_rows()
+    descent = ConjugateDescent(Rows.explicit(U, np.full(len(U), 0.1)), np.zeros(U.shape[1]))
+    descent._precondition()
+    assert descent.made_at is None
+    L = np.tril(descent.factor[0])
+    hessian = np.eye(U.shape[1]) + 0.2 * U.T @ U
+    # Eigenvalues of the preconditioned Hessian: near 1, as four rows per column are most of the 3,000.
+    values = np.linalg.eigvals(np.linalg.solve(L @ L.T, hessian)).real
+    assert 0.2 < values.min() < 1 < values.max() < 5
+
+
+def test_sources_of_many_columns_in_memory_have_no_hessians():
+    narrow, wide = (
+        Rows.explicit(np.ones((3, d)), np.ones(3)) for d in (squared_hinge.MANY_COLUMNS - 1, squared_hinge.MANY_COLUMNS)
+    )
+    assert (squared_hinge.descent_of(narrow), squared_hinge.descent_of(wide)) == (DirectDescent, ConjugateDescent)

@@ -56,6 +56,16 @@ def test_every_problem_is_that_of_the_solver_of_one(m):
     check(problems, found)
 
 
+def test_fewer_rows_than_columns_are_solved_in_their_span():
+    rows, codes = made(n=20, m=50)
+    problems = folds(rows, codes)
+    found = solve_together(problems, tol=TOL)
+    check(problems, found)
+    again = solve_together(problems, tol=TOL, start=found.W)
+    assert again.n_iter <= 1
+    assert np.allclose(again.W, found.W, rtol=1e-9, atol=1e-12)
+
+
 def test_liblinear_finds_the_same_weights():
     rows, codes = made()
     problems = folds(rows, codes)

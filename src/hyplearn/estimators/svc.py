@@ -22,7 +22,7 @@ from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind, WidestRows
 from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
 from hyplearn.progress import FitReporter
-from hyplearn.rows.built import RowBuilder, build_rows, row_costs
+from hyplearn.rows.built import ClassRowBuilder, RowBuilder, build_rows, row_costs
 from hyplearn.solvers.certificate import (
     Certificate,
     CertificateSums,
@@ -279,7 +279,7 @@ class PoincareSVC(StreamClassifier):
 
     def _shared(self, block: LabelledBlock, c: float, weights: Sequence[Array]) -> Problems:
         """For each array of weights, all binary problems, on rows that they share."""
-        rows = self._rows.builder(0, self.reference_[0], c, 1.0)(block).X
+        rows = ClassRowBuilder(self.reference_[0], c, 1.0, self.fit_intercept, 2)(block)[:]
         costs = np.column_stack(weights)
         problems = Problems.of_folds(rows, block.codes.astype(np.int64, copy=False), np.array(self._positives), costs)
         if np.all(self.C_[0] == self.C_):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Generator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -202,16 +202,24 @@ class _RowEquations(MeanEquations):
         return self.stiffness * u - centred_sum(self.X, q * self.along, self.m) - (q @ self.base) * self.m
 
 
-def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
-    """Stiffness, gradient, hessian and variance at m: sums over rows, so those of blocks add up."""
+def summed_equations(
+    X: Array, gaps: Array, weights: Array, m: Array, c: float, *, second: bool = True
+) -> tuple[float, Array, Any, float]:
+    """Stiffness, gradient, hessian and variance at m: sums over rows, so those of blocks add up.
+
+    In many dimensions the hessian is the most of the work, and 0 without ``second``.
+    """
     d = X.shape[1]
     if d <= FEW_DIMENSIONS:
         sums, hessian, gap_m = np.zeros(d), np.zeros((d, d)), float(gap(m, c=c))
         stiffness, base, variance = _newton_equations(X, unrolled(m), gaps, weights, gap_m, c, sums, hessian)
         return stiffness, sums + base * m, hessian, variance
     at = _RowEquations(X, gaps, weights, m, c)
+    if not second:
+        return at.stiffness, at.gradient, 0.0, at.variance
     rows = at.along[:, None] * (X - m) + at.base[:, None] * m
-    return at.stiffness, at.gradient, (rows * (weights * at.radial)[:, None]).T @ rows, at.variance
+    rows *= np.sqrt(weights * np.maximum(at.radial, 0.0))[:, None]
+    return at.stiffness, at.gradient, rows.T @ rows, at.variance
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -19,9 +19,10 @@ from hyplearn.geometry.mean import (
 )
 from hyplearn.types import Array
 
-# Newton's method starts from the mean of FIRST_ROWS rows, computed to START_TOL. If there are no more rows, or at most
-# COPIED_NUMBERS coordinates in memory, it takes them all: a copy of each group costs less than passes that select it.
-FIRST_ROWS, START_TOL, COPIED_NUMBERS = 20_000, 1e-4, 2**20
+# Newton's method starts from the mean of FIRST_ROWS rows, or of as many as have FIRST_NUMBERS coordinates, computed to
+# START_TOL. If there are no more rows, or at most COPIED_NUMBERS coordinates in memory, it takes them all: a copy of
+# each group costs less than passes that select it.
+FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
 # Proven distance of the mean of all points to the true one.
 EXACT = 1e-12
 # Proven distance of class means to the true ones. In few dimensions a last exact Newton step squares the error.
@@ -83,20 +84,24 @@ def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
 
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
     """Mean, variance and weight of groups of classes, given as masks; all in the same passes."""
-    totals = groups @ data.totals
-    few = data.n_rows <= FIRST_ROWS or (data.in_memory and data.n_rows * data.n_features <= COPIED_NUMBERS)
-    stride = 1 if few else max(1, data.n_rows // FIRST_ROWS)
-    found: list[Any] = _means_of_some(data, groups, stride, tol if stride == 1 else START_TOL)
-    if stride == 1:
-        return [(*mean_and_spread, float(total)) for mean_and_spread, total in zip(found, totals, strict=True)]
-    starts = [m if gap(m, c=data.c) > NEAR_THE_RIM else np.zeros_like(m) for m, _ in found]
-    searches: list[Steps] = [mean_steps(start, tol=tol) for start in starts]
+    totals, d = groups @ data.totals, data.n_features
+    first = min(FIRST_ROWS, max(1, FIRST_NUMBERS // d))
+    few = data.n_rows <= first or (data.in_memory and data.n_rows * d <= COPIED_NUMBERS)
+    if few:
+        return [
+            (*part[:2], float(total)) for part, total in zip(_means_of_some(data, groups, 1, tol), totals, strict=True)
+        ]
+    parts = _means_of_some(data, groups, data.n_rows // first, START_TOL)
+    searches: list[Steps] = [mean_steps(start, tol=tol) for *_, start, _ in parts]
     centres: list[Array | None] = [next(search) for search in searches]
+    found: list[Any] = [None] * len(groups)
     while any(centre is not None for centre in centres):
         sums = data.fold(_equations, _merge_equations, groups, totals, centres, data.c)
         for g, part in enumerate(sums):
             if (centre := centres[g]) is None:
                 continue
+            if d > FEW_DIMENSIONS:  # second derivatives of the sample: theirs of all rows would be nearly all the work
+                part = (parts[g][3][0], part[1], parts[g][3][2], part[3])
             try:
                 centres[g] = searches[g].send(MeanEquations(centre, data.c, *part))
             except StopIteration as end:
@@ -104,17 +109,23 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
     return found
 
 
-def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float]]:
-    """Mean and variance of every ``stride``-th row of each group; the centre of the ball where there are none."""
+def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
+    """Mean and variance of every ``stride``-th row of each group; the centre of the ball where there are none.
+
+    And where to begin with all rows, which is not near the rim, with the equations of these rows there.
+    """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0
 
-    def of_group(group: Array) -> tuple[Array, float]:
-        own = np.flatnonzero(group[codes] & present)
+    def of_group(group: Array) -> tuple[Array, float, Array, Any]:
+        own, origin = np.flatnonzero(group[codes] & present), np.zeros(data.n_features)
         if not len(own):
-            return np.zeros(data.n_features), 0.0
+            return origin, 0.0, origin, (1.0, origin, np.zeros((data.n_features,) * 2), 0.0)
         rows, shares = np.take(X, own, axis=0).astype(np.float64, copy=False), np.take(weights, own)
-        return mean_and_variance(rows, np.take(gaps, own), shares / shares.sum(), data.c, tol=tol)
+        row_gaps, shares = np.take(gaps, own), shares / shares.sum()
+        m, variance = mean_and_variance(rows, row_gaps, shares, data.c, tol=tol)
+        start = m if gap(m, c=data.c) > NEAR_THE_RIM else origin
+        return m, variance, start, summed_equations(rows, row_gaps, shares, start, data.c) if stride > 1 else None
 
     return list(map_in_threads(of_group, groups, data.threads))
 
@@ -134,7 +145,7 @@ def _equations(
             parts.append(None)
             continue
         own = block if group.all() else block.taken(np.flatnonzero(group[block.codes]))
-        parts.append(summed_equations(own.X, own.gaps, own.row_weights / total, centre, c))
+        parts.append(summed_equations(own.X, own.gaps, own.row_weights / total, centre, c, second=False))
     return parts
 
 

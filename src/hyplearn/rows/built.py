@@ -12,12 +12,24 @@ from hyplearn.cone import cone_rows
 from hyplearn.data.folding import map_in_threads
 from hyplearn.data.points import Block, PointSource
 from hyplearn.data.training import Costs, Encoder, LabelledBlock, TrainingData
-from hyplearn.rows.memory import ClassRows, MemoryRows, Rows, RowSource, join_rows, sample_rows, scale_costs, seed_of
+from hyplearn.rows.memory import (
+    ClassRows,
+    HyperboloidRows,
+    MemoryRows,
+    Rows,
+    RowSource,
+    join_rows,
+    sample_rows,
+    scale_costs,
+    seed_of,
+)
 from hyplearn.tangent import Features, implicit_rows
 from hyplearn.types import Array
 
 # Dual variables that a solution keeps if rows may not fit into memory: 32 MiB with their positions.
 MOST_KEPT = 2**21
+# Columns up to which signed cone coordinates are explicit, as kernels read them; more are read by BLAS in pieces.
+EXPLICIT_COLUMNS = 16
 # Numbers up to which explicit rows of points in memory are kept between passes: 128 MiB.
 EXPLICIT_NUMBERS = 2**24
 # Rows up to which the coefficients of implicit rows of points in memory are kept: 192 MiB. To write more of them into
@@ -76,7 +88,7 @@ class ClassRowBuilder:
 
 @dataclass(frozen=True)
 class ConeRowBuilder:
-    """Builds explicit rows of a binary problem without a reference point: signed cone coordinates."""
+    """Builds the rows of a binary problem without a reference point: signed cone coordinates."""
 
     positive: int
     centre: Array
@@ -88,7 +100,14 @@ class ConeRowBuilder:
         """Rows of a block."""
         rows = ClassRowBuilder(self.centre, self.c, self.C, self.intercept, 2)(block)
         signs = np.where(block.codes == self.positive, 1.0, -1.0)
-        return Rows(rows[:], np.zeros(rows.shape[1]), signs, np.zeros(len(signs)), rows.costs, start=block.start)
+        if rows.shape[1] <= EXPLICIT_COLUMNS:
+            return Rows(rows[:], np.zeros(rows.shape[1]), signs, np.zeros(len(signs)), rows.costs, start=block.start)
+        return HyperboloidRows(
+            *(rows.X, rows.p, signs * rows.along, signs * rows.base, rows.costs),
+            start=block.start,
+            times=signs * rows.times,
+            inverse_root=rows.inverse_root,
+        )
 
 
 @njit(cache=True, nogil=True)
@@ -115,8 +134,8 @@ def build_rows(
     Rows of points in memory are kept between passes, explicit ones up to ``explicit_numbers`` numbers.
     """
     threads = data.threads if threads is None else threads
-    rebuilt = isinstance(build, ConeRowBuilder) and data.n_rows * n_columns > explicit_numbers
-    rebuilt = rebuilt or data.n_rows > KEPT_ROWS
+    is_explicit = isinstance(build, ConeRowBuilder) and n_columns <= EXPLICIT_COLUMNS
+    rebuilt = data.n_rows > KEPT_ROWS or (is_explicit and data.n_rows * n_columns > explicit_numbers)
     if data.in_memory and not rebuilt:
         return KeptRows(build, data.blocks, data.n_rows, n_columns, n_classes, threads)
     return stream_rows(data, build, C, n_columns, n_classes, threads)
@@ -202,7 +221,8 @@ class StreamedRows(RowSource):
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
         """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
         arguments = self.build, self.n_rows, size, seed_of(rng)
-        return scale_costs(self.points.fold(_sample, join_rows, *arguments, threads=self.threads), self.cost_range)
+        drawn = self.points.fold(_sample, join_rows, *arguments, threads=self.threads)
+        return replace(scale_costs(drawn, self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
         """A random subset of the rows, spread evenly and rebuilt in every pass, with scaled costs."""

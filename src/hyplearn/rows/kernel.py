@@ -1,7 +1,7 @@
 """Rows of a kernel map: kept if they fit a memory budget, otherwise made some at a time in every pass."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ class KernelRows(ClassRows):
 
     kernel_map: KernelMap
     gaps: Array
+    per_row: ClassVar[tuple[str, ...]] = (*ClassRows.per_row, "gaps")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -31,13 +32,6 @@ class KernelRows(ClassRows):
 
     def __getitem__(self, index: slice | Array) -> Array:
         return kernel_rows(self.kernel_map, self.X[index], self.gaps[index])
-
-    def blocks(self) -> Iterator[ClassRows]:
-        """The rows block by block, as views."""
-        for cut in self._cuts():
-            names = ("X", "along", "base", "costs", "times", "codes", "gaps")
-            columns = {name: getattr(self, name)[cut] for name in names}
-            yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
 
 def kernel_rows(kernel_map: KernelMap, X: Array, gaps: Array) -> Array:

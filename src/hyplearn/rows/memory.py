@@ -7,13 +7,13 @@ is itself a :class:`Rows`, and so a source.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import Merge, fold_parts, map_in_threads
-from hyplearn.data.points import BLOCK_NUMBERS
+from hyplearn.data.points import BLOCK_NUMBERS, PIECE_NUMBERS
 from hyplearn.data.training import Costs
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
 from hyplearn.numerics import uniforms
@@ -38,6 +38,8 @@ class RowSource(ABC):
     most_kept: float = np.inf
     # Number of classes, of rows that carry the code of their class.
     n_classes: int
+    # Threads of a pass.
+    threads: int
 
     @property
     @abstractmethod
@@ -73,8 +75,6 @@ class RowSource(ABC):
 class MemoryRows(RowSource):
     """Rows in memory, as a sequence of blocks that subclasses define."""
 
-    threads: int
-
     @abstractmethod
     def blocks(self) -> Iterator["Rows"]:
         """The rows block by block."""
@@ -90,7 +90,7 @@ class MemoryRows(RowSource):
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
         """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
-        return scale_costs(self._drawn(size, rng), self.cost_range)
+        return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
         """A random subset of the rows, spread evenly, explicit, with costs scaled by the inverse of its share."""
@@ -119,6 +119,8 @@ class Rows(MemoryRows):
     start: int = 0
     threads: int = 1
     block_numbers: int = BLOCK_NUMBERS
+    # Fields with one entry per row.
+    per_row: ClassVar[tuple[str, ...]] = ("X", "along", "base", "costs")
 
     @classmethod
     def labelled(cls, rows: TangentRows, y: Array, costs: Array, *, threads: int = 1) -> Self:
@@ -149,10 +151,26 @@ class Rows(MemoryRows):
         """``⟨u, w⟩`` of every row."""
         return TangentRows(self.X, self.p, self.along, self.base) @ w
 
+    def product_at(self, index: Array, w: Array) -> Array:
+        """``⟨u_k, w⟩`` of the rows with the given positions."""
+        return TangentRows(self.X, self.p, self.along, self.base).product_at(index, w)
+
     def weighted_sum(self, index: Array, q: Array) -> Array:
         """``Σ q_k u_k`` over the rows with the given positions."""
         coefficients, bases = q * self.along[index], q @ self.base[index]
         return centred_sum_at(self.X, index, coefficients, self.p) + bases * self.p
+
+    def scaled(self, factor: float) -> Self:
+        """The rows times a factor, at the same costs."""
+        return replace(self, along=factor * self.along, base=factor * self.base)
+
+    def length_bound(self) -> float:
+        """A length that no row exceeds, found without making rows."""
+        if not len(self.X):
+            return 0.0
+        largest = max(float(self.X.max()), -float(self.X.min())) + float(np.abs(self.p).max())
+        along, base = float(np.abs(self.along).max()), float(np.abs(self.base).max())
+        return float(along * largest * np.sqrt(self.X.shape[1]) + base * np.linalg.norm(self.p))
 
     def taken(self, index: Array | slice) -> "Rows":
         """The rows with the given positions, explicit, with their costs."""
@@ -178,56 +196,87 @@ class Rows(MemoryRows):
         """Slices of the blocks."""
         return (slice(i, i + self._step) for i in range(0, len(self.X), self._step))
 
-    def blocks(self) -> Iterator["Rows"]:
+    def blocks(self) -> Iterator[Self]:
         """The rows block by block, as views."""
         for cut in self._cuts():
-            yield Rows(self.X[cut], self.p, self.along[cut], self.base[cut], self.costs[cut], self.start + cut.start)
+            columns: dict[str, Any] = {name: getattr(self, name)[cut] for name in self.per_row}
+            yield replace(self, **columns, start=self.start + cut.start, threads=1)
+
+    def pieces(self) -> Iterator["Rows"]:
+        """The rows in the form that kernels read: ``X``, ``p``, ``along`` and ``base`` are all of them."""
+        yield self
 
 
 @dataclass(frozen=True, kw_only=True)
 class HyperboloidRows(Rows):
-    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``: hyperboloid coordinates, as three numbers beside X."""
-
-    times: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns, one more than X has."""
-        return self.X.shape[0], self.X.shape[1] + 1
-
-    def __getitem__(self, index: slice | Array) -> Array:
-        return np.column_stack([self.times[index], super().__getitem__(index)])
-
-    def __matmul__(self, w: Array) -> Array:
-        return self.times * w[0] + super().__matmul__(w[1:])
-
-    @property
-    def _step(self) -> int:
-        """Rows per block: at least as many as columns, as what a solver keeps of a block is square."""
-        return max(self.shape[1], super()._step)
-
-    def blocks(self) -> Iterator[Rows]:
-        """The rows block by block, explicit."""
-        for cut in self._cuts():
-            yield replace(Rows.explicit(self[cut], self.costs[cut]), start=self.start + cut.start)
-
-    def weighted_sum(self, index: Array, q: Array) -> Array:
-        """``Σ q_k u_k`` over the rows with the given positions."""
-        return np.concatenate([[q @ self.times[index]], super().weighted_sum(index, q)])
-
-
-@checkpointable
-@dataclass(frozen=True, kw_only=True)
-class ClassRows(HyperboloidRows):
-    """Rows of several classes: each carries the code of its class instead of a sign.
+    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``: hyperboloid coordinates, as three numbers beside X.
 
     Unless ``inverse_root`` is 0, it is 1/√c, and every row of cone coordinates ends with ``times + base / √c``: the
     column of an intercept, which takes no memory.
     """
 
+    times: Array
+    inverse_root: float = 0.0
+    per_row: ClassVar[tuple[str, ...]] = (*Rows.per_row, "times")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns, one or two more than X has."""
+        return self.X.shape[0], self.X.shape[1] + 1 + (self.inverse_root != 0)
+
+    def _last(self, index: Any) -> Array:
+        """The column of the intercept."""
+        return self.times[index] + self.inverse_root * self.base[index]
+
+    def __getitem__(self, index: slice | Array) -> Array:
+        columns = [self.times[index], super().__getitem__(index)]
+        return np.column_stack([*columns, self._last(index)] if self.inverse_root else columns)
+
+    def __matmul__(self, w: Array) -> Array:
+        return self._completed(super().__matmul__(self._of_space(w)), slice(None), w)
+
+    def product_at(self, index: Array, w: Array) -> Array:
+        """``⟨u_k, w⟩`` of the rows with the given positions."""
+        return self._completed(super().product_at(index, self._of_space(w)), index, w)
+
+    def _of_space(self, w: Array) -> Array:
+        """The entries of w beside those of the first and the last column."""
+        return w[1 : 1 + self.X.shape[1]]
+
+    def _completed(self, product: Array, index: Any, w: Array) -> Array:
+        """Products of the columns of space, and those of the other columns."""
+        product = self.times[index] * w[0] + product
+        return product + w[-1] * self._last(index) if self.inverse_root else product
+
+    def weighted_sum(self, index: Array, q: Array) -> Array:
+        """``Σ q_k u_k`` over the rows with the given positions."""
+        sums = np.append(q @ self.times[index], super().weighted_sum(index, q))
+        return np.append(sums, q @ self._last(index)) if self.inverse_root else sums
+
+    def scaled(self, factor: float) -> Self:
+        """The rows times a factor, at the same costs."""
+        return replace(super().scaled(factor), times=factor * self.times)
+
+    def length_bound(self) -> float:
+        """A length that no row exceeds: no other column is longer than the first, nor are those of space together."""
+        return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
+
+    def pieces(self) -> Iterator[Rows]:
+        """The rows in the form that kernels read: explicit, a few at a time."""
+        step = max(1, PIECE_NUMBERS // self.shape[1])
+        for start in range(0, max(1, len(self.X)), step):
+            cut = slice(start, start + step)
+            yield replace(Rows.explicit(self[cut], self.costs[cut]), start=self.start + start)
+
+
+@checkpointable
+@dataclass(frozen=True, kw_only=True)
+class ClassRows(HyperboloidRows):
+    """Rows of several classes: each carries the code of its class instead of a sign."""
+
     codes: Array
     n_classes: int
-    inverse_root: float = 0.0
+    per_row: ClassVar[tuple[str, ...]] = (*HyperboloidRows.per_row, "codes")
 
     @classmethod
     def of(cls, rows: Array, codes: Array, costs: Array, n_classes: int) -> Self:
@@ -235,30 +284,6 @@ class ClassRows(HyperboloidRows):
         n, d = rows.shape
         X, along, base = rows[:, 1:], np.ones(n), np.zeros(n)
         return cls(X, np.zeros(d - 1), along, base, costs, times=rows[:, 0], codes=codes, n_classes=n_classes)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-        n, d = super().shape
-        return n, d + (self.inverse_root != 0)
-
-    def _last(self, index: Any) -> Array:
-        """The column of the intercept."""
-        return self.times[index] + self.inverse_root * self.base[index]
-
-    def __getitem__(self, index: slice | Array) -> Array:
-        rows = super().__getitem__(index)
-        return np.column_stack([rows, self._last(index)]) if self.inverse_root else rows
-
-    def __matmul__(self, w: Array) -> Array:
-        d = super().shape[1]
-        product = super().__matmul__(w[:d])
-        return product + w[d] * self._last(slice(None)) if self.inverse_root else product
-
-    def weighted_sum(self, index: Array, q: Array) -> Array:
-        """``Σ q_k u_k`` over the rows with the given positions."""
-        total = super().weighted_sum(index, q)
-        return np.append(total, q @ self._last(index)) if self.inverse_root else total
 
     @property
     def _step(self) -> int:
@@ -275,12 +300,6 @@ class ClassRows(HyperboloidRows):
         columns = zip(*((part[:], part.codes, part.costs) for part in parts), strict=True)
         rows, codes, costs = (np.concatenate(column) for column in columns)
         return ClassRows.of(rows, codes, costs, parts[0].n_classes)
-
-    def blocks(self) -> Iterator["ClassRows"]:
-        """The rows block by block, as views."""
-        for cut in self._cuts():
-            columns = {name: getattr(self, name)[cut] for name in ("X", "along", "base", "costs", "times", "codes")}
-            yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
 
 def join_rows(parts: Sequence[R]) -> Rows:

@@ -37,9 +37,9 @@ class Descent:
 
     def stream(self, rows: Rows) -> None:
         """Take one step on each row in order; N is the number of rows seen so far."""
-        n = len(rows.X)
-        self.n_seen += n
-        self.visit(rows, np.arange(n), self.n_seen)
+        self.n_seen += len(rows.X)
+        for piece in rows.pieces():
+            self.visit(piece, np.arange(len(piece.X)), self.n_seen)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

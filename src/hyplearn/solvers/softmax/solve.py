@@ -8,9 +8,9 @@ with :math:`\alpha_i = C_i (e_{y_i} - \pi_i)`, any probabilities :math:`\pi_i` a
 probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gradient is the certificate.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -18,11 +18,11 @@ from scipy.linalg import cho_factor, cho_solve
 from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
+from hyplearn.solvers.conjugate_gradients import Operator, conjugate_gradients
 from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
-Operator: TypeAlias = Callable[[Array], Array]
 # Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
 FULL_HESSIAN = 300
 # Columns up to which the diagonal block of each class is made for products; beyond, the mean of these blocks.
@@ -32,8 +32,8 @@ CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
 # A sample from which to begin, where there are many more rows.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
-# Conjugate gradients end when the residual is this part of the gradient, or after so many products.
-FORCING, MOST_PRODUCTS = 0.2, 200
+# Conjugate gradients end when the residual is this part of the gradient.
+FORCING = 0.2
 # If a step takes more products than this, later ones are preconditioned by the second derivatives of a sample, with so
 # many rows per column, where there are so many times as many rows: their systems are solved to a part of the residual.
 FEW_PRODUCTS, SAMPLED_PER_COLUMN, SAMPLED_RATIO, SAMPLED_FORCING = 10, 8, 4, 0.1
@@ -225,35 +225,18 @@ def _conjugate_step(
             return cho_solve(factors[0], residual.T).T
         return np.stack([cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)])
 
-    target = max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal)))
+    target = float(max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal))))
     if sample is not None:
         of_sample = _sample_product(sample, point.W)
 
         def solve_sample(residual: Array) -> Array:
-            due = SAMPLED_FORCING * np.linalg.norm(residual)
-            return _conjugate_gradients(of_sample, precondition, residual, due)[0]
+            due = SAMPLED_FORCING * float(np.linalg.norm(residual))
+            return conjugate_gradients(of_sample, precondition, residual, due)[0]
 
-        step, products = _conjugate_gradients(product, solve_sample, -point.gradient, target)
+        step, products = conjugate_gradients(product, solve_sample, -point.gradient, target)
     else:
-        step, products = _conjugate_gradients(product, precondition, -point.gradient, target)
+        step, products = conjugate_gradients(product, precondition, -point.gradient, target)
     return step, products + 1
-
-
-def _conjugate_gradients(product: Operator, precondition: Operator, right: Array, target: Any) -> tuple[Array, int]:
-    """Solve ``product(x) = right`` until the residual is at most ``target`` long; returns x and the number of products.
-
-    Directions are those of Polak and Ribière, for which the preconditioner may differ from step to step.
-    """
-    x, residual, products = np.zeros_like(right), right, 0
-    direction, previous, energy = np.zeros_like(right), right, 1.0
-    while np.linalg.norm(residual) > target and products < MOST_PRODUCTS:
-        preconditioned = precondition(residual)
-        direction = preconditioned + np.sum(preconditioned * (residual - previous)) / energy * direction
-        energy, previous = float(np.sum(residual * preconditioned)), residual
-        image = product(direction)
-        length = np.sum(residual * direction) / np.sum(direction * image)
-        x, residual, products = x + length * direction, residual - length * image, products + 1
-    return x, products
 
 
 def _sample_product(sample: ClassRows, W: Array) -> Operator:

@@ -115,6 +115,11 @@ def _without_rows(part: MarginScan) -> MarginScan:
 
 def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
     """Scan the rows of a block at w; more than ``most`` rows within the band are not gathered."""
+    parts = [_scan_piece(piece, w, band, most) for piece in block.pieces()]
+    return parts[0] if len(parts) == 1 else merge_scans(parts)
+
+
+def _scan_piece(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
     sides, counts, clamped = (
         np.empty(len(block.X), dtype=np.int8),
         np.zeros((2, BINS), dtype=np.int64),
@@ -135,10 +140,12 @@ def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
 def clamped_rows(block: Rows, w: Array, band: Band) -> Array:
     """Indices of the rows of a block that the scan at w clamped."""
     sides = np.empty(len(block.X), dtype=np.int8)
-    scan_kernel(
-        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides,
-        np.zeros((2, BINS), dtype=np.int64), np.zeros(w.size),
-    )  # fmt: skip
+    for piece in block.pieces():
+        own = sides[piece.start - block.start :][: len(piece.X)]
+        scan_kernel(
+            piece.X, piece.centre, piece.along, piece.base, piece.costs, w, band.below, band.above, own,
+            np.zeros((2, BINS), dtype=np.int64), np.zeros(w.size),
+        )  # fmt: skip
     return np.flatnonzero(sides == CLAMPED)
 
 
@@ -149,7 +156,8 @@ def losses_along(source: RowSource, w: Array, dw: Array, lengths: Array) -> Arra
 
 def _losses_along_block(block: Rows, w: Array, dw: Array, lengths: Array) -> Array:
     out = np.zeros(len(lengths))
-    _losses_along(block.X, block.centre, block.along, block.base, block.costs, w, dw, lengths, out)
+    for piece in block.pieces():
+        _losses_along(piece.X, piece.centre, piece.along, piece.base, piece.costs, w, dw, lengths, out)
     return out
 
 

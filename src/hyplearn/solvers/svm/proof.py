@@ -96,15 +96,6 @@ def hard_rounding(solution: Solution, longest: float, n: int) -> float:
     return float(moved + sum_error * (total + solution.primal)) / solution.primal
 
 
-def length_bound(block: Rows) -> Array:
-    """A length that no row of a block exceeds, found without making rows; of shape (1,)."""
-    if not len(block.X):
-        return np.zeros(1)
-    largest = max(float(block.X.max()), -float(block.X.min())) + float(np.abs(block.p).max())
-    along, base = float(np.abs(block.along).max()), float(np.abs(block.base).max())
-    return np.array([along * largest * np.sqrt(block.X.shape[1]) + base * np.linalg.norm(block.p)])
-
-
 def _sums_of_block(block: Rows, support: Array, alpha: Array, w: Array, loss: str) -> CertificateSums:
     own, coefficients = _support_of_block(block, support, alpha)
     spread = np.zeros(len(block.X))

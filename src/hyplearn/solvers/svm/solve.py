@@ -207,7 +207,7 @@ def _largest_square(block: Rows) -> float:
 
 
 def _in_units_of(rows: Rows, length: float) -> Rows:
-    return replace(rows, along=rows.along / length, base=rows.base / length, costs=rows.costs * length**2)
+    return replace(rows.scaled(1 / length), costs=rows.costs * length**2)
 
 
 def _capped(rows: Rows, cap: float) -> Rows:

@@ -8,19 +8,23 @@ At every w, :math:`\alpha_i = 2 C_i \max(0, 1 - \langle u_i, w \rangle)` is dual
 ends at the exact solution once the right rows are active.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 
-from hyplearn.data.folding import columns_joined, columns_summed, summed
+from hyplearn.data.folding import columns_joined, columns_summed, fold_parts, map_in_threads, summed
 from hyplearn.geometry.kernels import unrolled
 from hyplearn.rows import Rows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
+from hyplearn.solvers.conjugate_gradients import MOST_PRODUCTS, conjugate_gradients
 from hyplearn.solvers.solution import Progress, Report, Solution, Status, relative_gap
-from hyplearn.solvers.svm.proof import length_bound, squared_rounding
+from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.tangent import element, row_product
 from hyplearn.types import Array
 
@@ -32,6 +36,14 @@ COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
 # Up to so many columns rows are never written out; beyond, BLAS is faster. Nor at costs that are higher: these magnify
 # how margins are rounded, and α is to have the rounding of ``Σ α u``.
 FEW_COLUMNS, LOW_COST = 16, 1.0
+# From so many columns on, of rows in memory, steps are found by conjugate gradients, each a pass over active rows. They
+# are preconditioned by the Hessian of an earlier point, of at most so many rows per column, which is made again when
+# it takes more products than this.
+MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
+# Conjugate gradients end when the residual is this part of the gradient; in the step beyond the tolerance, this one.
+FORCING, FORCING_LAST = 0.1, 1e-4
+# Rows of a strip whose squares a thread sums.
+STRIP = 1024
 # Armijo's: part of the decrease that the slope promises.
 ENOUGH = 1e-4
 # Parts of a step at which its slope is taken: dense near 0 at first, as steps through rows of very different costs end
@@ -42,13 +54,16 @@ PATIENCE, ROUNDING = 5, 1e-12
 
 
 class Point(NamedTuple):
-    """Sums of a pass at w: ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``Σ α u`` and ``Σ 2 C u uᵀ`` over active rows."""
+    """Sums of a pass at w: ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``Σ α u``, and of active rows the number.
+
+    And ``Σ 2 C u uᵀ`` over the active rows, or if there are many columns their positions.
+    """
 
     w: Array
     loss: float
     v: Array
-    hessian: Array
     n_active: int
+    second: Array
 
     @property
     def primal(self) -> float:
@@ -77,43 +92,13 @@ def solve_squared_hinge(
     polish: bool = True,
 ) -> Solution:
     """Minimise the squared hinge loss until the relative duality gap is at most ``tol``."""
-    n, d = source.shape
-    n_iter, n_passes = 0, 1
-    lowest, highest, _ = source.cost_range
-    if highest > COST_RATIO * lowest:
-        # Rows of very different costs become active few at a time; softer costs lead to the harder ones.
-        softer = source.altered(_softened, highest / SOFTER)
-        led = solve_squared_hinge(softer, tol=SOFTER_TOL, max_iter=max_iter, rng=rng, start=start, polish=False)
-        start, n_passes = led.w, led.n_passes + 1
-    if start is None:
-        start, size = np.zeros(d), min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
-        sample = source.sample(size, rng) if size >= max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d) else None
-        if sample is not None and sample.costs.any():
-            start = solve_squared_hinge(sample, tol=SAMPLE_TOL, max_iter=max_iter, rng=rng, polish=False).w
-    point = _point(source, start)
-    status: Status = "optimal"
-    best, stalled = point.gap, 0
-    while point.gap > tol:
-        if n_iter == max_iter or stalled == PATIENCE:
-            status = "max_iter" if n_iter == max_iter else "stalled"
-            break
-        following, passes = _newton_step(source, point)
-        n_iter, n_passes = n_iter + 1, n_passes + passes
-        if following is None:
-            status = "stalled"
-            break
-        stalled = 0 if following.gap < best or following.primal < (1 - ROUNDING) * point.primal else stalled + 1
-        point, best = following, min(best, following.gap)
-        if report is not None:
-            report(Progress(n_passes, point.primal, point.dual, point.gap, point.n_active))
-    if status == "optimal" and polish and point.gap > 0:
-        # One step beyond the tolerance: it squares the error, so that every road to a solution ends in the same one.
-        following, passes = _newton_step(source, point)
-        n_iter, n_passes = n_iter + 1, n_passes + passes
-        point = point if following is None or following.gap > point.gap else following
-        if report is not None:
-            report(Progress(n_passes, point.primal, point.dual, point.gap, point.n_active))
-    if status != "optimal" and 0 < point.n_active <= d:
+    start, n_passes = _starting_point(source, start, max_iter, rng)
+    descent = descent_of(source)(source, start, report, n_passes)
+    status = descent.run(tol, max_iter)
+    if status == "optimal" and polish and descent.point.gap > 0:
+        descent.polish()
+    point, n_iter, n_passes = descent.point, descent.n_iter, descent.n_passes
+    if status != "optimal" and 0 < point.n_active <= source.shape[1]:
         return _interpolated(source, point, tol, status, n_iter, n_passes)
     kept = point.n_active <= source.most_kept
     support, alpha, lengths = source.fold(_alpha_block, columns_joined, point.w, kept)
@@ -121,7 +106,148 @@ def solve_squared_hinge(
         point.w, support, alpha, point.v, point.primal, point.dual, point.gap, status, max(n_iter, 1), n_passes + 1,
         point.n_active,
     )  # fmt: skip
-    return replace(solution, rounding=squared_rounding(solution, float(lengths.max()), source.cost_range, n))
+    rounding = squared_rounding(solution, float(lengths.max()), source.cost_range, source.shape[0])
+    return replace(solution, rounding=rounding)
+
+
+def _starting_point(
+    source: RowSource, start: Array | None, max_iter: int, rng: np.random.Generator
+) -> tuple[Array, int]:
+    """Where to begin, by softer costs or a sample of the rows, and the passes it took."""
+    (n, d), n_passes = source.shape, 0
+    options: dict[str, Any] = {"max_iter": max_iter, "rng": rng, "polish": False}
+    lowest, highest, _ = source.cost_range
+    if highest > COST_RATIO * lowest:
+        # Rows of very different costs become active few at a time; softer costs lead to the harder ones.
+        softer = source.altered(_softened, highest / SOFTER)
+        led = solve_squared_hinge(softer, tol=SOFTER_TOL, start=start, **options)
+        return led.w, led.n_passes
+    if start is not None:
+        return start, n_passes
+    size = min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
+    sample = source.sample(size, rng) if size >= max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d) else None
+    if sample is None or not sample.costs.any():
+        return np.zeros(d), n_passes
+    return solve_squared_hinge(sample, tol=SAMPLE_TOL, **options).w, n_passes
+
+
+class Descent(ABC):
+    """Newton's method on a source, with the steps and passes made."""
+
+    def __init__(self, source: RowSource, start: Array, report: Report | None = None, n_passes: int = 0) -> None:
+        self.source, self.report, self.n_passes, self.n_iter = source, report, n_passes, 0
+        self.point = self._at(start)
+
+    @abstractmethod
+    def _at(self, w: Array) -> Point:
+        """The point of a pass at w."""
+
+    @abstractmethod
+    def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
+        """The step, to a residual of a part of the gradient or of a length."""
+
+    def run(self, tol: float, max_iter: int) -> Status:
+        """Take steps until the gap is closed, steps run out, or rounding has the word."""
+        best, stalled = self.point.gap, 0
+        while self.point.gap > tol:
+            if self.n_iter == max_iter or stalled == PATIENCE:
+                return "max_iter" if self.n_iter == max_iter else "stalled"
+            before = self.point.primal
+            # A gradient of half the length at which the gap is closed is short enough.
+            following = self._following(FORCING, 0.5 * float(np.sqrt(2 * tol * max(1.0, before))))
+            if following is None:
+                return "stalled"
+            stalled = 0 if following.gap < best or following.primal < (1 - ROUNDING) * before else stalled + 1
+            best = min(best, following.gap)
+            self._go_to(following)
+        return "optimal"
+
+    def polish(self) -> None:
+        """One step beyond the tolerance: it squares the error, so that every road to a solution ends in the same."""
+        following = self._following(FORCING_LAST, 0.0)
+        self._go_to(self.point if following is None or following.gap > self.point.gap else following)
+
+    def _go_to(self, point: Point) -> None:
+        self.point = point
+        if self.report is not None:
+            self.report(Progress(self.n_passes, point.primal, point.dual, point.gap, point.n_active))
+
+    def _following(self, part: float, shortest: float) -> Point | None:
+        """The point after a step that lowers P enough, or None."""
+        point, gradient = self.point, self.point.w - self.point.v
+        self.n_iter += 1
+        try:
+            step = self._newton_step(gradient, part, shortest)
+        except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
+            return None
+        following = self._at(point.w + step)
+        if following.primal > point.primal + ENOUGH * float(gradient @ step):
+            self.n_passes += len(GRIDS)
+            following = self._at(point.w + _lowest(self.source, point.w, step) * step)
+        lower = following.primal < point.primal or following.gap < 0.5 * point.gap
+        return following if lower else None
+
+
+class DirectDescent(Descent):
+    """Steps by the Hessian, which is summed in every pass."""
+
+    def _at(self, w: Array) -> Point:
+        self.n_passes += 1
+        loss, v, hessian, n_active = self.source.fold(_point_block, columns_summed, w)
+        return Point(w, loss, v, n_active, hessian)
+
+    def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
+        return -cho_solve(cho_factor(np.eye(len(gradient)) + self.point.second), gradient)
+
+
+class ConjugateDescent(Descent):
+    """Steps by conjugate gradients, for rows of many columns in memory."""
+
+    # Cholesky factor of the preconditioner, if it is good enough, and the point of which it is the whole Hessian.
+    factor: Any = None
+    made_at: Point | None = None
+
+    def _at(self, w: Array) -> Point:
+        self.n_passes += 1
+        loss, v, active = self.source.fold(_sums_block, _merge_sums, w)
+        return Point(w, loss, v, len(active), active)
+
+    def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
+        target = max(part * float(np.linalg.norm(gradient)), shortest)
+        if self.factor is not None:
+            step, products = self._conjugate_step(gradient, target, FEW_PRODUCTS)
+            if products < FEW_PRODUCTS:
+                return step
+        self._precondition()
+        if self.made_at is self.point:
+            return -cho_solve(self.factor, gradient)
+        return self._conjugate_step(gradient, target, MOST_PRODUCTS)[0]
+
+    def _conjugate_step(self, gradient: Array, target: float, most: int) -> tuple[Array, int]:
+        def product(direction: Array) -> Array:
+            return direction + self.source.fold(_product_block, summed, self.point.second, direction)
+
+        step, products = conjugate_gradients(product, partial(cho_solve, self.factor), -gradient, target, most)
+        self.n_passes += products
+        return step, products
+
+    def _precondition(self) -> None:
+        """Factorise the Hessian of the present point, or of a part of its active rows that stands for all."""
+        active, d = self.point.second, len(self.point.w)
+        stride = max(1, -(-len(active) // (ROWS_PER_COLUMN * d)))
+        (rows,) = self.source.fold(_scaled_block, columns_joined, active[::stride])
+        self.n_passes += 1
+        rows *= np.sqrt(len(active) / max(1, len(rows)))
+        strips = [rows[i : i + STRIP] for i in range(0, len(rows), STRIP)]
+        hessian = fold_parts(map_in_threads(_squares, strips, self.source.threads), summed) if len(rows) else 0.0
+        self.factor = cho_factor(np.eye(d) + hessian, lower=True, overwrite_a=True)
+        self.made_at = self.point if stride == 1 else None
+
+
+def descent_of(source: RowSource) -> type[Descent]:
+    """The method for a source."""
+    is_wide = source.shape[1] >= MANY_COLUMNS and source.most_kept == np.inf
+    return ConjugateDescent if is_wide else DirectDescent
 
 
 def _softened(rows: Rows, most: float) -> Rows:
@@ -137,28 +263,13 @@ def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n
     system = rows @ rows.T + np.diag(1 / (2 * costs))
     alpha = np.maximum(np.linalg.lstsq(system, np.ones(len(rows)), rcond=None)[0], 0)
     w = alpha @ rows
-    primal = _point(source, w).primal
+    primal = descent_of(source)(source, w).point.primal
     dual = float(alpha.sum() - 0.5 * (w @ w) - np.sum(alpha**2 / (4 * costs)))
     gap = relative_gap(primal, dual)
     if gap <= tol:
         status = "optimal"
     support, alpha = support[alpha > 0], alpha[alpha > 0]
     return Solution(w, support, alpha, w, primal, dual, gap, status, n_iter, n_passes + 2, len(support))
-
-
-def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
-    """The point after a step that lowers P enough, or None, and the passes it took."""
-    gradient = point.w - point.v
-    try:
-        step = -cho_solve(cho_factor(np.eye(len(point.w)) + point.hessian), gradient)
-    except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
-        return None, 0
-    following, passes, slope = _point(source, point.w + step), 1, float(gradient @ step)
-    if following.primal > point.primal + ENOUGH * slope:
-        t = _lowest(source, point.w, step)
-        following, passes = _point(source, point.w + t * step), 2 + len(GRIDS)
-    lower = following.primal < point.primal or following.gap < 0.5 * point.gap
-    return (following if lower else None), passes
 
 
 def _lowest(source: RowSource, w: Array, step: Array) -> float:
@@ -180,24 +291,60 @@ def _slopes_block(block: Rows, w: Array, step: Array, lengths: Array) -> Array:
     return np.array([-(costs * np.maximum(0, slack - t * rise)) @ rise for t in lengths])
 
 
-def _point(source: RowSource, w: Array) -> Point:
-    return Point(w, *source.fold(_point_block, columns_summed, w))
-
-
 def _point_block(block: Rows, w: Array) -> tuple[float, Array, Array, int]:
-    """Contributions of a block to a point, without w."""
+    """Contributions of a block to a point: loss, v, hessian and the number of active rows."""
     d = len(w)
     if d <= FEW_COLUMNS and block.costs.max(initial=0.0) <= LOW_COST:
-        v, hessian = np.zeros(d), np.zeros((d, d))
-        loss, n_active = _add_active(
-            block.X, block.centre, block.along, block.base, block.costs, unrolled(w), v, hessian
-        )
+        v, hessian, loss, n_active = np.zeros(d), np.zeros((d, d)), 0.0, 0
+        for piece in block.pieces():
+            numbers = piece.X, piece.centre, piece.along, piece.base, piece.costs
+            sums = _add_active(*numbers, unrolled(w), v, hessian)
+            loss, n_active = loss + sums[0], n_active + sums[1]
         return loss, v, hessian, n_active
     _, rows, costs = _active(block, w)
     slack = 1 - rows @ w
     alpha = 2 * costs * slack
     scaled = np.sqrt(2 * costs)[:, None] * rows
     return float(costs @ slack**2), alpha @ rows, scaled.T @ scaled, len(rows)
+
+
+def _sums_block(block: Rows, w: Array) -> tuple[float, Array, Array]:
+    """Contributions of a block to a point without its hessian: loss, v and the positions of active rows."""
+    margins = block @ w
+    index = np.flatnonzero((margins < 1) & (block.costs > 0))
+    costs, slack = block.costs[index], 1 - margins[index]
+    if block.costs.max(initial=0.0) <= LOW_COST:
+        return float(costs @ slack**2), block.weighted_sum(index, 2 * costs * slack), index + block.start
+    rows = block[index]
+    slack = 1 - rows @ w
+    return float(costs @ slack**2), (2 * costs * slack) @ rows, index + block.start
+
+
+def _merge_sums(parts: Sequence[tuple[float, Array, Array]]) -> tuple[float, Array, Array]:
+    losses, sums, positions = zip(*parts, strict=True)
+    return summed(losses), summed(sums), np.concatenate(positions)
+
+
+def _of_block(block: Rows, positions: Array) -> Array:
+    """Indices in a block of those positions that lie in it."""
+    first, last = np.searchsorted(positions, [block.start, block.start + len(block.X)])
+    return positions[first:last] - block.start
+
+
+def _product_block(block: Rows, active: Array, direction: Array) -> Array:
+    """Product of the Hessian of the loss with a direction."""
+    index = _of_block(block, active)
+    return block.weighted_sum(index, 2 * block.costs[index] * block.product_at(index, direction))
+
+
+def _scaled_block(block: Rows, positions: Array) -> tuple[Array]:
+    """``√(2C) u`` of the rows with the given positions."""
+    index = _of_block(block, positions)
+    return (np.sqrt(2 * block.costs[index])[:, None] * block[index],)
+
+
+def _squares(rows: Array) -> Array:
+    return rows.T @ rows
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -234,6 +381,6 @@ def _active(block: Rows, w: Array) -> tuple[Array, Array, Array]:
 def _alpha_block(block: Rows, w: Array, kept: bool) -> tuple[Array, Array, Array]:
     """Positions of the active rows, their α, if these are kept, and a bound of their lengths."""
     if not kept:
-        return np.empty(0, dtype=np.int64), np.empty(0), length_bound(block)
+        return np.empty(0, dtype=np.int64), np.empty(0), np.array([block.length_bound()])
     support, rows, costs = _active(block, w)
-    return support, 2 * costs * (1 - rows @ w), length_bound(block)
+    return support, 2 * costs * (1 - rows @ w), np.array([block.length_bound()])

@@ -71,6 +71,12 @@ def solve_together(
         Weights to start from.
     """
     (n, m), B = problems.rows.shape, len(problems.positives)
+    if n < m:
+        # Solutions are combinations of the rows: rotate these into as many coordinates as there are rows.
+        Q, R = np.linalg.qr(problems.rows.T)
+        within = None if start is None else start @ Q
+        found = solve_together(replace(problems, rows=R.T), tol=tol, max_iter=max_iter, start=within)
+        return replace(found, W=found.W @ Q.T)
     W = np.zeros((B, m)) if start is None else start.copy()
     primal, gap, n_iter = np.empty(B), np.empty(B), 0
     products = column_products(problems.rows) if m * (m + 1) // 2 <= MOST_PRODUCTS else None

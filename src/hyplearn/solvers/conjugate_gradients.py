@@ -1,0 +1,40 @@
+"""Conjugate gradients, for Newton's steps in so many dimensions that second derivatives are only multiplied."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from hyplearn.types import Array
+
+Operator: TypeAlias = Callable[[Array], Array]
+# Products after which to give up.
+MOST_PRODUCTS = 200
+
+
+def conjugate_gradients(
+    product: Operator, precondition: Operator, right: Array, target: float, most: int = MOST_PRODUCTS
+) -> tuple[Array, int]:
+    """Solve ``product(x) = right`` until the residual is at most ``target`` long; returns x and the number of products.
+
+    Directions are those of Polak and Ribière, for which the preconditioner may differ from step to step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyplearn.solvers.conjugate_gradients import conjugate_gradients
+    >>> A = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> x, products = conjugate_gradients(lambda v: A @ v, lambda v: v, np.array([3.0, 4.0]), 1e-12)
+    >>> print(x.round(6), products)
+    [1. 1.] 2
+    """
+    x, residual, products = np.zeros_like(right), right, 0
+    direction, previous, energy = np.zeros_like(right), right, 1.0
+    while np.linalg.norm(residual) > target and products < most:
+        preconditioned = precondition(residual)
+        direction = preconditioned + np.sum(preconditioned * (residual - previous)) / energy * direction
+        energy, previous = float(np.sum(residual * preconditioned)), residual
+        image = product(direction)
+        length = np.sum(residual * direction) / np.sum(direction * image)
+        x, residual, products = x + length * direction, residual - length * image, products + 1
+    return x, products
