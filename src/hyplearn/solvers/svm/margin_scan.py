@@ -115,25 +115,21 @@ def _without_rows(part: MarginScan) -> MarginScan:
 
 def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
     """Scan the rows of a block at w; more than ``most`` rows within the band are not gathered."""
-    parts = [_scan_piece(piece, w, band, most) for piece in block.pieces()]
-    return parts[0] if len(parts) == 1 else merge_scans(parts)
-
-
-def _scan_piece(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
-    sides, counts, clamped = (
-        np.empty(len(block.X), dtype=np.int8),
-        np.zeros((2, BINS), dtype=np.int64),
-        np.zeros(w.size),
-    )
-    loss, least, longest, base, cost = scan_kernel(
-        block.X, block.centre, block.along, block.base, block.costs, w, band.below, band.above, sides, counts, clamped
-    )
+    sides, counts = np.empty(len(block.X), dtype=np.int8), np.zeros((2, BINS), dtype=np.int64)
+    clamped, loss, least, longest, cost = np.zeros(w.size), 0.0, np.inf, 0.0, 0.0
+    for piece in block.pieces():
+        own = sides[piece.start - block.start :][: len(piece.X)]
+        numbers = scan_kernel(
+            piece.X, piece.centre, piece.along, piece.base, piece.costs, w, band.below, band.above, own, counts, clamped
+        )
+        loss, least, longest = loss + numbers[0], min(least, numbers[1]), max(longest, numbers[2])
+        clamped, cost = clamped + numbers[3] * piece.p, cost + numbers[4]
     index = np.flatnonzero(sides == GATHERED)
     complete = len(index) <= most
     index = index if complete else index[:0]
     return MarginScan(
-        w, band, loss, least, longest, counts, index + block.start, block[index], block.costs[index],
-        clamped + base * block.p, cost, complete, most,
+        w, band, loss, least, longest, counts, index + block.start, block[index], block.costs[index], clamped, cost,
+        complete, most,
     )  # fmt: skip
 
 
