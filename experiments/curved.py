@@ -1,13 +1,15 @@
 """Classes whose boundaries curve: our classifiers with their defaults beside tuned ones of scikit-learn.
 
 Every classifier sees the same rows in the same splits, repeated 2-fold cross-validation stratified by class, on at most
-``rows`` rows of a set drawn once. The Gaussian SVC has its C and width chosen by a grid search of three folds over 5 by
-5 values, and its probabilities by Platt's method on three folds; all others have their defaults. It, the forest and
-boosting see the coordinates of the ball. The full configuration needs the published embeddings and the Web of Life's
-phylogeny in HYPLEARN_DATA, and the nouns of WordNet.
+``rows`` rows of a set drawn once. Subtrees of WordNet are told from all other nouns, ``subtree_rows`` of these, in one
+repeat, and judged by average precision. The Gaussian SVC has its C and width chosen by a grid search of three folds
+over 5 by 5 values, and its probabilities by Platt's method on three folds; all others have their defaults. It, the
+forest and boosting see the coordinates of the ball. The full configuration needs scanpy, the published embeddings and
+the Web of Life's phylogeny in HYPLEARN_DATA, and the nouns of WordNet (Debian's wordnet-base), whose ``data.noun``
+WORDNET names.
 
     python experiments curved           # some minutes; writes experiments/results/quick/curved.{csv,md,json}
-    python experiments curved --full    # an hour; writes experiments/results/curved.*
+    python experiments curved --full    # an hour; goes on where it was stopped; writes experiments/results/curved.*
 """
 
 import itertools
@@ -18,14 +20,14 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from ledger import fill
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.metrics import log_loss
+from sklearn.metrics import average_precision_score, log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
@@ -35,10 +37,10 @@ from hyplearn.datasets import fetch_cifar10, fetch_fashion_mnist, fetch_olsson, 
 from hyplearn.embedding import PoincareMap, TreeEmbedding
 from hyplearn.geometry import translate
 
-OURS = ("PoincareKernelClassifier", "… heat kernel", "PoincareKNeighborsClassifier", "PoincareLogisticRegression")
+OURS = ("PoincareKernelClassifier", "PoincareKNeighborsClassifier", "PoincareLogisticRegression")
 METHODS = (*OURS, "Gaussian SVC, tuned", "random forest", "histogram boosting")
 # Debian's wordnet-base, and the subtrees of its nouns that are classes.
-WORDNET = Path("/usr/share/wordnet/data.noun")
+WORDNET = Path(os.environ.get("WORDNET", "/usr/share/wordnet/data.noun"))
 SUBTREES = ("worker", "group", "tree", "occupation", "animal", "artifact", "location", "substance")
 # Classes with fewer rows than this are left out.
 FEWEST = 10
@@ -52,13 +54,17 @@ class Config:
     sets: tuple[str, ...] = ("mammals", "nested", "36 overlapping")
     rows: int = 600
     repeats: int = 1
+    subtree_rows: int = 600
 
 
 SETS = (
-    *("Olsson", "CIFAR10", "Fashion-MNIST", "mammals", "digits", "nested", "36 overlapping"),
-    *("Web of Life, 2-D", "Web of Life, 10-D", "WordNet, 2-D", "WordNet, 10-D"),
+    *("Olsson", "CIFAR10", "Fashion-MNIST", "mammals", "digits", "pbmc68k_reduced"),
+    *("nested", "36 overlapping", "random tree, 2-D", "random tree, 10-D"),
+    *("Web of Life, phyla, 2-D", "Web of Life, phyla, 10-D", "Web of Life, classes, 2-D", "Web of Life, classes, 10-D"),
+    *(f"WordNet, {d}-D" for d in (2, 10)),
+    *(f"WordNet, {word}, {d}-D" for d in (2, 10) for word in SUBTREES),
 )
-FULL = Config(name="full", sets=SETS, rows=2000, repeats=1)
+FULL = Config(name="full", sets=SETS, rows=2000, repeats=2, subtree_rows=8000)
 
 
 def published(fetch):
@@ -91,16 +97,38 @@ def overlapping(n=8000, classes=36):
     return translate(in_disk(np.einsum("nij,nj->ni", shapes[y], rng.standard_normal((n, 2)))), centres[y]), y
 
 
-def web_of_life(d):
-    """Nodes of the phylogeny with their phyla."""
+def random_tree(d, n=4000, classes=10):
+    """Nodes of a tree whose parents are drawn among the earlier nodes, with the nearest of some subtrees."""
+    rng = np.random.default_rng(7)
+    parents = {"0": None} | {str(i): str(rng.integers(i)) for i in range(1, n)}
+    sizes = Counter()
+    for line in (ancestors(parents, code) for code in parents):
+        sizes.update(line)
+    roots = set(rng.choice([code for code, _ in sizes.most_common(3 * classes)], classes, replace=False)) | {"0"}
+    tree = TreeEmbedding(d).fit(parents)
+    labels = {code: next(one for one in ancestors(parents, code) if one in roots) for code in parents}
+    return tree.embedding_, np.array([labels[str(code)] for code in tree.labels_])
+
+
+def ancestors(parents, code):
+    """A node and all nodes above it."""
+    line = [code]
+    while parents[line[-1]] is not None:
+        line.append(parents[line[-1]])
+    return line
+
+
+def web_of_life(rank, d):
+    """Nodes of the phylogeny with their phyla or classes."""
     folder = Path(os.environ.get("HYPLEARN_DATA", "."), "wol")
     tree = TreeEmbedding(d).fit((folder / "tree.nwk").read_text())
     with lzma.open(folder / "ranks.tsv.xz", "rt") as lines:
-        phyla = {line.split("\t")[0]: line.rstrip("\n").split("\t")[2] for line in lines}
-    y = np.array([phyla.get(str(label), "") for label in tree.labels_])
+        ranks = {line.split("\t")[0]: line.rstrip("\n").split("\t")[{"phyla": 2, "classes": 3}[rank]] for line in lines}
+    y = np.array([ranks.get(str(label), "") for label in tree.labels_])
     return tree.embedding_[y != ""], y[y != ""]
 
 
+@lru_cache(maxsize=1)
 def wordnet(d):
     """Nouns, each below its first hypernym, with the nearest of the subtrees that holds them."""
     parents, words = {}, {}
@@ -122,14 +150,27 @@ def subtree_labels(parents, words):
     """The nearest root of a subtree at or above each node; of a word the sense with the most nodes below it."""
     lines, sizes = {}, Counter()
     for code in parents:
-        line = [code]
-        while parents[line[-1]] is not None:
-            line.append(parents[line[-1]])
-        lines[code] = line
-        sizes.update(line)
+        lines[code] = ancestors(parents, code)
+        sizes.update(lines[code])
     senses = {word: [code for code, own in words.items() if own == word] for word in SUBTREES}
     roots = {max(codes, key=sizes.__getitem__): word for word, codes in senses.items()}
     return {code: next((roots[one] for one in line if one in roots), "other") for code, line in lines.items()}
+
+
+def subtree(word, d):
+    """Nouns, and whether the nearest of the subtrees is that of a word."""
+    X, y = wordnet(d)
+    return X, y == word
+
+
+def cells():
+    """Cells of blood with their types, placed by their neighbourhoods."""
+    import scanpy
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = scanpy.datasets.pbmc68k_reduced()
+    return PoincareMap(random_state=0).fit_transform(data.obsm["X_pca"]), np.asarray(data.obs["bulk_labels"], str)
 
 
 def digits():
@@ -146,11 +187,17 @@ MAKERS = {
     "digits": digits,
     "nested": nested,
     "36 overlapping": overlapping,
-    "Web of Life, 2-D": partial(web_of_life, 2),
-    "Web of Life, 10-D": partial(web_of_life, 10),
-    "WordNet, 2-D": partial(wordnet, 2),
-    "WordNet, 10-D": partial(wordnet, 10),
+    "pbmc68k_reduced": cells,
+    **{f"random tree, {d}-D": partial(random_tree, d) for d in (2, 10)},
+    **{f"Web of Life, {rank}, {d}-D": partial(web_of_life, rank, d) for rank in ("phyla", "classes") for d in (2, 10)},
+    **{f"WordNet, {d}-D": partial(wordnet, d) for d in (2, 10)},
+    **{f"WordNet, {word}, {d}-D": partial(subtree, word, d) for word in SUBTREES for d in (2, 10)},
 }
+
+
+def is_subtree(name):
+    """Whether a set is one subtree against all other nouns."""
+    return name.count(",") == 2 and name.startswith("WordNet")
 
 
 @lru_cache(maxsize=2)
@@ -171,7 +218,6 @@ def classifier(method):
         return GridSearchCV(SVC(kernel="rbf"), grid, cv=3)
     return {
         "PoincareKernelClassifier": PoincareKernelClassifier(),
-        "… heat kernel": PoincareKernelClassifier("heat"),
         "PoincareKNeighborsClassifier": PoincareKNeighborsClassifier(),
         "PoincareLogisticRegression": PoincareLogisticRegression(),
         "random forest": RandomForestClassifier(random_state=0),
@@ -180,32 +226,36 @@ def classifier(method):
 
 
 def measure(config, cell):
-    """Accuracy in per cent, log-loss, and seconds of the fits."""
-    X, y = points(cell["set"], config.rows)
+    """Accuracy or average precision in per cent, log-loss, and seconds of the fits."""
+    X, y = points(cell["set"], config.subtree_rows if is_subtree(cell["set"]) else config.rows)
     folds = StratifiedKFold(2, shuffle=True, random_state=cell["repeat"])
     found = []
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         for train, test in folds.split(X, y):
-            start = perf_counter()
+            start = process_time()
             model = classifier(cell["method"]).fit(X[train], y[train])
-            seconds = perf_counter() - start
-            accuracy = np.mean(model.predict(X[test]) == y[test])
+            seconds = process_time() - start
+            quality = np.mean(model.predict(X[test]) == y[test])
             if isinstance(model, GridSearchCV):
                 model = CalibratedClassifierCV(model.best_estimator_, cv=3, ensemble=False).fit(X[train], y[train])
             # Shares of 0 count as half a row of training.
-            probabilities = np.maximum(model.predict_proba(X[test]), 0.5 / len(train))
+            raw = model.predict_proba(X[test])
+            probabilities = np.maximum(raw, 0.5 / len(train))
             probabilities /= probabilities.sum(axis=1, keepdims=True)
-            found.append((100 * accuracy, log_loss(y[test], probabilities, labels=np.unique(y[train])), seconds))
-    accuracy, loss, seconds = np.mean(found, axis=0)
-    return {"n": len(X), "accuracy": round(accuracy, 2), "log_loss": round(loss, 4), "seconds": round(seconds, 2)}
+            if is_subtree(cell["set"]):
+                quality = average_precision_score(y[test], raw[:, 1])
+            found.append((100 * quality, log_loss(y[test], probabilities, labels=np.unique(y[train])), seconds))
+    quality, loss, seconds = np.mean(found, axis=0)
+    return {"n": len(X), "quality": round(quality, 2), "log_loss": round(loss, 4), "seconds": round(seconds, 2)}
 
 
 def run(config, folder):
     """Measure what is missing, then write the table."""
     cells = [
         {"set": name, "repeat": repeat, "method": method}
-        for name, repeat, method in itertools.product(config.sets, range(config.repeats), METHODS)
+        for name in config.sets
+        for repeat, method in itertools.product(range(1 if is_subtree(name) else config.repeats), METHODS)
     ]
     rows = fill(folder, "curved", config, cells, partial(measure, config), grows=("repeats",))
     (folder / "curved.md").write_text(text(rows, config))
@@ -213,22 +263,39 @@ def run(config, folder):
 
 
 def text(rows, config):
-    """Tables of accuracies and of log-losses, one column per classifier, and the mean ranks."""
-    lines = [
+    """Tables of accuracies, average precisions, log-losses and times, one column per classifier, and the mean ranks."""
+    names = list(dict.fromkeys(row["set"] for row in rows))
+    subtrees = [name for name in names if is_subtree(name)]
+    others = [name for name in names if not is_subtree(name)]
+    caption = (
         f"Classes whose boundaries curve, {config.name} configuration: {config.repeats} × 2-fold cross-validation on "
-        f"at most {config.rows:,} rows of each set. The best of a row in bold.",
-    ]
-    for metric, sign, form in (("accuracy", -1, "{:.1f}"), ("log_loss", 1, "{:.3f}"), ("seconds", 1, "{:.1f}")):
-        lines += ["", f"| {metric.replace('_', '-')} | {' | '.join(METHODS)} |", "| --- " * (len(METHODS) + 1) + "|"]
-        ranks = []
-        for name in dict.fromkeys(row["set"] for row in rows):
-            own = np.array([mean_of(rows, name, method, metric) for method in METHODS])
-            ranks.append([1 + np.sum(sign * own < sign * value) for value in own])
-            shown = [f"**{form.format(v)}**" if r == 1 else form.format(v) for v, r in zip(own, ranks[-1], strict=True)]
-            lines.append(f"| {name} | {' | '.join(shown)} |")
-        if metric != "seconds":
-            lines.append(f"| mean rank | {' | '.join(f'{rank:.1f}' for rank in np.mean(ranks, axis=0))} |")
+        f"at most {config.rows:,} rows of each set"
+    )
+    if subtrees:
+        caption += f"; subtrees of WordNet: 1 × 2-fold on {config.subtree_rows:,} nouns"
+    lines = [caption + ". The best of a row in bold; rank 1 is the best."]
+    for title, metric, sign, form, own in (
+        ("accuracy", "quality", -1, "{:.1f}", others),
+        ("average precision", "quality", -1, "{:.1f}", subtrees),
+        ("log-loss", "log_loss", 1, "{:.3f}", names),
+        ("CPU seconds", "seconds", 1, "{:.1f}", names),
+    ):
+        if own:
+            lines += ["", *table(rows, own, title, metric, sign, form)]
     return "\n".join(lines) + "\n"
+
+
+def table(rows, names, title, metric, sign, form):
+    """Lines of one table."""
+    lines, ranks = [f"| {title} | {' | '.join(METHODS)} |", "| --- " * (len(METHODS) + 1) + "|"], []
+    for name in names:
+        own = np.array([mean_of(rows, name, method, metric) for method in METHODS])
+        ranks.append([1 + np.sum(sign * own < sign * value) for value in own])
+        shown = [f"**{form.format(v)}**" if r == 1 else form.format(v) for v, r in zip(own, ranks[-1], strict=True)]
+        lines.append(f"| {name} | {' | '.join(shown)} |")
+    if metric != "seconds":
+        lines.append(f"| mean rank | {' | '.join(f'{rank:.1f}' for rank in np.mean(ranks, axis=0))} |")
+    return lines
 
 
 def mean_of(rows, name, method, metric):

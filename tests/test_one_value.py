@@ -22,7 +22,7 @@ from hyplearn import (
 from hyplearn.cone import cone_coordinates
 from hyplearn.decision import Decision, decision_of
 from hyplearn.geometry import distance, gap, signed_distance
-from hyplearn.kernels import laplacian_kernel
+from hyplearn.kernels import secant_kernel
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
@@ -91,7 +91,7 @@ def page_scores(spec, x):
             "sphere-arsinh": lambda p, w, b: np.arcsinh(cone_coordinates(x, p) @ np.append(w, b)),
             "ball": lambda p, w, b: x @ w + b,
             "kernel": lambda p, w, b: (
-                laplacian_kernel(x, spec["kernel"]["landmarks"], scale=spec["kernel"]["scale"]) @ w + b
+                secant_kernel(x, spec["kernel"]["landmarks"], scale=spec["kernel"]["scale"]) @ w + b
             ),
         }[spec["link"]]
         columns.append(value(p, w, b))

@@ -8,16 +8,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hyplearn
-from hyplearn import PoincareKernelClassifier, open_points
-from hyplearn.estimators import kernel_classifier
+from hyplearn import PoincareKernelClassifier, PoincareLogisticRegression, open_points
+from hyplearn.cone import cone_coordinates
 from hyplearn.estimators.kernel_search import PARTS, part_numbers
-from hyplearn.geometry import rotate, translate
-from hyplearn.kernels import heat_kernel, laplacian_kernel
-from hyplearn.rows.kernel import build_kernel_rows
+from hyplearn.geometry import frechet_mean, rotate, translate
+from hyplearn.kernels import heat_kernel, laplacian_kernel, secant_kernel
 from support.balls import at_gap, cloud
 
-KERNELS = {"laplacian": laplacian_kernel, "heat": heat_kernel}
-both = pytest.mark.parametrize("kernel", KERNELS)
+KERNELS = {"laplacian": laplacian_kernel, "secant": secant_kernel, "heat": heat_kernel}
+each = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def choice_of_scale(estimator):
@@ -53,19 +52,21 @@ def test_classes_around_one_another_are_told_apart():
     assert model.lost_trace_ < 0.05
 
 
-@both
+@each
 @pytest.mark.parametrize("classes", [2, 3])
 def test_all_rows_as_landmarks_solve_kernel_logistic_regression(kernel, classes):
-    """At its optimum scores are ``Σ α_i k(x_i, x)`` with α = C (e_y - π); the intercept is a constant in the kernel."""
+    """At its optimum scores are ``Σ α_i k(x_i, x)`` with α = C (e_y - π), where k has a constant and a linear part."""
     X, y = rings(60, classes)
     model = PoincareKernelClassifier(kernel, scale=0.9, C=2.0, n_components=60, tol=1e-12).fit(X, y)
-    pi = model.predict_proba(X)
-    scores = (KERNELS[kernel](X, scale=0.9) + 1.0) @ (2.0 * (np.eye(classes)[y] - pi))
-    assert np.allclose(softmax(scores, axis=1), pi, atol=1e-5)
+    pi, linear = model.predict_proba(X), cone_coordinates(X, frechet_mean(X))
+    linear /= np.sqrt(np.mean(np.sum(linear**2, axis=1)))
+    scores = (KERNELS[kernel](X, scale=0.9) + 1.0 + linear @ linear.T) @ (2.0 * (np.eye(classes)[y] - pi))
+    # Linear functions are interpolated at landmarks, up to a ridge.
+    assert np.allclose(softmax(scores, axis=1), pi, atol=1e-4)
     assert model.lost_trace_ < 1e-10
 
 
-@both
+@each
 def test_verify_proves_the_gap_in_plain_numpy(kernel):
     X, y = rings(300)
     model = PoincareKernelClassifier(kernel, scale=1.0, C=30.0, n_components=40).fit(X, y, np.arange(300) % 3)
@@ -103,17 +104,13 @@ def test_weights_count_as_copies():
     )
 
 
-def test_rows_that_are_made_in_every_pass_give_the_same_model(monkeypatch):
+def test_a_kernel_of_a_large_scale_leaves_the_linear_softmax():
+    """Rings are generalised spheres: with the kernel all but constant, linear functions tell them apart."""
     X, y = rings(400)
-    options = {"scale": 1.0, "C": 10.0, "n_components": 25, "tol": 1e-10}
-    kept = PoincareKernelClassifier(**options).fit(X, y)
-    monkeypatch.setattr(kernel_classifier, "KEPT_NUMBERS", 100)
-    monkeypatch.setattr(
-        kernel_classifier, "build_kernel_rows", lambda *arguments: build_kernel_rows(*arguments, kept_numbers=100)
-    )
-    made = PoincareKernelClassifier(**options).fit(X, y)
-    assert np.allclose(made.predict_proba(X), kept.predict_proba(X), atol=1e-6)
-    assert made.dual_gap_[0] <= 1e-10
+    model = PoincareKernelClassifier(scale=1e5, C=1e3, n_components=100).fit(X[::2], y[::2])
+    linear = PoincareLogisticRegression().fit(X[::2], y[::2])
+    assert model.score(X[1::2], y[1::2]) >= linear.score(X[1::2], y[1::2]) - 0.02
+    assert model.score(X[1::2], y[1::2]) > 0.9
 
 
 def test_files_are_read_in_blocks_and_give_the_same_model(tmp_path):
@@ -153,9 +150,9 @@ def test_scale_and_cost_are_those_of_the_least_log_loss():
     model = PoincareKernelClassifier(n_components=30).fit(X, y)
     best = model.search_[np.argmin(model.search_[:, 2])]
     assert (model.scale_, model.C_) == (best[0], best[1])
-    assert len(model.search_) == 9
-    assert len(PoincareKernelClassifier(n_components=30, C=5.0).fit(X, y).search_) == 3
-    assert len(PoincareKernelClassifier(n_components=30, scale=2.0).fit(X, y).search_) == 6
+    assert len(model.search_) < 25
+    assert set(PoincareKernelClassifier(n_components=30, C=5.0).fit(X, y).search_[:, 1]) == {5.0}
+    assert set(PoincareKernelClassifier(n_components=30, scale=2.0).fit(X, y).search_[:, 0]) == {2.0}
     given = PoincareKernelClassifier(n_components=30, scale=model.scale_, C=model.C_, tol=1e-9).fit(X, y)
     assert given.search_.shape == (0, 3)
     assert np.allclose(given.predict_proba(X), model.predict_proba(X), atol=1e-2)
@@ -183,7 +180,7 @@ def test_classes_of_one_row_and_many_dimensions_are_taken():
     assert (model.landmarks_ == X[-1]).all(axis=1).any()
 
 
-@both
+@each
 def test_a_model_file_restores_it_bit_for_bit(kernel, tmp_path):
     X, y = rings(120)
     model = PoincareKernelClassifier(kernel, n_components=15).fit(X, y)
@@ -202,7 +199,7 @@ def test_a_gap_that_is_not_reached_is_a_warning():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": "rbf"}, 'kernel must be "laplacian" or "heat"; got \'rbf\''),
+        ({"kernel": "rbf"}, 'kernel must be "laplacian" or "secant" or "heat"; got \'rbf\''),
         ({"scale": -1}, 'scale must be "auto" or a positive finite number; got -1'),
         ({"C": 0}, 'C must be "auto" or a positive finite number; got 0'),
         ({"C": "best"}, "C must be \"auto\" or a positive finite number; got 'best'"),

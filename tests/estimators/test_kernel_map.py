@@ -11,10 +11,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hyplearn
 from hyplearn import HyperbolicKernelMap
 from hyplearn.geometry import translate
-from hyplearn.kernels import heat_kernel, laplacian_kernel
+from hyplearn.kernels import heat_kernel, laplacian_kernel, secant_kernel
 from support.balls import at_gap, cloud
 
-KERNELS = {"laplacian": laplacian_kernel, "heat": heat_kernel}
+KERNELS = {"laplacian": laplacian_kernel, "secant": secant_kernel, "heat": heat_kernel}
 both = pytest.mark.parametrize("kernel", KERNELS)
 
 
@@ -117,7 +117,7 @@ def test_a_model_file_restores_it_bit_for_bit(model, X, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": "gaussian"}, 'kernel must be "laplacian" or "heat"; got \'gaussian\''),
+        ({"kernel": "gaussian"}, 'kernel must be "laplacian" or "secant" or "heat"; got \'gaussian\''),
         ({"kernel": None}, "kernel must be"),
         ({"scale": 0.0}, 'scale must be "auto" or a positive finite number; got 0.0'),
         ({"n_components": 0}, "n_components must be an integer of at least 1; got 0"),

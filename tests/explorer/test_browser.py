@@ -56,6 +56,7 @@ MODELS = {
     "softmax cv": PoincareLogisticRegressionCV(Cs=[1, 100], cv=2),
     "kernel": PoincareKernelClassifier(n_components=40),
     "heat kernel": PoincareKernelClassifier("heat", n_components=40),
+    "Laplacian kernel": PoincareKernelClassifier("laplacian", n_components=40),
     "hyperboloid svc": HyperboloidSVC(folds=2),
     "hyperboloid svc, paper's calibration": HyperboloidSVC(calibration="training"),
     "hyperboloid perceptron": HyperboloidPerceptron(),

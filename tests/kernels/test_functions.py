@@ -1,17 +1,22 @@
 """Kernels of hyperbolic space: their formulas up to the rim, and that they are positive definite."""
 
+import mpmath
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from hyplearn.cone import cone_coordinates
 from hyplearn.datasets import load_mammals
-from hyplearn.geometry import pairwise_distance, rotate, translate
-from hyplearn.kernels import heat_kernel, laplacian_kernel
+from hyplearn.geometry import frechet_mean, pairwise_distance, rotate, translate
+from hyplearn.geometry.kernels import row_gaps
+from hyplearn.kernels import heat_kernel, laplacian_kernel, secant_kernel
+from hyplearn.kernels.functions import kernel_between, secant_profile
 from hyplearn.kernels.heat import heat_coefficients, heat_profile
+from hyplearn.kernels.nystrom import LandmarkKernel, add_linear_columns, nystrom
 from support import exact
 from support.balls import CURVATURES, at_gap, cloud
 
-both = pytest.mark.parametrize("kernel", [laplacian_kernel, heat_kernel])
+each = pytest.mark.parametrize("kernel", [laplacian_kernel, secant_kernel, heat_kernel])
 
 
 def spread(seed, n, d, c=1.0):
@@ -47,7 +52,7 @@ def test_heat_kernel_falls_from_one_to_zero_in_many_dimensions(d):
         assert np.all(values >= 0)
 
 
-@both
+@each
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 12])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
 def test_kernels_are_positive_definite_up_to_the_rim(kernel, d, scale):
@@ -64,7 +69,7 @@ def test_a_gaussian_of_the_distance_is_not_positive_definite():
     assert np.linalg.eigvalsh(np.exp(-(pairwise_distance(X) ** 2) / 32)).min() < -1e-3
 
 
-@both
+@each
 @pytest.mark.parametrize("d", [2, 5])
 def test_isometries_change_no_value(kernel, d):
     rng = np.random.default_rng(0)
@@ -73,27 +78,27 @@ def test_isometries_change_no_value(kernel, d):
     assert np.allclose(kernel(moved), kernel(X), rtol=1e-11, atol=0)
 
 
-@both
+@each
 @pytest.mark.parametrize("c", CURVATURES)
 def test_another_curvature_is_the_same_ball_on_another_scale(kernel, c):
     X, Y = (cloud(np.random.default_rng(seed), 9, 3, 1.0) for seed in (0, 1))
     assert np.allclose(kernel(X / np.sqrt(c), Y / np.sqrt(c), scale=0.7, c=c), kernel(X, Y, scale=0.7), rtol=1e-13)
 
 
-@both
+@each
 def test_float32_stays_float32(kernel):
     X = cloud(np.random.default_rng(0), 5, 2, 1.0).astype(np.float32)
     assert kernel(X).dtype == np.float32
     assert np.allclose(kernel(X), kernel(X.astype(np.float64)), rtol=1e-6)
 
 
-@both
+@each
 def test_they_are_kernels_of_scikit_learn(kernel):
     X, y = load_mammals(return_X_y=True)
     assert SVC(kernel=kernel, C=10).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.85
 
 
-@both
+@each
 @pytest.mark.parametrize("scale", [0, -1.0, np.nan, np.inf, "auto", True])
 def test_scale_must_be_positive(kernel, scale):
     with pytest.raises(ValueError, match="scale must be a positive finite number; got"):
@@ -101,6 +106,32 @@ def test_scale_must_be_positive(kernel, scale):
 
 
 def test_dimensions_beyond_the_range_of_floats_are_refused():
-    with pytest.raises(ValueError, match=r"in up to 1001 dimensions; got points of 1002.\nTake the Laplacian"):
+    with pytest.raises(ValueError, match=r"up to 1001 dimensions; got points of 1002.\nTake the secant or"):
         heat_kernel(np.zeros((2, 1002)))
     assert laplacian_kernel(np.zeros((2, 1002))).shape == (2, 2)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.5, 3.0, 1e4])
+def test_secant_kernel_is_a_power_of_cosh_that_is_1_over_e_at_its_scale(scale):
+    rho = np.array([0.0, 1e-8, 1e-3, 0.7, 3.0, 20.0, 70.0])
+    lam = 1 / mpmath.log(mpmath.cosh(mpmath.mpf(scale)))
+    for r, computed in zip(rho, secant_profile(rho, scale, 2), strict=True):
+        assert computed == pytest.approx(float(mpmath.cosh(mpmath.mpf(r)) ** -lam), rel=1e-12)
+    assert secant_profile(np.array([scale]), scale, 2)[0] == pytest.approx(1 / np.e, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["laplacian", "secant", "heat"])
+def test_kernels_of_landmarks_are_those_of_the_definition(name):
+    X, L = spread(0, 60, 3), spread(1, 20, 3)
+    values = LandmarkKernel(name, 0.8, 1.0, L).values(X, row_gaps(X, 1.0))
+    assert np.allclose(values, kernel_between(name, X, L, scale=0.8, c=1.0), rtol=1e-12, atol=1e-290)
+
+
+@pytest.mark.parametrize("name", ["laplacian", "secant"])
+def test_linear_columns_have_the_values_of_cone_coordinates_at_landmarks(name):
+    L = cloud(np.random.default_rng(0), 80, 2, 1.0, smallest_gap=1e-3)
+    cone = cone_coordinates(L, frechet_mean(L))
+    for scale in (0.5, 5.0, 5e3):
+        found = nystrom(L, name, scale, 1.0, 80)
+        columns = add_linear_columns(found).rows(L, row_gaps(L, 1.0))[:, found.projection.shape[1] :]
+        assert np.allclose(columns * np.sqrt(np.mean(np.sum(cone**2, axis=1))), cone, atol=2e-2)

@@ -72,6 +72,7 @@ MODELS = [
     PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
     PoincareKernelClassifier(n_components=30),
     PoincareKernelClassifier("heat", scale=0.5, n_components=30),
+    PoincareKernelClassifier("laplacian", n_components=30),
     PoincarePerceptron(max_epochs=5, folds=2),
     PoincareSecondOrderPerceptron(max_epochs=5, folds=2),
     AuthorsSVC("boundary"),

@@ -35,9 +35,10 @@ class HyperbolicKernelMap(BallTransformer):
 
     Parameters
     ----------
-    kernel : {"laplacian", "heat"}, default="laplacian"
-        The kernel: :func:`~hyplearn.kernels.laplacian_kernel`, whose functions follow every detail, or
-        :func:`~hyplearn.kernels.heat_kernel`, whose functions are smooth.
+    kernel : {"laplacian", "secant", "heat"}, default="laplacian"
+        The kernel: :func:`~hyplearn.kernels.laplacian_kernel`, whose functions follow every detail,
+        :func:`~hyplearn.kernels.secant_kernel`, whose functions are smooth at distances below 1, or
+        :func:`~hyplearn.kernels.heat_kernel`, whose functions are smooth and fall faster.
     scale : float or "auto", default="auto"
         Scale of the kernel in units of the curvature's radius; "auto" takes the median distance between landmarks.
     n_components : int, default=300

@@ -1,12 +1,13 @@
 """Choice of the scale of a kernel and of C by validation: a few fits to a part of the rows, with warm starts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from hyplearn.data.training import LabelledBlock
-from hyplearn.kernels.nystrom import KernelMap, median_distance, nystrom
+from hyplearn.kernels.nystrom import add_linear_columns, median_distance, nystrom
 from hyplearn.numerics import uniforms
 from hyplearn.rows.kernel import kernel_rows
 from hyplearn.rows.memory import ClassRows
@@ -17,22 +18,36 @@ from hyplearn.types import Array
 SEARCH_ROWS = 6000
 # Up to so many rows each third is held out in turn, beyond only one: a third of few rows says little.
 FEW_ROWS, PARTS = 2000, 3
-# Values of C tried at the median distance as scale, then factors of the scale and of the best C. Far from its scale the
-# Laplacian kernel is 1 - ρ/s, where a larger scale is a smaller C: the two change together.
-FIRST_COSTS = (1.0, 10.0, 100.0, 1000.0)
-SCALE_FACTORS = ((0.25, 1.0), (0.25, 0.25), (4.0, 4.0))
+# Values of C tried at the median distance as scale, in this order until the log-loss has risen to so many times its
+# least value: weights for a larger C take longer to find.
+FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
+# Factors of the scale between which it is chosen: from where rows are too few to where linear functions are left alone.
+SMALLEST, LARGEST = 0.02, 4096.0
+# Factors of scale and C of a step. Far below its scale the Laplacian kernel is 1 - ρ/s, where a larger scale is a
+# smaller C, so the two grow together; C alone stays, where linear functions shall keep their share.
+STEPS = ((4.0, 4.0), (4.0, 1.0), (0.25, 0.25), (0.25, 1.0))
 FINER = (0.3, 3.0)
+# Values of C tried at the largest scale.
+LINEAR_COSTS = (30.0, 300.0, 3000.0)
 # A relative gap at which log-losses of held-out rows no longer change in their third digit.
-SEARCH_TOL = 1e-3
+SEARCH_TOL = 1e-2
+
+
+class Trial(NamedTuple):
+    """Scale and C of a fit, and the log-loss of rows held out."""
+
+    scale: float
+    C: float
+    log_loss: float
 
 
 class Choice(NamedTuple):
-    """Scale and C of the least log-loss, the weights there, and all that was tried."""
+    """Scale and C of the least log-loss, weights to start from, and all that was tried."""
 
     scale: float
     C: float
     start: Array | None
-    tried: Array  # scale, C and log-loss, one row per fit
+    trials: list[Trial]
 
 
 def choose_scale_and_cost(
@@ -46,21 +61,21 @@ def choose_scale_and_cost(
     C: float | None,
 ) -> Choice:
     """Scale and C of the least log-loss on rows held out, unless they are given."""
+    if scale is not None and C is not None:
+        return Choice(scale, C, None, [])
     search = KernelSearch(rows, n_classes, landmarks, kernel, c)
     first = median_distance(landmarks, c) if scale is None else scale
-    if scale is not None and C is not None:
-        return Choice(scale, C, None, np.empty((0, 3)))
-    for cost in FIRST_COSTS if C is None else (C,):
-        search.fit(first, cost)
-    best = search.best()
+    search.raise_costs(first, FIRST_COSTS if C is None else (C,))
     if scale is None:
-        for factor, share in SCALE_FACTORS if C is None else [(factor, 1.0) for factor in (0.25, 4.0)]:
-            search.fit(factor * first, share * best.C)
+        search.raise_costs(LARGEST * first, LINEAR_COSTS if C is None else (C,))
+        for step in STEPS:
+            search.walk(*(step if C is None else (step[0], 1.0)), bounds=(SMALLEST * first, LARGEST * first))
     if C is None:
-        best = search.best()
+        best = search.best
         for factor in FINER:
             search.fit(best.scale, factor * best.C)
-    return search.best()
+    best = search.best
+    return Choice(best.scale, best.C, search.starts[best.scale, 0], search.trials)
 
 
 @dataclass
@@ -72,9 +87,10 @@ class KernelSearch:
     landmarks: Array
     kernel: str
     c: float
-    tried: list[tuple[float, float, float]] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+    # Weights of the last fit by scale and part, and the last scale with its rows.
     starts: dict[tuple[float, int], Array] = field(default_factory=dict)
-    made: tuple[float, Array] = (0.0, np.empty(0))  # scale of the last fit and its rows
+    made: tuple[float, Array] = (0.0, np.empty(0))
 
     def __post_init__(self) -> None:
         weights = self.rows.row_weights
@@ -82,17 +98,37 @@ class KernelSearch:
         self.parts = part_numbers(self.rows.codes)
         self.n_parts = PARTS if len(weights) <= FEW_ROWS else 1
 
-    def fit(self, scale: float, C: float) -> None:
+    @property
+    def best(self) -> Trial:
+        """The fit of the least log-loss, the first of equal ones."""
+        return min(self.trials, key=lambda trial: trial.log_loss)
+
+    def raise_costs(self, scale: float, costs: Sequence[float]) -> None:
+        """Fits at rising C, until the log-loss has risen too."""
+        least = np.inf
+        for C in costs:
+            loss = self.fit(scale, C)
+            least = min(least, loss)
+            if loss > RISEN * least:
+                break
+
+    def walk(self, factor: float, share: float, *, bounds: tuple[float, float]) -> None:
+        """Steps from the best fit, the scale times ``factor`` and C times ``share``, for as long as they are better."""
+        while True:
+            before = self.best
+            scale, C = factor * before.scale, share * before.C
+            done = any(trial[:2] == (scale, C) for trial in self.trials)
+            if done or not bounds[0] <= scale <= bounds[1] or self.fit(scale, C) >= before.log_loss:
+                return
+
+    def fit(self, scale: float, C: float) -> float:
         """Log-loss of the rows held out, over all parts."""
         if self.made[0] != scale:
-            kernel_map = self.map_of(scale)
+            kernel_map = add_linear_columns(nystrom(self.landmarks, self.kernel, scale, self.c, len(self.landmarks)))
             self.made = scale, kernel_rows(kernel_map, self.rows.X, self.rows.gaps)
         sums = np.sum([self._held_out(part, scale, C) for part in range(self.n_parts)], axis=0)
-        self.tried.append((scale, C, float(sums[0] / max(sums[1], 1e-300))))
-
-    def map_of(self, scale: float) -> KernelMap:
-        """The map of a scale."""
-        return nystrom(self.landmarks, self.kernel, scale, self.c, len(self.landmarks))
+        self.trials.append(Trial(scale, C, float(sums[0] / max(sums[1], 1e-300))))
+        return self.trials[-1].log_loss
 
     def _held_out(self, part: int, scale: float, C: float) -> tuple[float, float]:
         """Sum of the log-losses of a part in a fit to the others, and of its weights."""
@@ -106,12 +142,6 @@ class KernelSearch:
         scores, own = R[known] @ W.T, codes[known]
         losses = np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(own)), own]
         return float(weights[known] @ losses), float(weights[known].sum())
-
-    def best(self) -> Choice:
-        """The fit of the least log-loss, the first of equal ones."""
-        tried = np.array(self.tried)
-        scale, C, _ = tried[np.argmin(tried[:, 2])]
-        return Choice(float(scale), float(C), self.starts.get((float(scale), 0)), tried)
 
 
 def part_numbers(codes: Array) -> Array:

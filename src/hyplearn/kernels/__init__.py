@@ -1,5 +1,5 @@
 """Kernels of hyperbolic space: positive definite functions of the distance, and rows of R^m made with them."""
 
-from hyplearn.kernels.functions import heat_kernel, laplacian_kernel
+from hyplearn.kernels.functions import heat_kernel, laplacian_kernel, secant_kernel
 
-__all__ = ["heat_kernel", "laplacian_kernel"]
+__all__ = ["heat_kernel", "laplacian_kernel", "secant_kernel"]

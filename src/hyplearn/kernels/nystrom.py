@@ -5,18 +5,24 @@ the products of the kernel's functions projected onto the span of :math:`K(\cdot
 one of the points is a landmark. What is lost at x is :math:`k(x, x) - \|row\|^2 \ge 0`.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 
-from hyplearn.geometry import pairwise_distance
+from hyplearn.cone import cone_coordinates
+from hyplearn.geometry import frechet_mean, pairwise_distance
 from hyplearn.geometry.kernels import half_sinh_pairs, row_gaps
-from hyplearn.kernels.functions import PROFILES
-from hyplearn.numerics import uniforms
+from hyplearn.kernels.functions import PROFILES, log_cosh
+from hyplearn.numerics import exp, log1p, uniforms
 from hyplearn.types import Array
 
 # Rows at a time: their kernel values stay in the cache; the number changes last bits of products, so it is fixed.
 CHUNK = 512
+# Added to the diagonal of the kernel of landmarks where functions are interpolated, relative to the mean of 1 - k: it
+# bounds the weights, whose sums would lose digits, for an error of the interpolation that no classifier sees.
+RIDGE = 1e-7
 # Landmarks among which distances are computed for the scale.
 MOST_PAIRED = 1000
 
@@ -27,7 +33,7 @@ class LandmarkKernel:
 
     Attributes
     ----------
-    name : {"laplacian", "heat"}
+    name : {"laplacian", "secant", "heat"}
         The kernel.
     scale : float
         Its scale, in units of the curvature's radius.
@@ -47,6 +53,12 @@ class LandmarkKernel:
         rho = np.empty((len(X), len(self.landmarks)))
         columns, own_gaps = np.ascontiguousarray(self.landmarks.T), row_gaps(self.landmarks, self.c)
         half_sinh_pairs(X.astype(np.float64, copy=False), columns, gaps, own_gaps, self.c, rho)
+        if self.name == "laplacian":
+            _laplacian_of_half(rho, 2.0 / self.scale)
+            return rho
+        if self.name == "secant":
+            _secant_of_half(rho, 1.0 / float(log_cosh(self.scale)))
+            return rho
         np.arcsinh(rho, out=rho)
         rho *= 2.0
         return PROFILES[self.name](rho, self.scale, X.shape[1])
@@ -58,6 +70,23 @@ class LandmarkKernel:
             cut = slice(start, start + CHUNK)
             out[cut] = self.values(X[cut], gaps[cut]) @ right
         return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _laplacian_of_half(half, power):  # type: ignore[no-untyped-def]
+    """``exp(-power arsinh h)`` of every ``h = sinh(ρ/2)``, in place; ``arsinh h = log1p(h + h²/(1 + √(1 + h²)))``."""
+    flat = half.reshape(-1)
+    for i in range(flat.size):
+        h = flat[i]
+        flat[i] = exp(-power * log1p(h + h * h / (1.0 + math.sqrt(1.0 + h * h))))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _secant_of_half(half, power):  # type: ignore[no-untyped-def]
+    """``(1 + 2h²)^-power`` of every ``h = sinh(ρ/2)``, in place: ``1 + 2h²`` is ``cosh ρ``."""
+    flat = half.reshape(-1)
+    for i in range(flat.size):
+        flat[i] = exp(-power * log1p(2.0 * flat[i] * flat[i]))
 
 
 @dataclass(frozen=True)
@@ -83,6 +112,24 @@ def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components:
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(kept))])
     projection = np.ascontiguousarray(vectors * (signs / np.sqrt(values[kept])))
     return KernelMap(LandmarkKernel(kernel, float(scale), c, landmarks), projection)
+
+
+def add_linear_columns(found: KernelMap) -> KernelMap:
+    r"""The map with columns for linear functions behind the others.
+
+    They are the functions of least norm in the span of the kernel that have the values of
+    :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks at each landmark, up to ``RIDGE``, divided
+    by the root mean square length of these coordinates. So they are sums of the kernel over landmarks, as all other
+    columns are.
+    """
+    kernel = found.kernel
+    L, c = kernel.landmarks, kernel.c
+    cone = cone_coordinates(L, frechet_mean(L, c=c), c=c)
+    cone /= np.sqrt(np.mean(np.sum(cone**2, axis=1)))
+    K = kernel.values(L, row_gaps(L, c))
+    ridge = RIDGE * np.mean(1 - K) + len(L) * np.finfo(float).eps
+    weights = np.linalg.solve(K + ridge * np.eye(len(L)), cone)
+    return replace(found, projection=np.column_stack([found.projection, weights]))
 
 
 def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | None = None) -> Array:

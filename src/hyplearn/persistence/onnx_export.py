@@ -11,6 +11,7 @@ from hyplearn.decision.decision import NEAR
 from hyplearn.estimators.ball_classifier import BallClassifier
 from hyplearn.files import write_whole
 from hyplearn.geometry.kernels import row_gaps
+from hyplearn.kernels.functions import log_cosh
 from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.files import PathLike
 from hyplearn.types import Array
@@ -117,6 +118,8 @@ class Graph:
         gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
         s = self.node("Unsqueeze", X, np.array([1])) - L[None]
         u = self.sum_of_last(s * s) * (c / row_gaps(L, c)) / gaps
+        if kernel.name == "secant":
+            return self.node("Exp", self.node("Log", u * 2.0 + 1.0) * (-1.0 / float(log_cosh(kernel.scale))))
         half = self.arsinh(self.node("Sqrt", u))
         if kernel.name == "laplacian":
             return self.node("Exp", half * (-2.0 / kernel.scale))
@@ -190,7 +193,7 @@ def _model(estimator: Any, dtype: str) -> Any:
     if decision.kernel is not None and decision.kernel.name == "heat" and decision.n_features > 3:
         raise ValueError(
             f"Graphs have the heat kernel of up to 3 dimensions; got a model of {decision.n_features}.\n"
-            'Fit it with kernel="laplacian", or use hyplearn.save.'
+            'Fit it with kernel="secant", or use hyplearn.save.'
         )
     K = len(decision.classes)
     X = Tensor(graph, "X") if dtype == "float64" else graph.node("Cast", Tensor(graph, "X"), to=double)

@@ -119,7 +119,7 @@ PARAMETERS = {
     "cv": integer(2, none=True)._replace(advice="Set cv to a number of folds, and save again: C_ is chosen already."),
     "a": number_in(above=0.0, closed=True),
     "start": Parameter("None, or finite numbers", lambda value: value is None or _are_numbers(value, np.isfinite, 1)),
-    "kernel": choice("laplacian", "heat"),
+    "kernel": choice("laplacian", "secant", "heat"),
     "weights": choice("uniform", "distance"),
     "landmarks": Parameter(
         "None, or finite points as an array or lists",

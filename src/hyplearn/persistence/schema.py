@@ -155,7 +155,7 @@ _KERNEL = {
         if name not in ("decision_.sharpness", "decision_.mixing")
     },
     "decision_.link": kinds.word("kernel"),
-    "decision_.kernel": kinds.word("laplacian", "heat"),
+    "decision_.kernel": kinds.word("laplacian", "secant", "heat"),
 }
 _NETWORK = {
     **_LABELS,

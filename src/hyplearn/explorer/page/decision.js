@@ -63,8 +63,11 @@ function flattened({ link, points, weights, intercepts, slopes, offsets }) {
 // Weighted sums of a kernel between a point and all landmarks; those of the last point are kept, as most ask twice.
 class KernelSums {
   constructor({ name, scale, landmarks }, weights) {
-    this.isHeat = name === "heat";
+    this.name = name;
     this.scale = scale;
+    // log cosh of the scale: a power of cosh ρ that is 1/e there.
+    this.fall = scale + Math.log1p(Math.exp(-2 * scale)) - Math.LN2;
+    if (scale < 1) this.fall = Math.log1p(2 * Math.sinh(scale / 2) ** 2);
     this.x = Float64Array.from(landmarks, (p) => p[0]);
     this.y = Float64Array.from(landmarks, (p) => p[1]);
     this.gaps = Float64Array.from(landmarks, (p) => gap(...p));
@@ -85,10 +88,12 @@ class KernelSums {
     return sums;
   }
 
-  // With t = sinh(ρ/2) the Laplacian kernel exp(-ρ / scale) is a power of e^(ρ/2) = t + √(1 + t²).
+  // With t = sinh(ρ/2) the Laplacian kernel exp(-ρ / scale) is a power of e^(ρ/2) = t + √(1 + t²), the secant kernel one
+  // of cosh ρ = 1 + 2t²; its logarithm keeps the digits that the weights of a large scale need.
   value(square, gaps) {
+    if (this.name === "secant") return Math.exp(-Math.log1p((2 * square) / gaps) / this.fall);
     const t = Math.sqrt(square / gaps);
-    if (!this.isHeat) return (t + Math.sqrt(1 + t * t)) ** (-2 / this.scale);
+    if (this.name === "laplacian") return (t + Math.sqrt(1 + t * t)) ** (-2 / this.scale);
     return shrink(t) * Math.exp(-2 * (arsinh(t) / this.scale) ** 2);
   }
 }

@@ -1,5 +1,6 @@
 """Multinomial logistic regression on rows, solved to a certificate of optimality."""
 
+from hyplearn.solvers.softmax.sampled import solve_softmax_by_sample
 from hyplearn.solvers.softmax.solve import solve_softmax
 
-__all__ = ["solve_softmax"]
+__all__ = ["solve_softmax", "solve_softmax_by_sample"]

@@ -1,0 +1,159 @@
+r"""Softmax regression on rows that are costly to make, in few passes: the second derivatives are those of a sample.
+
+Rows are products :math:`x = u \Pi` of raw rows u with a matrix Π. A pass computes scores as :math:`u\, (\Pi W^T)` and
+the gradient as :math:`(\sum_i \alpha_i u_i^T)\, \Pi`, so it makes no row x. Steps are those of the limited-memory
+Broyden-Fletcher-Goldfarb-Shanno method with the inverse of the sample's Hessian as the first guess: a sample of s rows
+has the Hessian of all rows up to a relative error of about :math:`\sqrt{m / s}`, which every step takes off the error.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from hyplearn.data.folding import columns_summed, summed
+from hyplearn.rows import ClassRows, RowSource
+from hyplearn.rows.memory import SAMPLE_NUMBERS
+from hyplearn.solvers.softmax.solve import (
+    ENOUGH,
+    LENGTHS,
+    Operator,
+    SoftmaxSolution,
+    _chunks,
+    _conjugate_gradients,
+    _losses_along_block,
+    _probabilities,
+    _sample_product,
+    solve_softmax,
+)
+from hyplearn.solvers.solution import Progress, Report, Status
+from hyplearn.types import Array
+
+# A relative gap of the sample's solution: far below that of the same weights on all rows.
+SAMPLE_TOL = 1e-2
+# Systems with the sample's Hessian are solved to this part of the right side: below the sample's own error.
+FORCING = 0.03
+# Steps that the second derivatives are corrected by.
+REMEMBERED = 10
+
+
+class Gradient(NamedTuple):
+    """Loss and gradient of P at W."""
+
+    W: Array
+    primal: float
+    gradient: Array
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return float(0.5 * np.sum(self.gradient**2)) / max(1.0, self.primal)
+
+
+def solve_softmax_by_sample(
+    source: RowSource,
+    projection: Array,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    start: Array | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+    sample_numbers: int = SAMPLE_NUMBERS,
+) -> SoftmaxSolution:
+    """Minimise the penalised log-loss of rows ``u projection`` until the relative duality gap is at most ``tol``.
+
+    ``start`` holds weights to start the sample's solution from, ``seed`` is the seed of the sample, which has at most
+    ``sample_numbers`` numbers. At most ``max_iter`` steps are made, and ``report`` is called after each.
+    """
+    n = source.shape[0]
+    size = min(n, sample_numbers // projection.shape[1])
+    raw = source.sample(size, np.random.default_rng(seed))
+    assert isinstance(raw, ClassRows)
+    sample = ClassRows.of(raw[:] @ projection, raw.codes, raw.costs, raw.n_classes)
+    W = solve_softmax(sample, tol=max(tol, SAMPLE_TOL), start=start, seed=seed).W
+    factors = _class_factors(sample, W)
+    point, n_iter, n_passes, status = _gradient(source, projection, W), 0, 2, "optimal"
+    steps: list[tuple[Array, Array]] = []
+    while point.gap > tol:
+        if n_iter == max_iter:
+            status = "max_iter"
+            break
+        step = -_quasi_newton(point.gradient, steps, _sample_inverse(sample, point.W, factors))
+        following, passes = _line_search(source, projection, point, step)
+        n_iter, n_passes = n_iter + 1, n_passes + passes
+        if following is None:
+            status = "stalled"
+            break
+        steps = [*steps, (following.W - point.W, following.gradient - point.gradient)][-REMEMBERED:]
+        point = following
+        if report is not None:
+            report(Progress(n_passes, point.primal, point.primal - point.gap * max(1.0, point.primal), point.gap, n))
+    final: Status = status  # type: ignore[assignment]
+    empty = np.zeros((0, 0))
+    return SoftmaxSolution(point.W, point.primal, point.gap, final, max(n_iter, 1), n_passes, empty, False)
+
+
+def _gradient(source: RowSource, projection: Array, W: Array) -> Gradient:
+    loss, sums = source.fold(_gradient_block, columns_summed, W @ projection.T)
+    return Gradient(W, float(0.5 * np.sum(W**2) + loss), W - sums @ projection)
+
+
+def _gradient_block(block: ClassRows, V: Array) -> tuple[float, Array]:
+    """Sum of the losses at weights V of raw rows, and ``Σ α uᵀ``."""
+    loss, sums = 0.0, np.zeros_like(V)
+    for rows, codes, costs in _chunks(block, sum(V.shape)):
+        pi, own, rest = _probabilities(V @ rows.T, codes)
+        loss += float(costs @ (np.log1p(rest + np.expm1(own)) - own))
+        # 1 - π_y as the sum of the others, which keeps its digits where it is small.
+        pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
+        sums -= (costs * pi) @ rows
+    return loss, sums
+
+
+def _class_factors(sample: ClassRows, W: Array) -> list[tuple[Array, bool]]:
+    """Cholesky factors of the identity plus the diagonal block of each class of the sample's Hessian at W."""
+    blocks = np.tile(np.eye(W.shape[1]), (len(W), 1, 1))
+    for rows, codes, costs in _chunks(sample, sum(W.shape)):
+        pi, _, _ = _probabilities(W @ rows.T, codes)
+        for k, share in enumerate(pi):
+            blocks[k] += (rows * (costs * share * (1 - share))[:, None]).T @ rows
+    return [cho_factor(block, overwrite_a=True) for block in blocks]
+
+
+def _sample_inverse(sample: ClassRows, W: Array, factors: Sequence[tuple[Array, bool]]) -> Operator:
+    """Product with the inverse of the sample's Hessian at W, by conjugate gradients."""
+    product = _sample_product(sample, W)
+
+    def precondition(residual: Array) -> Array:
+        return np.stack([cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)])
+
+    def solve(right: Array) -> Array:
+        return _conjugate_gradients(product, precondition, right, FORCING * np.linalg.norm(right))[0]
+
+    return solve
+
+
+def _quasi_newton(gradient: Array, steps: Sequence[tuple[Array, Array]], inverse: Operator) -> Array:
+    """Product of the gradient with the inverse Hessian that steps and changes of the gradient correct."""
+    shares, rest = [], gradient
+    for step, change in reversed(steps):
+        shares.append(np.sum(step * rest) / np.sum(step * change))
+        rest = rest - shares[-1] * change
+    out = inverse(rest)
+    for (step, change), share in zip(steps, reversed(shares), strict=True):
+        out = out + (share - np.sum(change * out) / np.sum(step * change)) * step
+    return out
+
+
+def _line_search(source: RowSource, projection: Array, point: Gradient, step: Array) -> tuple[Gradient | None, int]:
+    """The point after a step that lowers P enough, or None, and the passes it took."""
+    following, passes = _gradient(source, projection, point.W + step), 1
+    if not following.primal <= point.primal + ENOUGH * float(np.sum(point.gradient * step)):
+        raw = point.W @ projection.T, step @ projection.T
+        values = source.fold(_losses_along_block, summed, *raw, LENGTHS)
+        values += [0.5 * np.sum((point.W + t * step) ** 2) for t in LENGTHS]
+        following, passes = _gradient(source, projection, point.W + LENGTHS[np.argmin(values)] * step), 3
+    lower = following.primal < point.primal or following.gap < 0.5 * point.gap
+    return (following if lower else None), passes
