@@ -64,7 +64,7 @@ SETS = (
     *(f"WordNet, {d}-D" for d in (2, 10)),
     *(f"WordNet, {word}, {d}-D" for d in (2, 10) for word in SUBTREES),
 )
-FULL = Config(name="full", sets=SETS, rows=2000, repeats=2, subtree_rows=8000)
+FULL = Config(name="full", sets=SETS, rows=2000, repeats=1, subtree_rows=4000)
 
 
 def published(fetch):
