@@ -15,13 +15,12 @@ from scipy.linalg import cho_factor, cho_solve
 from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
+from hyplearn.solvers.conjugate_gradients import Operator, conjugate_gradients
 from hyplearn.solvers.softmax.solve import (
     ENOUGH,
     LENGTHS,
-    Operator,
     SoftmaxSolution,
     _chunks,
-    _conjugate_gradients,
     _losses_along_block,
     _probabilities,
     _sample_product,
@@ -130,7 +129,7 @@ def _sample_inverse(sample: ClassRows, W: Array, factors: Sequence[tuple[Array, 
         return np.stack([cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)])
 
     def solve(right: Array) -> Array:
-        return _conjugate_gradients(product, precondition, right, FORCING * np.linalg.norm(right))[0]
+        return conjugate_gradients(product, precondition, right, FORCING * float(np.linalg.norm(right)))[0]
 
     return solve
 
