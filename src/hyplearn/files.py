@@ -253,7 +253,7 @@ def unsealed(path: Path, magic: bytes) -> bytes:
     content = path.read_bytes()
     head = len(magic) + hashlib.sha256().digest_size
     if content[: len(magic)] != magic or hashlib.sha256(content[head:]).digest() != content[len(magic) : head]:
-        raise ValueError(f"{path} is no checkpoint of this version, or is damaged.\nRemove it to start again.")
+        raise ValueError(f"{path} is not a checkpoint of this version, or is damaged.\nRemove it to start again.")
     return content[head:]
 
 

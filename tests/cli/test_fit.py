@@ -188,7 +188,7 @@ def test_inspect_tells_what_the_file_holds(run, as_json, model_file, model):
 
 
 def test_inspect_refuses_other_files(run, points):
-    assert "is no model that can be used" in run("inspect", points, code=1).stderr
+    assert "is not a usable model" in run("inspect", points, code=1).stderr
 
 
 @pytest.mark.parametrize("name", ["softmax", "svc", "perceptron"])

@@ -104,7 +104,7 @@ def test_baselines_stand_beside_it_on_the_same_folds(run, as_json, points, model
     accuracies = {score["name"]: score["accuracy"] for score in told["scores"]}
     folds = StratifiedKFold(2, shuffle=True, random_state=0)
     found = cross_val_score(model, X, y, cv=folds).mean()
-    assert accuracies["the model, fitted anew"] == pytest.approx(found, rel=1e-12)
+    assert accuracies["the model, refitted"] == pytest.approx(found, rel=1e-12)
     assert accuracies["largest class"] == pytest.approx(1 / 3)
     assert accuracies["Euclidean softmax, tuned"] > 0.6
     assert accuracies["Euclidean SVM, tuned"] > 0.6

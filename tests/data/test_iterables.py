@@ -54,7 +54,7 @@ def test_another_number_of_rows_in_a_later_pass_is_an_error(later):
         assert len(points.gathered().X) == 20
         return
     points.gathered()
-    with pytest.raises(ValueError, match=rf"gave {sum(later)} rows, in an earlier pass 20"):
+    with pytest.raises(ValueError, match=rf"yielded {sum(later)} rows, in an earlier pass 20"):
         points.gathered()
 
 
@@ -74,7 +74,7 @@ class Passes:
 @pytest.mark.parametrize("later", [(X, Y[::-1]), (X[::-1], Y[::-1]), (X * 0.5, Y)], ids=["labels", "order", "points"])
 def test_other_rows_in_a_later_pass_are_an_error_and_no_model(later):
     model = PoincareSVC()
-    with pytest.raises(ValueError, match="gave 20 rows, of which some differ from those of an earlier pass"):
+    with pytest.raises(ValueError, match="yielded 20 rows, of which some differ from those of an earlier pass"):
         model.fit(open_points(Passes((X, Y), (X, Y), (X, Y), (X, Y), later), memory=0))
     assert not hasattr(model, "coef_")
 
@@ -122,8 +122,8 @@ def test_a_checkpoint_of_other_blocks_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("blocks", "message"),
     [
-        ([], "gave no rows"),
-        ([(X[:0], Y[:0])], "gave no rows"),
+        ([], "yielded no rows"),
+        ([(X[:0], Y[:0])], "yielded no rows"),
         ([(X, Y), (X, np.arange(20))], "from row 20 on is unlike the first; it holds float64 of shape"),
         ([(X, Y), (X, Y, np.ones(20))], "unlike the first"),
         ([(X, Y), (X, Y[:3])], "unlike the first"),

@@ -142,7 +142,7 @@ def test_a_hostile_network_is_refused_before_anything_is_built(nets, path, part,
     header[part][name] = value
     path.write_bytes(closed(header, arrays))
     tracemalloc.start()
-    with pytest.raises(ModelFileError, match=r"is no model that can be used: .*\.\n"):
+    with pytest.raises(ModelFileError, match=r"is not a usable model: .*\.\n"):
         hyplearn.load(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -57,7 +57,7 @@ def refused(path, data, message):
     tracemalloc.stop()
     assert peak < 10**7
     first, *rest = str(caught.value).split("\n")
-    assert first.startswith(f"{path} is no model that can be used: ")
+    assert first.startswith(f"{path} is not a usable model: ")
     assert len(rest) == 1
 
 
@@ -78,7 +78,7 @@ def test_damage_is_told_from_another_kind_of_file_and_from_a_newer_one(svc_bytes
     refused(path, with_prefix(svc_bytes, VERSION, 0), "versions begin with 1")
     refused(path, edited(svc_bytes, "class", value="PoincareForest"), r"unknown class(.|\n)*Upgrade hyplearn")
     refused(path, edited(svc_bytes, "note", value=1), "its header has the entries")
-    refused(path, edited(svc_bytes, "library", value="1.0\n"), "no version")
+    refused(path, edited(svc_bytes, "library", value="1.0\n"), "not a library version")
 
 
 def test_declared_sizes_are_held_to_the_file_before_memory_is_taken(svc_bytes, path):
@@ -116,7 +116,7 @@ def test_a_header_is_plain_json(svc_bytes, path):
     for text, message in (
         (b"[]", "its header is list"),
         (b'{"a":1,"a":2}', "a name occurs twice"),
-        (b'{"a":NaN}', "NaN is no number of JSON"),
+        (b'{"a":NaN}', "NaN is not a JSON number"),
         (b"[" * 100_000, "not plain JSON"),
         (b'{"a":' + b"9" * 5000 + b"}", "not plain JSON"),
         (b'\xff{"a":1}', "not plain JSON"),
@@ -137,7 +137,7 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("parameters", "reference"), [[0.1, 0.2], [0.3]], "reference must be a strategy's name"),
         (("parameters", "curvature"), 1.0, "curvature must be"),
         (("parameters", "curvature"), -100.0, "support_vectors_ must be points inside the ball"),
-        (("parameters", "class_weight"), {"dict": [[[1], 2]]}, "a key of a dict is neither number nor text"),
+        (("parameters", "class_weight"), {"dict": [[[1], 2]]}, "a key of a dict is neither a number nor a string"),
         (("parameters", "class_weight"), {"dict": [[1, 2], [1.0, 2]]}, "a key of a dict occurs twice"),
         (("parameters", "n_estimators"), 1, "are unknown"),
         (("parameters",), [], "its parameters are"),
@@ -158,10 +158,10 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("attributes", "_n_rows"), 5, "support_ must be rows in order, below 5"),
         (("attributes", "status_"), {"text": [9, ["brilliant"] * 3]}, "status_ must be words out of optimal"),
         (("attributes", "feature_names_in_"), {"objects": ["x"]}, "feature_names_in_ must be names"),
-        (("attributes", "feature_names_in_"), {"objects": ["x", 1]}, "no list of texts"),
-        (("attributes", "__class__"), "x", "does not know: .'__class__'"),
-        (("attributes", "coef_"), {"array": 1}, "array 1 is named where array 0"),
-        (("attributes", "coef_"), {"pickle": "x"}, "stands for no value"),
+        (("attributes", "feature_names_in_"), {"objects": ["x", 1]}, "not a list of strings"),
+        (("attributes", "__class__"), "x", "do not support: .'__class__'"),
+        (("attributes", "coef_"), {"array": 1}, "array 1 is in the place of array 0"),
+        (("attributes", "coef_"), {"pickle": "x"}, "does not encode a value"),
         (("certificate", "dual_gap_"), [0.0, 0.0, 0.0], "certificate of its header is not that"),
     ],
 )

@@ -252,7 +252,7 @@ def test_what_is_no_anndata_is_named():
 def test_a_spoilt_model_is_refused(cells):
     hs.tl.classify(cells, "kind")
     cells.uns["kind_predicted"]["model"][100] ^= 1
-    with pytest.raises(ValueError, match="holds no model that can be used"):
+    with pytest.raises(ValueError, match="holds no usable model"):
         hs.stored_model(cells, "kind_predicted")
     with pytest.raises(KeyError, match="no classification 'kind'"):
         hs.stored_model(cells, "kind")

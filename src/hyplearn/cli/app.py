@@ -244,7 +244,7 @@ def explained(error: Exception) -> str:
     """Return the message of an error with options in place of arguments, and advice for an unexpected error."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
-        return f"{type(error).__name__}: {text}\nThis was not foreseen. Run again with --debug for the traceback."
+        return f"{type(error).__name__}: {text}\nThis error is unexpected. Run again with --debug for the traceback."
     return as_options(text)
 
 

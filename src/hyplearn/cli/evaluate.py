@@ -30,7 +30,7 @@ MOST_SHOWN = 10
 MOST_LETTERS = 22
 NOTE = (
     "The first row is the model as it is: optimistic if it was fitted to these\n"
-    "points. All others are fitted anew in each fold and measured on held-out\n"
+    "points. All others are refitted in each fold and measured on held-out\n"
     "points, the second with the model's parameters, Euclidean ones with C tuned."
 )
 COSTS = (1.0, 100.0, 1e4)
@@ -83,7 +83,7 @@ def evaluate(
     matrix = confusion_matrix(y, predicted, labels=labels)
     scores = [_score_fitted("the model as it is", fitted, X, y)]
     if folds:
-        scores += compare({"the model, fitted anew": clone(fitted), **baselines()}, X, y, folds, seed)
+        scores += compare({"the model, refitted": clone(fitted), **baselines()}, X, y, folds, seed)
     values: dict[str, Any] = {"scores": [score._asdict() for score in scores], "report": report}
     values["confusion"] = {"labels": labels, "matrix": matrix}
     shown = [f"{found.summary()}\n", _report_table(report), _confusion_table(labels, matrix)]

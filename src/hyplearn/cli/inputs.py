@@ -132,7 +132,7 @@ def _read(path: Path, source: PointSource, model: Any) -> tuple[Data, Array]:
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
     """Load a fitted classifier; with ``in_ball``, a network that takes features instead of points is an error."""
     if path.suffix.lower() in OTHER_FILES:
-        raise ValueError(f"{path} is no model file (.hyp).\nThe model comes first, then the points.")
+        raise ValueError(f"{path} is not a model file (.hyp).\nThe model comes first, then the points.")
     model = load(path)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts nothing.\nPass a classifier.")

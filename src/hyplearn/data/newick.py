@@ -77,10 +77,10 @@ def _step(tree: NewickTree, node: int, kind: str, token: re.Match[str], text: st
         return _grow(tree, node)
     elif kind in (",", ")"):
         if node == 0:
-            _raise(text, token.start(), f"{kind!r} stands outside all parentheses")
+            _raise(text, token.start(), f"{kind!r} is outside all parentheses")
         return _grow(tree, tree.parents[node]) if kind == "," else tree.parents[node]
     elif node != 0:
-        _raise(text, token.start(), "';' stands inside parentheses that are not closed")
+        _raise(text, token.start(), "';' is inside parentheses that are not closed")
     return node
 
 

@@ -282,7 +282,7 @@ class BlockPoints(PointSource):
         self.sums: list[int] | None = None
         first = next((block for block in map(self._block, again) if len(block[0])), None)
         if first is None:
-            raise ValueError(f"{name} gave no rows.\nPass blocks (X, y) of at least one row.")
+            raise ValueError(f"{name} yielded no rows.\nPass blocks (X, y) of at least one row.")
         self.n_features, self.parts, self.kind = first[0].shape[1], len(first), _kind(first)
         self.first_sums = [checksum(part) for part in first]
 
@@ -311,11 +311,11 @@ class BlockPoints(PointSource):
             self.n_rows, self.sums = n_rows, sums
         if n_rows != self.n_rows:
             raise ValueError(
-                f"{self.name} gave {n_rows} rows, in an earlier pass {self.n_rows}.\nGive the same rows each time."
+                f"{self.name} yielded {n_rows} rows, in an earlier pass {self.n_rows}.\nGive the same rows each time."
             )
         if sums != self.sums:
             raise ValueError(
-                f"{self.name} gave {n_rows} rows, of which some differ from those of an earlier pass.\n"
+                f"{self.name} yielded {n_rows} rows, of which some differ from those of an earlier pass.\n"
                 "Give the same rows in the same order each time; do not shuffle them."
             )
 

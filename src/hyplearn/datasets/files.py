@@ -41,7 +41,7 @@ def load_points(
     r"""Read points, one per row, and their labels if there are any.
 
     The source is that of :func:`hyplearn.open_points`, read into memory and checked to be finite. Nothing is unpickled.
-    A file that takes more than 1 GiB in memory and more than 100 times its size is refused.
+    A file that takes more than 1 GiB in memory and more than 100 times its size is an error.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
     content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     width = 1 + math.prod(_CIFAR_SHAPE)
     if not content.size or content.size % width:
-        raise ValueError(f"{path} has {content.size:,} bytes, which are no rows of {width:,}.\nGet it again.")
+        raise ValueError(f"{path} has {content.size:,} bytes, not a multiple of {width:,}.\nGet it again.")
     rows = content.reshape(-1, width)
     X, y = rows[:, 1:].reshape(-1, *_CIFAR_SHAPE), rows[:, 0].astype(np.int64)
     _check_pairs(str(path), X, y, len(THINGS))

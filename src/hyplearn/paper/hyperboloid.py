@@ -280,7 +280,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         where = "for the first w" if failed < 0 else f"after {updates} updates, for the point with X = {rows[failed]}"
         raise ValueError(
             f"The normalisation of the hyperboloid perceptron does not exist {where:.200}: [u, u] = {square:.6g}, and "
-            "w = u / min(1, √[u, u]) needs [u, u] > 0.\nBegin from another start with [w, w] > 1, or take "
+            "w = u / min(1, √[u, u]) needs [u, u] > 0.\nStart from another vector with [w, w] > 1, or take "
             "PoincarePerceptron, which converges."
         )
 

@@ -118,14 +118,14 @@ def check_conformal(found: Found) -> None:
     for model in (found["estimator_"], *found["estimators_"]):
         labels = getattr(model, "classes_", np.empty(0))
         if type(model) is not type(found["estimator"]) or model.n_features_in_ != found["n_features_in_"]:
-            raise FlawError("the models within it must be of one class and one number of features")
+            raise FlawError("its nested models must be of one class and one number of features")
         if not len(labels) or not set(labels.tolist()) <= set(found["classes_"].tolist()):
-            raise FlawError("the models within it must be fitted to its classes")
+            raise FlawError("its nested models must be fitted to its classes")
     try:
         if found["hierarchy"] is not None:
             Hierarchy.of(found["hierarchy"], found["classes_"])
     except ValueError as error:
-        raise FlawError(f"its hierarchy is none of its classes ({str(error)[:100]})") from None
+        raise FlawError(f"its hierarchy does not fit its classes ({str(error)[:100]})") from None
 
 
 def check_landmarks(found: Found) -> None:

@@ -33,7 +33,7 @@ SMALLEST_INT, LARGEST_INT = -(2**63), 2**64 - 1
 SPECIAL_FLOATS = ("nan", "inf", "-inf")
 DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"])
 BYTES_DTYPE = re.compile(r"\|S[1-9][0-9]{0,4}")
-SAVE_AGAIN = "Get a whole copy of the file, or save the model again."
+SAVE_AGAIN = "Get a complete copy of the file, or save the model again."
 OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
@@ -104,7 +104,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _arrays(table: Any, data: bytes, start: int, array_bytes: int) -> list[Array]:
@@ -183,7 +183,7 @@ class Encoder:
             return {"dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
         if self.model_bytes is not None and hasattr(value, "get_params"):
             return {"model": self._stored(np.frombuffer(self.model_bytes(value), dtype=np.uint8))}
-        raise FlawError(f"a model file holds no {type(value).__name__}, and got {value!r:.80}")
+        raise FlawError(f"a model file cannot hold {type(value).__name__}; got {value!r:.80}")
 
     def _array(self, array: Array) -> dict[str, Any]:
         if array.dtype.kind == "U" and array.ndim == 1:
@@ -196,7 +196,7 @@ class Encoder:
         dtype = array.dtype.newbyteorder("<").str
         if array.ndim > LARGEST_DIMENSIONS or not (dtype in DTYPES or BYTES_DTYPE.fullmatch(dtype)):
             raise FlawError(
-                f"a model file holds no array of dtype {array.dtype} and shape {array.shape}",
+                f"a model file cannot hold an array of dtype {array.dtype} and shape {array.shape}",
                 "Pass labels as text, integers or booleans, and numbers as float64.",
             )
         self.arrays.append(array)
@@ -236,7 +236,7 @@ class Decoder:
             }
             if tag in readers:
                 return readers[tag](content)
-        raise FlawError(f"{value!r:.80} stands for no value")
+        raise FlawError(f"{value!r:.80} does not encode a value")
 
     def finish(self) -> None:
         """Raise if an array was not named."""
@@ -245,7 +245,7 @@ class Decoder:
 
     def _array(self, content: Any) -> Array:
         if type(content) is not int or content != self.used or content >= len(self.arrays):
-            raise FlawError(f"array {content!r:.80} is named where array {self.used} of {len(self.arrays)} is due")
+            raise FlawError(f"array {content!r:.80} is in the place of array {self.used} of {len(self.arrays)}")
         self.used += 1
         return self.arrays[content]
 
@@ -258,19 +258,19 @@ class Decoder:
     def _model(self, content: Any) -> Any:
         array = self._array(content)
         if self.model_of is None or array.dtype != np.uint8 or array.ndim != 1:
-            raise FlawError("a model within it is no array of bytes, or is within another one")
+            raise FlawError("a nested model is not an array of bytes, or is nested twice")
         return self.model_of(array.tobytes())
 
     def _nested(self, tag: str, content: Any, depth: int) -> tuple[Any, ...] | dict[Any, Any]:
         if not isinstance(content, list):
-            raise FlawError(f"{content!r:.80} is no {tag}")
+            raise FlawError(f"{content!r:.80} is not a {tag}")
         if tag == "tuple":
             return tuple(self.decode(item, depth) for item in content)
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in content):
-            raise FlawError(f"{content!r:.80} is no dict")
+            raise FlawError(f"{content!r:.80} is not a dict")
         decoded = [(self.decode(key, depth), self.decode(item, depth)) for key, item in content]
         if not all(isinstance(key, (bool, int, float, str, np.generic)) for key, _ in decoded):
-            raise FlawError("a key of a dict is neither number nor text")
+            raise FlawError("a key of a dict is neither a number nor a string")
         found = dict(decoded)
         if len(found) < len(decoded):
             raise FlawError("a key of a dict occurs twice")
@@ -279,23 +279,23 @@ class Decoder:
 
 def _special_float(content: Any) -> float:
     if content not in SPECIAL_FLOATS:
-        raise FlawError(f"{content!r:.80} is no special float")
+        raise FlawError(f"{content!r:.80} is not a special float")
     return float(content)
 
 
 def _text(content: Any) -> Array:
     if not isinstance(content, list) or len(content) != 2 or type(content[0]) is not int:
-        raise FlawError(f"{content!r:.80} is no text")
+        raise FlawError(f"{content!r:.80} is not a string")
     width, words = content[0], _words(content[1])
     # The width alone decides how much memory is taken.
     if not max(1, max(map(len, words), default=1)) <= width or width * max(1, len(words)) > LARGEST_HEADER:
-        raise FlawError(f"{len(words)} texts cannot be {width} characters wide")
+        raise FlawError(f"{len(words)} strings cannot be {width} characters wide")
     return np.array(words, dtype=f"<U{width}")
 
 
 def _words(content: Any) -> list[str]:
     if not isinstance(content, list) or not all(isinstance(word, str) for word in content):
-        raise FlawError(f"{content!r:.80} is no list of texts")
+        raise FlawError(f"{content!r:.80} is not a list of strings")
     return content
 
 

@@ -30,7 +30,7 @@ VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
 
 
 class ModelFileError(ValueError):
-    """The file is no model file, is damaged, or was written by a newer hyplearn."""
+    """The file is not a model file, is damaged, or was written by a newer hyplearn."""
 
 
 def save(estimator: Any, path: PathLike) -> None:
@@ -119,7 +119,7 @@ def _read(path: PathLike, reader: Callable[[bytes], Any]) -> Any:
     try:
         return reader(read_whole(path))
     except FlawError as flaw:
-        raise ModelFileError(f"{path} is no model that can be used: {flaw.problem}.\n{flaw.advice}") from None
+        raise ModelFileError(f"{path} is not a usable model: {flaw.problem}.\n{flaw.advice}") from None
 
 
 def _metadata(data: bytes) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def from_bytes(data: bytes, *, within: bool = False) -> Any:
     if set(header) != HEADER:
         raise FlawError(f"its header has the entries {sorted(header)!r:.200}, not {sorted(HEADER)}")
     if not isinstance(header["library"], str) or not VERSION.fullmatch(header["library"]):
-        raise FlawError(f"{header['library']!r:.80} is no version of a library")
+        raise FlawError(f"{header['library']!r:.80} is not a library version")
     name = header["class"]
     if not isinstance(name, str) or name not in SCHEMAS:
         raise FlawError(f"it holds the unknown class {name!r:.80}", "Upgrade hyplearn, or save the model again.")

@@ -116,7 +116,7 @@ def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
 
 
 def labels(symbol: str) -> Kind:
-    """At least two labels, all different and in order, of any type that labels have; floats are whole, as in a fit."""
+    """At least two different labels in order, of any type that labels can have; floats must be integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
@@ -124,7 +124,7 @@ def labels(symbol: str) -> Kind:
         whole = value.dtype.kind != "f" or bool(np.all(np.isfinite(value) & (value == np.round(value))))
         return whole and bool(np.all(value[:-1] < value[1:])) and sizes.fit(value.shape, (symbol,))
 
-    return Kind(f"two or more labels, all different and in order, floats being whole, of shape ({symbol})", holds)
+    return Kind(f"two or more labels, all different and in order, floats being integers, of shape ({symbol})", holds)
 
 
 def node_labels(symbol: str) -> Kind:
@@ -134,7 +134,7 @@ def node_labels(symbol: str) -> Kind:
         plain = type(value) is list and all(type(item) in (str, int) for item in value)
         return plain and sizes.fit((len(value),), (symbol,))
 
-    return Kind(f"a list of texts or integers of length {symbol}", holds)
+    return Kind(f"a list of strings or integers of length {symbol}", holds)
 
 
 def none_or(kind: Kind) -> Kind:

@@ -153,7 +153,7 @@ def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> No
     path : str or path
         Path that ends in ``.onnx``. An existing file is replaced.
     dtype : {"float64", "float32"}, default="float64"
-        Type of the points that the graph takes; a runtime refuses others. The graph computes in float64 in any case.
+        Type of the points that the graph takes; a runtime rejects others. The graph computes in float64 in any case.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def _is_hierarchy(value: Any) -> bool:
 
 
 HIERARCHY = Parameter(
-    "None, a Newick string, or a dict of texts or integers to parents, alone or in lists",
+    "None, a Newick string, or a dict of strings or integers to parents, alone or in lists",
     _is_hierarchy,
     "Set hierarchy to a dict: {node: list(graph.predecessors(node)) for node in graph}, and save again.",
 )
@@ -131,7 +131,7 @@ PARAMETERS = {
     "folds": integer(2),
     "n_jobs": integer(-(2**20), none=True, most=2**20),
     "random_state": integer(0, none=True, most=2**32 - 1)._replace(
-        advice="A file holds no state of a generator: set_params(random_state=0), or another integer, and save again."
+        advice="A file cannot hold the state of a generator: set_params(random_state=0) and save again."
     ),
     "class_weight": Parameter('None, "balanced", or a dict of label to non-negative weight', _is_class_weight),
     "loss": choice("hinge", "squared_hinge"),

@@ -55,7 +55,7 @@ class Schema:
         expected = {**self.fitted, **self.settings}
         if unknown := sorted(set(attributes) - set(expected)):
             raise FlawError(
-                f"it has attributes that a model file does not know: {unknown!r:.200}",
+                f"it has attributes that model files do not support: {unknown!r:.200}",
                 "Delete them, and set them again after loading.",
             )
         is_fitted = not set(attributes) <= set(self.settings)
@@ -65,7 +65,7 @@ class Schema:
                 if name == "classes_":
                     sizes.symbols["P"] = 1 if len(attributes[name]) == 2 else len(attributes[name])
             elif is_fitted and not kind.optional and name not in self.settings:
-                raise FlawError(f"it is fitted in part: {name} is missing", "Fit it again.")
+                raise FlawError(f"it is only partly fitted: {name} is missing", "Fit it again.")
         if is_fitted:
             for check in self.checks:
                 check({**parameters, **attributes})

@@ -172,4 +172,4 @@ def stored_model(adata: Any, key: str) -> Any:
     try:
         return from_bytes(np.asarray(kept["model"], dtype=np.uint8).tobytes())
     except FlawError as flaw:
-        raise ModelFileError(f"uns[{key!r}] holds no model that can be used: {flaw.problem}.\n{flaw.advice}") from None
+        raise ModelFileError(f"uns[{key!r}] holds no usable model: {flaw.problem}.\n{flaw.advice}") from None

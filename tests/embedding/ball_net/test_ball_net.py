@@ -277,7 +277,7 @@ def test_a_checkpoint_of_another_training_is_refused(digits, tmp_path, monkeypat
         with pytest.raises(ValueError, match=r"other data, parameters or initial weights\.\nUse those"):
             other.fit(rows, y)
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"net\.checkpoint is no checkpoint of this version, or is damaged"):
+    with pytest.raises(ValueError, match=r"net\.checkpoint is not a checkpoint of this version, or is damaged"):
         net.fit(X, y)
 
 
