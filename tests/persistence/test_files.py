@@ -107,7 +107,7 @@ def test_every_public_estimator_has_a_schema():
     from hyplearn import embedding, paper
 
     public = {name for module in (hyplearn, paper, embedding) for name in module.__all__ if name[0].isupper()}
-    assert public == set(SCHEMAS)
+    assert public - {"Hyperbolicity"} == set(SCHEMAS)  # a measurement, not an estimator
 
 
 @pytest.mark.parametrize(
