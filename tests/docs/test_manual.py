@@ -30,6 +30,8 @@ INTERNAL |= {"solvers", "types"}
 # What differs from run to run, or from machine to machine: seconds, gaps near rounding, sizes of files; and the rule
 # of a table, which is as long as its seconds are wide.
 CHANGING = re.compile(r"\d+\.\d+ s\b|\d+(\.\d+)?e-\d+|\d+ k?B\b|─+")
+# Printed by the first command after an installation or a change of the code.
+COMPILING = re.compile(r"^Compiling \(first use.*\n", re.MULTILINE)
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -98,7 +100,7 @@ def test_commands_print_what_the_page_shows(page, tmp_path, monkeypatch):
     for command, shown in commands(page):
         program, *arguments = shlex.split(command)
         assert program == "hyplearn"
-        printed = testing.CliRunner().invoke(app, arguments).output
+        printed = COMPILING.sub("", testing.CliRunner().invoke(app, arguments).output)
         assert shows(shown, printed), f"$ {command}\n{printed}"
 
 
