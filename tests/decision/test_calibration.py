@@ -153,7 +153,7 @@ def refit_values(classifier, model, X, y, held):
 
 
 def naive_softmax(values, codes, weights):
-    """A and b of the softmax regression of values / rms and a constant, with the C of greatest evidence."""
+    """A and b of the softmax regression of values / rms and a constant, with C by evidence and leave-one-out loss."""
     K, rms = values.shape[1], np.sqrt(weights @ values**2 / weights.sum())
     rows = np.column_stack([values / rms, np.ones(len(values))])
 
@@ -161,12 +161,13 @@ def naive_softmax(values, codes, weights):
         regression = LogisticRegression(C=C, fit_intercept=False, tol=1e-9, max_iter=10_000)
         return regression.fit(rows, codes, sample_weight=weights).coef_
 
-    def evidence(C):
+    def criterion(C):
         W = solution(C)
         log_det = np.linalg.slogdet(naive.softmax_hessian(rows, C * weights, W))[1]
-        return naive.softmax_primal(rows, codes, C * weights, W) / C + 0.5 * log_det
+        evidence = naive.softmax_primal(rows, codes, C * weights, W) / C + 0.5 * log_det
+        return evidence + naive.leave_one_out_loss(rows, codes, weights, C, W)
 
-    W = solution(choose_cost(evidence, highest=LARGEST))
+    W = solution(choose_cost(criterion, highest=LARGEST))
     return W[:, :K] / rms, W[:, K]
 
 
@@ -400,6 +401,21 @@ def test_classes_with_few_rows_are_named_and_a_single_row_is_never_held_out():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PoincareSVC(folds=3).fit(X[three], y[three])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_weights_of_zero_are_named_as_such(loss):
+    """Both classes are symmetric about the origin, so no direction through it is better than another."""
+    half = np.random.default_rng(0).uniform(-0.4, 0.4, (20, 2))
+    X, y = np.concatenate([half, -half, 0.9 * half, -0.9 * half]), np.repeat(["a", "b"], 40)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = PoincareSVC("origin", loss=loss).fit(X, y)
+    assert np.linalg.norm(model.coef_) < 1e-9
+    assert [str(warning.message).splitlines()[0] for warning in caught] == [
+        "All rows have the same score (class b): the weights of the boundary are zero."
+    ]
+    assert np.allclose(model.predict_proba(X), 0.5)
 
 
 def test_chances_below_every_float_are_still_told_apart():

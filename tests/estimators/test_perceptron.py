@@ -154,9 +154,20 @@ def test_default_serves_overlapping_classes(classifier, published_data, monkeypa
 
 
 @both
-def test_default_keeps_the_last_weights_where_a_pass_had_no_mistake(classifier, separable):
-    X, y, p, _ = separable
-    assert np.array_equal(classifier(p).fit(X, y).coef_, classifier(p, keep="last").fit(X, y).coef_)
+def test_default_separates_the_training_rows_where_a_pass_had_no_mistake(classifier):
+    """By the average of all weights if that separates them, else by the last."""
+    kept = set()
+    for seed in range(8):
+        X, y, p, _ = make_ball_classification(200, 3, margin=0.01, random_state=seed)
+        auto, last, average = (
+            classifier(p, keep=keep, calibration=None).fit(X, y) for keep in ("auto", "last", "average")
+        )
+        assert auto.converged_[0]
+        assert auto.score(X, y) == 1
+        separates = average.score(X, y) == 1
+        assert np.array_equal(auto.coef_, (average if separates else last).coef_)
+        kept.add(separates)
+    assert kept == {True, False}
 
 
 @both

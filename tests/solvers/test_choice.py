@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from hyplearn.solvers.choice import ENOUGH, HIGHEST, LOWEST, choose_cost
+from hyplearn.rows import ClassRows
+from hyplearn.solvers.choice import ENOUGH, HIGHEST, LOWEST, choose_cost, choose_softmax_cost, leave_one_out_loss
+from hyplearn.solvers.softmax import solve_softmax
+from support import naive
 
 
 def watched(criterion):
@@ -54,3 +57,56 @@ def test_smaller_costs_are_tried_only_if_larger_ones_are_no_better():
     evaluate, seen = watched(lambda C: 1 + abs(np.log10(C)))
     assert choose_cost(evaluate) == 1.0
     assert seen == [10.0, 100.0, 1.0, 0.1]
+
+
+def test_the_search_may_begin_elsewhere():
+    evaluate, seen = watched(lambda C: 1 + abs(np.log10(C) - 3))
+    assert choose_cost(evaluate, first=2) == 1000.0
+    assert seen == [100.0, 1000.0, 10000.0]
+
+
+def softmax_problem(K, n=60, d=4):
+    rng = np.random.default_rng(K)
+    codes = rng.integers(K, size=n)
+    return rng.standard_normal((K, d))[codes] + rng.standard_normal((n, d)), codes, rng.integers(0, 3, n).astype(float)
+
+
+def solve(rows, codes, costs, K, **options):
+    return solve_softmax(ClassRows.of(rows, codes, costs, K), tol=1e-12, **options)
+
+
+@pytest.mark.parametrize("most", [300, 0], ids=["full Hessian", "blocks"])
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("K", [2, 3, 6])
+def test_leave_one_out_loss_is_that_of_a_newton_step_without_the_row(K, C, most):
+    rows, codes, weights = softmax_problem(K)
+    solution = solve(rows, codes, C * weights, K, full_hessian=most)
+    due = naive.leave_one_out_loss(rows, codes, weights, C, solution.W)
+    assert leave_one_out_loss(rows, codes, weights, solution, C) == pytest.approx(due, rel=1e-6)
+
+
+@pytest.mark.parametrize(("K", "close"), [(2, 0.02), (5, 0.1)])
+def test_leave_one_out_loss_is_close_to_that_of_fits_without_the_row(K, close):
+    rows, codes, _ = softmax_problem(K, n=150)
+    solution = solve(rows, codes, np.ones(150), K)
+    due = 0.0
+    for i in range(150):
+        W = solve(np.delete(rows, i, 0), np.delete(codes, i), np.ones(149), K, start=solution.W).W
+        due -= np.log(naive.softmax_probabilities(rows[[i]], W)[0, codes[i]])
+    assert leave_one_out_loss(rows, codes, np.ones(150), solution, 1.0) == pytest.approx(due, rel=close)
+
+
+def test_weights_count_as_copies_in_the_choice():
+    rows, codes, weights = softmax_problem(3)
+    copies = np.repeat(np.arange(60), weights.astype(int))
+    options = {"tol": 1e-12}
+    C, W = choose_softmax_cost(rows, codes, weights, 3, **options)
+    again, copied = choose_softmax_cost(rows[copies], codes[copies], np.ones(len(copies)), 3, **options)
+    assert again == C
+    assert np.allclose(W, copied, atol=1e-6)
+
+
+def test_fewer_rows_than_columns_have_the_weights_of_all_columns():
+    rows, codes, _ = softmax_problem(3, n=12, d=30)
+    C, W = choose_softmax_cost(rows, codes, np.ones(12), 3, tol=1e-12)
+    assert np.allclose(W, solve(rows, codes, np.full(12, C), 3).W, atol=1e-6)

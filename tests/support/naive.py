@@ -215,6 +215,20 @@ def softmax_hessian(rows, C, W):
     return hessian
 
 
+def leave_one_out_loss(rows, codes, weights, C, W):
+    """Log-loss of each row after a Newton step without a copy of it in the diagonal blocks, at most log(1 + rows)."""
+    (K, d), total = W.shape, 0.0
+    hessian = softmax_hessian(rows, C * weights, W)
+    for x, code, weight, pi in zip(rows, codes, weights, softmax_probabilities(rows, W), strict=True):
+        scores, factor, cost = W @ x, K / (K - 1), C * min(weight, 1.0)
+        for k in range(K):
+            block = hessian[k * d : (k + 1) * d, k * d : (k + 1) * d] - np.eye(d)
+            without = np.eye(d) + factor * (block - cost * pi[k] * (1 - pi[k]) * np.outer(x, x))
+            scores[k] += cost * (pi[k] - (k == code)) * (x @ np.linalg.solve(without, x))
+        total += weight * min(np.logaddexp.reduce(scores) - scores[code], np.log1p(weights.sum()))
+    return total
+
+
 def forest_accessibilities(weights):
     """(I + L)⁻¹ of a full symmetric matrix of weights."""
     return np.linalg.inv(np.eye(len(weights)) + np.diag(weights.sum(axis=1)) - weights)

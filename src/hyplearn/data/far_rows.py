@@ -120,6 +120,13 @@ def robust_centres(X: Array, codes: Array, gaps: Array, weights: Array, n_classe
     return M
 
 
+def distances_to_centre(block: LabelledBlock, c: float) -> Array:
+    """Distance of each row to the robust centre of all of them, in units of the curvature's radius."""
+    one = np.zeros(len(block.X), dtype=np.int64)
+    centres = robust_centres(block.X, one, block.gaps, block.row_weights, 1, c)
+    return distances_to_own(block.X, one, block.gaps, centres, c)
+
+
 def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: float) -> Array:
     """Distance of each row to the centre of its class, in units of the curvature's radius."""
     own = centres[codes]

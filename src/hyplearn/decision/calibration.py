@@ -14,7 +14,7 @@ probabilities of the scores:
 
 A and b minimise the log-loss of values of rows that the model has not seen (:func:`deal_folds`): a model is too sure of
 its training rows. The slope of two classes has Platt's targets, just short of 1 and 0. Those of more classes have a
-normal prior, whose variance is the one of greatest evidence.
+normal prior, whose variance is chosen as the C of a softmax (:mod:`hyplearn.solvers.choice`).
 
 ``sharpness`` stands for the calibration of version 0.1 and of the paper, where each score has a sigmoid of its own and
 :math:`P(k) \propto \sigma(s_k)^\beta`.
@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from hyplearn.rows import ClassRows
-from hyplearn.solvers.choice import choose_by_evidence
+from hyplearn.solvers.choice import choose_softmax_cost
 from hyplearn.solvers.platt import fit_sigmoid
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
@@ -137,11 +137,8 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, ::-1][:, :DIRECTIONS]
     rows = np.column_stack([scaled @ directions, np.ones(len(values))])
 
-    def rows_at(C: float) -> ClassRows:
-        return ClassRows.of(rows, codes, C * weights, K)
-
-    C, start = choose_by_evidence(rows_at, tol=CHOICE_TOL, highest=LARGEST)
-    W = solve_softmax(rows_at(C), tol=TOL, start=start).W
+    C, start = choose_softmax_cost(rows, codes, weights, K, tol=CHOICE_TOL, highest=LARGEST)
+    W = solve_softmax(ClassRows.of(rows, codes, C * weights, K), tol=TOL, start=start).W
     mixing = W[:, :-1] @ directions.T / scales
     return Calibration(np.diag(mixing).copy(), W[:, -1].copy(), mixing=mixing)
 
@@ -158,22 +155,38 @@ def without(weights: Array, held: Array) -> Array:
     return rest
 
 
-def deal_folds(values: Array, codes: Array, weights: Array, folds: int, n_classes: int) -> tuple[Array, Array]:
+def deal_folds(
+    values: Array, codes: Array, weights: Array, folds: int, n_classes: int, *, spare: Array | None = None
+) -> tuple[Array, Array]:
     """The fold in which each row is held out, -1 where in none; and the number of distinct rows of each class.
 
     The rows of a class are dealt out in the order of their values: every fold has its share of all classes, near and
-    far, copies of a row stay together, and neither the order of rows nor an isometry changes anything. The only row of
-    a class is never held out, as nothing could be learned of its class without it.
+    far, copies of a row stay together, and neither the order of rows nor an isometry changes anything. Where all rows
+    of a class have one value, as with weights of zero, ``spare`` values order them. The only row of a class is never
+    held out, as nothing could be learned of its class without it.
     """
     dealt, n_distinct = np.full(len(values), -1), np.zeros(n_classes, dtype=np.int64)
-    scale = np.max(np.abs(values), initial=0.0) or 1.0
     for k in range(n_classes):
         rows = np.flatnonzero((codes == k) & (weights > 0))
-        different, ranks = np.unique(np.round(values[rows] / scale, SAME_VALUE), return_inverse=True)
-        n_distinct[k] = len(different)
-        if len(different) > 1:
-            dealt[rows] = (np.ravel(ranks) + k) % folds
+        ranks = _ranks(values, rows)
+        if spare is not None and not ranks.any():
+            ranks = _ranks(spare, rows)
+        n_distinct[k] = ranks.max(initial=-1) + 1
+        if n_distinct[k] > 1:
+            dealt[rows] = (ranks + k) % folds
     return dealt, n_distinct
+
+
+def constant_problems(values: Array) -> Array:
+    """Numbers of the problems in which all rows have one value, as with weights of zero."""
+    scale = np.max(np.abs(values), initial=0.0) or 1.0
+    return np.flatnonzero(np.ptp(values, axis=0) <= 10.0**-SAME_VALUE * scale)
+
+
+def _ranks(values: Array, rows: Array) -> Array:
+    """Ranks of the values of some rows, equal where values are equal to rounding."""
+    scale = np.max(np.abs(values), initial=0.0) or 1.0
+    return np.ravel(np.unique(np.round(values[rows] / scale, SAME_VALUE), return_inverse=True)[1])
 
 
 def warn_of_few_rows(n_distinct: Array, folds: int, classes: Array) -> None:

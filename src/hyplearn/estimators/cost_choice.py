@@ -31,7 +31,8 @@ def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> float:
     """
     codes, weights, P = problems.codes, problems.costs[:, 0], len(problems.positives)
     values = np.arcsinh(problems.rows @ solve_together(problems, tol=CHOICE_TOL).W.T)
-    dealt, _ = deal_folds(own_values(values, codes), codes, weights, n_folds, n_classes)
+    lengths = np.linalg.norm(problems.rows, axis=1)
+    dealt, _ = deal_folds(own_values(values, codes), codes, weights, n_folds, n_classes, spare=lengths)
     n_folds = min(n_folds, -(-CHOICE_ROWS * n_folds // len(codes)))
     held = np.flatnonzero((dealt >= 0) & (dealt < n_folds))
     if not len(held):

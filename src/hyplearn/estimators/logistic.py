@@ -26,14 +26,15 @@ from hyplearn.solvers.certificate import (
     merge_softmax_sums,
     softmax_sums,
 )
-from hyplearn.solvers.choice import choose_by_evidence
+from hyplearn.solvers.choice import choose_softmax_cost
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
 # C is chosen on at most so many scores, of rows times entries of W, but on so many rows per class.
 CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
-# Relative duality gap of the fits by which C is chosen.
-CHOICE_TOL = 1e-3
+# Exponent of 10 at which the search for C begins: from 10 it is stopped by a local minimum on deep trees, whose best C
+# may be 1e5. And the relative duality gap of the fits by which C is chosen.
+CHOICE_FIRST, CHOICE_TOL = 2, 1e-3
 
 
 class SoftmaxClassifier(BallClassifier):
@@ -47,8 +48,8 @@ class SoftmaxClassifier(BallClassifier):
     reference_: Array
 
     @abstractmethod
-    def _chosen_cost(self, data: TrainingData, centre: Array) -> float:
-        """C of the fit."""
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None]:
+        """C of the fit, and weights from which to start if its choice has found some."""
 
     def _centre(self, data: TrainingData) -> Array:
         return reference_points(self.reference, data, [np.arange(data.n_classes)])[0]
@@ -61,10 +62,10 @@ class SoftmaxClassifier(BallClassifier):
     def _minimise(self, data: TrainingData, start: Array | None, report: FitReporter | None) -> None:
         """Solve, and set the fitted attributes."""
         centre, K, d = self._centre(data), data.n_classes, data.n_features
-        self.C_ = self._chosen_cost(data, centre)
+        self.C_, found = self._chosen_cost(data, centre)
         rows = self._rows(data, centre, self.C_)
-        if start is not None and start.shape != (K, rows.shape[1]):
-            start = None
+        if start is None or start.shape != (K, rows.shape[1]):
+            start = found
         before, own = data.points.n_passes, None if report is None else partial(report, f"{K} classes")
         solution = solve_softmax(rows, tol=self.tol, max_iter=self.max_iter, start=start, report=own)
         n_passes = solution.n_passes if data.in_memory else data.points.n_passes - before
@@ -209,9 +210,9 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         numbers (from 0, in the order of ``classes_``), their weights (None where equal) and c = -curvature that returns
         the point; or the point itself, of shape (n_features,).
     C : float or "auto", default="auto"
-        Cost of the log-loss against the penalty; larger fits closer. "auto": the power of ten of greatest evidence, the
-        probability of the labels if W is drawn from a normal prior of variance C, by Laplace's approximation. ``C_`` is
-        the value.
+        Cost of the log-loss against the penalty; larger fits closer. "auto": the power of ten of least log-loss of
+        unseen rows, as estimated by the evidence and by leaving out each row (:mod:`hyplearn.solvers.choice`). ``C_``
+        is the value.
     fit_intercept : bool, default=True
         Whether scores have an intercept; without one the boundaries are geodesic hyperplanes.
     tol : float, default=1e-6
@@ -286,17 +287,14 @@ class PoincareLogisticRegression(SoftmaxClassifier):
     outside: str = "raise"
     verbose: int = 0
 
-    def _chosen_cost(self, data: TrainingData, centre: Array) -> float:
-        """C, or with "auto" the power of ten of greatest evidence."""
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None]:
         if not isinstance(self.C, str):
-            return float(self.C)
+            return float(self.C), None
         n_columns = data.n_classes * (data.n_features + 2)
-        rows = choice_rows(data, max(CHOICE_NUMBERS // n_columns, CHOICE_ROWS * data.n_classes))
-        part = TrainingData.of_arrays(
-            rows.X, rows.codes, rows.weights, data.c, n_classes=data.n_classes, threads=data.threads
-        )
-        rows_at = partial(self._rows, part, centre)
-        return choose_by_evidence(rows_at, tol=CHOICE_TOL, max_iter=self.max_iter)[0]
+        block = choice_rows(data, max(CHOICE_NUMBERS // n_columns, CHOICE_ROWS * data.n_classes))
+        rows = ClassRowBuilder(centre, data.c, 1.0, self.fit_intercept, data.n_classes)(block)
+        options: dict[str, Any] = {"first": CHOICE_FIRST, "tol": CHOICE_TOL, "max_iter": self.max_iter}
+        return choose_softmax_cost(rows[:], rows.codes, rows.costs, data.n_classes, **options)
 
     def _check_parameters(self) -> None:
         is_number = isinstance(self.C, (int, float, np.number)) and 0 < self.C < np.inf

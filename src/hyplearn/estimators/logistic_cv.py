@@ -67,8 +67,8 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
     outside: str = "raise"
     verbose: int = 0
 
-    def _chosen_cost(self, data: TrainingData, centre: Array) -> float:
-        return self.C_
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None]:
+        return self.C_, None
 
     def _check_parameters(self) -> None:
         self._checked_costs()

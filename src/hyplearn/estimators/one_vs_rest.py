@@ -12,10 +12,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
+from hyplearn.data.far_rows import distances_to_centre
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
 from hyplearn.decision.calibration import (
     calibrated_rows,
+    constant_problems,
     deal_folds,
     fit_calibration,
     own_values,
@@ -139,6 +141,15 @@ class OneVsRest(BallClassifier):
         """Drop the probabilities of an earlier fit."""
         self.__dict__.pop("calibration_", None)
 
+    def _warn_of_constant_problems(self, problems: Array) -> None:
+        if len(problems):
+            warnings.warn(
+                f"All rows have the same score ({self._names(problems)}): the weights of the boundary are zero.\n"
+                "Raise C, or choose another reference.",
+                UserWarning,
+                stacklevel=5,
+            )
+
     def _calibrate(self, data: TrainingData, *, warned: bool) -> None:
         """Learn ``calibration_`` from held-out values; ``warned`` if the fit has reported that it did not converge."""
         self._forget_calibration()
@@ -151,8 +162,11 @@ class OneVsRest(BallClassifier):
         boundaries = self._boundaries(vars(self))
         values = boundaries.values(rows.X, rows.gaps)
         own = own_values(values, rows.codes)
-        dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes)
+        constant = constant_problems(values[rows.present])
+        spare = distances_to_centre(rows, data.c) if len(constant) else None
+        dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
+        self._warn_of_constant_problems(constant)
         # A boundary through a reference point has no intercept of its own, and the offset of the calibration is one;
         # but where it separates the training rows, it stays where their margin put it.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)

@@ -246,8 +246,8 @@ class PoincarePerceptron(PerceptronClassifier):
         Seed of the shuffling.
     keep : {"auto", "last", "average", "best"}, default="auto"
         Which weights become ``coef_``: the last; their average over all visits; those after the pass with the fewest
-        training errors. "auto" takes the last if a pass had no mistake, and the average otherwise: on overlapping
-        classes the last weights of a perceptron are an accident of the last rows.
+        training errors. "auto" takes the average, as the last weights of a perceptron are an accident of the last rows;
+        but the last if these separate the training rows and the average does not.
     class_weight : dict or "balanced", default=None
         Weights of the classes, multiplied with ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"

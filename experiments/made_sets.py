@@ -1,0 +1,214 @@
+"""Sets by which defaults are chosen: hierarchies, maps of tables and made classes, none of them in the README's tables.
+
+A set is a function without parameters that returns points of the ball and their classes. The trees need the Web of
+Life's phylogeny in HYPLEARN_DATA and the nouns of WordNet (Debian's wordnet-base).
+"""
+
+from collections import Counter
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.preprocessing import StandardScaler
+
+from hyplearn.datasets import fetch_web_of_life
+from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding
+from hyplearn.geometry import translate
+
+WORDNET = Path("/usr/share/wordnet/data.noun")
+# Classes with fewer rows than this are left out.
+FEWEST = 10
+
+
+def in_ball(v):
+    """Points of the ball at the distances and directions of vectors."""
+    lengths = np.linalg.norm(v, axis=1, keepdims=True)
+    return np.tanh(lengths / 2) * v / np.where(lengths > 0, lengths, 1.0)
+
+
+def directions(rng, n, d):
+    """Uniform unit vectors."""
+    v = rng.standard_normal((n, d))
+    return v / np.linalg.norm(v, axis=1, keepdims=True)
+
+
+def overlapping(n, classes, d, *, reach=3.5, width=0.5, seed=1):
+    """Elongated wrapped normals of different sizes that overlap."""
+    rng = np.random.default_rng([seed, n, classes, d])
+    centres = in_ball(reach * rng.uniform(0.1, 1, (classes, 1)) ** (1 / 2) * directions(rng, classes, d))
+    shapes = width * (rng.standard_normal((classes, d, d)) / np.sqrt(d / 2) + 0.6 * np.eye(d))
+    y = np.append(np.repeat(np.arange(classes), 4), rng.choice(classes, n, p=rng.dirichlet(np.full(classes, 1.5))))[:n]
+    return translate(in_ball(np.einsum("nij,nj->ni", shapes[y], rng.standard_normal((n, d)))), centres[y]), y
+
+
+def high_dimensional(n, classes, d, *, reach):
+    """Round wrapped normals, whose rows are at the same distance from their centres whatever the dimension."""
+    rng = np.random.default_rng([8, n, classes, d])
+    y = rng.integers(classes, size=n)
+    centres = in_ball(reach * directions(rng, classes, d))
+    return translate(in_ball(2.5 / np.sqrt(d) * rng.standard_normal((n, d))), centres[y]), y
+
+
+def imbalanced(n, d):
+    """Two wrapped normals that overlap, a hundred rows of one for each of the other."""
+    rng = np.random.default_rng([2, n, d])
+    y = (np.arange(n) % 101 == 0).astype(int)
+    centres = np.stack([np.zeros(d), in_ball(1.5 * directions(rng, 1, d))[0]])
+    return translate(in_ball(rng.standard_normal((n, d)) * np.where(y, 0.4, 0.8)[:, None]), centres[y]), y
+
+
+def nested(n, classes, d):
+    """Shells around one another that overlap, away from the centre."""
+    rng = np.random.default_rng([3, n, classes, d])
+    y = rng.integers(classes, size=n)
+    radius = 0.8 * (y + 0.5) + 0.25 * rng.standard_normal(n)
+    return translate(in_ball(radius[:, None] * directions(rng, n, d)), 0.4 * directions(rng, 1, d)[0]), y
+
+
+def noisy_sides(n, d, *, wrong=0.1):
+    """The sides of a geodesic hyperplane, with a part of the labels wrong."""
+    rng = np.random.default_rng([4, n, d])
+    v = 2.5 * rng.uniform(0, 1, (n, 1)) ** (1 / 2) * directions(rng, n, d)
+    y = (v[:, 0] > 0).astype(int)
+    return translate(in_ball(v), 0.5 * directions(rng, 1, d)[0]), np.where(rng.uniform(size=n) < wrong, 1 - y, y)
+
+
+def random_tree(n, d, classes, seed):
+    """Nodes of a tree that grew at random, and the branches that hold them."""
+    rng = np.random.default_rng([5, n, seed])
+    parents = {0: None} | {k: int(k * rng.uniform() ** 1.3) for k in range(1, n)}
+    return tree_points(parents, branches(parents, classes), d)
+
+
+def tree_points(parents, labels, d, rows=None):
+    """Nodes that have a label, embedded as a tree; at most so many, drawn once."""
+    tree = TreeEmbedding(d).fit(parents)
+    y = np.array([labels.get(node, "") for node in tree.labels_]).astype(str)
+    return some(tree.embedding_[y != ""], y[y != ""], rows)
+
+
+def some(X, y, rows):
+    """At most so many rows, drawn once."""
+    chosen = np.random.default_rng(6).permutation(len(X))[:rows]
+    return X[chosen], y[chosen]
+
+
+def ancestors(parents, node):
+    """The node and all above it, upwards."""
+    while node is not None:
+        yield node
+        node = parents[node]
+
+
+def branches(parents, classes):
+    """Cut the largest branch at its root until there are as many; the branch of each node, none for the roots cut."""
+    sizes, children = Counter(), {}
+    for node, parent in parents.items():
+        sizes.update(ancestors(parents, node))
+        children.setdefault(parent, []).append(node)
+    roots = set(children[None])
+    while sum(sizes[root] >= FEWEST for root in roots) < classes:
+        largest = max(roots, key=lambda root: (sizes[root], str(root)))
+        roots = roots - {largest} | set(children.get(largest, []))
+    found = {node: next((str(a) for a in ancestors(parents, node) if a in roots), "") for node in parents}
+    return {node: root for node, root in found.items() if root}
+
+
+@lru_cache(maxsize=1)
+def hypernyms():
+    """The first hypernym of every noun by the numbers of WordNet, and the first word of each."""
+    parents, words = {}, {}
+    for line in WORDNET.read_text().splitlines():
+        if line.startswith(" "):  # the licence
+            continue
+        fields = line.split()
+        pointers = fields[5 + 2 * int(fields[3], 16) :]
+        above = [pointers[k + 1] for k in range(0, len(pointers) - 3, 4) if pointers[k] in ("@", "@i")]
+        parents[fields[0]], words[fields[0]] = above[0] if above else None, fields[4]
+    return parents, words
+
+
+@lru_cache(maxsize=4)
+def subtree(word):
+    """Parents of all nouns at or below the sense of a word that has the most of them."""
+    parents, words = hypernyms()
+    below = Counter(a for node in parents for a in ancestors(parents, node) if words[a] == word)
+    root = max(below, key=below.__getitem__)
+    nodes = [node for node in parents if root in ancestors(parents, node)]
+    return {node: None if node == root else parents[node] for node in nodes}
+
+
+def nouns(word, d, classes):
+    """Nouns below a word, embedded as a tree, and their branches."""
+    parents = subtree(word)
+    return tree_points(parents, branches(parents, classes), d, 2000)
+
+
+def scaled_nouns(word, d, classes, rows=500):
+    """Nouns below a word, placed by their distances along the tree, and their branches."""
+    parents = subtree(word)
+    labels = branches(parents, classes)
+    chosen = np.random.default_rng(7).permutation([node for node in parents if node in labels])[:rows]
+    lines = [list(ancestors(parents, node))[::-1] for node in chosen]
+    depth = np.array([len(line) for line in lines])
+    common = [[sum(a == b for a, b in zip(one, other, strict=False)) for other in lines] for one in lines]
+    distances = depth[:, None] + depth - 2.0 * np.array(common)
+    found = HyperbolicMDS(d, max_iter=30).fit(distances)
+    return np.sqrt(-found.curvature_) * found.embedding_, np.array([labels[node] for node in chosen])
+
+
+@lru_cache(maxsize=4)
+def life_points(d):
+    """Nodes of the Web of Life."""
+    life = fetch_web_of_life()
+    tree = TreeEmbedding(d).fit(life.newick)
+    return life, tree
+
+
+def web_of_life(rank, d, rows=3000):
+    """Genomes and their ancestors, and their phyla, classes or orders."""
+    life, tree = life_points(d)
+    own = dict(zip(life.names, life.ranks[:, life.rank_names.index(rank)], strict=True))
+    y = np.array([own.get(str(label), "") for label in tree.labels_])
+    return some(tree.embedding_[y != ""], y[y != ""], rows)
+
+
+def mapped(load, d):
+    """The rows of a table, placed by their neighbourhoods."""
+    X, y = load(return_X_y=True)
+    if load is load_diabetes:
+        y = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y)
+    return PoincareMap(d, random_state=0).fit_transform(StandardScaler().fit_transform(X)), y
+
+
+MAKERS = {
+    **{f"random tree, {k} branches, {d}-D": partial(random_tree, 1500, d, k, seed)
+       for seed, (k, d) in enumerate([(4, 2), (12, 2), (30, 2), (12, 5), (12, 10)])},
+    **{f"WordNet {word}, tree, {d}-D": partial(nouns, word, d, k)
+       for word, k in (("bird", 8), ("vehicle", 12), ("worker", 20)) for d in (2, 10)},
+    **{f"WordNet {word}, MDS, {d}-D": partial(scaled_nouns, word, d, k)
+       for word, k in (("food", 8), ("tree", 12)) for d in (2, 10)},
+    **{f"Web of Life, {rank}, {d}-D": partial(web_of_life, rank, d)
+       for rank, d in (("phylum", 2), ("phylum", 5), ("class", 10), ("order", 50), ("order", 2))},
+    **{f"{name}, map, {d}-D": partial(mapped, load, d)
+       for name, load in (("iris", load_iris), ("wine", load_wine), ("cancer", load_breast_cancer),
+                          ("diabetes", load_diabetes)) for d in (2, 10)},
+    **{f"{k} nested, {d}-D": partial(nested, 1000, k, d) for k, d in ((2, 2), (5, 2), (3, 10))},
+    **{f"{k} overlapping, {d}-D": partial(overlapping, 1500, k, d)
+       for k, d in ((5, 2), (10, 2), (20, 2), (40, 2), (10, 5), (10, 10))},
+    **{f"50 rows, {k} overlapping, {d}-D": partial(overlapping, 100, k, d) for k, d in ((2, 2), (4, 5))},
+    **{f"1 to 100, {d}-D": partial(imbalanced, 4040, d) for d in (2, 10)},
+    **{f"noisy sides, {d}-D": partial(noisy_sides, 600, d) for d in (2, 10)},
+    "20 overlapping, 64-D": partial(high_dimensional, 2000, 20, 64, reach=1.0),
+    "5 overlapping, 512-D": partial(high_dimensional, 2000, 5, 512, reach=0.6),
+    "100,000 rows, 10 overlapping, 2-D": partial(overlapping, 200_000, 10, 2),
+}  # fmt: skip
+
+
+def points(name):
+    """The points and classes of a set; classes of a few rows are left out."""
+    X, y = MAKERS[name]()
+    y = np.unique(y, return_inverse=True)[1]
+    kept = np.bincount(y)[y] >= FEWEST
+    return np.ascontiguousarray(X[kept], dtype=np.float64), np.unique(y[kept], return_inverse=True)[1]
