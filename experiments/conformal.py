@@ -12,9 +12,10 @@ For unknown classes each class in turn is left out of the training rows: "new" i
 empty set, "known" that of held-out rows of the other classes. The threshold calls a row unknown if its largest
 probability is below the value at which as many held-out rows of known classes are called unknown as by distance.
 
-For the tree, genomes of the Web of Life stand in ten dimensions by TreeEmbedding, their classes are families with
-forty genomes or more, and the hierarchy is their taxonomy. "depth" is the mean rank of the answer (kingdom 1 to
-family 5).
+For the tree, genomes of the Web of Life stand in ten dimensions by TreeEmbedding. Their classes are the families with
+forty genomes or more, the genera with twenty or more, or the species with twenty or more, and the hierarchy is their
+taxonomy of seven ranks. "depth" is the mean rank of the answers (kingdom 1, phylum 2, class 3, order 4, family 5, genus
+6, species 7), "at class" the share of answers that are a single class.
 
 MAPIE's sets (LAC, the score of a probability) with five folds and with a part of 30 % held out are measured on the same
 splits if mapie is installed; it has no sets by class.
@@ -39,7 +40,9 @@ from hyplearn.datasets import fetch_olsson, fetch_web_of_life, load_mammals
 from hyplearn.decision.conformal import least_rows
 from hyplearn.embedding import PoincareMap, TreeEmbedding
 
-COVERAGE, FAMILY = 0.9, 5
+COVERAGE = 0.9
+# Ranks of the classes in the tree of life: their depth, and the least number of genomes of a class.
+RANKS = {"family": (5, 40), "genus": (6, 20), "species": (7, 20)}
 MAPIE = {"MAPIE cross": "cross", "MAPIE split": "split"}
 
 
@@ -159,25 +162,25 @@ def unknown(config, cell):
 
 
 @lru_cache
-def life():
-    """Points, families and taxonomy of the genomes."""
+def life(depth, least):
+    """Points, classes and taxonomy of the genomes; classes are those of a rank with enough genomes."""
     found = fetch_web_of_life()
     tips = np.setdiff1d(np.arange(len(found.names)), found.parents)
     X = TreeEmbedding(10).fit(found.newick).embedding_
-    families = found.ranks[tips, FAMILY - 1]
-    names, counts = np.unique(families, return_counts=True)
-    kept = tips[np.isin(families, names[(counts >= 40) & (names != "")])]
-    lineages = [tuple(own[:FAMILY]) for own in found.ranks[kept].tolist()]
+    own = found.ranks[tips, depth - 1]
+    names, counts = np.unique(own, return_counts=True)
+    kept = tips[np.isin(own, names[(counts >= least) & (names != "")])]
+    lineages = [tuple(ranks[:depth]) for ranks in found.ranks[kept].tolist()]
     parents = {}
-    for own in lineages:
-        for rank in range(FAMILY):
-            parents["/".join(own[: rank + 1])] = "/".join(own[:rank]) or "life"
-    return X[kept], np.array(["/".join(own) for own in lineages]), parents
+    for lineage in lineages:
+        for rank in range(depth):
+            parents["/".join(lineage[: rank + 1])] = "/".join(lineage[:rank]) or "life"
+    return X[kept], np.array(["/".join(lineage) for lineage in lineages]), parents
 
 
 def tree(config, cell):
     """Coverage of flat sets and of answers, and the mean rank of the answers."""
-    X, y, parents = life()
+    X, y, parents = life(*RANKS[cell["classes"]])
     rows = []
     for seed in range(min(2, config.splits)):
         old, new = split(len(X), seed)
@@ -196,12 +199,12 @@ def tree(config, cell):
         ]
         depth = [0 if answer == "life" else answer.count("/") + 1 for answer in answers if answer is not None]
         accuracy, sizes = np.mean(model.predict(X[new]) == y[new]), sets.sum(axis=1)
-        at_family = np.mean(np.array(depth) == FAMILY)
-        rows.append(
-            [accuracy, hit.mean(), sizes.mean(), np.mean(right), np.mean(depth), at_family, np.mean(sizes == 0)]
-        )
-    names = ("accuracy", "coverage of sets", "size", "coverage of answers", "depth", "at family", "none")
-    return {name: round(float(value), 3) for name, value in zip(names, np.mean(rows, axis=0), strict=True)}
+        at_class = np.mean(np.array(depth) == RANKS[cell["classes"]][0])
+        rows.append([accuracy, hit.mean(), sizes.mean(), np.mean(right), np.mean(depth), at_class, np.mean(sizes == 0)])
+    names = ("accuracy", "coverage of sets", "size", "coverage of answers", "depth", "at class", "none")
+    return {"number": len(np.unique(y))} | {
+        name: round(float(value), 3) for name, value in zip(names, np.mean(rows, axis=0), strict=True)
+    }
 
 
 def run(config, folder):
@@ -213,7 +216,7 @@ def run(config, folder):
     cells = [{"set": s, "unknown by": by} for s in config.sets for by in ("distance", "probability", "threshold")]
     tables.append(fill(folder, "conformal_unknown", config, cells, partial(unknown, config)))
     if config.life:
-        cells = [{"sets by": by} for by in ("probability", "distance")]
+        cells = [{"classes": rank, "sets by": by} for rank in RANKS for by in ("probability", "distance")]
         tables.append(fill(folder, "conformal_life", config, cells, partial(tree, config)))
     notes = __doc__.split("\n\n", 1)[1].rsplit("\n\n    python", 1)[0]
     (folder / "conformal.md").write_text("\n\n".join([*map(text, tables), notes]) + "\n")

@@ -1,5 +1,7 @@
 """New cells in the ball of an atlas: the same genes and normalisation, the same map, or an error."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,6 +160,27 @@ def test_cells_far_from_the_atlas_are_measured_and_warned_of():
     with pytest.warns(UserWarning, match=r"of the query's cells lie farther from all cells of the atlas"):
         hs.tl.place(atlas, far)
     assert np.median(far.obs["X_poincare_atlas_distance"]) > 2
+
+
+@pytest.mark.parametrize(
+    ("prepare", "said"),
+    [
+        (lambda X: X, r"X holds counts up to \d+, of which 'X_pca' was made.*\n.*normalize_total"),
+        (lambda X: X / X.sum(axis=1, keepdims=True) * 1e4, r"X holds values up to \d.*Is log1p missing\?\n.*log1p"),
+    ],
+)
+def test_components_of_what_was_not_normalised_are_warned_of(prepare, said):
+    sc = pytest.importorskip("scanpy")
+    rng = np.random.default_rng(0)
+    cells = anndata.AnnData(prepare(rng.poisson(30, (60, 12)).astype(np.float64)))
+    sc.pp.pca(cells, n_comps=5)
+    with pytest.warns(UserWarning, match=said):
+        hs.tl.poincare_map(cells)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        sc.pp.log1p(cells)
+        sc.pp.pca(cells, n_comps=5)
+        hs.tl.poincare_map(cells)
 
 
 def test_counts_and_constant_genes_are_warned_of():

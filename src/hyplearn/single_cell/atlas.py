@@ -25,10 +25,11 @@ def map_key(basis: str) -> str:
 
 
 class Matrix(NamedTuple):
-    """What kind of numbers a matrix of expression holds: "counts", "non-negative" or "scaled", and its mean total."""
+    """What a matrix holds: "counts", "non-negative" or "scaled", with its mean total and its largest value."""
 
     kind: str
     mean_total: float
+    largest: float = 0.0
 
     @classmethod
     def of(cls, X: Any) -> "Matrix":
@@ -40,7 +41,8 @@ class Matrix(NamedTuple):
             kind = "counts"
         else:
             kind = "non-negative"
-        return cls(kind, float(np.mean(np.asarray(X.sum(axis=1)))) if X.shape[0] else 0.0)
+        total = float(np.mean(np.asarray(X.sum(axis=1)))) if X.shape[0] else 0.0
+        return cls(kind, total, float(values.max(initial=0.0)))
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
@@ -57,7 +59,7 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
         X, used, kept["loadings"], kept["centre"] = found
         kept["genes"] = np.asarray(adata.var_names, dtype=object)[used]
     matrix = Matrix.of(X)
-    return {**kept, "matrix": {"kind": matrix.kind, "mean_total": matrix.mean_total}}
+    return {**kept, "matrix": matrix._asdict()}
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:

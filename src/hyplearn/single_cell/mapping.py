@@ -8,7 +8,7 @@ from numpy.linalg import norm
 from scipy.spatial import cKDTree
 
 from hyplearn.embedding import PoincareMap
-from hyplearn.single_cell.atlas import DEFAULT_KEY, kept_map, map_key, placed_features, stored_map
+from hyplearn.single_cell.atlas import DEFAULT_KEY, Matrix, kept_map, map_key, placed_features, stored_map
 from hyplearn.single_cell.cells import cell_features, check_adata
 from hyplearn.single_cell.lineage import named_root, warn_if_at_tip
 from hyplearn.types import Array
@@ -17,8 +17,9 @@ from hyplearn.types import Array
 FAR = 0.99
 # Share of far cells above which a warning is given: ten times that of the atlas itself.
 MANY_FAR = 0.1
-# Integers up to here may be levels or flags; counts of genes go higher.
-COUNTS = 20
+# Largest value that is taken for a logarithm, or for a level or flag: log1p of a million is 14; counts go higher.
+LARGEST = 20
+PASS_COMPONENTS = ', and pass use_rep="X_pca"'
 
 
 def poincare_map(
@@ -94,12 +95,14 @@ def poincare_map(
         "random_state": random_state,
         **options,
     }
-    warn_about_matrix(adata, use_rep, X)
+    warn_about_constants(use_rep, X)
     row = None if root is None else named_root(adata, root, lambda own: norm(X[own] - X[own].mean(axis=0), axis=1))
     model = PoincareMap(**parameters, root=row).fit(X)
     if row is not None:
         warn_if_at_tip(model.embedding_, row)
     kept = kept_map(adata, model, use_rep)
+    if "matrix" in kept:
+        warn_about_matrix(Matrix(**kept["matrix"]), use_rep)
     adata.obsm[key_added] = model.embedding_
     # HDF5 has no None.
     named = root if isinstance(root, (int, str)) or root is None else row
@@ -203,15 +206,25 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
     return distances
 
 
-def warn_about_matrix(adata: Any, use_rep: str, X: Array) -> None:
-    """Warn of raw counts and constant features, which make poor neighbours."""
-    if use_rep == "X" and X.size and X.min() >= 0 and X.max() > COUNTS and np.all(np.round(X) == X):
-        warnings.warn(
-            f"X holds counts up to {X.max():g}: distances between cells then follow their depth.\n"
-            'Run scanpy.pp.normalize_total, scanpy.pp.log1p and scanpy.pp.pca first, and pass use_rep="X_pca".',
-            UserWarning,
-            stacklevel=3,
-        )
+def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
+    """Warn of raw counts, and of values so large that their logarithm was forgotten: they make poor neighbours."""
+    if matrix.kind == "scaled" or matrix.largest <= LARGEST:
+        return
+    made = "" if use_rep == "X" else f", of which {use_rep!r} was made"
+    if matrix.kind == "counts":
+        seen = f"X holds counts up to {matrix.largest:g}{made}: distances between cells then follow their depth."
+    else:
+        seen = f"X holds values up to {matrix.largest:.4g}{made}: the few largest genes then decide. Is log1p missing?"
+    warnings.warn(
+        f"{seen}\nRun scanpy.pp.normalize_total, scanpy.pp.log1p and scanpy.pp.pca first"
+        f"{PASS_COMPONENTS if use_rep == 'X' else ''}.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def warn_about_constants(use_rep: str, X: Array) -> None:
+    """Warn of features that are the same in all cells."""
     constant = int(np.sum(np.ptp(X, axis=0) == 0)) if len(X) else 0
     if constant:
         warnings.warn(

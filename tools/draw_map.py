@@ -1,0 +1,52 @@
+"""Draw what the parameters of a Poincaré map do, for docs/images/map_parameters.png: python tools/draw_map.py.
+
+scanpy's simulated lineage (krumsiek11), one row for each parameter, the defaults in the middle column.
+"""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+from hyplearn.embedding import PoincareMap
+from hyplearn.plotting.canvas import class_colours, draw_rim
+
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+SHOWN = {"n_neighbors": (5, 15, 50), "sigma": (0.3, 1.0, None), "gamma": (0.7, 2.0, 6.0)}
+
+
+def lineage():
+    """Features and types of the cells."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import scanpy
+
+        cells = scanpy.datasets.krumsiek11()
+    return np.asarray(cells.X, dtype=np.float64), np.asarray(cells.obs["cell_type"]).astype(str)
+
+
+def main():
+    """Draw the picture."""
+    X, types = lineage()
+    colours = class_colours(np.unique(types))
+    figure, axes = plt.subplots(3, 3, figsize=(8.4, 9.2), layout="constrained")
+    for (name, values), row in zip(SHOWN.items(), axes, strict=True):
+        for value, ax in zip(values, row, strict=True):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of copies and of parts that are joined
+                points = PoincareMap(random_state=0, **{name: value}).fit_transform(X)
+            draw_rim(ax, 1.0)
+            for label, colour in colours.items():
+                own = types == label
+                ax.scatter(*points[own].T, s=6, color=colour, linewidths=0, label=label)
+            radius = 2 * np.arctanh(np.linalg.norm(points, axis=1).max())
+            ax.set_title(f"{name}={value}", fontsize=11)
+            ax.text(0, -1.13, f"farthest cell at distance {radius:.1f}", ha="center", fontsize=9, color="0.3")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, markerscale=2)
+    figure.savefig(IMAGES / "map_parameters.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main()
