@@ -13,7 +13,7 @@ from hyplearn.embedding import PoincareMap
 from hyplearn.plotting.canvas import class_colours, draw_rim
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
-SHOWN = {"n_neighbors": (5, 15, 50), "sigma": (0.3, 1.0, None), "gamma": (0.7, 2.0, 6.0)}
+SHOWN = {"n_neighbors": (5, 15, 50), "sigma": (0.3, 0.5, None), "gamma": (2.0, "auto", 15.0)}
 
 
 def lineage():

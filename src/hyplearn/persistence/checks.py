@@ -8,6 +8,7 @@ import numpy as np
 
 from hyplearn.decision.conformal import Neighbours
 from hyplearn.embedding.ball_net.validation import LARGEST_RADIUS, SMALLEST_SIDE, layout
+from hyplearn.embedding.poincare_map.cells import GAMMAS
 from hyplearn.estimators.hierarchy import Hierarchy
 from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
@@ -133,6 +134,9 @@ def check_landmarks(found: Found) -> None:
     rows, n = found["landmarks_"], len(found["embedding_"])
     if len(rows) < 3 or np.any(rows >= n) or len(np.unique(rows)) < len(rows):
         raise FlawError(f"landmarks_ must be three or more different rows below {n}")
+    low, high = GAMMAS
+    if found["gamma"] == "auto" and not low <= found.get("gamma_", 0.0) <= high:
+        raise FlawError(f'gamma_ must be a number from {low:g} to {high:g} where gamma is "auto"')
 
 
 def check_input_shape(found: Found) -> None:

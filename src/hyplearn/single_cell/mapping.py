@@ -29,7 +29,7 @@ def poincare_map(
     n_components: int = 2,
     n_neighbors: int = 15,
     sigma: float | None = 0.5,
-    gamma: float = 2.0,
+    gamma: float | str = "auto",
     root: Any = None,
     n_landmarks: int | str | None = "auto",
     random_state: int = 0,
@@ -66,8 +66,8 @@ def poincare_map(
         ``obsm[key_added]``
             The points.
         ``uns["poincare_map"]``, or ``uns[key_added]`` for another key than the default
-            ``params``, ``loss``, ``n_iter``, and the map itself for :func:`place`: the model, the names of the genes,
-            the loadings of principal components, and what kind of numbers the matrix held.
+            ``params``, ``gamma``, ``loss``, ``n_iter``, and the map itself for :func:`place`: the model, the names of
+            the genes, the loadings of principal components, and what kind of numbers the matrix held.
 
     Raises
     ------
@@ -109,6 +109,7 @@ def poincare_map(
     params = {"use_rep": use_rep, "root": named, **parameters}
     adata.uns[map_key(key_added)] = {
         "params": {name: value for name, value in params.items() if value is not None},
+        "gamma": model.gamma_,
         "loss": model.loss_,
         "n_iter": model.n_iter_,
         **kept,

@@ -56,7 +56,8 @@ def test_branches_grow_from_the_root_to_the_rim_and_stay_apart(cells, model):
 def test_the_loss_is_that_of_the_points_and_far_below_that_of_the_start(cells, model):
     Q = forest_accessibilities(connected_graph(np.unique(cells[0], axis=0), 6, 0.5)[0])
     order = np.lexsort(cells[0].T[::-1])
-    assert Divergence(Q, 2.0).value_and_gradient(model.embedding_[order])[0] == pytest.approx(model.loss_, rel=1e-9)
+    loss, _ = Divergence(Q, model.gamma_).value_and_gradient(model.embedding_[order])
+    assert loss == pytest.approx(model.loss_, rel=1e-9)
     with pytest.warns(ConvergenceWarning, match="still decreases after 1 steps"):
         short = PoincareMap(n_neighbors=6, max_iter=1).fit(cells[0])
     assert short.n_iter_ == 1
@@ -144,13 +145,13 @@ def test_a_cell_left_out_comes_to_where_it_was(cells, model):
 
 def test_landmarks_are_embedded_and_the_others_placed_among_them():
     X, time, branch = branches(300)
-    model = PoincareMap(n_neighbors=6, n_landmarks=60, root=0, random_state=0).fit(X)
+    model = PoincareMap(n_neighbors=6, n_landmarks=60, gamma=2.0, root=0, random_state=0).fit(X)
     assert len(set(model.landmarks_)) == 60
     assert np.all(model.embedding_[0] == 0)
     np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-6)
     radius = distance(model.embedding_, np.zeros(2))
     assert min(np.corrcoef(time[branch == k], radius[branch == k])[0, 1] for k in range(3)) > 0.9
-    same = PoincareMap(n_neighbors=6, n_landmarks=60, root=0, random_state=0).fit(X)
+    same = PoincareMap(n_neighbors=6, n_landmarks=60, gamma=2.0, root=0, random_state=0).fit(X)
     assert np.array_equal(same.embedding_, model.embedding_)
     other = PoincareMap(n_neighbors=6, n_landmarks=60, root=0, random_state=1).fit(X)
     assert not np.array_equal(other.landmarks_, model.landmarks_)
@@ -258,6 +259,20 @@ def test_cells_that_features_do_not_tell_apart_are_refused():
         PoincareMap(5, n_landmarks=4).fit(branches()[0])
 
 
+def test_gamma_is_that_of_the_paper_unless_the_hierarchy_is_deep():
+    """Along a line of 300 cells the forest distances grow beyond what the disk can show."""
+    line = np.c_[np.arange(300.0), np.zeros(300)]
+    quick = {"n_neighbors": 4, "tol": 1e-3}
+    deep, wide = PoincareMap(**quick).fit(line), PoincareMap(**quick, gamma=2.0).fit(line)
+    shallow = PoincareMap(n_neighbors=20).fit(line[:60])
+    assert deep.gamma_ > 4
+    assert pairwise_distance(deep.embedding_).max() < 12 < pairwise_distance(wide.embedding_).max()
+    assert shallow.gamma_ == 2.0
+    given = PoincareMap(**quick, gamma=deep.gamma_).fit(line)
+    assert np.array_equal(given.embedding_, deep.embedding_)
+    assert np.array_equal(given.transform(line[::7] + 0.3), deep.transform(line[::7] + 0.3))
+
+
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
@@ -265,7 +280,8 @@ def test_cells_that_features_do_not_tell_apart_are_refused():
         ({"n_neighbors": 2.5}, "n_neighbors must be an integer"),
         ({"max_iter": True}, "max_iter must be an integer"),
         ({"sigma": 0.01}, "sigma must be a number of at least 0.05, or None"),
-        ({"gamma": -1.0}, "gamma must be a number from 0.001 to 1000; got -1.0"),
+        ({"gamma": -1.0}, 'gamma must be a number from 0.001 to 1000, or "auto"; got -1.0'),
+        ({"gamma": "deep"}, "gamma must be a number from 0.001 to 1000, or \"auto\"; got 'deep'"),
         ({"tol": np.nan}, "tol must be a positive number"),
         ({"n_landmarks": 2}, 'n_landmarks must be "auto"'),
         ({"n_landmarks": "all"}, 'n_landmarks must be "auto"'),

@@ -32,6 +32,9 @@ from hyplearn.types import Array
 MOST_TOGETHER = 4000
 # Longest distance of the spectral start: the hyperbolic cosines of longer ones would leave no digits for short ones.
 LONGEST_AT_START = 12.0
+# gamma="auto": the published value, and the largest distance between cells that it aims at: then the farthest are at
+# radius 4, 0.96 of the way to the rim. Six made trees, a lineage and four other sets: docs/embeddings.md.
+LEAST_GAMMA, WIDEST = 2.0, 8.0
 # Standard deviation of a random start, and the number of its steps with exaggeration.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
@@ -62,8 +65,10 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         joined by the shortest edges between them, with a warning.
     sigma : float or None, default=0.5
         Width of the Gaussian weights of a cell's edges, relative to the longest of them; None for equal weights.
-    gamma : float, default=2.0
-        Factor of distances in the softmax. Smaller values move points farther apart and towards the boundary.
+    gamma : float or "auto", default="auto"
+        Factor of distances in the softmax. Smaller values move points farther apart and towards the boundary. "auto" is
+        2, or more for deep hierarchies: the largest logarithmic forest distance, divided by gamma, is at most 8, so
+        that the farthest cells can be told apart in a picture.
     root : int or str, optional
         Row of the cell at the origin, or its name in the index of a data frame. By default the Fréchet mean of all
         cells is at the origin. The choice changes no distances.
@@ -90,6 +95,8 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Points of the cells in the unit ball. Cells with the same features share one point.
     landmarks_ : ndarray of shape (n_landmarks,)
         Rows of the cells that were embedded together, without copies.
+    gamma_ : float
+        The value of gamma.
     loss_ : float
         Mean divergence of the rows of the landmarks.
     n_iter_ : int
@@ -131,7 +138,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     _: KW_ONLY
     n_neighbors: int = 15
     sigma: float | None = 0.5
-    gamma: float = 2.0
+    gamma: float | str = "auto"
     root: int | str | None = None
     n_landmarks: int | str | None = "auto"
     init: str = "spectral"
@@ -166,13 +173,15 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             graph, joints = connected_graph(cells[chosen], self.n_neighbors, self.sigma)
             warn_about_joints(joints)
             Q = forest_accessibilities(graph)
-            descent = self._descent(Q, seed, report)
-            points = self._place_others(cells, chosen, Q, descent.X, report)
+            D = forest_distances(Q)
+            gamma = max(LEAST_GAMMA, float(D.max()) / WIDEST) if isinstance(self.gamma, str) else float(self.gamma)
+            descent = self._descent(Q, D, gamma, seed, report)
+            points = self._place_others(cells, Landmarks(cells[chosen], Q, descent.X), chosen, gamma, report)
         descent.warn_if_not_converged("loss", self.max_iter)
         centre = frechet_mean(points) if root is None else points[place_of[root]]
         self.embedding_ = translate(points, -centre)[place_of]
         self.landmarks_, self._cells = firsts[chosen], cells[chosen]
-        self.loss_, self.n_iter_ = descent.values[-1], len(descent.values) - 1
+        self.gamma_, self.loss_, self.n_iter_ = gamma, descent.values[-1], len(descent.values) - 1
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -201,7 +210,8 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             graph, _ = connected_graph(self._cells, self.n_neighbors, self.sigma)
             with report_tasks(type(self).__name__, self.verbose) as report:
                 placed = Landmarks(self._cells, forest_accessibilities(graph), landmarks)
-                points[known < 0] = self._place(placed, X[known < 0], report)
+                gamma = self.gamma_ if isinstance(self.gamma, str) else float(self.gamma)
+                points[known < 0] = self._place(placed, X[known < 0], gamma, report)
         return points
 
     @property
@@ -216,9 +226,9 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_number_of_cells(cells[:most], self.n_components)
         return np.sort(kmeans_plusplus(cells, most, random_state=seed, n_local_trials=1)[1])
 
-    def _descent(self, Q: Array, seed: np.random.RandomState, report: TaskReporter) -> Descent:
-        start = self._start(Q, seed)
-        loss = Divergence(Q, self.gamma).value_and_gradient
+    def _descent(self, Q: Array, D: Array, gamma: float, seed: np.random.RandomState, report: TaskReporter) -> Descent:
+        start = self._start(D, gamma, seed)
+        loss = Divergence(Q, gamma).value_and_gradient
 
         def on_step(step: int, value: float, gain: float) -> None:
             if step % STEPS_REPORTED == 0:
@@ -226,34 +236,34 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
         # The second derivative with respect to one point comes from its row and its column.
-        run = partial(descend, stiffness=4 * self.gamma**2 / len(Q), tol=self.tol, report=on_step)
+        run = partial(descend, stiffness=4 * gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)
         early = run(start, partial(loss, exaggeration=self.early_exaggeration), max_iter=EARLY_STEPS)
         found = run(early.X, loss, max_iter=self.max_iter)
         return found._replace(values=[*early.values[:-1], *found.values])
 
-    def _start(self, Q: Array, seed: np.random.RandomState) -> Array:
+    def _start(self, D: Array, gamma: float, seed: np.random.RandomState) -> Array:
         if self.init == "random":
-            return WIDTH_AT_START * seed.standard_normal((len(Q), self.n_components))
-        D = forest_distances(Q)
-        D *= min(1 / self.gamma, LONGEST_AT_START / D.max())
-        return Hydra.of(D, self.n_components).points
+            return WIDTH_AT_START * seed.standard_normal((len(D), self.n_components))
+        return Hydra.of(min(1 / gamma, LONGEST_AT_START / D.max()) * D, self.n_components).points
 
-    def _place_others(self, cells: Array, chosen: Array, Q: Array, landmarks: Array, report: TaskReporter) -> Array:
+    def _place_others(
+        self, cells: Array, landmarks: Landmarks, chosen: Array, gamma: float, report: TaskReporter
+    ) -> Array:
         """Points of all cells: the given ones of the landmarks, and those of the others placed among them."""
         points = np.empty((len(cells), self.n_components))
-        points[chosen] = landmarks
+        points[chosen] = landmarks.points
         rest = np.setdiff1d(np.arange(len(cells)), chosen)
         if len(rest):
-            points[rest] = self._place(Landmarks(cells[chosen], Q, landmarks), cells[rest], report)
+            points[rest] = self._place(landmarks, cells[rest], gamma, report)
         return points
 
-    def _place(self, landmarks: Landmarks, X: Array, report: TaskReporter) -> Array:
+    def _place(self, landmarks: Landmarks, X: Array, gamma: float, report: TaskReporter) -> Array:
         def on_block(done: int) -> None:
             report(f"{done:,} of {len(X):,} placed", done / len(X), task="other cells")
 
-        return landmarks.place(X, n_neighbors=self.n_neighbors, sigma=self.sigma, gamma=self.gamma, report=on_block)
+        return landmarks.place(X, n_neighbors=self.n_neighbors, sigma=self.sigma, gamma=gamma, report=on_block)
 
 
 def _rows(estimator: PoincareMap, X: Any, **options: Any) -> Array:

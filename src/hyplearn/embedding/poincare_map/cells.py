@@ -24,12 +24,13 @@ def check_parameters(given: dict[str, Any]) -> None:
     for name in ("n_components", "n_neighbors", "max_iter"):
         check_integer(name, given[name], 1)
     sigma, landmarks = given["sigma"], given["n_landmarks"]
-    tol, gamma, exaggeration = (as_real(given[name]) for name in ("tol", "gamma", "early_exaggeration"))
+    tol, exaggeration = (as_real(given[name]) for name in ("tol", "early_exaggeration"))
+    gamma = GAMMAS[0] if given["gamma"] == "auto" else as_real(given["gamma"])
     wide = sigma is None or LEAST_SIGMA <= as_real(sigma) < np.inf
     chosen = landmarks is None or landmarks == "auto" or is_integer(landmarks, 3)
     for name, valid, expected in (
         ("tol", 0 < tol < np.inf, "a positive number"),
-        ("gamma", GAMMAS[0] <= gamma <= GAMMAS[1], f"a number from {GAMMAS[0]:g} to {GAMMAS[1]:g}"),
+        ("gamma", GAMMAS[0] <= gamma <= GAMMAS[1], f'a number from {GAMMAS[0]:g} to {GAMMAS[1]:g}, or "auto"'),
         ("sigma", wide, f"a number of at least {LEAST_SIGMA}, or None for equal weights"),
         ("init", given["init"] in ("spectral", "random"), '"spectral" or "random"'),
         ("early_exaggeration", 1 <= exaggeration <= 1e3, "a number from 1 to 1000"),
