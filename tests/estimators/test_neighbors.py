@@ -8,10 +8,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hyplearn
 from hyplearn import PoincareKNeighborsClassifier
-from hyplearn.geometry import nearest as module
 from hyplearn.geometry import pairwise_distance
 from hyplearn.geometry.kernels import row_gaps
-from hyplearn.geometry.nearest import nearest, nearest_tree
+from hyplearn.geometry.nearest import PRODUCT_POINTS, PRODUCT_QUERIES, nearest, nearest_tree
 from support.balls import at_gap, cloud
 
 
@@ -42,9 +41,8 @@ def naive_neighbors(X, Q, k, c=1.0):
 
 @pytest.mark.parametrize("d", [1, 2, 3, 12, 13, 40])
 @pytest.mark.parametrize("points", [deep, lambda seed, n, d: cloud(np.random.default_rng(seed), n, d, 1.0)])
-def test_neighbours_are_those_of_all_distances_up_to_the_rim(d, points, monkeypatch):
-    monkeypatch.setattr(module, "PRODUCT_NUMBERS", 2**12)  # several blocks of products
-    X, Q = points(0, 300, d), points(1, 40, d)
+def test_neighbours_are_those_of_all_distances_up_to_the_rim(d, points):
+    X, Q = points(0, PRODUCT_POINTS + 200, d), points(1, PRODUCT_QUERIES + 20, d)  # several blocks of products
     Q[:10] = X[:10]
     distances, rows = nearest(nearest_tree(X, row_gaps(X, 1.0)), Q, row_gaps(Q, 1.0), 12, 1.0)
     expected, order = naive_neighbors(X, Q, 12)

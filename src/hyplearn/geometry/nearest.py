@@ -27,8 +27,10 @@ LEAF = 16
 SAFE = 1.0 - 1e-13
 # Deepest tree of 2^62 points, and so the most boxes that wait in a search.
 DEEPEST = 64
-# Numbers in a matrix product of queries and points: few enough to stay near the processor.
-PRODUCT_NUMBERS = 2**20
+# Queries and points of a matrix product: large enough for it, and its 2 MiB stay near the processor.
+PRODUCT_QUERIES, PRODUCT_POINTS = 256, 1024
+# Points whose bounds are compared before any key is computed.
+LANE = 64
 
 
 class NearestTree(NamedTuple):
@@ -47,7 +49,10 @@ def nearest_tree(X: Array, gaps: Array) -> NearestTree:
     """Tree of validated points with the given gaps; a single node in many dimensions."""
     n, d = X.shape
     depth = max(0, math.ceil(math.log2(n / LEAF))) if d <= MOST_BOXED else 0
-    X, rows, nodes = X.astype(np.float64), np.arange(n), 2 ** (depth + 1) - 1
+    X, nodes = X.astype(np.float64), 2 ** (depth + 1) - 1
+    # In a single node the points with the largest gaps come first: most queries are near some of them, and the sooner
+    # the k-th key is small, the fewer keys are computed.
+    rows = np.arange(n) if depth else np.argsort(-gaps, kind="stable")
     bounds, lower, upper = np.zeros((nodes, 2), dtype=np.int64), np.empty((nodes, d)), np.empty((nodes, d))
     widest = np.empty(nodes)
     _build(X, gaps, rows, bounds, lower, upper, widest)
@@ -174,8 +179,8 @@ def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
 def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
     """As :func:`_search`, where matrix products tell which keys to compute."""
     squares, own = (np.einsum("ij,ij->i", A, A) for A in (tree.X, Q))
-    for cut in _cuts(len(Q), max(1, PRODUCT_NUMBERS // min(len(tree.X), PRODUCT_NUMBERS // 64))):
-        for part in _cuts(len(tree.X), PRODUCT_NUMBERS // 64):
+    for cut in _cuts(len(Q), PRODUCT_QUERIES):
+        for part in _cuts(len(tree.X), PRODUCT_POINTS):
             products = Q[cut] @ tree.X[part].T
             numbers = own[cut], squares[part], keys[cut], places[cut]
             _rank(Q[cut], tree.X, tree.gaps, tree.rows, products, part.start, *numbers)
@@ -189,15 +194,28 @@ def _cuts(n: int, step: int) -> Iterator[slice]:
 def _rank(Q, X, gaps, rows, products, start, own, squares, keys, places):  # type: ignore[no-untyped-def]
     """Compute the keys that may be among the least, given products of queries and points."""
     # The dot product of d terms has an error of at most d units in the last place of ‖x‖ ‖y‖.
-    rounding = 4.0 * (Q.shape[1] + 8) * 2.0**-53
+    safe = 1.0 - 4.0 * (Q.shape[1] + 8) * 2.0**-53
+    near = gaps[start : start + products.shape[1]]
     for i in range(Q.shape[0]):
-        own_keys, own_places = keys[i], places[i]
-        for j in range(products.shape[1]):
-            total = own[i] + squares[j]
-            if total * (1.0 - rounding) - 2.0 * products[i, j] <= own_keys[-1] * gaps[start + j]:
-                key = key_of(Q, i, X, start + j, gaps)
-                if key <= own_keys[-1]:
-                    _insert(own_keys, own_places, rows, key, start + j)
+        own_keys, own_places, own_products = keys[i], places[i], products[i]
+        for first in range(0, near.size, LANE):
+            part = slice(first, first + LANE)
+            if _count(own_products[part], own[i], squares[part], near[part], safe, own_keys[-1]) == 0:
+                continue
+            for j in range(first, min(first + LANE, near.size)):
+                if safe * (own[i] + squares[j]) - 2.0 * own_products[j] <= own_keys[-1] * near[j]:
+                    key = key_of(Q, i, X, start + j, gaps)
+                    if key <= own_keys[-1]:
+                        _insert(own_keys, own_places, rows, key, start + j)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-def]
+    """Number of points whose key may be at most the given one: a sum, of which the compiler takes several at a time."""
+    number = 0
+    for j in range(products.size):
+        number += safe * (own + squares[j]) - 2.0 * products[j] <= key * gaps[j]
+    return number
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
