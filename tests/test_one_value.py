@@ -26,7 +26,7 @@ from hyplearn.kernels import secant_kernel
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, PaperSVC
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
-from support.explored import decoded, scene_of
+from support.explored import decoded, model_of, scene_of
 
 CALIBRATIONS = ("cross-fitted", "training", None)
 MODELS = {
@@ -170,10 +170,11 @@ def has_arcs(decision):
 
 def check_scene(model, Q, codes, scores):
     """The page has the predictions of Python, and a decision that repeats them."""
-    page = scene_of(explore(model, Q))
+    scene = scene_of(explore(model, Q))
+    page = scene["models"][0]
     assert np.array_equal(decoded(page["predicted"]), codes)
     x, spec = Q / 2, page["decision"]
-    assert np.array_equal(np.stack([decoded(page["points"][axis]) for axis in "xy"], axis=1), x)
+    assert np.array_equal(np.stack([decoded(scene["points"][axis]) for axis in "xy"], axis=1), x)
     again = page_scores(spec, x)
     assert np.allclose(again, scores, rtol=1e-9, atol=1e-10)
     assert np.array_equal(codes_of(again), codes)
@@ -205,6 +206,6 @@ def test_a_pipeline_is_known_by_its_predictions():
     Q = points(np.random.default_rng(7), 60, 6.0)
     model = make_pipeline(TangentSpace(curvature=CURVATURE), LogisticRegression()).fit(Q, Q[:, 0] > 0.2)
     assert not isinstance(decision_of(model), Decision)
-    page = scene_of(explore(model, Q))
+    page = model_of(explore(model, Q))
     assert page["decision"] is None
     assert np.array_equal(decoded(page["predicted"]), model.predict(Q))

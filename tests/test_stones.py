@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 import hyplearn
 from hyplearn import ExpMap, PoincareLogisticRegression
 from hyplearn.embedding import PoincareMap
-from hyplearn.explorer.scene import MOST_LETTERS
+from hyplearn.explorer.typed import MOST_LETTERS
 from hyplearn.geometry import gap
 from hyplearn.persistence import export_onnx
 from hyplearn.plotting import BoundaryDisplay

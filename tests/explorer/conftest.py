@@ -1,13 +1,14 @@
-"""A browser for the explorer's pages: Debian's chromium, driven by its chromedriver; started once per module."""
+"""A browser for the explorer's pages: Debian's chromium, driven by its chromedriver; started once."""
 
 import shutil
+from importlib import resources
 
 import pytest
 
 from support.explored import Browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium():
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.skip("no browser: apt-get install chromium chromium-driver")
@@ -24,3 +25,8 @@ def browser(chromium):
     yield chromium
     assert chromium.complaints() == []
     assert chromium.requests() == []
+
+
+@pytest.fixture
+def widget_source():
+    return resources.files("hyplearn.explorer").joinpath("page", "widget.js").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,9 @@ from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, expl
 from hyplearn.decision import Decision, decision_of
 from hyplearn.explorer.explore import script_json
 from hyplearn.explorer.scene import typed_array
-from hyplearn.plotting.palette import LIGHT
+from hyplearn.plotting.palette import label_styles
 from support.balls import cloud
-from support.explored import decoded, scene_of
+from support.explored import decoded, model_of, scene_of
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_points_travel_without_loss_up_to_the_rim(softmax):
 
 
 def test_typed_arrays_are_what_they_were():
-    for dtype in ("<f8", "<f4", "<u4", "<u2"):
+    for dtype in ("<f8", "<f4", "<u4", "<u2", "|u1"):
         values = np.arange(5).astype(dtype)
         assert np.array_equal(decoded(typed_array(values, dtype)), values)
 
@@ -59,7 +60,8 @@ def test_json_of_any_text_stays_inside_its_script_and_reads_back():
 
 def test_the_page_needs_nothing_from_elsewhere(softmax, labelled):
     text = explore(softmax, *labelled).html
-    assert not re.search(r"https?:|//cdn|@import|url\(", text)
+    # But for the name of SVG, which is no address, and references within a picture.
+    assert not re.search(r"https?:(?!//www\.w3\.org/2000/svg)|//cdn|@import|url\((?!#)", text)
     assert "connect-src" not in text
     assert "default-src 'none'" in text
     assert not re.search(r"\{\{\w+\}\}", text)
@@ -69,14 +71,16 @@ def test_colours_are_those_of_the_plots_and_classes_beyond_the_model_come_last(s
     X, _ = labelled
     found = scene_of(explore(softmax, X[:3], ["left", "up", "right"]))
     assert found["classes"] == ["left", "right", "up"]
-    assert found["colours"] == list(LIGHT[:3])
+    for ground in ("light", "dark"):
+        styles = label_styles(found["classes"], dark=ground == "dark").values()
+        assert [(one[ground], one["shape"]) for one in found["styles"]] == list(styles)
     assert found["known"] == 2
     assert decoded(found["labels"]).tolist() == [0, 2, 1]
 
 
 def test_predictions_and_confidences_are_those_of_the_estimator(softmax, labelled):
     X, y = labelled
-    found = scene_of(explore(softmax, X, y))
+    found = model_of(explore(softmax, X, y))
     assert np.array_equal(softmax.classes_[decoded(found["predicted"])], softmax.predict(X))
     assert np.array_equal(decoded(found["confidence"]), softmax.predict_proba(X).max(axis=1).astype("f4"))
     assert found["top"] is None
@@ -91,7 +95,7 @@ def test_fifty_thousand_points_make_a_page_of_less_than_two_megabytes(softmax):
 def test_a_stream_without_probabilities_says_so(labelled):
     X, y = labelled
     stream = PoincareSVC("origin", loss="hinge").partial_fit(X, y, classes=["left", "right"])
-    found = scene_of(explore(stream, X, y))
+    found = model_of(explore(stream, X, y))
     assert found["confidence"] is None
     assert found["decision"]["slopes"] is None
 
@@ -99,10 +103,10 @@ def test_a_stream_without_probabilities_says_so(labelled):
 def test_searches_pipelines_and_named_columns_are_welcome(labelled):
     X, y = labelled
     search = GridSearchCV(PoincareLogisticRegression(), {"C": [1, 10]}, cv=2).fit(X, y)
-    assert scene_of(explore(search, X, y))["decision"]["link"] == "sphere"
+    assert model_of(explore(search, X, y))["decision"]["link"] == "sphere"
     frame = pd.DataFrame(X, columns=["u", "v"])
     pipeline = make_pipeline(TangentSpace(), LogisticRegression()).fit(frame, y)
-    found = scene_of(explore(pipeline, frame, y))
+    found = model_of(explore(pipeline, frame, y))
     assert found["decision"] is None
     assert found["table"]["size"] == 512
     probabilities = decoded(found["top"]["probabilities"]).reshape(-1, found["top"]["per_point"])
@@ -116,7 +120,7 @@ def test_a_subclass_may_decide_otherwise_and_is_shown_by_its_predictions(labelle
 
     model = Contrary().fit(*labelled)
     assert not isinstance(decision_of(model), Decision)
-    codes = decoded(scene_of(explore(model, *labelled))["table"]["codes"])
+    codes = decoded(model_of(explore(model, *labelled))["table"]["codes"])
     assert set(codes) == {0, 65535}
 
 
@@ -125,7 +129,7 @@ def test_a_subclass_with_probabilities_of_its_own_is_shown_with_these(labelled):
         def predict_proba(self, X):
             return np.full((len(X), 2), 0.5)
 
-    found = scene_of(explore(Cautious().fit(*labelled), *labelled))
+    found = model_of(explore(Cautious().fit(*labelled), *labelled))
     assert found["decision"] is None
     assert np.all(decoded(found["top"]["probabilities"]) == 0.5)
 
@@ -165,6 +169,15 @@ def test_representations_are_short_in_a_terminal_and_framed_in_a_notebook(softma
         ({"names": "sixty"}, "names must hold one string"),
         ({"edges": [[0, 60]]}, "edges must name rows of X, 0 to 59"),
         ({"curvature": -2.0}, "was fitted with curvature=-1.0"),
+        ({"of": "test"}, 'of must be "training" or "held-out"; got \'test\''),
+        ({"columns": [1, 2]}, "columns must be a mapping of names to values, or a data frame; got list"),
+        (
+            {"columns": {"depth": [1, 2]}},
+            r"Column 'depth' must hold one value for each of the 60 rows of X; got shape \(2,",
+        ),
+        ({"parents": [0, 1]}, r"parents must hold one row of X, 0 to 59, .* got int64 of shape \(2,\)"),
+        ({"parents": np.full(60, 60)}, "from 60 to 60"),
+        ({"parents": np.full(60, 0.5)}, "got float64"),
     ],
 )
 def test_bad_input_is_named(softmax, labelled, change, message):
@@ -189,3 +202,93 @@ def test_exploring_needs_no_matplotlib():
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "True"
+
+
+def test_columns_of_a_data_frame_are_numbers_or_categories(softmax, labelled):
+    X, y = labelled
+    frame = pd.DataFrame({"depth": np.arange(60), "share": np.linspace(0, 1, 60), "is old": np.arange(60) > 30, 4: y})
+    found = scene_of(explore(softmax, X, y, columns=frame))["columns"]
+    assert [(one["name"], one["kind"]) for one in found] == [
+        ("depth", "number"), ("share", "number"), ("is old", "category"), ("4", "category"),
+    ]  # fmt: skip
+    assert decoded(found[0]["values"]).tolist() == list(range(60))
+    assert found[2]["categories"] == ["False", "True"]
+    assert [found[3]["categories"][code] for code in decoded(found[3]["codes"])] == y.tolist()
+
+
+def test_parents_are_edges_and_a_root_has_none(softmax, labelled):
+    X, y = labelled
+    edges = decoded(scene_of(explore(softmax, X[:4], y[:4], parents=[-1, 0, 0, 3]))["edges"])
+    assert edges.reshape(-1, 2).tolist() == [[1, 0], [2, 0]]
+
+
+def test_a_page_shows_one_model_or_two(softmax, labelled):
+    for models in ([], [softmax] * 3):
+        with pytest.raises(ValueError, match="one model, or two side by side"):
+            explore(models, *labelled)
+    names = [one["name"] for one in scene_of(explore((softmax, softmax), *labelled))["models"]]
+    assert names == ["PoincareLogisticRegression 1", "PoincareLogisticRegression 2"]
+
+
+def test_a_page_says_its_size(softmax, labelled):
+    page = explore(softmax, *labelled)
+    assert f'data-size="{len(page.html.encode()) / 1e6:.1f} MB"' in page.html
+
+
+def test_a_selection_is_a_sorted_array_of_rows_and_part_of_the_page(softmax, labelled):
+    page = explore(softmax, *labelled)
+    assert page.selection.dtype == np.int64
+    assert page.selection.size == 0
+    page.selection = [7, 3, 7]
+    assert page.selection.tolist() == [3, 7]
+    assert '<script type="application/json" id="selection">[3,7]</script>' in page.html
+    page.selection = np.arange(60) > 57
+    assert page.selection.tolist() == [58, 59]
+    for wrong in ([60], [-1], [0.5], [[1, 2]], np.ones(3, dtype=bool)):
+        with pytest.raises(ValueError, match="selection must hold rows of X, 0 to 59"):
+            page.selection = wrong
+    assert page.selection.tolist() == [58, 59]
+
+
+class Anywidget:
+    """What the page needs of anywidget: attributes that Python and a notebook both set."""
+
+    def __init__(self, **values):
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def _repr_mimebundle_(self, **_):
+        return {"application/vnd.jupyter.widget-view+json": {}}
+
+
+class Trait:
+    def __init__(self, *_):
+        pass
+
+    def tag(self, **_):
+        return self
+
+
+def test_with_anywidget_a_notebook_and_python_share_the_selection(softmax, labelled, monkeypatch, widget_source):
+    monkeypatch.setitem(sys.modules, "anywidget", types.SimpleNamespace(AnyWidget=Anywidget))
+    monkeypatch.setitem(sys.modules, "traitlets", types.SimpleNamespace(Unicode=Trait, Int=Trait, Bytes=Trait))
+    page = explore(softmax, *labelled)
+    page.selection = [1]
+    assert "application/vnd.jupyter.widget-view+json" in page._repr_mimebundle_()
+    widget = page.widget()
+    assert page.widget() is widget
+    assert type(widget)._esm == widget_source
+    assert widget.html == page.html
+    assert widget.selection == bytes([1, 0, 0, 0])
+    widget.selection = bytes([2, 0, 0, 0, 0, 0, 0, 0])  # from the notebook
+    assert page.selection.tolist() == [0, 2]
+    page.selection = [58]
+    assert widget.selection == bytes([58, 0, 0, 0])
+
+
+def test_without_anywidget_a_notebook_shows_the_page_and_an_error_says_what_to_install(softmax, labelled, monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    page = explore(softmax, *labelled)
+    assert page._repr_mimebundle_() == {}
+    with pytest.raises(ImportError, match=r"pip install 'hyplearn\[notebook\]'"):
+        page.widget()

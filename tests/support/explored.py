@@ -123,7 +123,10 @@ class Browser:
         chain.perform()
         self.rest()
 
-    def drag(self, start, *ends, duration=0):
+    def drag(self, start, *ends, duration=0, key=None):
+        """Press at a place and move on, perhaps with a key held."""
+        if key is not None:
+            self._chain().key_down(key).perform()
         chain = self._chain(duration)
         self._go(chain, start)
         chain.w3c_actions.pointer_action.pointer_down()
@@ -131,6 +134,8 @@ class Browser:
             self._go(chain, end)
         chain.w3c_actions.pointer_action.pointer_up()
         chain.perform()
+        if key is not None:
+            self._chain().key_up(key).perform()
         self.rest()
 
     def _touch(self, kind, places):
@@ -165,6 +170,17 @@ class Browser:
         self._chain().scroll_from_origin(ScrollOrigin.from_viewport(x, y), 0, amount).perform()
         self.rest()
 
+    def choose(self, name, value):
+        """Choose an option of a list."""
+        script = "const one = document.getElementById(arguments[0]); one.value = arguments[1];"
+        self.run(script + "one.dispatchEvent(new Event('change'))", name, value)
+        self.rest()
+
+    def downloads(self, folder):
+        """Keep what pages save in a folder."""
+        settings = {"behavior": "allow", "downloadPath": str(folder)}
+        self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", settings)
+
     def find(self, selector):
         return self.driver.find_element("css selector", selector)
 
@@ -182,7 +198,13 @@ class Browser:
 
 def decoded(array):
     """A typed array of the scene."""
-    kinds = {"Float64Array": "<f8", "Float32Array": "<f4", "Uint32Array": "<u4", "Uint16Array": "<u2"}
+    kinds = {
+        "Float64Array": "<f8",
+        "Float32Array": "<f4",
+        "Uint32Array": "<u4",
+        "Uint16Array": "<u2",
+        "Uint8Array": "|u1",
+    }
     return np.frombuffer(base64.b64decode(array["base64"]), dtype=kinds[array["type"]])
 
 
@@ -191,6 +213,12 @@ def scene_of(page):
     text = page.html
     start = text.index('id="scene">') + len('id="scene">')
     return json.loads(text[start : text.index("</script>", start)])
+
+
+def model_of(page):
+    """What the only model of a page says."""
+    (found,) = scene_of(page)["models"]
+    return found
 
 
 def rgb(colour):

@@ -1,6 +1,5 @@
-"""The content of a page, computed once: points in the unit disk, classes, predictions, the decision, and notes."""
+"""The content of a page, computed once: points in the unit disk, classes, columns, and what each model says of them."""
 
-import base64
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,9 +7,12 @@ import numpy as np
 
 from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, Sphere, decision_of
 from hyplearn.decision.adapter import fitted_classifier
+from hyplearn.explorer.columns import columns_json, styles_of
+from hyplearn.explorer.typed import MOST_CLASSES, code_array, shortened, typed_array
 from hyplearn.geometry import gap
+from hyplearn.plotting import palette
 from hyplearn.plotting.boundary import margin_of, points_inside, predicted_regions, support_of
-from hyplearn.plotting.canvas import all_classes, class_colours, positions
+from hyplearn.plotting.canvas import all_classes, positions
 from hyplearn.plotting.disk import check_edges, check_labelled
 from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_codes
 from hyplearn.types import Array
@@ -19,12 +21,6 @@ from hyplearn.types import Array
 TABLE_PIXELS = 512
 # Probabilities per point in the page if it cannot compute them.
 TOP = 3
-# A code is stored in two bytes, and the last one means outside the disk.
-MOST_CLASSES = 2**16 - 1
-# Letters of a name that are shown: longer ones would push everything else off the page.
-MOST_LETTERS = 200
-# Little-endian types of NumPy and the typed arrays of JavaScript that read them.
-TYPES = {"<f8": "Float64Array", "<f4": "Float32Array", "<u4": "Uint32Array", "<u2": "Uint16Array"}
 
 
 @dataclass(frozen=True)
@@ -37,36 +33,41 @@ class Fitted:
     shown: Decision | None
 
 
-def scene(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    names: Any,
-    edges: Any,
-    of: str | None,
-    curvature: float | None,
-    title: str | None,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Extras:
+    """What a page shows beside the model, the points and their classes."""
+
+    names: Any = None
+    edges: Any = None
+    parents: Any = None
+    columns: Any = None
+    of: str | None = None
+    title: str | None = None
+
+
+def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: float | None) -> dict[str, Any]:
     """The content of the page, as values of JSON."""
     X, y = check_labelled(X, y)
-    X = points_inside(fitted_classifier(estimator), X)
-    fitted = _fitted(estimator, X, curvature)
-    gap(X, c=fitted.decision.c)  # raises for points outside
-    support = None if fitted.shown is None else support_of(fitted.estimator)
+    X = points_inside(fitted_classifier(estimators[0]), X)
+    models = _fitted(estimators, X, curvature)
+    first = models[0]
+    gap(X, c=first.decision.c)  # raises for points outside
+    names = _model_names(models)
     return {
-        "title": type(fitted.estimator).__name__ if title is None else str(title),
-        "model": type(fitted.estimator).__name__,
+        "title": " beside ".join(names) if extras.title is None else str(extras.title),
         "dimensions": X.shape[1],
-        "of": _of(of),
-        "root": float(np.sqrt(fitted.decision.c)),
-        "plane": None if fitted.plane is None else fitted.plane.statement.replace("\n", " "),
-        "points": _places(fitted, X),
-        "names": None if names is None else _names(names, len(X)),
-        "edges": None if edges is None else typed_array(check_edges(edges, len(X)).ravel(), "<u4"),
-        "support": None if support is None else _places(fitted, support),
-        **_classes(fitted, y),
-        **_predictions(fitted, X),
-        **_decision(fitted),
+        "of": _of(extras.of),
+        "root": float(np.sqrt(first.decision.c)),
+        "plane": None if first.plane is None else first.plane.statement.replace("\n", " "),
+        "points": _places(first, X),
+        "names": None if extras.names is None else _names(extras.names, len(X)),
+        "edges": _edges(extras, len(X)),
+        "columns": columns_json(extras.columns, len(X)),
+        "ramp": {"light": list(palette.ramp()), "dark": list(palette.ramp(dark=True))},
+        "grey": palette.GREY,
+        "pair": _pair(),
+        **_classes(first, y),
+        "models": [_model(model, name, X) for model, name in zip(models, names, strict=True)],
     }
 
 
@@ -77,15 +78,50 @@ def _of(of: str | None) -> str:
     return of or "points"
 
 
-def _fitted(estimator: Any, X: Array, curvature: float | None) -> Fitted:
-    decision, estimator = decision_of(estimator, curvature), fitted_classifier(estimator)
-    if len(decision.classes) > MOST_CLASSES:
+def _pair() -> list[dict[str, str]]:
+    """Styles of what is as it should be and what is not, which differ in colour and in shape."""
+    light, dark = palette.LIGHT, palette.DARK
+    return [
+        {"light": light[0], "dark": dark[0], "shape": "circle"},
+        {"light": light[1], "dark": dark[1], "shape": "cross"},
+    ]
+
+
+def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
+    """Classifiers with their decisions; the plane of the picture is that of the first.
+
+    On a plane that was not chosen for it, a classifier is shown by a vote of its predictions for the points.
+    """
+    decisions = [decision_of(estimator, curvature) for estimator in estimators]
+    classifiers = [fitted_classifier(estimator) for estimator in estimators]
+    first = decisions[0]
+    if len(first.classes) > MOST_CLASSES:
         raise ValueError(
-            f"The page shows up to {MOST_CLASSES} classes; got {len(decision.classes)}.\nMerge classes first."
+            f"The page shows up to {MOST_CLASSES} classes; got {len(first.classes)}.\nMerge classes first."
         )
-    plane = choose_plane(estimator, decision.boundary(), X, decision.c)
-    shown = decision if isinstance(decision, Decision) else None
-    return Fitted(estimator, decision, plane, shown if shown is None or plane is None else _across(shown))
+    for other in decisions[1:]:
+        if list(other.classes) != list(first.classes) or other.c != first.c:
+            raise ValueError(
+                "Models side by side need the same classes and curvature; got "
+                f"{len(first.classes)} and {len(other.classes)} classes, curvatures {-first.c:g} and {-other.c:g}.\n"
+                "Make a page for each model."
+            )
+    plane = choose_plane(classifiers[0], first.boundary(), X, first.c)
+    models = []
+    for k, (classifier, decision) in enumerate(zip(classifiers, decisions, strict=True)):
+        shown = decision if isinstance(decision, Decision) else None
+        own = plane
+        if plane is not None:
+            shown = _across(shown) if k == 0 and shown is not None else None
+            own = plane if k == 0 else plane.with_votes(X, predicted_codes(classifier, None, X))
+        models.append(Fitted(classifier, decision, own, shown))
+    return models
+
+
+def _model_names(models: list[Fitted]) -> list[str]:
+    """Names of the classes of the models, numbered if they are equal."""
+    names = [type(model.estimator).__name__ for model in models]
+    return [f"{name} {k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
 def _across(decision: Decision) -> Decision | None:
@@ -102,36 +138,80 @@ def _across(decision: Decision) -> Decision | None:
 
 
 def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
-    """Names and colours of all classes, those of the classifier first, and the class of each point where known."""
+    """Names and styles of all classes, those of the classifier first, and the class of each point where known."""
     known = fitted.decision.classes
     classes = known if y is None else all_classes(y, known)
-    colours = class_colours(classes)
     return {
-        "classes": [_shortened(str(label)) for label in classes],
-        "colours": [colours[label] for label in classes],
+        "classes": [shortened(label) for label in classes],
+        "styles": styles_of(classes),
         "known": len(known),
-        "labels": None if y is None else typed_array(positions(y, classes), "<u2"),
+        "labels": None if y is None else code_array(positions(y, classes), len(classes)),
     }
+
+
+def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
+    """What one model says of the points, and how the page evaluates it."""
+    support = None if fitted.shown is None else support_of(fitted.estimator)
+    return {
+        "name": shortened(name),
+        "support": None if support is None else _places(fitted, support),
+        "votes": _votes(fitted.plane),
+        **_predictions(fitted, X),
+        **_sets(fitted, X),
+        **_decision(fitted),
+    }
+
+
+def _votes(plane: Plane | None) -> float | None:
+    """Share of the points whose region has their predicted class, if regions are votes; None if all have."""
+    return None if plane is None or plane.neighbours is None else plane.agreement
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
     """Predictions for the points of the ball, not for their projections."""
-    estimator, probabilities = fitted.estimator, None
+    estimator, probabilities, n_classes = fitted.estimator, None, len(fitted.decision.classes)
     if fitted.decision.has_probabilities:
         probabilities = np.asarray(evaluate(estimator, "predict_proba", None, X), dtype=np.float64)
     found: dict[str, Any] = {
-        "predicted": typed_array(predicted_codes(estimator, None, X), "<u2"),
+        "predicted": code_array(predicted_codes(estimator, None, X), n_classes),
         "confidence": None if probabilities is None else typed_array(probabilities.max(axis=1), "<f4"),
         "top": None,
+        "lead": None,
+        "lead_name": None,
     }
+    if fitted.shown is None:
+        found |= _lead(estimator, probabilities, X)
     if probabilities is not None and fitted.shown is None:
         order = np.argsort(-probabilities, axis=1, kind="stable")[:, :TOP]
         found["top"] = {
             "per_point": order.shape[1],
-            "codes": typed_array(order.ravel(), "<u2"),
+            "codes": code_array(order.ravel(), n_classes),
             "probabilities": typed_array(np.take_along_axis(probabilities, order, axis=1).ravel(), "<f4"),
         }
     return found
+
+
+def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, Any]:
+    """By how much the first class leads the second, in score or in probability, where the page cannot compute it."""
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(evaluate(estimator, "decision_function", None, X), dtype=np.float64)
+        name = "lead in score"
+    elif probabilities is not None:
+        scores, name = probabilities, "lead in probability"
+    else:
+        return {}
+    if scores.ndim == 1:
+        return {"lead": typed_array(np.abs(scores), "<f4"), "lead_name": name}
+    best = -np.sort(-scores, axis=1)[:, :2]
+    return {"lead": typed_array(best[:, 0] - best[:, -1], "<f4"), "lead_name": name}
+
+
+def _sets(fitted: Fitted, X: Array) -> dict[str, Any]:
+    """Number of classes in the prediction set of each point, for a conformal classifier."""
+    if not hasattr(fitted.estimator, "predict_set"):
+        return {"sets": None, "coverage": None}
+    sizes = evaluate(fitted.estimator, "predict_set", None, X).sum(axis=1)
+    return {"sets": code_array(sizes, len(fitted.decision.classes) + 1), "coverage": float(fitted.estimator.coverage)}
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:
@@ -194,15 +274,27 @@ def _names(names: Any, n: int) -> list[str]:
             f"names must hold one string for each of the {n} rows of X; got shape {np.shape(names)}.\n"
             "Pass a list of names in the order of the rows."
         )
-    return [_shortened(text) for text in texts]
+    return [shortened(text) for text in texts]
 
 
-def _shortened(text: str) -> str:
-    """A name that a card or a legend can show."""
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+def _edges(extras: Extras, n: int) -> dict[str, str] | None:
+    """Pairs of rows to join: those given, and each row with its parent."""
+    if extras.edges is None and extras.parents is None:
+        return None
+    pairs = [] if extras.edges is None else [check_edges(extras.edges, n)]
+    if extras.parents is not None:
+        pairs.append(_parent_edges(np.asarray(extras.parents), n))
+    return typed_array(np.concatenate(pairs).ravel(), "<u4")
 
 
-def typed_array(values: Array, dtype: str) -> dict[str, str]:
-    """Bytes of an array in base64, with the name of its JavaScript type."""
-    data = np.ascontiguousarray(values, dtype=np.dtype(dtype))
-    return {"type": TYPES[dtype], "base64": base64.b64encode(data.tobytes()).decode("ascii")}
+def _parent_edges(parents: Array, n: int) -> Array:
+    """Pairs of a row and its parent; a root has itself or -1."""
+    if parents.shape != (n,) or parents.dtype.kind not in "iu" or (n and not -1 <= parents.min() <= parents.max() < n):
+        raise ValueError(
+            f"parents must hold one row of X, 0 to {n - 1}, for each of the {n} rows, and -1 for a root; got "
+            f"{parents.dtype} of shape {parents.shape}"
+            f"{f', from {parents.min()} to {parents.max()}' if parents.size and parents.dtype.kind in 'iu' else ''}.\n"
+            "Pass the number of the parent's row."
+        )
+    rows = np.flatnonzero((parents >= 0) & (parents != np.arange(n)))
+    return np.stack([rows, parents[rows]], axis=1)

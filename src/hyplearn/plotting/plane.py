@@ -73,11 +73,12 @@ class Plane:
         planes = [cls(p, basis, c, "nearest") for basis in _class_directions(frame_coordinates(X, p, c=c), codes)]
         if len(np.unique(codes)) == 1:
             return planes[0]  # one class is predicted everywhere
-        some = slice(None, None, -(-len(X) // MOST_VOTERS))
-        return max((plane._with_votes(X[some], codes[some]) for plane in planes), key=lambda plane: plane.agreement)
+        return max((plane.with_votes(X, codes) for plane in planes), key=lambda plane: plane.agreement)
 
-    def _with_votes(self, X: Array, codes: Array) -> Self:
-        x = self.project(X)
+    def with_votes(self, X: Array, codes: Array) -> Self:
+        """The plane with regions by the vote of some of the points, given the codes of their predicted classes."""
+        some = slice(None, None, -(-len(X) // MOST_VOTERS))
+        x, codes = self.project(X[some]), codes[some]
         neighbours = PoincareKNeighborsClassifier(min(VOTERS, len(x)), curvature=-self.c).fit(x, codes)
         return replace(self, neighbours=neighbours, agreement=float(np.mean(neighbours.predict(x) == codes)))
 

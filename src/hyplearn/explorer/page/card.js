@@ -1,35 +1,19 @@
-// The card of one point: its name, class, prediction, probabilities and distances.
+// The card of one point: its name, class, prediction, probabilities, distances and columns.
 import { cssOf } from "./colours.js";
+import { dataOf } from "./colouring.js";
+import { element, percent, short, swatch } from "./dom.js";
 import { distancesToTies } from "./nearest.js";
 
 const MOST_ROWS = 6;
-
-export function element(tag, { text, ...attributes } = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  made.append(...children);
-  return made;
-}
-
-export function percent(share) {
-  if (share === 0 || share === 1) return `${100 * share} %`;
-  if (share < 0.00005) return "< 0.01 %";
-  if (share > 0.99995) return "> 99.99 %";
-  return `${(100 * share).toFixed(share > 0.999 || share < 0.001 ? 2 : 1)} %`;
-}
-
-export function swatch(colour) {
-  return element("span", { class: "swatch", style: `background:${colour}`, "aria-hidden": "true" });
-}
+const MOST_ROWS_OF_TWO = 3;
 
 // Facts about point i: rows of classes, the most probable first; of those equally probable, the predicted one. The
 // distance of a class is that to where it is as likely as the predicted one: there, and nowhere else, predictions change.
-export function factsOf(app, i) {
+export function factsOf(app, model, i) {
   const { scene } = app;
-  const predicted = app.predicted[i];
-  const probabilities = app.probabilitiesOf(i);
-  const distances = distancesOf(app, i, predicted);
+  const predicted = model.predicted[i];
+  const probabilities = model.probabilitiesOf(i);
+  const distances = distancesOf(scene, model, i, predicted);
   const rows = scene.classes.slice(0, scene.known).map((name, code) => ({
     name,
     code,
@@ -38,34 +22,87 @@ export function factsOf(app, i) {
   }));
   const isPredicted = (row) => (row.code === predicted ? 1 : 0);
   rows.sort((a, b) => b.probability - a.probability || isPredicted(b) - isPredicted(a) || a.code - b.code);
-  return { name: scene.names?.[i] ?? `point ${i}`, predicted, rows };
+  return { name: app.nameOf(i), predicted, rows };
 }
 
 // Distances to the boundary with each class, null for the predicted one; null in place of all if they are unknown.
-function distancesOf({ scene, decision, points }, i, predicted) {
+function distancesOf({ root }, { decision, points }, i, predicted) {
   const at = points.at(i);
   if (decision.scores === null) return null;
-  const closed = decision.isBinary && decision.hasDistances ? decision.distances(...at)[0] : null;
+  const closed = decision.hasClosedDistance ? decision.distances(...at)[0] : null;
   if (closed !== null) return [0, 1].map((code) => (code === predicted ? null : Math.abs(closed)));
-  return distancesToTies(at, decision).map((far) => far && far / scene.root);
+  return distancesToTies(at, decision).map((far) => far && far / root);
 }
 
 export function fillCard(card, app, i) {
-  const { scene, palette, labels } = app;
-  const facts = factsOf(app, i);
-  const isRight = labels === null ? null : labels[i] === facts.predicted;
-  const named = (code) => [swatch(cssOf(palette.points[code])), element("span", { text: scene.classes[code] })];
+  const { scene, palette, labels, models } = app;
   const list = element("dl");
-  if (labels !== null) list.append(element("dt", { text: "class" }), element("dd", {}, ...named(labels[i])));
-  const verdict = isRight === null ? "" : isRight ? " ✓" : " ✗ wrong";
-  list.append(
-    element("dt", { text: app.isWhatIf ? "at this p" : "predicted" }),
-    element("dd", { class: isRight === false ? "wrong" : "" }, ...named(facts.predicted), element("b", { text: verdict })),
-  );
+  const add = (term, ...parts) => list.append(element("dt", { text: term }), element("dd", {}, ...parts));
+  const named = (code) => [swatch(palette.styles[code]), element("span", { text: scene.classes[code] })];
+  if (labels !== null) add("class", ...named(labels[i]));
+  const facts = models.map((model) => factsOf(app, model, i));
+  models.forEach((model, k) => {
+    const term = model.isWhatIf ? "at this p" : "predicted";
+    add(models.length > 1 ? `${term}, ${model.name}` : term, ...named(facts[k].predicted), verdict(labels, i, facts[k]));
+    if (model.sets) add("set", element("span", { text: `${model.sets[i]} of ${scene.known} classes` }));
+  });
+  for (const colouring of app.colourings.filter((one) => one.key.startsWith("column"))) {
+    const value = dataOf(colouring)[i];
+    add(colouring.name, element("span", { text: colouring.kind === "number" ? short(value) : colouring.categories[value] }));
+  }
   const close = element("button", { type: "button", class: "close", "aria-label": "Close the card", text: "✕" });
   close.addEventListener("click", () => app.pin(-1));
   card.classList.toggle("pinned", app.pinned === i);
-  card.replaceChildren(close, element("h3", { text: facts.name }), list, ...measures(app, facts));
+  const tables = models.flatMap((model, k) => measures(app, model, facts[k]));
+  card.replaceChildren(close, element("h3", { text: app.nameOf(i) }), list, ...tables);
+}
+
+function verdict(labels, i, { predicted }) {
+  if (labels === null) return "";
+  return labels[i] === predicted ? element("b", { text: " ✓" }) : element("b", { class: "wrong", text: " ✗ wrong" });
+}
+
+// Probabilities and distances, as a small table.
+function measures(app, model, facts) {
+  const hasProbabilities = facts.rows.some((row) => row.probability !== null);
+  const hasDistances = facts.rows.some((row) => row.distance !== null);
+  // One boundary: a sentence in place of a column.
+  const isOne = model.decision.isBinary && hasDistances;
+  const lines = [];
+  if (app.models.length > 1 && (hasProbabilities || hasDistances)) lines.push(element("h4", { text: model.name }));
+  if (hasProbabilities || (hasDistances && !isOne)) {
+    lines.push(tableOf(app, facts, hasProbabilities, hasDistances && !isOne));
+  }
+  if (isOne) {
+    const distance = facts.rows.find((row) => row.distance !== null).distance.toFixed(3);
+    const side = app.scene.classes[facts.predicted];
+    lines.push(element("p", { text: `${distance} from the boundary, on the side of ${side}` }));
+  }
+  return lines;
+}
+
+function tableOf({ palette, models }, facts, hasProbabilities, hasDistances) {
+  const head = element("tr", {}, element("th", { text: "" }));
+  if (hasProbabilities) head.append(element("th", { text: "probability", colspan: "2" }));
+  if (hasDistances) head.append(element("th", { text: "to the boundary with it" }));
+  const most = models.length > 1 ? MOST_ROWS_OF_TWO : MOST_ROWS;
+  const rows = facts.rows.filter((row) => !hasProbabilities || row.probability !== null).slice(0, most);
+  const body = rows.map((row) => {
+    const line = element("tr", {}, element("th", { scope: "row", text: row.name }));
+    if (hasProbabilities) {
+      const width = `width:${(100 * row.probability).toFixed(1)}%;background:${cssOf(palette.points[row.code])}`;
+      line.append(element("td", { class: "share" }, element("span", { style: width })));
+      line.append(element("td", { text: percent(row.probability) }));
+    }
+    if (hasDistances) line.append(element("td", { text: distanceText(row, facts) }));
+    return line;
+  });
+  return element("table", {}, head, ...body);
+}
+
+function distanceText(row, facts) {
+  if (row.distance !== null) return row.distance.toFixed(3);
+  return row.code === facts.predicted ? "" : "none";
 }
 
 const BESIDE = 18;
@@ -91,45 +128,4 @@ export function placeBeside([x, y], [width, height], areas) {
 
 function clamp(value, low, high) {
   return Math.max(low, Math.min(high, value));
-}
-
-// Probabilities and distances, as a small table.
-function measures(app, facts) {
-  const hasProbabilities = facts.rows.some((row) => row.probability !== null);
-  const hasDistances = facts.rows.some((row) => row.distance !== null);
-  // One boundary: a sentence in place of a column.
-  const isOne = app.decision.isBinary && hasDistances;
-  const lines = [];
-  if (hasProbabilities || (hasDistances && !isOne)) {
-    lines.push(tableOf(app, facts, hasProbabilities, hasDistances && !isOne));
-  }
-  if (isOne) {
-    const distance = facts.rows.find((row) => row.distance !== null).distance.toFixed(3);
-    const side = app.scene.classes[facts.predicted];
-    lines.push(element("p", { text: `${distance} from the boundary, on the side of ${side}` }));
-  }
-  return lines;
-}
-
-function tableOf({ palette }, facts, hasProbabilities, hasDistances) {
-  const head = element("tr", {}, element("th", { text: "" }));
-  if (hasProbabilities) head.append(element("th", { text: "probability", colspan: "2" }));
-  if (hasDistances) head.append(element("th", { text: "to the boundary with it" }));
-  const rows = facts.rows.filter((row) => !hasProbabilities || row.probability !== null).slice(0, MOST_ROWS);
-  const body = rows.map((row) => {
-    const line = element("tr", {}, element("th", { scope: "row", text: row.name }));
-    if (hasProbabilities) {
-      const width = `width:${(100 * row.probability).toFixed(1)}%;background:${cssOf(palette.points[row.code])}`;
-      line.append(element("td", { class: "bar" }, element("span", { style: width })));
-      line.append(element("td", { text: percent(row.probability) }));
-    }
-    if (hasDistances) line.append(element("td", { text: distanceText(row, facts) }));
-    return line;
-  });
-  return element("table", {}, head, ...body);
-}
-
-function distanceText(row, facts) {
-  if (row.distance !== null) return row.distance.toFixed(3);
-  return row.code === facts.predicted ? "" : "none";
 }

@@ -111,6 +111,7 @@ export class Decision {
     this.mixing = spec.mixing === null ? null : Float64Array.from(spec.mixing.flat());
     this.values = new Float64Array(this.problems);
     this.hasDistances = spec.boundaries !== null;
+    this.hasClosedDistance = this.isBinary && this.hasDistances && spec.boundaries[0] !== null;
     // Of two classes 0 and the score, of more the scores: the largest is that of the predicted class.
     this.scores = new Float64Array(this.isBinary ? 2 : this.problems);
   }
@@ -172,6 +173,10 @@ export class Decision {
     return best;
   }
 
+  codeOf([x, y]) {
+    return this.classOf(x, y, gap(x, y));
+  }
+
   // As `score` of every class: with one p for all of them, most is computed once.
   fillAtOnce(x, y, gapOfX) {
     const { flat, scores, spec: { link } } = this;
@@ -220,6 +225,7 @@ export class Table {
     this.codes = codes;
     this.hasProbabilities = false;
     this.hasDistances = false;
+    this.hasClosedDistance = false;
     this.scores = null;
   }
 
@@ -230,6 +236,10 @@ export class Table {
     // A pixel whose centre lies beyond the rim: its neighbour towards the middle.
     const inwards = 1 - 3 / this.size;
     return this.codes[at(y * inwards) * this.size + at(x * inwards)];
+  }
+
+  codeOf([x, y]) {
+    return this.classOf(x, y);
   }
 
   probabilities() {

@@ -4,33 +4,47 @@ export class Filter {
   constructor(n) {
     this.shown = new Uint8Array(n).fill(1);
     this.hidden = new Set();
+    this.hiddenCategories = new Set();
     this.onlyWrong = false;
+    this.onlyDisagreement = false;
     this.mostConfidence = 1;
   }
 
-  toggle(code) {
-    if (!this.hidden.delete(code)) this.hidden.add(code);
-  }
-
-  // Only this class; all of them if it is the only one already.
-  only(code, nClasses) {
-    const others = Array.from({ length: nClasses }, (_, k) => k).filter((k) => k !== code);
-    const isAlone = !this.hidden.has(code) && others.every((k) => this.hidden.has(k));
-    this.hidden = new Set(isAlone ? [] : others);
-  }
-
-  // Count the points shown and, where labels are known, those among all that are predicted wrongly.
-  apply({ codes, labels, predicted, confidence }) {
-    const counts = { shown: 0, wrong: 0, shownWrong: 0 };
+  // Count the points shown; where labels are known, those that each model predicts wrongly; and those on which two
+  // models disagree.
+  apply({ codes, categories, labels, models }) {
+    const wrongs = models.map(() => 0);
+    const counts = { shown: 0, wrongs, disagree: 0 };
+    const [first, second] = models;
+    const { confidence } = first;
+    const least = this.mostConfidence < 1 && confidence !== null ? this.mostConfidence : Infinity;
     for (let i = 0; i < this.shown.length; i++) {
-      const isWrong = labels !== null && labels[i] !== predicted[i];
-      const isSure = confidence !== null && this.mostConfidence < 1 && confidence[i] > this.mostConfidence;
-      const isShown = !this.hidden.has(codes[i]) && !(this.onlyWrong && !isWrong) && !isSure;
+      let isWrong = false;
+      for (let k = 0; labels !== null && k < models.length; k++) {
+        if (models[k].predicted[i] === labels[i]) continue;
+        wrongs[k] += 1;
+        isWrong = true;
+      }
+      const isDisputed = second !== undefined && first.predicted[i] !== second.predicted[i];
+      if (isDisputed) counts.disagree += 1;
+      const isShown = !this.hidden.has(codes[i]) && !(categories && this.hiddenCategories.has(categories[i]))
+        && (isWrong || !this.onlyWrong) && (isDisputed || !this.onlyDisagreement) && !(confidence !== null && confidence[i] > least);
       this.shown[i] = isShown ? 1 : 0;
-      counts.shown += isShown ? 1 : 0;
-      counts.wrong += isWrong ? 1 : 0;
-      counts.shownWrong += isShown && isWrong ? 1 : 0;
+      if (isShown) counts.shown += 1;
     }
-    return counts;
+    return { ...counts, wrong: wrongs[0] };
   }
+}
+
+// Hide an entry, or show it again.
+export function toggle(hidden, code) {
+  if (!hidden.delete(code)) hidden.add(code);
+}
+
+// Hide all entries but one; none if it is the only one already.
+export function only(hidden, code, many) {
+  const others = Array.from({ length: many }, (_, k) => k).filter((k) => k !== code);
+  const isAlone = !hidden.has(code) && others.every((k) => hidden.has(k));
+  hidden.clear();
+  if (!isAlone) others.forEach((k) => hidden.add(k));
 }

@@ -1,6 +1,9 @@
 // The unit disk as pairs [x, y]. Formulas as in hyplearn.geometry: nothing cancels near the rim.
 
 const SPLITTER = 2 ** 27 + 1;
+// The largest length whose artanh is finite in float64, with a few bits to spare.
+const FARTHEST = 1 - 2 ** -50;
+const MEAN_STEPS = 20;
 
 // What x² rounds away, by Dekker's product.
 function squareError(x, square) {
@@ -43,6 +46,35 @@ export function centreThatShows(x, v) {
   const im = x[0] * v[1] + x[1] * v[0];
   const below = 1 - (re * re + im * im);
   return [(dx + re * dx + im * dy) / below, (dy + im * dx - re * dy) / below];
+}
+
+// The point at a share of the way from p to q along their geodesic.
+export function between(p, q, share) {
+  const [x, y] = seenFrom(p, q);
+  const length = Math.hypot(x, y);
+  if (length === 0) return p;
+  const part = Math.tanh(share * Math.atanh(Math.min(length, FARTHEST))) / length;
+  return mobiusAdd(p, [part * x, part * y]);
+}
+
+// A point from which others are seen about the middle: a few steps towards their Fréchet mean.
+export function meanOf(places) {
+  let centre = [0, 0];
+  for (let step = 0; step < MEAN_STEPS && places.length > 0; step++) {
+    const sum = [0, 0];
+    for (const place of places) {
+      const [x, y] = seenFrom(centre, place);
+      const length = Math.hypot(x, y);
+      const pull = length > 0 ? Math.atanh(Math.min(length, FARTHEST)) / length / places.length : 0;
+      sum[0] += pull * x;
+      sum[1] += pull * y;
+    }
+    const length = Math.hypot(...sum);
+    if (length < 1e-6) break;
+    const part = Math.tanh(length) / length;
+    centre = mobiusAdd(centre, [part * sum[0], part * sum[1]]);
+  }
+  return centre;
 }
 
 // The rotation of directions at x by the translation that moves p to the centre: (1 - x̄p) / (1 - p̄x).

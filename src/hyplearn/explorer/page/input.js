@@ -1,14 +1,15 @@
 // Pointer, wheel and keys.
+import { boxOf } from "./selection.js";
 
 // How near to a point a mouse and a finger have to be, in pixels.
 const REACH = { mouse: 11, pen: 14, touch: 24 };
 const GRASP = 16;
+const WALK = 0.25;
 // A press that moves no more and lasts no longer than this is a tap: pixels and milliseconds.
 const STILL = 8;
 const SHORT = 500;
-const WALK = 0.25;
 
-export function listen(stage, app) {
+export function listen({ stage, model }, app) {
   const held = new Map();
   let grip = null;
   let tap = null;
@@ -23,31 +24,38 @@ export function listen(stage, app) {
     const at = placeOf(event);
     stage.setPointerCapture(event.pointerId);
     held.set(event.pointerId, at);
+    app.camera.stop();
     app.set({ hasKeyboard: false });
     tap = held.size === 1 ? { at, time: event.timeStamp } : null;
-    grip = gripAt(app, [...held.values()]);
+    grip = gripAt(app, model, [...held.values()], event);
   });
 
   stage.addEventListener("pointermove", (event) => {
     const at = placeOf(event);
     if (!held.has(event.pointerId)) {
-      if (event.pointerType !== "touch") hover(stage, app, at);
+      if (event.pointerType !== "touch") hover(stage, model, app, at);
       return;
     }
     held.set(event.pointerId, at);
     // A finger trembles: what may still become a tap moves nothing.
     if (tap && apart(tap.at, at) <= STILL) return;
     tap = null;
-    grip?.([...held.values()]);
+    grip?.move([...held.values()]);
   });
 
   const release = (event) => {
     if (!held.delete(event.pointerId)) return;
-    grip = held.size ? gripAt(app, [...held.values()]) : null;
+    grip?.end?.();
+    grip = held.size ? gripAt(app, model, [...held.values()], event) : null;
     app.set({ isHolding: false });
   };
   stage.addEventListener("pointerup", (event) => {
-    if (tap && held.has(event.pointerId) && event.timeStamp - tap.time < SHORT) app.pin(pointAt(app, tap.at, event.pointerType));
+    const isTap = tap && held.has(event.pointerId) && event.timeStamp - tap.time < SHORT;
+    if (isTap) {
+      grip = null;
+      app.set({ curve: null });
+      app.pin(pointAt(app, tap.at, event.pointerType));
+    }
     tap = null;
     release(event);
   });
@@ -66,27 +74,47 @@ export function listen(stage, app) {
   stage.addEventListener("focus", () => app.set({ hasKeyboard: stage.matches(":focus-visible") }));
 }
 
-// What moving the pointers does from here on: two pinch, one moves p or the disk.
-function gripAt(app, places) {
+// What moving the pointers does from here on: two pinch; one draws a curve, moves p, or moves the disk.
+function gripAt(app, model, places, event) {
+  app.curve = null;
   if (places.length === 2) return pinch(app, places);
-  const p = app.scene.movable ? app.view.dataToScreen(app.referencePoint()) : null;
+  if (app.tool !== "move") return draw(app, places[0], event);
+  const p = model.spec.movable ? app.view.dataToScreen(model.referencePoint()) : null;
   if (p !== null && apart(p, places[0]) < GRASP) {
     app.set({ isHolding: true });
-    return ([at]) => app.movePoint(app.view.screenToData(at));
+    return { move: ([at]) => app.movePoint(model, app.view.screenToData(at)) };
   }
   if (!app.view.isInside(places[0])) return null;
   const grabbed = app.view.screenToData(places[0]);
-  return ([at]) => app.pan(grabbed, at);
+  return { move: ([at]) => app.pan(grabbed, at) };
+}
+
+// Draw a box or a lasso; what it holds is selected in the end. Shift adds, Alt removes.
+function draw(app, start, event) {
+  const how = event.shiftKey ? "add" : event.altKey ? "remove" : app.how;
+  let curve = [start];
+  return {
+    move: ([at]) => {
+      curve = app.tool === "box" ? boxOf(start, at) : [...curve, at];
+      app.set({ curve });
+    },
+    end: () => {
+      app.set({ curve: null });
+      if (curve.length > 2) app.selectInside(curve, how);
+    },
+  };
 }
 
 function pinch(app, places) {
   let before = apart(...places);
   const grabbed = app.view.screenToData(between(...places));
-  return ([a, b]) => {
-    const now = apart(a, b);
-    app.zoom(now / before, between(a, b));
-    app.pan(grabbed, between(a, b));
-    before = now;
+  return {
+    move: ([a, b]) => {
+      const now = apart(a, b);
+      app.zoom(now / before, between(a, b));
+      app.pan(grabbed, between(a, b));
+      before = now;
+    },
   };
 }
 
@@ -102,10 +130,11 @@ function pointAt(app, at, pointerType) {
   return app.points.nearest(app.view.screenToDisk(at), (REACH[pointerType] ?? REACH.mouse) / app.view.scale, app.shown);
 }
 
-function hover(stage, app, at) {
+function hover(stage, model, app, at) {
   const i = pointAt(app, at, "mouse");
-  const isOnP = app.scene.movable && apart(app.view.dataToScreen(app.referencePoint()), at) < GRASP;
-  stage.style.cursor = isOnP ? "move" : app.view.isInside(at) ? "grab" : "default";
+  const isOnP = model.spec.movable && apart(app.view.dataToScreen(model.referencePoint()), at) < GRASP;
+  const cursor = app.tool !== "move" ? "crosshair" : isOnP ? "move" : app.view.isInside(at) ? "grab" : "default";
+  stage.style.cursor = cursor;
   app.mark(app.pinned >= 0 ? app.pinned : isOnP ? -1 : i);
 }
 
@@ -118,14 +147,20 @@ const KEYS = {
   "=": (app) => app.zoomIn(),
   "-": (app) => app.zoomOut(),
   0: (app) => app.reset(),
-  Enter: (app) => app.pin(app.points.nearest(app.view.screenToDisk([app.view.width / 2, app.view.height / 2]), 2, app.shown)),
+  Enter: (app) => app.pin(middlePoint(app)),
+  x: (app) => app.toggleSelected(app.pinned >= 0 ? app.pinned : middlePoint(app)),
   Escape: (app) => app.pin(-1),
 };
+
+function middlePoint({ points, view, shown }) {
+  return points.nearest(view.screenToDisk([view.width / 2, view.height / 2]), 2, shown);
+}
 
 function press(event, app) {
   const action = KEYS[event.key];
   if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
+  app.camera.stop();
   app.set({ hasKeyboard: true });
   action(app);
 }

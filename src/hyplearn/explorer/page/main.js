@@ -1,111 +1,98 @@
 // The page: reads the scene, holds what is seen, and draws it when something has changed.
 import { Palette } from "./colours.js";
-import { Decision, Table } from "./decision.js";
-import { centreThatShows, distance, gap, mobiusAdd, seenFrom, transported } from "./geometry.js";
-import { decoded, Points } from "./points.js";
-import { haloOf, MANY, pressAll, Stamps } from "./stamps.js";
-import { Regions } from "./regions.js";
-import { drawOverlay } from "./overlay.js";
+import { colouringsOf, dataOf, paintOf } from "./colouring.js";
+import { between, centreThatShows, distance, gap, mobiusAdd, seenFrom, transported } from "./geometry.js";
+import { byId } from "./dom.js";
+import { optional, Points, scattered } from "./points.js";
+import { Model } from "./model.js";
+import { Disk } from "./disk.js";
+import { Haste } from "./haste.js";
 import { Filter } from "./filter.js";
+import { insideCurve, Selection } from "./selection.js";
 import { factsOf, fillCard, placeBeside } from "./card.js";
+import { Camera } from "./camera.js";
+import { Past, readText, textOf, writeAddress } from "./address.js";
 import { Panel } from "./panel.js";
+import { Search } from "./search.js";
+import { Theme } from "./theme.js";
+import { Host } from "./host.js";
 import { listen } from "./input.js";
-import { saveAsPicture } from "./picture.js";
-import { View } from "./view.js";
+import { askForPicture, pngOf, svgOf } from "./picture.js";
+import { csvOf } from "./csv.js";
+import { countsOf } from "./legend.js";
+import { MOST_ZOOM, View } from "./view.js";
 
 // Rest after which everything is drawn pixel by pixel, in milliseconds.
 const REST = 120;
-// While things move, a picture that takes longer than this is drawn in larger blocks.
-const FLUID = 20;
-const MOST_BLOCK = 4;
 const ZOOM_STEP = 1.35;
-
-const byId = (id) => document.getElementById(id);
-const optional = (array) => (array === null ? null : decoded(array));
+const MOST_FRAMES_KEPT = 1000;
 
 class App {
   constructor(scene) {
     this.scene = scene;
     this.view = new View();
-    this.palette = new Palette(scene.colours);
-    this.points = new Points(decoded(scene.points.x), decoded(scene.points.y));
+    this.points = Points.of(scene.points);
     this.labels = optional(scene.labels);
-    this.fittedPredicted = decoded(scene.predicted);
-    this.fittedConfidence = optional(scene.confidence);
-    this.codes = this.labels ?? this.fittedPredicted;
     this.edges = optional(scene.edges);
-    this.support = scene.support && new Points(decoded(scene.support.x), decoded(scene.support.y));
-    this.top = scene.top && {
-      ...scene.top, codes: decoded(scene.top.codes), probabilities: decoded(scene.top.probabilities),
-    };
-    this.fitted = scene.decision
-      ? new Decision(scene.decision, scene.root)
-      : new Table(scene.table.size, decoded(scene.table.codes));
+    this.models = scene.models.map((spec) => new Model(spec, scene.root, this.points, scene.plane));
     this.order = scattered(this.points.n);
     this.filter = new Filter(this.points.n);
-    this.showsSupport = scene.known === 2;
-    Object.assign(this, { showsEach: false, pointedClass: -1, marked: -1, pinned: -1, isHolding: false, hasKeyboard: false });
-    this.block = 1;
-    this.frames = [];
-    this.findLayers();
-    this.useFitted();
-    this.fittedWrong = this.counts.wrong;
+    this.selection = new Selection(this.points.n);
+    this.colourings = colouringsOf(this);
+    [this.colouring] = this.colourings;
+    Object.assign(this, {
+      marked: -1, pinned: -1, pointed: null, isHolding: false, hasKeyboard: false, curve: null, tool: "move", how: "replace",
+      showsEach: false, showsEdges: true, showsSupport: scene.known === 2, showsDisagreement: scene.models.length > 1, frames: [], rests: [],
+    });
+    this.palette = new Palette(scene);
+    this.theme = new Theme((isDark) => this.recolour(isDark));
+    this.disks = this.models.map((model, k) => new Disk(this, model, k));
+    byId("stages").append(...this.disks.map(({ stage }) => stage));
+    this.ratio = window.devicePixelRatio || 1;
+    this.haste = new Haste(this.points.n, this.ratio);
+    this.camera = new Camera(this);
+    this.past = new Past();
+    this.refresh();
+    this.fittedWrongs = this.counts.wrongs;
     this.panel = new Panel(this);
-  }
-
-  findLayers() {
-    this.stage = byId("stage");
-    this.layers = [byId("pixels"), byId("pen")];
-    this.contexts = [this.layers[0].getContext("2d", { alpha: false }), this.layers[1].getContext("2d")];
+    this.search = new Search(this);
+    this.host = new Host(this);
   }
 
   get shown() {
     return this.filter.shown;
   }
 
-  // The decision as it was fitted, or with p moved.
-  useFitted() {
-    Object.assign(this, {
-      decision: this.fitted, isWhatIf: false, predicted: this.fittedPredicted, confidence: this.fittedConfidence,
-    });
-    this.counts = this.filter.apply(this);
+  // The class of each point: the true one, or the predicted one where that is unknown.
+  get codes() {
+    return this.labels ?? this.models[0].predicted;
   }
 
-  movePoint(q) {
-    this.decision = this.fitted.through(q);
-    this.isWhatIf = true;
-    this.predicted = new Uint16Array(this.points.n);
-    this.confidence = this.fittedConfidence && new Float32Array(this.points.n);
-    const { x, y, gap: gaps } = this.points;
-    for (let i = 0; i < this.points.n; i++) {
-      this.predicted[i] = this.decision.classOf(x[i], y[i], gaps[i]);
-      if (this.confidence) this.confidence[i] = Math.max(...this.decision.probabilities(x[i], y[i], gaps[i]));
-    }
-    if (this.labels === null) this.codes = this.predicted;
-    this.refilter();
+  nameOf(i) {
+    return this.scene.names?.[i] ?? `point ${i}`;
   }
 
-  putBack() {
-    this.useFitted();
-    if (this.labels === null) this.codes = this.predicted;
-    this.refilter();
+  // What follows from labels, predictions, filters and colours.
+  refresh() {
+    const categories = this.colouring.kind === "category" ? dataOf(this.colouring) : null;
+    this.sizes = countsOf(this.codes, this.scene.classes.length);
+    this.counts = this.filter.apply({ codes: this.codes, categories, labels: this.labels, models: this.models });
+    this.repaint();
   }
 
-  referencePoint() {
-    const { decision, scene } = this;
-    return scene.movable || (scene.plane !== null && decision.arc() !== null) ? decision.spec.points[0] : null;
+  repaint() {
+    this.paint = paintOf(this.colouring, this.palette, this.lit());
   }
 
-  // Probabilities by class, where known: all of them, or the largest that Python computed.
-  probabilitiesOf(i) {
-    if (this.top === null) return this.decision.probabilities(...this.points.at(i));
-    const { per_point: many, codes, probabilities } = this.top;
-    const entries = Array.from({ length: many }, (_, k) => [codes[i * many + k], probabilities[i * many + k]]);
-    return Object.fromEntries(entries);
+  // Points that stand out: those of the group that is pointed at, or else the selected ones; null if all do.
+  lit() {
+    if (this.pointed === null) return this.selection.size > 0 ? this.selection.mask : null;
+    const { code, groupOf } = this.pointed;
+    return Uint8Array.from(this.order, (_, i) => (groupOf(i) === code ? 1 : 0));
   }
 
   refilter() {
-    this.counts = this.filter.apply(this);
+    this.refresh();
     if (this.marked >= 0 && !this.shown[this.marked]) this.pin(-1);
     else if (this.marked >= 0) fillCard(byId("card"), this, this.marked);
     this.panel.update();
@@ -117,8 +104,65 @@ class App {
     this.change();
   }
 
-  point(code) {
-    this.set({ pointedClass: code });
+  recolour(isDark) {
+    this.palette.update(isDark);
+    if (this.panel) this.refilter();
+  }
+
+  colourBy(key) {
+    this.colouring = this.colourings.find((one) => one.key === key);
+    this.filter.hiddenCategories.clear();
+    this.palette.weaken(this.colouring.kind !== "class");
+    this.pointed = null;
+    this.refilter();
+  }
+
+  // A group of a legend that is pointed at; null for none.
+  point(group) {
+    if (group === null && this.pointed === null) return;
+    this.pointed = group;
+    this.repaint();
+    this.change();
+  }
+
+  get pointedClass() {
+    return this.pointed?.code ?? -1;
+  }
+
+  movePoint(model, q) {
+    model.movePoint(q);
+    this.refilter();
+  }
+
+  putBack() {
+    this.models.forEach((model) => model.putBack());
+    this.refilter();
+  }
+
+  // Change the selection; a page around this one is told, unless it said so itself.
+  select(act, { isHeard = false } = {}) {
+    act();
+    this.repaint();
+    this.panel.updateSelection();
+    this.change();
+    if (!isHeard) this.host.tell(this.selection.indices());
+  }
+
+  selectInside(curve, how) {
+    const isMeant = insideCurve(curve, this);
+    this.select(() => this.selection.change(isMeant, how));
+  }
+
+  toggleSelected(i) {
+    if (i >= 0) this.select(() => this.selection.toggle(i));
+  }
+
+  useTool(name) {
+    this.tool = name;
+    for (const button of document.querySelectorAll("[data-tool]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.tool === name));
+    }
+    byId("how-row").hidden = name === "move";
   }
 
   pan(x, at) {
@@ -134,6 +178,7 @@ class App {
   }
 
   zoom(factor, at) {
+    this.camera.stop();
     this.view.zoomAt(factor, at);
     this.change();
   }
@@ -147,8 +192,21 @@ class App {
   }
 
   reset() {
+    this.camera.stop();
     this.view.reset();
     this.change();
+  }
+
+  // Fly to a point and keep its card, whatever hid it.
+  visit(i) {
+    if (!this.shown[i]) {
+      Object.assign(this.filter, { onlyWrong: false, onlyDisagreement: false, mostConfidence: 1 });
+      this.filter.hidden.delete(this.codes[i]);
+      this.filter.hiddenCategories.clear();
+      this.refilter();
+    }
+    this.pin(i);
+    this.camera.toPoint(i);
   }
 
   // Speak of one point; of none for -1.
@@ -158,23 +216,23 @@ class App {
     const card = byId("card");
     card.hidden = i < 0;
     if (i >= 0) fillCard(card, this, i);
-    this.drawPen();
+    this.drawPens();
   }
 
   // Keep speaking of one point, whatever the pointer does; of none for -1.
   pin(i) {
     this.pinned = i;
     this.marked = -1;
+    byId("card").hidden = true;
     this.mark(i);
-    if (i < 0) byId("card").hidden = true;
-    this.drawPen();
+    this.drawPens();
   }
 
   placeCard() {
     if (this.marked < 0) return;
     const card = byId("card");
-    const stage = this.stage.getBoundingClientRect();
-    const [x, y] = this.view.diskToScreen([this.points.u[this.marked], this.points.v[this.marked]]);
+    const stage = this.disks[0].stage.getBoundingClientRect();
+    const [x, y] = this.view.diskToScreen(this.points.seen(this.marked));
     const areas = [[stage.left, stage.top, stage.right, stage.bottom], [0, 0, window.innerWidth, window.innerHeight]];
     const inset = areas.map(([left, top, right, bottom]) => [left + 4, top + 4, right - 4, bottom - 4]);
     const [left, top] = placeBeside([stage.left + x, stage.top + y], [card.offsetWidth, card.offsetHeight], inset);
@@ -186,88 +244,132 @@ class App {
   change() {
     this.pending ??= requestAnimationFrame(() => {
       this.pending = undefined;
-      this.draw(this.block);
+      const took = this.draw(this.haste.settings(this.ratio));
+      this.haste.learn(took);
+      this.frames.push(took);
+      if (this.frames.length > MOST_FRAMES_KEPT) this.frames.shift();
       clearTimeout(this.rest);
-      this.rest = setTimeout(() => {
-        this.rest = undefined;
-        this.draw(1);
-      }, REST);
+      this.rest = setTimeout(() => this.comeToRest(), REST);
     });
   }
 
-  draw(block) {
+  comeToRest() {
+    this.rest = undefined;
+    this.rests.push(this.draw({ ratio: this.ratio, block: 1, isHasty: false, many: this.points.n }));
+    if (!this.camera.isFlying) this.remember();
+  }
+
+  // Draw all disks, and tell how many milliseconds that took.
+  draw(settings) {
     const start = performance.now();
-    const [canvas, context] = [this.layers[0], this.contexts[0]];
-    const ratio = canvas.width / this.view.width;
-    const image = context.createImageData(canvas.width, canvas.height);
-    const pixels = new Int32Array(image.data.buffer);
-    new Regions(this.view, ratio, this.decision, this.palette).fill(pixels, canvas.width, canvas.height, block);
-    this.points.moveInto(this.view);
-    pressAll(this.stamps, pixels, this.points, this, this.palette, this.view, ratio, block > 1 && this.points.n > MANY);
-    context.putImageData(image, 0, 0);
-    this.drawPen();
-    const took = performance.now() - start;
-    if (block > 1 || took > FLUID) this.adapt(took);
-    this.frames.push(took);
-    if (this.frames.length > 1000) this.frames.shift();
+    this.points.moveInto(this.view, this.order, settings.many);
+    if (this.marked >= 0) this.points.moveInto(this.view, [this.marked], 1);
+    for (const disk of this.disks) {
+      disk.model.support?.moveInto(this.view);
+      disk.draw(settings);
+    }
+    this.placeCard();
+    return performance.now() - start;
   }
 
-  adapt(took) {
-    if (took > FLUID) this.block = Math.min(MOST_BLOCK, this.block * 2);
-    else if (took < FLUID / 3) this.block = Math.max(1, this.block / 2);
-  }
-
-  drawPen() {
-    this.support?.moveInto(this.view);
-    drawOverlay(this.contexts[1], this, this.layers[1].width / this.view.width);
+  drawPens() {
+    if (this.disks.some((disk) => disk.pen.width === 0)) return;
+    this.disks.forEach((disk) => disk.drawPen());
     this.placeCard();
   }
 
+  // The present view goes into the address and onto the pile of views.
+  remember() {
+    const { view, filter, colouring } = this;
+    const text = textOf({
+      centre: view.centre, zoom: view.zoom, shift: view.shift, colour: colouring.key, hidden: [...filter.hidden],
+      onlyWrong: filter.onlyWrong, onlyDisagreement: filter.onlyDisagreement, mostConfidence: filter.mostConfidence,
+    });
+    this.past.note(text);
+    writeAddress(text);
+    this.updateSteps();
+  }
+
+  updateSteps() {
+    byId("undo").disabled = !this.past.canUndo;
+    byId("redo").disabled = !this.past.canRedo;
+  }
+
+  step(many) {
+    this.open(this.past.step(many));
+    this.updateSteps();
+  }
+
+  // Show the view that a text describes, if it does.
+  open(text) {
+    const found = readText(text, { keys: this.colourings.map(({ key }) => key), nClasses: this.scene.classes.length, mostZoom: MOST_ZOOM });
+    if (found === null) return;
+    this.camera.stop();
+    const { centre, zoom, shift, colour, hidden, ...filters } = found;
+    this.view.moveTo(centre);
+    Object.assign(this.view, { zoom, shift });
+    Object.assign(this.filter, filters);
+    this.filter.hidden.clear();
+    hidden.forEach((code) => this.filter.hidden.add(code));
+    this.colourBy(colour);
+  }
+
   resize() {
-    const { width, height } = this.stage.getBoundingClientRect();
+    const { width, height } = this.disks[0].stage.getBoundingClientRect();
     if (width === 0 || height === 0) return;
-    const ratio = window.devicePixelRatio || 1;
-    for (const layer of this.layers) {
-      layer.width = Math.round(width * ratio);
-      layer.height = Math.round(height * ratio);
-    }
-    this.stamps = new Stamps(this.layers[0].width, this.layers[0].height, haloOf(this.points.n, ratio));
+    this.ratio = window.devicePixelRatio || 1;
+    this.disks.forEach((disk) => disk.resize(width, height, this.ratio));
     this.view.resize(width, height);
-    this.points.moveInto(this.view);
-    this.draw(1);
+    this.draw({ ratio: this.ratio, block: 1, isHasty: false, many: this.points.n });
   }
 
   start() {
-    listen(this.stage, this);
-    new ResizeObserver(() => this.resize()).observe(this.stage);
-    this.palette.dark.addEventListener("change", () => {
-      this.palette.update();
-      this.panel.update();
-      this.change();
-    });
+    for (const disk of this.disks) {
+      listen(disk, this);
+      new ResizeObserver(() => this.resize()).observe(disk.stage);
+    }
     for (const [id, action] of Object.entries({
       "zoom-in": () => this.zoomIn(),
       "zoom-out": () => this.zoomOut(),
       reset: () => this.reset(),
-      picture: () => saveAsPicture(this, this.layers, this.layers[0].width / this.view.width),
+      undo: () => this.step(-1),
+      redo: () => this.step(1),
+      picture: () => askForPicture(this),
+      theme: () => this.theme.switch(),
       help: () => byId("help-text").showModal(),
     })) {
       byId(id).addEventListener("click", action);
     }
+    for (const button of document.querySelectorAll("[data-tool]")) {
+      button.addEventListener("click", () => this.useTool(button.dataset.tool));
+    }
+    document.addEventListener("keydown", (event) => this.pressAnywhere(event));
+    window.addEventListener("hashchange", () => this.open(window.location.hash.slice(1)));
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
+    this.useTool("move");
+    this.selection.set(JSON.parse(byId("selection").textContent));
+    this.repaint();
+    this.panel.updateSelection();
+    this.resize();
+    this.open(window.location.hash.slice(1));
+    this.remember();
+  }
+
+  // Ctrl+Z and Ctrl+Shift+Z go through views, but not while someone writes.
+  pressAnywhere(event) {
+    const isWriting = event.target.matches("input[type=search], input[type=number]");
+    if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || isWriting) return;
+    event.preventDefault();
+    this.step(event.shiftKey ? 1 : -1);
+  }
+
+  // Paper is light.
+  print(isBeginning) {
+    if (isBeginning) this.screenTheme = this.theme.chosen;
+    this.theme.choose(isBeginning ? "light" : this.screenTheme);
     this.resize();
   }
-}
-
-// All numbers below n in an order that mixes neighbours, always the same.
-function scattered(n) {
-  const order = Uint32Array.from({ length: n }, (_, i) => i);
-  let seed = 1;
-  for (let i = n - 1; i > 0; i--) {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    const j = seed % (i + 1);
-    [order[i], order[j]] = [order[j], order[i]];
-  }
-  return order;
 }
 
 const app = new App(JSON.parse(byId("scene").textContent));
@@ -275,27 +377,34 @@ app.start();
 
 // For tests.
 window.hyplearnExplorer = Object.freeze({
-  geometry: Object.freeze({ centreThatShows, distance, gap, mobiusAdd, seenFrom, transported }),
+  geometry: Object.freeze({ between, centreThatShows, distance, gap, mobiusAdd, seenFrom, transported }),
   screen: (x) => app.view.dataToScreen(x),
   state: () => ({
     centre: [...app.view.centre], zoom: app.view.zoom, shift: [...app.view.shift], counts: { ...app.counts },
-    marked: app.marked, pinned: app.pinned, isWhatIf: app.isWhatIf, p: app.referencePoint(), block: app.block,
+    marked: app.marked, pinned: app.pinned, isWhatIf: app.models[0].isWhatIf, p: app.models[0].referencePoint(),
+    colour: app.colouring.key, selection: [...app.selection.indices()], hidden: [...app.filter.hidden], isDark: app.theme.isDark,
   }),
-  classOf: (x, y) => app.decision.classOf(x, y, gap(x, y)),
+  classOf: (x, y, k = 0) => app.models[k].regionAt(x, y),
   scores: (x, y) => {
-    app.decision.classOf(x, y, gap(x, y));
-    return [...app.decision.scores];
+    app.models[0].regionAt(x, y);
+    return [...app.models[0].decision.scores];
   },
-  probabilities: (x, y) => app.decision.probabilities(x, y),
-  distances: (x, y) => app.decision.distances(x, y),
-  facts: (i) => factsOf(app, i),
-  told: (i) => {
+  probabilities: (x, y) => app.models[0].decision.probabilities(x, y),
+  distances: (x, y) => app.models[0].decision.distances(x, y),
+  facts: (i, k = 0) => factsOf(app, app.models[k], i),
+  told: (i, k = 0) => {
     const card = document.createElement("div");
     fillCard(card, app, i);
-    const [x, y] = app.points.at(i);
-    return { ...factsOf(app, i), region: app.decision.classOf(x, y, gap(x, y)), text: card.textContent };
+    return { ...factsOf(app, app.models[k], i), region: app.models[k].regionAt(...app.points.at(i)), text: card.textContent };
   },
+  values: (key) => Array.from(dataOf(app.colourings.find((one) => one.key === key))),
+  styles: () => app.palette.styles,
+  ramp: () => app.palette.ramp,
   mark: (i) => app.mark(i),
+  csv: () => csvOf(app, app.selection.indices()),
+  svg: (pixels) => svgOf(app, pixels).text(),
+  png: (pixels) => pngOf(app, pixels).then((blob) => blob.size),
   frames: () => [...app.frames],
-  isResting: () => app.pending === undefined && app.rest === undefined,
+  rests: () => [...app.rests],
+  isResting: () => app.pending === undefined && app.rest === undefined && !app.camera.isFlying,
 });

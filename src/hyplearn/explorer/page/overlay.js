@@ -4,22 +4,22 @@ import { traceBoundary, traceGeodesic } from "./curves.js";
 
 const MOST_RINGS = 200;
 
-export function drawOverlay(context, app, ratio) {
-  const { view, palette } = app;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, view.width, view.height);
-  const ink = cssOf(palette.ink);
+// The pen is the context of a canvas, or a pen of svg.js, which has the methods used here.
+export function drawOverlay(context, disk, view) {
+  const { app, model } = disk;
+  const ink = cssOf(app.palette.ink);
   drawRim(context, view, ink);
   context.save();
   context.beginPath();
   context.arc(...view.middle, view.scale, 0, 2 * Math.PI);
   context.clip();
-  if (app.edges) drawEdges(context, app, ink);
-  drawBoundaries(context, app, ink);
-  if (app.support && app.showsSupport) drawSupport(context, app, ink);
+  if (app.edges && app.showsEdges) drawEdges(context, app, view, ink);
+  drawBoundaries(context, app, model, view, ink);
+  if (model.support && app.showsSupport) drawSupport(context, app, model, view, ink);
   context.restore();
-  drawReference(context, app, ink);
-  drawMarks(context, app, ink);
+  drawReference(context, app, model, view, ink);
+  drawMarks(context, app, view, ink);
+  if (app.curve !== null) drawCurve(context, app.curve, ink);
 }
 
 function drawRim(context, view, ink) {
@@ -36,39 +36,40 @@ function stroke(context, colour, width, { dash = [], alpha = 1 } = {}) {
   context.restore();
 }
 
-function drawEdges(context, { view, points, edges, shown }, ink) {
+function drawEdges(context, { points, edges, shown }, view, ink) {
   context.beginPath();
   for (let k = 0; k < edges.length; k += 2) {
     const [a, b] = [edges[k], edges[k + 1]];
-    if (shown[a] && shown[b]) traceGeodesic(context, view, [points.u[a], points.v[a]], [points.u[b], points.v[b]]);
+    if (shown[a] && shown[b]) traceGeodesic(context, view, points.seen(a), points.seen(b));
   }
   stroke(context, ink, 0.6, { alpha: 0.35 });
 }
 
-function drawBoundaries(context, app, ink) {
-  const { view, decision, palette, scene } = app;
+function drawBoundaries(context, app, model, view, ink) {
+  const { palette, scene } = app;
+  const { decision, spec: { margin } } = model;
   const arc = decision.arc();
   if (arc !== null) {
     context.beginPath();
     traceBoundary(context, view, arc);
     stroke(context, ink, 2);
-    if (scene.margin !== null && !app.isWhatIf) {
+    if (margin !== null && !model.isWhatIf) {
       context.beginPath();
       // A margin lies about the hyperplane of a model that has one, not about an equidistant of calibration.
       const middle = ["arsinh", "frame", "z"].includes(decision.spec.link) ? { ...arc, height: 0 } : arc;
-      for (const sign of [-1, 1]) traceBoundary(context, view, middle, sign * scene.margin * scene.root);
+      for (const sign of [-1, 1]) traceBoundary(context, view, middle, sign * margin * scene.root);
       stroke(context, ink, 1.1, { dash: [5, 4] });
     }
   }
   if (!decision.hasDistances || decision.isBinary) return;
   decision.spec.boundaries.forEach((boundary, k) => {
     const isAsked = app.showsEach || app.pointedClass === k;
-    if (boundary && isAsked) outlineClass(context, app, boundary, cssOf(palette.points[k]));
+    if (boundary && isAsked) outlineClass(context, palette, decision, view, boundary, cssOf(palette.points[k]));
   });
 }
 
 // The boundary of one class against the rest, with the point it was learned through.
-function outlineClass(context, { view, palette, decision }, boundary, colour) {
+function outlineClass(context, palette, decision, view, boundary, colour) {
   context.beginPath();
   traceBoundary(context, view, boundary);
   stroke(context, cssOf(palette.disk), 4, { alpha: 0.7 });
@@ -76,11 +77,11 @@ function outlineClass(context, { view, palette, decision }, boundary, colour) {
   if (decision.spec.through_points) drawStar(context, view.dataToScreen(boundary.p), 6, colour, cssOf(palette.disk));
 }
 
-function drawSupport(context, { view, support, palette }, ink) {
+function drawSupport(context, { palette }, { support }, view, ink) {
   const few = support.n <= MOST_RINGS;
   context.beginPath();
   for (let i = 0; i < support.n; i++) {
-    const [x, y] = view.diskToScreen([support.u[i], support.v[i]]);
+    const [x, y] = view.diskToScreen(support.seen(i));
     const radius = few ? 7.5 : 1.6;
     context.moveTo(x + radius, y);
     context.arc(x, y, radius, 0, 2 * Math.PI);
@@ -94,11 +95,11 @@ function drawSupport(context, { view, support, palette }, ink) {
   }
 }
 
-function drawReference(context, app, ink) {
-  const p = app.referencePoint();
+function drawReference(context, app, model, view, ink) {
+  const p = model.referencePoint();
   if (p === null) return;
-  const at = app.view.dataToScreen(p);
-  if (app.scene.movable) {
+  const at = view.dataToScreen(p);
+  if (model.spec.movable) {
     context.beginPath();
     context.arc(...at, 16, 0, 2 * Math.PI);
     context.globalAlpha = app.isHolding ? 0.28 : 0.14;
@@ -128,9 +129,9 @@ function drawStar(context, [x, y], size, colour, edge) {
 }
 
 // The point that the card speaks of, and the middle for those who walk by keys.
-function drawMarks(context, { view, points, marked, hasKeyboard, palette }, ink) {
+function drawMarks(context, { points, marked, hasKeyboard, palette }, view, ink) {
   if (marked >= 0) {
-    const at = view.diskToScreen([points.u[marked], points.v[marked]]);
+    const at = view.diskToScreen(points.seen(marked));
     context.beginPath();
     context.arc(...at, 8, 0, 2 * Math.PI);
     stroke(context, cssOf(palette.disk), 4);
@@ -145,4 +146,16 @@ function drawMarks(context, { view, points, marked, hasKeyboard, palette }, ink)
     }
     stroke(context, ink, 1.4);
   }
+}
+
+// The box or lasso that is being drawn.
+function drawCurve(context, curve, ink) {
+  context.beginPath();
+  curve.forEach((at, k) => (k === 0 ? context.moveTo(...at) : context.lineTo(...at)));
+  context.closePath();
+  context.globalAlpha = 0.08;
+  context.fillStyle = ink;
+  context.fill();
+  context.globalAlpha = 1;
+  stroke(context, ink, 1.4, { dash: [5, 4] });
 }

@@ -1,127 +1,186 @@
-// The panel beside the disk: what is shown, of which classes, and the filters.
-import { cssOf } from "./colours.js";
-import { element, percent, swatch } from "./card.js";
+// The panel beside the disk: what is shown, of which classes, the filters, and the selection.
+import { csvOf } from "./csv.js";
+import { dataOf, rangeOf } from "./colouring.js";
+import { byId, counted, download, element, grouped, percent } from "./dom.js";
+import { colourBar, countsOf, Legend } from "./legend.js";
 
-const byId = (id) => document.getElementById(id);
-const counted = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
+// Fewer groups need no field to search among them.
+const FEW = 8;
+// Whose numbers these are.
+const OF = { points: "these points", training: "the training points", "held-out": "the held-out points" };
 
 export class Panel {
   constructor(app) {
     this.app = app;
-    this.legend = byId("legend");
-    this.sizes = new Array(app.scene.classes.length).fill(0);
-    app.codes.forEach((code) => (this.sizes[code] += 1));
+    this.legend = new Legend(byId("legend"), app.scene.classes, app.filter.hidden, this.actions((i) => app.codes[i]));
     this.fillHeader();
-    this.fillLegend();
     this.fillSwitches();
+    this.fillColourings();
+    this.fillSelection();
     this.update();
   }
 
+  // What a legend does with its groups, of which `groupOf` tells the one of point i.
+  actions(groupOf) {
+    const { app } = this;
+    return {
+      point: (code) => app.point(code < 0 ? null : { code, groupOf }),
+      changed: () => app.refilter(),
+      fly: (code) => app.camera.toGroup((i) => groupOf(i) === code && app.shown[i] === 1),
+    };
+  }
+
   fillHeader() {
-    const { scene, points, decision } = this.app;
+    const { scene, points, models } = this.app;
     byId("title").textContent = scene.title;
-    const model = scene.title === scene.model ? "" : `${scene.model} · `;
+    const names = models.map((model) => model.name).join(" beside ");
+    const model = scene.title === names ? "" : `${names} · `;
     byId("model").textContent = `${model}${counted(points.n, "point")} · ${scene.known} classes`;
     const notes = [];
     if (scene.plane !== null) notes.push(`A projection. ${scene.plane}.`);
-    if (scene.table !== null) {
-      notes.push(`Regions are looked up in a table of ${scene.table.size} × ${scene.table.size} predictions: near the rim they are coarse.`);
+    const table = models.find((one) => one.spec.table !== null);
+    if (table) {
+      const { size } = table.spec.table;
+      notes.push(`Regions${models.length > 1 ? ` of ${table.name}` : ""} are looked up in a table of ${size} × ${size} predictions: near the rim they are coarse.`);
     }
-    if (scene.labels === null) notes.push("No classes were given: colours are predictions.");
-    if (scene.confidence === null) notes.push("This classifier has no probabilities.");
-    byId("notes").replaceChildren(...notes.map((text) => element("p", { text })));
-    byId("bend").textContent = boundaryText(decision);
-    byId("other-colour").textContent = otherColourText(scene);
-    byId("each-row").hidden = decision.isBinary || !decision.hasDistances;
-    byId("support-row").hidden = this.app.support === null;
-    byId("sure-row").hidden = scene.confidence === null;
-    byId("wrong-row").hidden = scene.labels === null;
-  }
-
-  fillLegend() {
-    const { scene } = this.app;
-    const entries = scene.classes.map((name, code) => {
-      const mark = swatch("");
-      const count = element("span", { class: "count", text: this.sizes[code].toLocaleString("en") });
-      const button = element("button", { type: "button" }, mark, element("span", { class: "name", text: name }), count);
-      button.title = "Click to hide or show this class, double-click to show only it";
-      button.addEventListener("click", (event) => this.choose(code, event.detail));
-      for (const [event, pointed] of [["mouseenter", code], ["focus", code], ["mouseleave", -1], ["blur", -1]]) {
-        button.addEventListener(event, () => this.app.point(pointed));
-      }
-      return element("li", {}, button);
+    models.slice(1).filter(({ spec }) => spec.votes !== null).forEach(({ name, spec }) => {
+      notes.push(`Regions of ${name} are its most frequent predictions nearby, which are those of ${percent(spec.votes)} of the points.`);
     });
-    this.legend.replaceChildren(...entries);
-  }
-
-  // A double click is two clicks, which leave the class as it was, and then shows it alone.
-  choose(code, clicks) {
-    const { filter, scene } = this.app;
-    filter.toggle(code);
-    if (clicks === 2) filter.only(code, scene.classes.length);
-    this.app.refilter();
+    if (scene.labels === null) notes.push("No classes were given: colours are predictions.");
+    if (models.some((one) => one.confidence === null)) notes.push("This classifier has no probabilities.");
+    byId("notes").replaceChildren(...notes.map((text) => element("p", { text })));
+    byId("bend").textContent = boundaryText(models[0].decision);
+    byId("other-colour").textContent = otherColourText(scene, models);
+    byId("size").textContent = `This page has ${document.body.dataset.size}, and needs no network.`;
   }
 
   fillSwitches() {
     const { app } = this;
+    const { models, scene } = app;
+    byId("each-row").hidden = models.every(({ decision }) => decision.isBinary || !decision.hasDistances);
+    byId("support-row").hidden = models.every((model) => model.support === null);
+    byId("sure-row").hidden = models[0].confidence === null;
+    byId("wrong-row").hidden = scene.labels === null;
+    byId("edges-row").hidden = app.edges === null;
+    for (const id of ["disagree-row", "disputed-row"]) byId(id).hidden = models.length < 2;
     byId("sure").addEventListener("input", (event) => {
       app.filter.mostConfidence = event.target.value / 100;
       app.refilter();
     });
-    byId("wrong").addEventListener("change", (event) => {
-      app.filter.onlyWrong = event.target.checked;
-      app.refilter();
-    });
-    byId("support").checked = app.showsSupport;
-    byId("support").addEventListener("change", (event) => app.set({ showsSupport: event.target.checked }));
-    byId("each").addEventListener("change", (event) => app.set({ showsEach: event.target.checked }));
+    const onChange = (id, act) => byId(id).addEventListener("change", (event) => act(event.target.checked));
+    onChange("wrong", (checked) => { app.filter.onlyWrong = checked; app.refilter(); });
+    onChange("disagree", (checked) => { app.filter.onlyDisagreement = checked; app.refilter(); });
+    onChange("support", (checked) => app.set({ showsSupport: checked }));
+    onChange("each", (checked) => app.set({ showsEach: checked }));
+    onChange("edges", (checked) => app.set({ showsEdges: checked }));
+    onChange("disputed", (checked) => app.set({ showsDisagreement: checked }));
     byId("put-back").addEventListener("click", () => app.putBack());
+    byId("sort").addEventListener("change", (event) => this.legend.arrange({ order: event.target.value }));
+    byId("seek").addEventListener("input", (event) => this.legend.arrange({ sought: event.target.value }));
+    byId("arrange").hidden = scene.classes.length <= FEW;
   }
 
-  // All that changes: counts, pressed buttons, the what-if.
+  fillColourings() {
+    const { app } = this;
+    const options = app.colourings.map(({ key, name }) => element("option", { value: key, text: name }));
+    byId("colour").replaceChildren(...options);
+    byId("colour").addEventListener("change", (event) => app.colourBy(event.target.value));
+  }
+
+  fillSelection() {
+    const { app } = this;
+    const click = (id, act) => byId(id).addEventListener("click", act);
+    click("select-shown", () => app.select(() => app.selection.change((i) => app.shown[i] === 1, "replace")));
+    click("invert", () => app.select(() => app.selection.invert(app.shown)));
+    click("clear", () => app.select(() => app.selection.set([])));
+    click("csv", () => download(new Blob([csvOf(app, app.selection.indices())], { type: "text/csv" }), "hyplearn-selection.csv"));
+    byId("how").addEventListener("change", (event) => (app.how = event.target.value));
+  }
+
+  // Legend of the colouring, where it is not that of classes.
+  showColouring() {
+    const { app } = this;
+    const { colouring, palette } = app;
+    byId("colour").value = colouring.key;
+    const data = dataOf(colouring);
+    const place = byId("colouring");
+    if (colouring.kind === "number") {
+      const missing = data.reduce((sum, value) => sum + (Number.isFinite(value) ? 0 : 1), 0);
+      place.replaceChildren(colourBar(colouring.name, rangeOf(data), palette.ramp, missing));
+    } else if (colouring.kind === "category") {
+      const list = element("ul", { class: "legend" });
+      const legend = new Legend(list, colouring.categories, app.filter.hiddenCategories, this.actions((i) => data[i]));
+      legend.update(countsOf(data, colouring.categories.length), palette.stylesOf(colouring.styles));
+      place.replaceChildren(list);
+    } else {
+      place.replaceChildren();
+    }
+  }
+
+  // All that changes: counts, pressed buttons, the what-if, the selection.
   update() {
     const { app } = this;
-    const { filter, palette, counts, points, scene } = app;
-    byId("shown").textContent = `Showing ${counts.shown.toLocaleString("en")} of ${counted(points.n, "point")}`;
-    byId("accuracy").textContent = this.accuracyText();
+    const { filter, palette, counts, points, models } = app;
+    byId("shown").textContent = `Showing ${grouped(counts.shown)} of ${counted(points.n, "point")}`;
+    byId("accuracy").replaceChildren(...this.accuracyLines());
+    byId("sure").value = 100 * filter.mostConfidence;
     byId("sure-value").textContent = filter.mostConfidence < 1 ? `≤ ${Math.round(100 * filter.mostConfidence)} %` : "all";
-    byId("wrong-count").textContent = counts.wrong.toLocaleString("en");
-    [...this.legend.querySelectorAll("button")].forEach((button, code) => {
-      button.setAttribute("aria-pressed", String(!filter.hidden.has(code)));
-      button.querySelector(".swatch").style.background = cssOf(palette.points[code]);
+    byId("wrong").checked = filter.onlyWrong;
+    byId("disagree").checked = filter.onlyDisagreement;
+    byId("support").checked = app.showsSupport;
+    byId("wrong-count").textContent = models.length > 1 ? `by ${counts.wrongs.map(grouped).join(" and ")}` : grouped(counts.wrong);
+    byId("disagree-count").textContent = grouped(counts.disagree);
+    this.legend.update(app.sizes, palette.styles);
+    this.showColouring();
+    const moved = models.find((model) => model.isWhatIf);
+    byId("movable").hidden = models.every((model) => !model.spec.movable);
+    byId("what-if").hidden = moved === undefined;
+    byId("how-to-move").hidden = moved !== undefined;
+    if (moved) byId("what-if-text").textContent = this.whatIfText(moved);
+    this.updateSelection();
+  }
+
+  updateSelection() {
+    const { app } = this;
+    const { selection, scene } = app;
+    byId("selected").textContent = selection.size === 0 ? "No points selected" : `${counted(selection.size, "point")} selected`;
+    for (const id of ["clear", "csv"]) byId(id).disabled = selection.size === 0;
+    const counts = selection.counts(app.codes, scene.classes.length);
+    const lines = counts.map((count, code) => ({ count, code })).filter(({ count }) => count > 0).sort((a, b) => b.count - a.count);
+    byId("selected-classes").replaceChildren(...lines.map(({ count, code }) =>
+      element("li", {}, element("span", { class: "name", text: scene.classes[code] }), element("span", { class: "count", text: grouped(count) }))));
+  }
+
+  accuracyLines() {
+    const { app } = this;
+    const { counts, points, labels, models } = app;
+    if (labels === null) return [];
+    return models.map((model, k) => {
+      const right = percent(1 - counts.wrongs[k] / points.n);
+      const text = `${right} of ${OF[app.scene.of]} ${model.isWhatIf ? "right with p moved" : "classified right"}`;
+      return element("p", { text: models.length > 1 ? `${model.name}: ${text}` : text });
     });
-    byId("movable").hidden = !scene.movable;
-    byId("what-if").hidden = !app.isWhatIf;
-    byId("how-to-move").hidden = app.isWhatIf;
-    if (app.isWhatIf) byId("what-if-text").textContent = this.whatIfText();
   }
 
-  accuracyText() {
-    const { counts, points, labels, isWhatIf } = this.app;
-    if (labels === null) return "";
-    const right = percent(1 - counts.wrong / points.n);
-    return `${right} of ${OF[this.app.scene.of]} ${isWhatIf ? "right with p moved" : "classified right"}`;
-  }
-
-  whatIfText() {
-    const { counts, points, labels, fittedWrong } = this.app;
+  whatIfText(model) {
+    const { app } = this;
+    const { counts, points, labels, models } = app;
     const kept = "What if p were here? The boundary's direction is carried along; nothing is fitted again.";
     if (labels === null) return kept;
-    return `${kept} ${percent(1 - counts.wrong / points.n)} of ${OF[this.app.scene.of]} are right, ${percent(1 - fittedWrong / points.n)} at the fitted p.`;
+    const k = models.indexOf(model);
+    const right = (wrong) => percent(1 - wrong / points.n);
+    return `${kept} ${right(counts.wrongs[k])} of ${OF[app.scene.of]} are right, ${right(app.fittedWrongs[k])} at the fitted p.`;
   }
 }
 
-// Whose numbers these are.
-const OF = { points: "these points", training: "the training points", "held-out": "the held-out points" };
-
 // What a point on a region of another colour says.
-function otherColourText({ labels, plane, decision, table }) {
+function otherColourText({ labels }, models) {
   if (labels === null) return "";
-  if (plane !== null && decision === null) {
-    return "Points lie outside the plane of the picture: only a card says what is predicted for a point, its place among the regions does not.";
+  if (models.some((model) => model.spec.votes !== null)) {
+    return "Points lie outside the plane of the picture, and regions are the most frequent predictions nearby: what is predicted for a point, its card says.";
   }
-  const near = table === null ? "" : " unless it is within a cell of the table of the line between them";
-  return `A point on a region of another colour is misclassified${near}.`;
+  const near = models.some((model) => model.spec.table !== null) ? ", unless it is within a cell of the table of the line between them" : "";
+  return `A point whose class has another colour than its region is misclassified${near}.`;
 }
 
 // What is true of the lines between regions.

@@ -1,40 +1,188 @@
-// The disk and its legend as a PNG.
+// The view as a picture: pixels (PNG) or vector graphics (SVG), with its legend, at any size.
 import { cssOf } from "./colours.js";
+import { contours } from "./contour.js";
+import { rangeOf, dataOf } from "./colouring.js";
+import { byId, download, grouped, short, svgElement } from "./dom.js";
+import { imageOf, paintInto } from "./disk.js";
+import { drawOverlay } from "./overlay.js";
+import { traceShape } from "./shapes.js";
+import { radiusOf, shrunk } from "./stamps.js";
+import { SvgPen } from "./svg.js";
 
-const LINE = 24;
+const LINE = 22;
+const HEAD = 52;
+const LEGEND = 230;
+const LETTERS = 28;
+const FONT = "13px system-ui, sans-serif";
+// Sides of the cells whose regions are polygons, in pixels: their sides are cut exactly, whatever the size.
+const CELL = 4;
+// Points of vector graphics are inside the rim by at least this, where a code is asked for.
+const INSIDE = 0.99999;
 
-export function saveAsPicture(app, layers, ratio) {
-  const { view, scene, palette, panel } = app;
-  const shown = scene.classes.map((name, code) => ({ name, code })).filter(({ code }) => !app.filter.hidden.has(code));
+// What the picture holds and where: disks side by side, and the legend at their right.
+function layoutOf(app) {
+  const { view, scene, filter } = app;
+  const entries = scene.classes.map((name, code) => ({ name, code })).filter(({ code }) => !filter.hidden.has(code));
+  const width = app.disks.length * view.width + LEGEND;
+  const bar = app.colouring.kind === "class" ? 0 : 3 + (app.colouring.categories?.length ?? 0);
+  return { width, height: Math.max(view.height, HEAD + LINE * (entries.length + bar + 1)), entries, legend: app.disks.length * view.width };
+}
+
+const shortened = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
+
+// Title, classes and, for other colourings, their categories or range.
+function drawLegend(pen, app, { entries, legend }) {
+  const { palette, scene, colouring, sizes } = app;
+  let y = 34;
+  const line = (text, style) => {
+    if (style) {
+      pen.beginPath();
+      traceShape(pen, style.shape, legend + 7, y - 4.5, 5);
+      pen.fillStyle = cssOf(style.colour);
+      pen.fill();
+    }
+    pen.fillStyle = cssOf(palette.ink);
+    pen.fillText(text, legend + (style ? 20 : 0), y);
+    y += LINE;
+  };
+  pen.font = `600 ${FONT}`;
+  line(shortened(scene.title));
+  pen.font = FONT;
+  if (colouring.kind !== "class") {
+    line(shortened(colouring.name));
+    if (colouring.kind === "number") y = drawBar(pen, app, legend, y);
+    else colouring.categories.forEach((name, k) => line(shortened(name), app.paint.styles[k]));
+    y += LINE / 2;
+  }
+  for (const { name, code } of entries) line(`${shortened(name)} (${grouped(sizes[code])})`, palette.styles[code]);
+}
+
+function drawBar(pen, { palette, colouring }, x, y) {
+  const steps = palette.ramp.filter((_, k) => k % 8 === 0);
+  const width = 160 / steps.length;
+  steps.forEach((colour, k) => {
+    pen.beginPath();
+    for (const [dx, dy] of [[0, -12], [width + 0.4, -12], [width + 0.4, 0], [0, 0]]) pen.lineTo(x + k * width + dx, y + dy);
+    pen.closePath();
+    pen.fillStyle = cssOf(colour);
+    pen.fill();
+  });
+  const [low, high] = rangeOf(dataOf(colouring)).map(short);
+  pen.fillStyle = cssOf(palette.ink);
+  pen.fillText(low, x, y + 16);
+  pen.fillText(high, x + 160 - 7 * high.length, y + 16);
+  return y + 2 * LINE;
+}
+
+export function pngOf(app, pixels) {
+  const layout = layoutOf(app);
+  const { view, palette } = app;
+  const scale = pixels / layout.width;
   const canvas = document.createElement("canvas");
+  canvas.width = Math.round(pixels);
+  canvas.height = Math.round(layout.height * scale);
   const context = canvas.getContext("2d");
-  const font = "14px system-ui, sans-serif";
-  context.font = font;
-  const labels = shown.map(({ name, code }) => `${name}  (${panel.sizes[code].toLocaleString("en")})`);
-  const legend = 48 + Math.max(...labels.map((label) => context.measureText(label).width), 120);
-  const height = Math.max(view.height, 80 + LINE * shown.length);
-  canvas.width = (view.width + legend) * ratio;
-  canvas.height = height * ratio;
-  context.scale(ratio, ratio);
   context.fillStyle = cssOf(palette.ground);
-  context.fillRect(0, 0, view.width + legend, height);
-  for (const layer of layers) context.drawImage(layer, 0, 0, view.width, view.height);
-  context.font = `600 ${font}`;
-  context.fillStyle = cssOf(palette.ink);
-  context.fillText(scene.title, view.width, 40);
-  context.font = font;
-  shown.forEach(({ code }, line) => {
-    const y = 72 + LINE * line;
-    context.fillStyle = cssOf(palette.points[code]);
-    context.fillRect(view.width, y - 10, 12, 12);
-    context.fillStyle = cssOf(palette.ink);
-    context.fillText(labels[line], view.width + 20, y + 1);
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  app.disks.forEach((disk, k) => {
+    const image = imageOf(Math.round(view.width * scale), Math.round(view.height * scale));
+    paintInto(image, disk, view, { ratio: scale, block: 1, isHasty: false, many: app.points.n }, app.paint);
+    context.putImageData(image.data, Math.round(k * view.width * scale), 0);
+    context.setTransform(scale, 0, 0, scale, k * view.width * scale, 0);
+    drawOverlay(context, disk, view);
   });
-  canvas.toBlob((blob) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = "hyplearn-explorer.png";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  drawLegend(context, app, layout);
+  return new Promise((done) => canvas.toBlob(done));
+}
+
+export function svgOf(app, pixels) {
+  const layout = layoutOf(app);
+  const { view, palette } = app;
+  const { width, height } = layout;
+  const size = { width: pixels, height: Math.round((height * pixels) / width), viewBox: `0 0 ${width} ${height}` };
+  const root = svgElement("svg", size);
+  const pen = new SvgPen(root);
+  pen.add("rect", { width, height, fill: cssOf(palette.ground) });
+  app.disks.forEach((disk, k) => {
+    pen.within({ transform: `translate(${k * view.width} 0)` }, () => {
+      pen.save();
+      pen.beginPath();
+      for (const corner of [[0, 0], [view.width, 0], [view.width, view.height], [0, view.height]]) pen.lineTo(...corner);
+      pen.clip();
+      drawRegions(pen, disk, view);
+      drawPoints(pen, app, view);
+      drawOverlay(pen, disk, view);
+      pen.restore();
+    });
   });
+  drawLegend(pen, app, layout);
+  return new Blob([new XMLSerializer().serializeToString(root)], { type: "image/svg+xml" });
+}
+
+function drawRegions(pen, { app: { palette }, model: { decision }, other }, view) {
+  const dataAt = (x, y) => {
+    const [u, v] = view.screenToDisk([x, y]);
+    const length = Math.hypot(u, v);
+    const factor = length > INSIDE ? INSIDE / length : 1;
+    return view.diskToData([factor * u, factor * v]);
+  };
+  const codeAt = (x, y) => decision.codeOf(dataAt(x, y));
+  pen.save();
+  pen.beginPath();
+  pen.arc(...view.middle, view.scale, 0, 2 * Math.PI);
+  pen.clip();
+  const { fills, lines } = contours(codeAt, view.width, view.height, CELL);
+  for (const [code, d] of fills) {
+    const fill = cssOf(palette.tints[code]);
+    // A thin line of the same colour closes the seams between cells.
+    pen.add("path", { d, fill, stroke: fill, "stroke-width": 0.5 });
+  }
+  if (other) drawDisputed(pen, palette, (x, y) => (codeAt(x, y) === other.decision.codeOf(dataAt(x, y)) ? 0 : 1), view);
+  if (decision.arc() === null && lines !== "") {
+    const isPair = decision.scores?.length === 2;
+    pen.add("path", { d: lines, fill: "none", stroke: cssOf(isPair ? palette.ink : palette.disk), "stroke-width": 1.4, "stroke-linecap": "round" });
+  }
+  pen.restore();
+}
+
+// Stripes where two models disagree.
+function drawDisputed(pen, palette, isDisputed, view) {
+  const id = `stripes-${Math.random().toString(36).slice(2)}`;
+  const stripes = { id, width: 14, height: 14, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
+  pen.add("pattern", stripes).append(svgElement("rect", { width: 7, height: 14, fill: cssOf(palette.ink), opacity: 0.3 }));
+  pen.add("path", { d: contours(isDisputed, view.width, view.height, CELL).fills.get(1) ?? "", fill: `url(#${id})` });
+}
+
+// One path for each style, in the order of the disk: those that are not lit first.
+function drawPoints(pen, app, view) {
+  const { points, shown, order, paint, palette } = app;
+  const largest = radiusOf(points.n, view.zoom);
+  for (const isBright of paint.isLit === null ? [true] : [false, true]) {
+    const paths = paint.styles.map(() => new SvgPen(null));
+    for (const i of order) {
+      if (shown[i] === 0 || (paint.isLit !== null && (paint.isLit[i] === 1) !== isBright)) continue;
+      const [x, y] = view.diskToScreen(points.seen(i));
+      const radius = shrunk(largest, points.seenGap[i]);
+      if (x < -9 || y < -9 || x > view.width + 9 || y > view.height + 9) continue;
+      traceShape(paths[paint.index[i]], paint.shapes[paint.index[i]], x, y, radius);
+    }
+    paths.forEach(({ path }, code) => {
+      const { colour } = paint.styles[code];
+      const edge = { stroke: cssOf(palette.disk), "stroke-width": 0.6 };
+      if (path !== "") pen.add("path", { d: path, fill: cssOf(isBright ? colour : palette.faded(colour)), ...edge });
+    });
+  }
+}
+
+// The dialog that asks for a kind and a size.
+export function askForPicture(app) {
+  const dialog = byId("keep");
+  byId("keep-save").onclick = async () => {
+    const pixels = Math.min(10000, Math.max(200, Number(byId("keep-width").value) || 1600));
+    const kind = byId("keep-kind").value;
+    download(kind === "svg" ? svgOf(app, pixels) : await pngOf(app, pixels), `hyplearn-explorer.${kind}`);
+    dialog.close();
+  };
+  dialog.showModal();
 }

@@ -1,11 +1,16 @@
 // The points: decoded once, moved into view at every frame.
 import { gap } from "./geometry.js";
 
+const TYPES = { Float64Array, Float32Array, Uint32Array, Uint16Array, Uint8Array };
+
 export function decoded(array) {
   const text = atob(array.base64);
-  const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-  return new { Float64Array, Float32Array, Uint32Array, Uint16Array }[array.type](bytes.buffer);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new TYPES[array.type](bytes.buffer);
 }
+
+export const optional = (array) => (array === null ? null : decoded(array));
 
 export class Points {
   constructor(x, y) {
@@ -19,11 +24,18 @@ export class Points {
     this.seenGap = new Float64Array(this.n);
   }
 
-  // As geometry.seenFrom, for all points. The gap as seen is that of the points times that of the centre, over D.
-  moveInto(view) {
+  static of({ x, y }) {
+    return new Points(decoded(x), decoded(y));
+  }
+
+  // As geometry.seenFrom, for the first so many points of an order, or for all. The gap as seen is that of the points
+  // times that of the centre, over D.
+  moveInto(view, order = null, many = this.n) {
     const [px, py] = view.centre;
     const a = view.gap;
-    for (let i = 0; i < this.n; i++) {
+    const isAll = order === null || many >= this.n;
+    for (let k = 0; k < (isAll ? this.n : many); k++) {
+      const i = isAll ? k : order[k];
       const sx = this.x[i] - px;
       const sy = this.y[i] - py;
       const square = sx * sx + sy * sy;
@@ -37,6 +49,10 @@ export class Points {
 
   at(i) {
     return [this.x[i], this.y[i]];
+  }
+
+  seen(i) {
+    return [this.u[i], this.v[i]];
   }
 
   // The shown point nearest to a place of the disk, no farther than the reach; -1 if there is none.
@@ -53,4 +69,16 @@ export class Points {
     }
     return best;
   }
+}
+
+// All numbers below n in an order that mixes neighbours, always the same: its beginning is a sample of all points.
+export function scattered(n) {
+  const order = Uint32Array.from({ length: n }, (_, i) => i);
+  let seed = 1;
+  for (let i = n - 1; i > 0; i--) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    const j = seed % (i + 1);
+    [order[i], order[j]] = [order[j], order[i]];
+  }
+  return order;
 }

@@ -6,10 +6,17 @@ const CELL = 8;
 const OUTSIDE = -1;
 // In blocks larger than this a thin line would be dots.
 const MOST_BLOCK_WITH_LINES = 2;
+// Stripes where two models disagree: added to a code, their width in pixels, and their share of ink.
+const DISPUTED = 0x10000;
+const STRIPE = 7;
+const STRIPED = 0.3;
 
 export class Regions {
-  constructor(view, ratio, decision, palette) {
-    Object.assign(this, { view, decision, palette });
+  // With another decision, places on which both disagree are striped.
+  constructor(view, ratio, decision, palette, other = null) {
+    Object.assign(this, { decision, palette, other });
+    this.stripe = STRIPE * ratio;
+    this.striped = Int32Array.from(palette.tints, (tint) => packed(mixed(tint, palette.ink, STRIPED)));
     this.scale = view.scale * ratio;
     [this.middleX, this.middleY] = view.middle.map((value) => value * ratio);
     [this.px, this.py] = view.centre;
@@ -32,7 +39,7 @@ export class Regions {
         const code = above[c];
         const right = Math.min(width, left + cell);
         const bottom = Math.min(height, top + cell);
-        if (code === above[c + 1] && code === below[c] && code === below[c + 1]) {
+        if (code < DISPUTED && code === above[c + 1] && code === below[c] && code === below[c + 1]) {
           this.box(pixels, width, left, top, right, bottom, this.tint(code));
         } else {
           this.split(pixels, width, left, top, right, bottom, block);
@@ -59,8 +66,11 @@ export class Regions {
     for (let y = top; y < bottom; y++) pixels.fill(colour, y * width + left, y * width + right);
   }
 
-  tint(code) {
-    return code === OUTSIDE ? this.palette.packed.ground : this.palette.packedTints[code];
+  tint(code, x = 0, y = 0) {
+    if (code === OUTSIDE) return this.palette.packed.ground;
+    if (code < DISPUTED) return this.palette.packedTints[code];
+    const isInk = (x + y) % (2 * this.stripe) < this.stripe;
+    return (isInk ? this.striped : this.palette.packedTints)[code - DISPUTED];
   }
 
   // The data point under a pixel, kept in x, y and its gap; false outside the disk. As geometry.mobiusAdd.
@@ -80,16 +90,19 @@ export class Regions {
   }
 
   codeAt(pixelX, pixelY) {
-    return this.reach(pixelX, pixelY) ? this.decision.classOf(this.x, this.y, this.gap) : OUTSIDE;
+    if (!this.reach(pixelX, pixelY)) return OUTSIDE;
+    const code = this.decision.classOf(this.x, this.y, this.gap);
+    return this.other === null || this.other.classOf(this.x, this.y, this.gap) === code ? code : code + DISPUTED;
   }
 
   // The colour of a pixel near a boundary: a tint, or the line where the difference of two classes is nearly zero.
   pixel(x, y) {
-    const code = this.codeAt(x, y);
-    if (code === OUTSIDE || !this.hasLines) return this.tint(code);
+    const found = this.codeAt(x, y);
+    if (found === OUTSIDE || !this.hasLines) return this.tint(found, x, y);
+    const code = found % DISPUTED;
     const away = this.decision.scores === null ? this.stepsToOther(code, x, y) : this.pixelsToZero(code, x, y);
     const share = Math.min(1, Math.max(0, this.half + 0.5 - away));
-    return share > 0 ? packed(mixed(this.palette.tints[code], this.line, share)) : this.tint(code);
+    return share > 0 ? packed(mixed(this.palette.tints[code], this.line, share)) : this.tint(found, x, y);
   }
 
   // How far the nearest zero of the difference to the second class is, by the slope of the difference.
@@ -113,6 +126,7 @@ export class Regions {
   }
 
   stepsToOther(code, x, y) {
-    return this.codeAt(x + 1, y) !== code || this.codeAt(x, y + 1) !== code ? 0.5 : Infinity;
+    const isOther = (dx, dy) => this.reach(x + dx, y + dy) && this.decision.classOf(this.x, this.y, this.gap) !== code;
+    return isOther(1, 0) || isOther(0, 1) ? 0.5 : Infinity;
   }
 }

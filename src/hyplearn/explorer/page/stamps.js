@@ -1,35 +1,36 @@
-// Points as round stamps pressed into the pixels: fifty thousand in a few milliseconds.
-import { packed } from "./colours.js";
+// Points as stamps of some shape pressed into the pixels: fifty thousand in a few milliseconds.
+import { isInside, outlineOf } from "./shapes.js";
 
 // Places between two pixels that a stamp can have, in each direction, and steps per pixel of radius.
 const PHASES = 4;
 const SIZES = 4;
-// Coverage is counted in this many steps.
+// Coverage is counted in this many steps, and that of a polygon by this many samples along the side of a pixel.
 const FULL = 256;
+const SAMPLES = 4;
 const HALO = 0.85;
 
 // All stamps for one image and one width of the halo, made when they are needed.
 export class Stamps {
   constructor(width, height, halo) {
-    Object.assign(this, { width, height, halo, made: [] });
+    Object.assign(this, { width, height, halo, made: {} });
   }
 
-  // The stamp whose middle is in that part of a pixel: its pixels and how much of each the disk and the halo cover.
-  find(size, phase) {
-    return (this.made[size * PHASES * PHASES + phase] ??= this.make(
-      size / SIZES, ((phase % PHASES) + 0.5) / PHASES, (Math.floor(phase / PHASES) + 0.5) / PHASES,
+  // The stamp whose middle is in that part of a pixel: its pixels and how much of each the shape and the halo cover.
+  find(shape, size, phase) {
+    const made = (this.made[shape] ??= []);
+    return (made[size * PHASES * PHASES + phase] ??= this.make(
+      shape, size / SIZES, ((phase % PHASES) + 0.5) / PHASES, (Math.floor(phase / PHASES) + 0.5) / PHASES,
     ));
   }
 
-  make(radius, middleX, middleY) {
-    const reach = Math.ceil(radius + this.halo + 1);
+  make(shape, radius, middleX, middleY) {
+    const reach = Math.ceil(1.5 * radius + this.halo + 1);
     const cells = [];
     for (let dy = -reach; dy <= reach; dy++) {
       for (let dx = -reach; dx <= reach; dx++) {
-        const away = Math.hypot(dx + 0.5 - middleX, dy + 0.5 - middleY);
-        const covered = (r) => Math.min(1, Math.max(0, r + 0.5 - away));
-        const fill = Math.round(FULL * covered(radius));
-        const rim = this.halo > 0 ? Math.round(FULL * HALO * covered(radius + this.halo)) : 0;
+        const at = [dx - middleX, dy - middleY];
+        const fill = Math.round(FULL * covered(shape, radius, at));
+        const rim = this.halo > 0 ? Math.round(FULL * HALO * covered(shape, radius + this.halo, at)) : 0;
         if (fill + rim > 0) cells.push([dx, dy, fill, rim]);
       }
     }
@@ -39,11 +40,11 @@ export class Stamps {
   }
 
   // Press a point with its middle at (x, y) into opaque pixels.
-  press(pixels, x, y, radius, colour, ground) {
+  press(pixels, x, y, radius, shape, colour, ground) {
     const column = Math.floor(x);
     const row = Math.floor(y);
     const phase = Math.floor((x - column) * PHASES) + PHASES * Math.floor((y - row) * PHASES);
-    const stamp = this.find(Math.max(2, Math.round(radius * SIZES)), phase);
+    const stamp = this.find(shape, Math.max(2, Math.round(radius * SIZES)), phase);
     const { reach, fill, rim, places } = stamp;
     if (column < -reach || row < -reach || column >= this.width + reach || row >= this.height + reach) return;
     const isWhole = column >= reach && row >= reach && column < this.width - reach && row < this.height - reach;
@@ -77,6 +78,18 @@ export class Stamps {
   }
 }
 
+// How much of a pixel, whose corner is at a place as seen from the middle, a shape covers.
+function covered(shape, radius, [x, y]) {
+  const outline = outlineOf(shape);
+  if (outline === null) return Math.min(1, Math.max(0, radius + 0.5 - Math.hypot(x + 0.5, y + 0.5)));
+  let inside = 0;
+  for (let k = 0; k < SAMPLES * SAMPLES; k++) {
+    const [dx, dy] = [((k % SAMPLES) + 0.5) / SAMPLES, (Math.floor(k / SAMPLES) + 0.5) / SAMPLES];
+    if (isInside(outline, (x + dx) / radius, (y + dy) / radius)) inside += 1;
+  }
+  return inside / SAMPLES ** 2;
+}
+
 // So much of the second colour over the first, all channels at once; both are opaque, and signed 32-bit integers.
 function blended(below, above, share) {
   const left = FULL - share;
@@ -85,26 +98,36 @@ function blended(below, above, share) {
   return 0xff000000 | (redBlue & 0xff00ff) | (green & 0xff00);
 }
 
-// Fewer points are larger.
-function radiusOf(n) {
-  return Math.min(5, Math.max(1.5, 6.7 - 1.05 * Math.log10(Math.max(n, 1))));
+// Radius of the largest points: fewer are larger, and those of many shapes, which need pixels to be told apart.
+export function radiusOf(n, zoom) {
+  const radius = Math.min(5, Math.max(1.5, 6.7 - 1.05 * Math.log10(Math.max(n, 1))));
+  return radius * Math.min(2, zoom ** 0.35);
 }
 
-// All points that are shown, smaller towards the rim as everything there; `order` keeps the last class from covering all.
-export function pressAll(stamps, pixels, points, { order, shown, codes }, palette, view, ratio, isHasty) {
-  const largest = radiusOf(points.n) * ratio * Math.min(2, view.zoom ** 0.35);
-  const colours = Int32Array.from(palette.points, packed);
+// Points are smaller towards the rim, as everything there.
+export function shrunk(largest, seenGap) {
+  return largest * (0.5 + 0.5 * Math.min(1, 2 * seenGap));
+}
+
+// Press the first `many` points of an order that mixes classes, so that the last class does not cover all. Those that
+// are not lit come first.
+export function pressAll(stamps, pixels, { points, order, many, shown, paint, view, ratio, isHasty, ground }) {
+  const largest = radiusOf(points.n, view.zoom) * ratio;
   const { u, v, seenGap } = points;
+  const { index, shapes, bright, faded, isLit } = paint;
   const [middleX, middleY] = view.middle.map((value) => value * ratio);
   const scale = view.scale * ratio;
-  for (let k = 0; k < order.length; k++) {
-    const i = order[k];
-    if (shown[i] === 0) continue;
-    const radius = largest * (0.5 + 0.5 * Math.min(1, 2 * seenGap[i]));
-    const x = middleX + scale * u[i];
-    const y = middleY - scale * v[i];
-    if (isHasty) stamps.dab(pixels, x, y, radius, colours[codes[i]]);
-    else stamps.press(pixels, x, y, radius, colours[codes[i]], palette.packed.disk);
+  for (const colours of isLit === null ? [bright] : [faded, bright]) {
+    for (let k = 0; k < many; k++) {
+      const i = order[k];
+      if (shown[i] === 0 || (isLit !== null && (isLit[i] === 1) !== (colours === bright))) continue;
+      const radius = shrunk(largest, seenGap[i]);
+      const x = middleX + scale * u[i];
+      const y = middleY - scale * v[i];
+      const code = index[i];
+      if (isHasty) stamps.dab(pixels, x, y, radius, colours[code]);
+      else stamps.press(pixels, x, y, radius, shapes[code], colours[code], ground);
+    }
   }
 }
 

@@ -6,7 +6,7 @@ import { centreThatShows, gap, mobiusAdd, seenFrom, within } from "./geometry.js
 const FARTHEST_CENTRE = Math.tanh(15);
 // A point cannot be dragged onto the rim, where it would be infinitely far.
 const NEAREST_TO_RIM = 0.97;
-const MOST_ZOOM = 64;
+export const MOST_ZOOM = 64;
 const MARGIN = 14;
 
 export class View {
@@ -49,8 +49,12 @@ export class View {
     return this.diskToScreen(seenFrom(this.centre, x));
   }
 
+  diskToData(v) {
+    return mobiusAdd(this.centre, v);
+  }
+
   screenToData(at) {
-    return mobiusAdd(this.centre, within(this.screenToDisk(at), NEAREST_TO_RIM));
+    return this.diskToData(within(this.screenToDisk(at), NEAREST_TO_RIM));
   }
 
   isInside(at) {

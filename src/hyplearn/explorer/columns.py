@@ -1,0 +1,87 @@
+"""Columns to colour the points of a page with: numbers or categories."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hyplearn.data.labels import distinct
+from hyplearn.explorer.typed import code_array, shortened, typed_array
+from hyplearn.plotting import palette
+from hyplearn.types import Array
+
+# Kinds of NumPy's types that are numbers; bool is a category.
+NUMBERS = "iuf"
+MISSING = "missing"
+
+
+def styles_of(labels: Any) -> list[dict[str, str]]:
+    """Colour of each label on a light and on a dark ground, and its shape."""
+    labels = list(labels)
+    light, dark = palette.label_styles(labels), palette.label_styles(labels, dark=True)
+    return [{"light": light[k].colour, "dark": dark[k].colour, "shape": light[k].shape} for k in labels]
+
+
+def columns_json(columns: Any, n: int) -> list[dict[str, Any]]:
+    """Columns as values of JSON, from a mapping of names to values or a data frame."""
+    if columns is None:
+        return []
+    if not isinstance(columns, Mapping) and not hasattr(columns, "columns"):
+        raise ValueError(
+            f"columns must be a mapping of names to values, or a data frame; got {type(columns).__name__}.\n"
+            'Pass columns={"depth": depths}.'
+        )
+    names = list(columns) if isinstance(columns, Mapping) else list(columns.columns)
+    return [_column(str(name), columns[name], n) for name in names]
+
+
+def _column(name: str, values: Any, n: int) -> dict[str, Any]:
+    categories = _categories(values)
+    values = np.asarray(values)
+    if values.shape != (n,):
+        raise ValueError(
+            f"Column {name!r} must hold one value for each of the {n} rows of X; got shape {values.shape}.\n"
+            "Pass values in the order of the rows."
+        )
+    if categories is None and values.dtype.kind in NUMBERS:
+        whole = values.dtype.kind in "iu"
+        return {
+            "name": shortened(name), "kind": "number", "values": typed_array(values, "<f4"), "is_whole": whole,
+        }  # fmt: skip
+    codes, texts = _coded(values, categories)
+    return {
+        "name": shortened(name),
+        "kind": "category",
+        "codes": code_array(codes, len(texts), name),
+        "categories": [shortened(text) for text in texts],
+        "styles": _category_styles(texts),
+    }
+
+
+def _categories(values: Any) -> list[str] | None:
+    """Categories in the order of a categorical column of pandas, or None."""
+    known = getattr(getattr(values, "dtype", None), "categories", None)
+    return None if known is None else [str(one) for one in known]
+
+
+def _coded(values: Array, categories: list[str] | None) -> tuple[Array, list[str]]:
+    """Codes of the values and the names of the codes; missing values come last."""
+    texts = np.array([MISSING if _is_missing(value) else str(value) for value in values.tolist()], dtype=object)
+    present = [str(one) for one in distinct(texts)[0]]
+    known = categories if categories is not None else [one for one in present if one != MISSING]
+    names = [*known, *(one for one in present if one not in set(known))]
+    numbers = {one: k for k, one in enumerate(names)}
+    return np.array([numbers[text] for text in texts], dtype=np.int64), names
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _category_styles(names: list[str]) -> list[dict[str, str]]:
+    """Styles of categories; missing ones are grey."""
+    grey = {"light": palette.GREY, "dark": palette.GREY, "shape": palette.SHAPES[0]}
+    found = iter(styles_of([name for name in names if name != MISSING]))
+    return [grey if name == MISSING else next(found) for name in names]

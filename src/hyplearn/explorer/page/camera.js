@@ -1,0 +1,72 @@
+// Flights of the view: along the geodesic from one place to another.
+import { between, meanOf, seenFrom } from "./geometry.js";
+
+const DURATION = 650;
+// Points that are enough to find where a class is.
+const SAMPLE = 2000;
+// A class fills this part of the disk once it is flown to; nine in ten of its points count.
+const FILLS = 0.8;
+const MOST_OF_A_CLASS = 0.9;
+const CLOSEST = 8;
+const NEAR_A_POINT = 1.6;
+
+// Fly to a view { centre, zoom, shift }; at once for those who asked their system for less motion.
+export class Camera {
+  constructor(app) {
+    this.app = app;
+    this.flight = undefined;
+  }
+
+  stop() {
+    cancelAnimationFrame(this.flight);
+    this.flight = undefined;
+  }
+
+  get isFlying() {
+    return this.flight !== undefined;
+  }
+
+  fly(target) {
+    this.stop();
+    const { view } = this.app;
+    const from = { centre: view.centre, zoom: view.zoom, shift: view.shift };
+    if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.move(from, target, 1);
+      return;
+    }
+    let start;
+    const step = (now) => {
+      start ??= now;
+      const share = Math.min(1, (now - start) / DURATION);
+      this.flight = share < 1 ? requestAnimationFrame(step) : undefined;
+      this.move(from, target, share);
+    };
+    this.flight = requestAnimationFrame(step);
+  }
+
+  move(from, target, time) {
+    const share = time === 1 ? 1 : time * time * (3 - 2 * time);
+    const { view } = this.app;
+    view.moveTo(share === 1 ? target.centre : between(from.centre, target.centre, share));
+    view.zoom = from.zoom * (target.zoom / from.zoom) ** share;
+    view.shift = from.shift.map((value, k) => value + share * (target.shift[k] - value));
+    this.app.change();
+  }
+
+  toPoint(i) {
+    const { points, view } = this.app;
+    this.fly({ centre: points.at(i), zoom: Math.max(view.zoom, NEAR_A_POINT), shift: [0, 0] });
+  }
+
+  // To the points of a group, so that most of them fill the disk.
+  toGroup(isMember) {
+    const { points, order } = this.app;
+    const members = [];
+    for (let k = 0; k < order.length && members.length < SAMPLE; k++) if (isMember(order[k])) members.push(points.at(order[k]));
+    if (members.length === 0) return;
+    const centre = meanOf(members);
+    const away = members.map((place) => Math.hypot(...seenFrom(centre, place))).sort((a, b) => a - b);
+    const far = away[Math.floor(MOST_OF_A_CLASS * (away.length - 1))];
+    this.fly({ centre, zoom: Math.min(CLOSEST, Math.max(1, FILLS / Math.max(far, 1e-3))), shift: [0, 0] });
+  }
+}

@@ -1,0 +1,92 @@
+// One disk on the page: the regions of one model under the points, on canvases of a stage.
+import { element } from "./dom.js";
+import { drawOverlay } from "./overlay.js";
+import { Regions } from "./regions.js";
+import { haloOf, pressAll, Stamps } from "./stamps.js";
+
+const LABEL =
+  "The disk of points. Arrow keys move it, plus and minus zoom, 0 resets, Enter tells of the point nearest to the middle, X selects it, Escape closes its card.";
+
+export class Disk {
+  constructor(app, model, k) {
+    const id = (name) => (k === 0 ? name : `${name}${k + 1}`);
+    Object.assign(this, { app, model, images: new Map() });
+    this.pixels = element("canvas", { id: id("pixels") });
+    this.quick = element("canvas", { id: id("quick") });
+    this.pen = element("canvas", { id: id("pen") });
+    const isOne = app.models.length === 1;
+    const label = isOne ? LABEL : `${model.name}. ${LABEL}`;
+    this.stage = element(
+      "div",
+      { id: id("stage"), class: "stage", tabindex: "0", role: "application", "aria-label": label, "aria-describedby": "shown" },
+      this.pixels, this.quick, this.pen,
+    );
+    if (!isOne) this.stage.append(element("span", { class: "caption", text: model.name }));
+    this.contexts = new Map([this.pixels, this.quick].map((canvas) => [canvas, canvas.getContext("2d", { alpha: false })]));
+    this.penContext = this.pen.getContext("2d");
+  }
+
+  // The other model, if the page marks where both disagree.
+  get other() {
+    const { models, showsDisagreement } = this.app;
+    return showsDisagreement ? models.find((model) => model !== this.model) : null;
+  }
+
+  resize(width, height, ratio) {
+    this.images.clear();
+    for (const canvas of [this.pixels, this.pen]) setSize(canvas, width * ratio, height * ratio);
+  }
+
+  // Draw at some pixels per CSS pixel: into the canvas of full density, or into a coarser one that lies above it.
+  draw(settings) {
+    const { app, pixels, quick } = this;
+    const isFull = settings.ratio >= app.ratio;
+    const canvas = isFull ? pixels : quick;
+    if (!isFull) setSize(quick, app.view.width * settings.ratio, app.view.height * settings.ratio);
+    const image = this.imageFor(canvas);
+    paintInto(image, this, app.view, settings, app.paint);
+    this.contexts.get(canvas).putImageData(image.data, 0, 0);
+    quick.style.visibility = isFull ? "hidden" : "visible";
+    this.drawPen();
+  }
+
+  // Pixels of a canvas, kept from frame to frame: a new image for each would be megabytes of rubbish.
+  imageFor(canvas) {
+    const kept = this.images.get(canvas);
+    if (kept?.width === canvas.width && kept.height === canvas.height) return kept;
+    const image = imageOf(canvas.width, canvas.height);
+    this.images.set(canvas, image);
+    return image;
+  }
+
+  drawPen() {
+    const { app, pen } = this;
+    this.penContext.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+    this.penContext.clearRect(0, 0, pen.width, pen.height);
+    drawOverlay(this.penContext, this, app.view);
+  }
+}
+
+export function imageOf(width, height) {
+  const data = new ImageData(width, height);
+  return { width, height, data, pixels: new Int32Array(data.data.buffer), stamps: null };
+}
+
+// Regions and points of a disk under a view.
+export function paintInto(image, { app, model, other }, view, { ratio, block, isHasty, many }, paint) {
+  const { palette, points } = app;
+  const { width, height, pixels } = image;
+  const halo = haloOf(points.n, ratio);
+  if (image.stamps?.halo !== halo) image.stamps = new Stamps(width, height, halo);
+  new Regions(view, ratio, model.decision, palette, other?.decision ?? null).fill(pixels, width, height, block);
+  pressAll(image.stamps, pixels, {
+    points, order: app.order, many, shown: app.shown, paint, view, ratio, isHasty, ground: palette.packed.disk,
+  });
+}
+
+function setSize(canvas, width, height) {
+  const [w, h] = [Math.round(width), Math.round(height)];
+  if (canvas.width === w && canvas.height === h) return;
+  canvas.width = w;
+  canvas.height = h;
+}

@@ -1,0 +1,66 @@
+// The points that are selected.
+import { isInside } from "./shapes.js";
+
+export class Selection {
+  constructor(n) {
+    this.mask = new Uint8Array(n);
+    this.size = 0;
+  }
+
+  // Select points by a function of their numbers: in place of those selected, beside them, or no longer.
+  change(isMeant, how) {
+    const { mask } = this;
+    this.size = 0;
+    for (let i = 0; i < mask.length; i++) {
+      const meant = isMeant(i);
+      if (how === "replace") mask[i] = meant ? 1 : 0;
+      else if (meant) mask[i] = how === "add" ? 1 : 0;
+      this.size += mask[i];
+    }
+  }
+
+  set(indices) {
+    this.mask.fill(0);
+    for (const i of indices) if (i < this.mask.length) this.mask[i] = 1;
+    this.size = this.mask.reduce((sum, value) => sum + value, 0);
+  }
+
+  toggle(i) {
+    this.mask[i] ^= 1;
+    this.size += this.mask[i] ? 1 : -1;
+  }
+
+  // Of the points that are shown, those that were not selected.
+  invert(shown) {
+    this.change((i) => shown[i] === 1 && this.mask[i] === 0, "replace");
+  }
+
+  indices() {
+    const found = new Uint32Array(this.size);
+    for (let i = 0, k = 0; i < this.mask.length; i++) if (this.mask[i]) found[k++] = i;
+    return found;
+  }
+
+  counts(codes, many) {
+    const counts = new Array(many).fill(0);
+    for (let i = 0; i < this.mask.length; i++) if (this.mask[i]) counts[codes[i]] += 1;
+    return counts;
+  }
+}
+
+// A test whether point i lies inside a curve that was drawn on the screen.
+export function insideCurve(curve, { points, view, shown }) {
+  const left = Math.min(...curve.map(([x]) => x));
+  const right = Math.max(...curve.map(([x]) => x));
+  const top = Math.min(...curve.map(([, y]) => y));
+  const bottom = Math.max(...curve.map(([, y]) => y));
+  return (i) => {
+    if (shown[i] === 0) return false;
+    const [x, y] = view.diskToScreen(points.seen(i));
+    return x >= left && x <= right && y >= top && y <= bottom && isInside(curve, x, y);
+  };
+}
+
+export function boxOf([ax, ay], [bx, by]) {
+  return [[ax, ay], [bx, ay], [bx, by], [ax, by]];
+}
