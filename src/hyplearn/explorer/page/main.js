@@ -354,6 +354,7 @@ class App {
     this.resize();
     this.open(window.location.hash.slice(1));
     this.remember();
+    this.started = performance.now();
   }
 
   // Ctrl+Z and Ctrl+Shift+Z go through views, but not while someone writes.
@@ -406,5 +407,6 @@ window.hyplearnExplorer = Object.freeze({
   png: (pixels) => pngOf(app, pixels).then((blob) => blob.size),
   frames: () => [...app.frames],
   rests: () => [...app.rests],
+  started: () => app.started,
   isResting: () => app.pending === undefined && app.rest === undefined && !app.camera.isFlying,
 });
