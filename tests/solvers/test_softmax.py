@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.linalg import cho_factor
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
@@ -63,6 +62,7 @@ def test_a_block_of_many_chunks_is_that_of_plain_numpy():
     assert len(list(source.blocks())) == 1
     chunks = list(softmax._chunks(source, sum(W.shape)))
     assert len(chunks) == 3
+    chunks = [(chunk.rows, *beside) for chunk, *beside in chunks]
     for due, parts in zip((rows, codes, C), zip(*chunks, strict=True), strict=True):
         assert np.array_equal(np.concatenate(parts), due)
     point, hessian, scale = softmax._point(source, W, full=False), naive.softmax_hessian(rows, C, W), C.sum()
@@ -250,7 +250,7 @@ def test_steps_that_go_too_far_are_cut_to_where_the_value_is_lowest(seed, expone
     rows, codes, C = problem(seed, low=exponent, high=exponent)
     source = ClassRows.of(rows, codes, C, 4)
     point = softmax._point(source, scale * weights(seed))
-    following, passes = softmax._newton_step(source, point, 1e-6)
+    following, passes = softmax._newton_step(source, point, 1e-6, None)
     step = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
     assert softmax._point(source, point.W + step).primal > point.primal
     assert passes == 3
@@ -265,9 +265,8 @@ def test_conjugate_gradients_end_after_as_many_products_as_there_are_weights(col
     rows, codes, C = problem(6, low=-1.0, high=1.0)
     source = ClassRows.of(rows, codes, C, 4)
     point = softmax._point(source, weights(6), full=False)
-    blocks = point.hessian if columns == 3 else point.hessian[None]
-    factors = [cho_factor(np.eye(3) + block) for block in blocks]
-    step, passes = softmax._conjugate_step(source, point, factors, 1e-30, forcing=1e-9)
+    preconditioner = softmax.Preconditioner(source, np.random.default_rng(0))
+    step, passes = softmax._conjugate_step(source, point, preconditioner, 1e-30, forcing=1e-9)
     due = -np.linalg.solve(naive.softmax_hessian(rows, C, point.W), point.gradient.ravel()).reshape(4, 3)
     assert np.allclose(step, due, rtol=1e-6, atol=1e-9)
     assert passes <= 12 + 2
@@ -279,12 +278,26 @@ def test_a_sample_saves_products_where_columns_are_of_different_lengths(monkeypa
     rows, codes = rng.standard_normal((4000, 30)) * np.logspace(0, -3, 30), rng.integers(12, size=4000)
     rows[:, 0] += codes
     source = ClassRows.of(rows, codes, np.full(4000, 1e3), 12)
+    monkeypatch.setattr(softmax, "SAMPLED_NUMBERS", 0)
     sampled = softmax.solve_softmax(source, tol=1e-10)
     monkeypatch.setattr(softmax, "FEW_PRODUCTS", np.inf)
     plain = softmax.solve_softmax(source, tol=1e-10)
     assert sampled.status == plain.status == "optimal"
     assert sampled.primal == pytest.approx(plain.primal, rel=1e-9)
     assert sampled.n_passes < 0.8 * plain.n_passes
+
+
+def test_two_classes_are_preconditioned_by_their_whole_hessian():
+    """With the factor K / (K - 1) the blocks are exact where gradients sum to zero: one product solves for the step."""
+    rng = np.random.default_rng(0)
+    rows, codes = rng.standard_normal((400, 5)), rng.integers(2, size=400)
+    source = ClassRows.of(rows, codes, np.full(400, 3.0), 2)
+    point = softmax._point(source, np.outer([-1, 1], rng.standard_normal(5)), full=False)
+    preconditioner = softmax.Preconditioner(source, rng)
+    step, passes = softmax._conjugate_step(source, point, preconditioner, 1e-30, forcing=1e-9)
+    due = -np.linalg.solve(naive.softmax_hessian(rows, np.full(400, 3.0), point.W), point.gradient.ravel())
+    assert np.allclose(step.ravel(), due, rtol=1e-8, atol=1e-12)
+    assert passes == 2
 
 
 def test_a_start_saves_steps_and_each_step_is_reported():

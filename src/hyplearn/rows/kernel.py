@@ -12,7 +12,7 @@ import numpy as np
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.kernels.nystrom import KernelMap, LandmarkKernel
 from hyplearn.rows.built import KeptRows, row_costs, stream_rows
-from hyplearn.rows.memory import ClassRows, RowSource
+from hyplearn.rows.memory import ClassRows, RowChunk, RowSource
 from hyplearn.types import Array
 
 # Numbers up to which rows of points in memory are kept between passes: 256 MiB.
@@ -36,6 +36,10 @@ class KernelRows(ClassRows):
 
     def __getitem__(self, index: slice | Array) -> Array:
         return raw_rows(self.kernel, self.X[index], self.gaps[index])
+
+    def chunk(self, cut: slice) -> RowChunk:
+        """Some neighbouring rows, made."""
+        return self.taken(cut).chunk(slice(None))
 
 
 def kernel_rows(kernel_map: KernelMap, X: Array, gaps: Array) -> Array:

@@ -7,7 +7,7 @@ is itself a :class:`Rows`, and so a source.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -269,6 +269,40 @@ class HyperboloidRows(Rows):
             yield replace(Rows.explicit(self[cut], self.costs[cut]), start=self.start + start)
 
 
+class RowChunk(NamedTuple):
+    """A few rows of several classes, for products with the weights of all classes by BLAS."""
+
+    offsets: Array  # x - p
+    p: Array
+    along: Array
+    base: Array
+    times: Array
+    last: Array | None
+
+    @property
+    def rows(self) -> Array:
+        """The rows, explicit."""
+        space = self.along[:, None] * self.offsets + self.base[:, None] * self.p
+        return np.column_stack([self.times, space] if self.last is None else [self.times, space, self.last])
+
+    def scores(self, W: Array) -> Array:
+        """``⟨W_k, x_i⟩`` of all classes and rows, of shape (K, n)."""
+        of_space = W[:, 1 : 1 + len(self.p)]
+        scores = of_space @ self.offsets.T
+        scores *= self.along
+        scores += np.outer(of_space @ self.p, self.base)
+        scores += np.outer(W[:, 0], self.times)
+        if self.last is not None:
+            scores += np.outer(W[:, -1], self.last)
+        return scores
+
+    def sums(self, Q: Array) -> Array:
+        """``Σ_i Q_ki x_i`` of all classes."""
+        of_space = (Q * self.along) @ self.offsets + np.outer(Q @ self.base, self.p)
+        columns = [Q @ self.times, of_space]
+        return np.column_stack(columns if self.last is None else [*columns, Q @ self.last])
+
+
 @checkpointable
 @dataclass(frozen=True, kw_only=True)
 class ClassRows(HyperboloidRows):
@@ -289,6 +323,11 @@ class ClassRows(HyperboloidRows):
     def _step(self) -> int:
         """Rows per block: as many scores as columns, and exponentials of them, are several times the work."""
         return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
+
+    def chunk(self, cut: slice) -> RowChunk:
+        """Some neighbouring rows."""
+        last = self._last(cut) if self.inverse_root else None
+        return RowChunk(self.X[cut] - self.p, self.p, self.along[cut], self.base[cut], self.times[cut], last)
 
     def taken(self, index: Array | slice) -> "ClassRows":
         """The rows with the given positions, explicit, with their classes and costs."""

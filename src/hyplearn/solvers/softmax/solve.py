@@ -8,8 +8,9 @@ with :math:`\alpha_i = C_i (e_{y_i} - \pi_i)`, any probabilities :math:`\pi_i` a
 probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gradient is the certificate.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
-from hyplearn.rows.memory import SAMPLE_NUMBERS
+from hyplearn.rows.memory import SAMPLE_NUMBERS, RowChunk
 from hyplearn.solvers.conjugate_gradients import Operator, conjugate_gradients
 from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.solution import Progress, Report, Status
@@ -34,9 +35,10 @@ SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
 # Conjugate gradients end when the residual is this part of the gradient.
 FORCING = 0.2
-# If a step takes more products than this, later ones are preconditioned by the second derivatives of a sample, with so
-# many rows per column, where there are so many times as many rows: their systems are solved to a part of the residual.
-FEW_PRODUCTS, SAMPLED_PER_COLUMN, SAMPLED_RATIO, SAMPLED_FORCING = 10, 8, 4, 0.1
+# The preconditioner is made of a sample with so many rows per column and so many numbers, where there are so many times
+# as many rows. If a step takes more products than this, it is made again, and later steps are preconditioned by all
+# second derivatives of the sample, whose systems are solved to a part of the residual.
+SAMPLED_PER_COLUMN, SAMPLED_NUMBERS, SAMPLED_RATIO, FEW_PRODUCTS, SAMPLED_FORCING = 4, 2**20, 3, 10, 0.1
 # Armijo's: part of the decrease that the slope promises; and the lengths tried where a full step breaks it.
 ENOUGH = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 21)
@@ -52,8 +54,13 @@ class SoftmaxSolution:
     status: Status  # if not optimal: steps ran out, or rounding forbids more
     n_iter: int  # Newton steps
     n_passes: int  # passes over all rows
-    hessian: Array  # of the loss at W, or its diagonal blocks, or their mean
+    make_hessian: Callable[[], Array]
     is_full: bool  # whether the hessian is that of all entries of W
+
+    @cached_property
+    def hessian(self) -> Array:
+        """Matrix of second derivatives of the loss at W, or its diagonal blocks, or their mean; made in a pass."""
+        return self.make_hessian()
 
     def evidence(self, C: float) -> float:
         r"""Negative logarithm of the evidence for C, by Laplace's approximation.
@@ -82,7 +89,7 @@ class Point(NamedTuple):
     W: Array
     loss: float
     V: Array
-    hessian: Array
+    hessian: Any  # 0 if it was not asked for
 
     @property
     def primal(self) -> float:
@@ -92,7 +99,7 @@ class Point(NamedTuple):
     @property
     def is_full(self) -> bool:
         """Whether the hessian is that of all entries of W."""
-        return self.hessian.shape == (self.W.size, self.W.size)
+        return np.shape(self.hessian) == (self.W.size, self.W.size)
 
     @property
     def gradient(self) -> Array:
@@ -143,18 +150,17 @@ def solve_softmax(
         return replace(inner, W=inner.W @ Q.T)
     if start is None:
         start = _start(source, **options)
-    point = _point(source, start, full=start.size <= full_hessian)
-    n_iter, n_passes, sample = 0, 1, None
+    full = start.size <= full_hessian
+    point = _point(source, start, full=full, second=full)
+    preconditioner = None if full else Preconditioner(source, np.random.default_rng(seed))
+    n_iter, n_passes = 0, 1
     status: Status = "optimal"
     while point.gap > tol:
         if n_iter == max_iter:
             status = "max_iter"
             break
-        following, passes = _newton_step(source, point, tol, sample)
+        following, passes = _newton_step(source, point, tol, preconditioner)
         n_iter, n_passes = n_iter + 1, n_passes + passes
-        if sample is None and passes > FEW_PRODUCTS and n >= SAMPLED_RATIO * SAMPLED_PER_COLUMN * d:
-            sample = cast(ClassRows, source.sample(SAMPLED_PER_COLUMN * d, np.random.default_rng(seed)))
-            n_passes += 1
         if following is None:
             status = "stalled"
             break
@@ -162,9 +168,12 @@ def solve_softmax(
         if report is not None:
             dual = point.primal - point.gap * max(1.0, point.primal)
             report(Progress(n_passes, point.primal, dual, point.gap, n))
-    return SoftmaxSolution(
-        point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, point.hessian, point.is_full
-    )
+    make_hessian = partial(_hessian_at, source, point)
+    return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, make_hessian, full)
+
+
+def _hessian_at(source: RowSource, point: Point) -> Array:
+    return point.hessian if point.is_full else _point(source, point.W, full=False).hessian
 
 
 def _start(source: RowSource, seed: int, **options: Any) -> Array:
@@ -179,63 +188,83 @@ def _start(source: RowSource, seed: int, **options: Any) -> Array:
 
 
 def _newton_step(
-    source: RowSource, point: Point, tol: float, sample: ClassRows | None = None
+    source: RowSource, point: Point, tol: float, preconditioner: "Preconditioner | None"
 ) -> tuple[Point | None, int]:
     """The point after a step that lowers P enough, or None, and the passes it took."""
-    gradient, full = point.gradient, point.is_full
-    blocks = point.hessian if point.hessian.ndim == 3 else point.hessian[None]
+    gradient, full = point.gradient, preconditioner is None
     try:
-        factors = [cho_factor(np.eye(len(block)) + block) for block in blocks]
+        if preconditioner is None:
+            factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
+            step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
+        else:
+            step, passes = _conjugate_step(source, point, preconditioner, tol)
     except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
         return None, 0
-    if full:
-        step, passes = -cho_solve(factors[0], gradient.ravel()).reshape(gradient.shape), 1
-    else:
-        step, passes = _conjugate_step(source, point, factors, tol, sample)
     slope = float(np.sum(gradient * step))
-    following = _point(source, point.W + step, full=full)
+    following = _point(source, point.W + step, full=full, second=full)
     if not following.primal <= point.primal + ENOUGH * slope:
         values = source.fold(_losses_along_block, summed, point.W, step, LENGTHS)
         values += [0.5 * np.sum((point.W + t * step) ** 2) for t in LENGTHS]
-        following = _point(source, point.W + LENGTHS[np.argmin(values)] * step, full=full)
+        following = _point(source, point.W + LENGTHS[np.argmin(values)] * step, full=full, second=full)
         passes += 2
     lower = following.primal < point.primal or following.gap < 0.5 * point.gap
     return (following if lower else None), passes
 
 
-def _conjugate_step(
-    source: RowSource,
-    point: Point,
-    factors: Sequence[Any],
-    tol: float,
-    sample: ClassRows | None = None,
-    forcing: float = FORCING,
-) -> tuple[Array, int]:
-    """Newton's step to a part of the gradient, by products with the second derivatives, one pass each.
+class Preconditioner:
+    """Approximate solutions of Newton's equations, from the second derivatives of a sample at an earlier W.
 
-    Preconditioned by the identity plus the diagonal blocks, whose factors are given: one for each class, or one for
-    all. With a sample, these precondition the second derivatives of the sample, and those the ones of all rows.
+    The identity plus the diagonal blocks, one for each class or one for all. Where that takes many products, the second
+    derivatives of the sample, solved by conjugate gradients that the blocks precondition.
     """
+
+    def __init__(self, source: RowSource, rng: np.random.Generator) -> None:
+        n, d = source.shape
+        size = max(SAMPLED_PER_COLUMN * d, SAMPLED_NUMBERS // d)
+        self.is_part = n >= SAMPLED_RATIO * size
+        self.sample = source.sample(size, rng) if self.is_part else source
+        self.blocks: Operator | None = None
+        self.products: Operator | None = None
+        self.sampled = False
+
+    def renew(self, W: Array) -> None:
+        """Take the second derivatives at W."""
+        K, hessian = len(W), _point(self.sample, W, full=False).hessian
+        # Gradients sum to zero over the classes; on these, with two classes, the blocks are exact with this factor.
+        hessian = np.eye(W.shape[1]) + K / (K - 1) * hessian
+        if hessian.ndim == 2:
+            factor = cho_factor(hessian, overwrite_a=True)
+            self.blocks = lambda residual: cho_solve(factor, residual.T).T
+        else:
+            np.linalg.cholesky(hessian)  # raises where the identity is lost to rounding
+            inverses = np.linalg.inv(hessian)
+            self.blocks = lambda residual: (inverses @ residual[:, :, None])[:, :, 0]
+        self.products = _sample_product(cast(ClassRows, self.sample), W) if self.sampled else None
+
+    def __call__(self, residual: Array) -> Array:
+        """The approximate solution for a right-hand side."""
+        assert self.blocks is not None
+        if self.products is None:
+            return self.blocks(residual)
+        due = SAMPLED_FORCING * float(np.linalg.norm(residual))
+        return conjugate_gradients(self.products, self.blocks, residual, due)[0]
+
+
+def _conjugate_step(
+    source: RowSource, point: Point, preconditioner: Preconditioner, tol: float, forcing: float = FORCING
+) -> tuple[Array, int]:
+    """Newton's step to a part of the gradient, by products with the second derivatives, one pass each."""
 
     def product(direction: Array) -> Array:
         return direction + source.fold(_product_block, summed, point.W, direction)
 
-    def precondition(residual: Array) -> Array:
-        if len(factors) == 1:
-            return cho_solve(factors[0], residual.T).T
-        return np.stack([cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)])
-
+    if preconditioner.blocks is None:
+        preconditioner.renew(point.W)
     target = float(max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal))))
-    if sample is not None:
-        of_sample = _sample_product(sample, point.W)
-
-        def solve_sample(residual: Array) -> Array:
-            due = SAMPLED_FORCING * float(np.linalg.norm(residual))
-            return conjugate_gradients(of_sample, precondition, residual, due)[0]
-
-        step, products = conjugate_gradients(product, solve_sample, -point.gradient, target)
-    else:
-        step, products = conjugate_gradients(product, precondition, -point.gradient, target)
+    step, products = conjugate_gradients(product, preconditioner, -point.gradient, target)
+    if products > FEW_PRODUCTS:  # for the next step
+        preconditioner.sampled = preconditioner.is_part
+        preconditioner.renew(point.W)
     return step, products + 1
 
 
@@ -253,35 +282,43 @@ def _sample_product(sample: ClassRows, W: Array) -> Operator:
     return product
 
 
-def _point(source: RowSource, W: Array, *, full: bool = True) -> Point:
-    return Point(W, *source.fold(_point_block, columns_summed, W, full))
+def _point(source: RowSource, W: Array, *, full: bool = True, second: bool = True) -> Point:
+    return Point(W, *source.fold(_point_block, columns_summed, W, full, second))
 
 
-def _point_block(block: ClassRows, W: Array, full: bool) -> tuple[float, Array, Array]:
-    """Contributions of a block to a point."""
+def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[float, Array, Any]:
+    """Contributions of a block to a point; without ``second`` its hessian is 0."""
     K, d = W.shape
     by_class = d <= BLOCK_COLUMNS
     loss, V = 0.0, np.zeros_like(W)
-    hessian = np.zeros((W.size, W.size) if full else (K, d, d) if by_class else (d, d))
+    hessian: Any = 0.0
+    if second:
+        hessian = np.zeros((W.size, W.size) if full else (K, d, d) if by_class else (d, d))
     if full:
         numbers = block.along, block.base, block.times, float(block.inverse_root)
         codes = block.codes.astype(np.int64, copy=False)
         loss = point_block(block.X, block.centre, *numbers, codes, block.costs, W, V, hessian)
         return loss, V, hessian
-    for rows, codes, costs in _chunks(block, K + d):
-        pi, own, rest = _probabilities(W @ rows.T, codes)
+    for chunk, codes, costs in _chunks(block, K + d):
+        pi, own, rest = _probabilities(chunk.scores(W), codes)
         loss += float(costs @ np.log1p(rest + np.expm1(own)) - costs @ own)
-        roots = np.sqrt(costs)
-        scaled = roots[:, None] * rows
-        if by_class:
-            for k, share in enumerate(pi):
-                hessian[k] += (scaled * (share * (1 - share))[:, None]).T @ scaled
-        else:
-            hessian += (scaled * (1 - np.sum(pi**2, axis=0))[:, None] / K).T @ scaled
+        if second:
+            _add_blocks(chunk.rows, costs, pi, hessian)
         # 1 - π_y as the sum of the others, which keeps its digits where it is small.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
-        V -= (roots * pi) @ scaled
+        V -= chunk.sums(costs * pi)
     return loss, V, hessian
+
+
+def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
+    """Add to the diagonal blocks of the second derivatives, or to their mean."""
+    if hessian.ndim == 2:
+        scaled = np.sqrt(costs * (1 - np.sum(pi**2, axis=0)) / len(pi))[:, None] * rows
+        hessian += scaled.T @ scaled
+        return
+    for block, share in zip(hessian, pi, strict=True):
+        scaled = np.sqrt(costs * share * (1 - share))[:, None] * rows
+        block += scaled.T @ scaled
 
 
 def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
@@ -303,28 +340,28 @@ def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
 def _product_block(block: ClassRows, W: Array, direction: Array) -> Array:
     """Product of the Hessian of the loss with a direction."""
     out = np.zeros_like(W)
-    for rows, codes, costs in _chunks(block, sum(W.shape)):
-        pi, _, _ = _probabilities(W @ rows.T, codes)
-        slopes = direction @ rows.T
+    for chunk, codes, costs in _chunks(block, sum(W.shape)):
+        pi, _, _ = _probabilities(chunk.scores(W), codes)
+        slopes = chunk.scores(direction)
         slopes -= np.sum(pi * slopes, axis=0)
-        out += (costs * pi * slopes) @ rows
+        out += chunk.sums(costs * pi * slopes)
     return out
 
 
 def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array) -> Array:
     """The loss at each length of a step."""
     out = np.zeros(len(lengths))
-    for rows, codes, costs in _chunks(block, sum(W.shape)):
-        scores, slopes = W @ rows.T, step @ rows.T
+    for chunk, codes, costs in _chunks(block, sum(W.shape)):
+        scores, slopes = chunk.scores(W), chunk.scores(step)
         for k, t in enumerate(lengths):
             _, own, rest = _probabilities(scores + t * slopes, codes)
             out[k] += costs @ (np.log1p(rest + np.expm1(own)) - own)
     return out
 
 
-def _chunks(block: ClassRows, width: int) -> Iterator[tuple[Array, Array, Array]]:
-    """Explicit rows with codes and costs, as many at a time as their ``width`` lets fit into the cache."""
+def _chunks(block: ClassRows, width: int) -> Iterator[tuple[RowChunk, Array, Array]]:
+    """Rows with codes and costs, as many at a time as their ``width`` lets fit into the cache."""
     length = max(FEWEST_ROWS, CHUNK_NUMBERS // width)
     for start in range(0, len(block.X), length):
         cut = slice(start, start + length)
-        yield block[cut], block.codes[cut], block.costs[cut]
+        yield block.chunk(cut), block.codes[cut], block.costs[cut]
