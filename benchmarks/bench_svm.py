@@ -73,9 +73,9 @@ def fit(record):
 def table(record):
     """Defaults from raw points, compared with scikit-learn on ready rows: cone coordinates about the same centre.
 
-    Up to 100 coordinates: the default fit with its choice of C and probabilities, and a calibrated LinearSVC with that C
-    and 5 folds. With 1000 coordinates: no probabilities, and one LinearSVC. CPU time of all threads, with one of BLAS,
-    whose threads would spin while they wait; minima of the repeats.
+    Up to 100 coordinates: the default fit with its choice of C and probabilities, and a LinearSVC with that C,
+    calibrated in 5 folds. With 1000 coordinates: no probabilities, and one LinearSVC. CPU time of all threads, with one
+    of BLAS, whose threads would spin while they wait; minima of the repeats.
     """
     small = {"mammals": load_mammals(return_X_y=True)}
     with suppress(FileNotFoundError, OSError):

@@ -7,6 +7,7 @@ has the Hessian of all rows up to a relative error of about :math:`\sqrt{m / s}`
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -90,7 +91,7 @@ def solve_softmax_by_sample(
         if report is not None:
             report(Progress(n_passes, point.primal, point.primal - point.gap * max(1.0, point.primal), point.gap, n))
     final: Status = status  # type: ignore[assignment]
-    empty = np.zeros((0, 0))
+    empty = partial(np.zeros, (0, 0))
     return SoftmaxSolution(point.W, point.primal, point.gap, final, max(n_iter, 1), n_passes, empty, False)
 
 
@@ -102,19 +103,20 @@ def _gradient(source: RowSource, projection: Array, W: Array) -> Gradient:
 def _gradient_block(block: ClassRows, V: Array) -> tuple[float, Array]:
     """Sum of the losses at weights V of raw rows, and ``Σ α uᵀ``."""
     loss, sums = 0.0, np.zeros_like(V)
-    for rows, codes, costs in _chunks(block, sum(V.shape)):
-        pi, own, rest = _probabilities(V @ rows.T, codes)
+    for chunk, codes, costs in _chunks(block, sum(V.shape)):
+        pi, own, rest = _probabilities(chunk.scores(V), codes)
         loss += float(costs @ (np.log1p(rest + np.expm1(own)) - own))
         # 1 - π_y as the sum of the others, which keeps its digits where it is small.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
-        sums -= (costs * pi) @ rows
+        sums -= chunk.sums(costs * pi)
     return loss, sums
 
 
 def _class_factors(sample: ClassRows, W: Array) -> list[tuple[Array, bool]]:
     """Cholesky factors of the identity plus the diagonal block of each class of the sample's Hessian at W."""
     blocks = np.tile(np.eye(W.shape[1]), (len(W), 1, 1))
-    for rows, codes, costs in _chunks(sample, sum(W.shape)):
+    for chunk, codes, costs in _chunks(sample, sum(W.shape)):
+        rows = chunk.rows
         pi, _, _ = _probabilities(W @ rows.T, codes)
         for k, share in enumerate(pi):
             blocks[k] += (rows * (costs * share * (1 - share))[:, None]).T @ rows
