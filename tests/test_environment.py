@@ -114,8 +114,6 @@ def test_interpreted_functions_are_those_that_numba_compiles():
         assert interpreted.log1p(-x) == pytest.approx(numerics.log1p(-x), rel=4e-16)
     for seed, number in rng.integers(2**62, size=(20, 2)).tolist():
         assert interpreted.uniform(seed, number) == numerics.uniform(seed, number)
-    numbers = np.arange(5)
-    assert np.array_equal(interpreted.uniforms(3, numbers), numerics.uniforms(3, numbers))
     assert interpreted.float_of(interpreted.bits_of(-1.5)) == -1.5
     for a, b in rng.standard_normal((20, 2)).tolist():
         product = a * b

@@ -4,8 +4,6 @@ import math
 import struct
 import warnings
 
-import numpy as np
-
 from hyplearn.types import Array
 
 # Compiled code has no warnings for what it relies on: integers that wrap, quotients that become infinite.
@@ -62,8 +60,3 @@ def uniform(seed: int, number: int) -> float:
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK
     state ^= state >> 31
     return float(state >> 11) * 2.0**-53
-
-
-def uniforms(seed: int, numbers: Array) -> Array:
-    """``uniform(seed, number)`` of every number."""
-    return np.array([uniform(seed, number) for number in numbers.tolist()], dtype=np.float64)

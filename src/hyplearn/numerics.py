@@ -15,6 +15,8 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from hyplearn.types import Array
+
 # Natural logarithm of 2 in two parts: the first has zeros at its end, so that small multiples of it are exact.
 LN2 = math.log(2.0)
 LN2_HIGH = math.ldexp(math.floor(math.ldexp(LN2, 32)), -32)
@@ -130,14 +132,16 @@ def uniform(seed, number):  # type: ignore[no-untyped-def]
     return np.float64(state >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
-def uniforms(seed, numbers):  # type: ignore[no-untyped-def]
+def uniforms(seed: int, numbers: Array) -> Array:
     """``uniform(seed, number)`` of every number."""
-    out = np.empty(numbers.size)
-    for i in range(numbers.size):
-        out[i] = uniform(seed, numbers[i])
-    return out
+    state = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state ^= state >> np.uint64(shift)
+        state *= np.uint64(factor)
+    state ^= state >> np.uint64(31)
+    state >>= np.uint64(11)
+    return state * 2.0**-53
 
 
 if config.DISABLE_JIT:  # for debuggers and for coverage: numba runs no intrinsic, and NumPy warns where integers wrap
-    from hyplearn.interpreted import bits_of, coordinate, exp, float_of, fma, log1p, uniform, uniforms  # noqa: F401
+    from hyplearn.interpreted import bits_of, coordinate, exp, float_of, fma, log1p, uniform  # noqa: F401

@@ -12,7 +12,6 @@ Each row is ``along · (x - p) + base · p``: two numbers beside X replace a sec
 of X.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,23 +21,20 @@ from numba import njit
 from hyplearn.geometry import exp_map, gap
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
 from hyplearn.geometry.kernels import (
-    TINY,
     centred_sum,
+    column_chunks,
+    distance_sums,
     dot,
-    fill_offsets,
-    offsets,
+    fill_coefficients,
     row_dot,
     row_gaps,
-    squared_distance,
     squared_distances,
     unrolled,
 )
-from hyplearn.numerics import coordinate, log1p
+from hyplearn.numerics import coordinate
 from hyplearn.types import Array, Points
 
 Features = Literal["frame", "z"]
-# Rows per stage of the kernels: few enough to stay in the cache, many enough to overlap their square roots.
-CHUNK = 256
 
 
 def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
@@ -95,7 +91,7 @@ def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
     It tends to σ_p at x = p (the paper prints 0).
     """
     X, p, c = check_rows(X, p, c)
-    gaps, squares = offsets(X, p, c)
+    gaps, squares = row_gaps(X, c), squared_distances(X, p)
     check_inside(X, gaps, c)
     frame = implicit_rows(X, p, features="frame", c=c, gaps=gaps, squares=squares)
     z = implicit_rows(X, p, features="z", c=c, gaps=gaps, squares=squares)
@@ -126,14 +122,11 @@ def implicit_rows(
     [-0.12638812 -2.11626993] [-0.12638812 -2.11626993]
     """
     X, p, c = check_rows(X, p, c)
-    gap_p, z, along = _gap_of_p(p, c), features == "z", np.empty(len(X))
     if gaps is None:
-        base = np.empty(len(X))
-        if not _coefficients_of_points(X, unrolled(p), gap_p, c, z, along, base):
-            check_inside(X, row_gaps(X, c), c)
-    else:
-        base = squared_distances(X, p) if squares is None else squares.copy()
-        _coefficients(gaps, gap_p, c, z, along, base)
+        gaps = row_gaps(X, c)
+        check_inside(X, gaps, c)
+    along, base = np.empty(len(X)), squared_distances(X, p) if squares is None else squares.copy()
+    fill_coefficients(gaps, _gap_of_p(p, c), c, features == "z", along, base)
     return TangentRows(X, p, along, base)
 
 
@@ -142,9 +135,12 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
 
     Points and gaps are trusted: this is what an estimator calls once it has validated X.
     """
-    out = np.empty(len(X))
-    _z_dot(X, unrolled(p), w, _gap_of_p(p, c), c, gaps, out)
-    return out
+    squares, products = distance_sums(X, p, w)
+    squares *= c * float(p @ w) / _gap_of_p(p, c)
+    products -= squares
+    products *= 2
+    products /= gaps
+    return products
 
 
 # Inlined by numba, not by LLVM: whether a kernel is compiled or loaded from the cache then changes no bit.
@@ -158,14 +154,6 @@ def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
 def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
     """``⟨u, w⟩`` of the implicit row u, given ``⟨p, w⟩``."""
     return along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _z_dot(X, p, w, gap_p, c, gaps, out):  # type: ignore[no-untyped-def]
-    p_dot_w = dot(p, w)
-    for i in range(X.shape[0]):
-        bend = squared_distance(X, i, p) * c / gap_p
-        out[i] = 2.0 / gaps[i] * (row_dot(X, i, w, p) - bend * p_dot_w)
 
 
 @dataclass(frozen=True)
@@ -209,6 +197,12 @@ class TangentRows:
         along, base = self.along[index], self.base[index]
         return along[..., None] * (self.X[index] - self.p) + base[..., None] * self.p
 
+    def fill_columns(self, part: slice, columns: Array) -> None:
+        """Turn columns of points, those of a slice of X, into columns of explicit rows."""
+        columns -= self.p[:, None]
+        columns *= self.along[part]
+        columns += self.base[part] * self.p[:, None]
+
 
 def check_rows(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
     """Contiguous rows of float32 or float64, a float64 reference point of the same width, a positive c."""
@@ -226,10 +220,11 @@ def _gap_of_p(p: Array, c: float) -> float:
 
 
 def _explicit(X: Points, p: Points, features: Features, c: float) -> Array:
-    X, p, c = check_rows(X, p, c)
-    out = np.empty_like(X)
-    if not _rows(X, unrolled(p), _gap_of_p(p, c), c, features == "z", out):
-        check_inside(X, row_gaps(X, c), c)
+    rows = implicit_rows(X, p, features=features, c=c)
+    out = np.empty_like(rows.X)
+    for part, columns in column_chunks(rows.X):
+        rows.fill_columns(part, columns)
+        out[part] = columns.T
     return out
 
 
@@ -245,51 +240,3 @@ def _product_at(X, p, along, base, index, w, out):  # type: ignore[no-untyped-de
     p_dot_w = dot(p, w)
     for k in range(index.size):
         out[k] = row_product(X, p, along, base, index[k], w, p_dot_w)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
-    """Two numbers per row, from the gaps of x and p; ``base`` comes with the squares ‖x - p‖².
-
-    With ``b = c‖x - p‖² / g_p`` and ``h = √(b (b + g_x))`` the half of ``g_x sinh ρ``, frame coordinates have
-    ``along = ρ / h``; 2 / g_x is its limit at p, and that of z.
-    """
-    bending = c / gap_p
-    if z:
-        for i in range(gaps.size):
-            along[i] = 2.0 / gaps[i]
-            base[i] = -along[i] * (base[i] * bending)
-        return
-    for i in range(gaps.size):
-        bend = base[i] * bending
-        raised = bend + TINY
-        half = math.sqrt(raised * (raised + gaps[i]))
-        along[i] = log1p(2.0 * (raised + half) / gaps[i]) / half
-        base[i] = -along[i] * bend
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _coefficients_of_points(X, p, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
-    """The same from the points, chunk by chunk; returns whether all lie inside."""
-    gaps, inside = np.empty(CHUNK), True
-    for start in range(0, X.shape[0], CHUNK):
-        part = slice(start, min(start + CHUNK, X.shape[0]))
-        own = gaps[: part.stop - start]
-        fill_offsets(X[part], p, c, own, base[part])
-        for i in range(own.size):
-            inside &= own[i] > 0.0
-        _coefficients(own, gap_p, c, z, along[part], base[part])
-    return inside
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _rows(X, p, gap_p, c, z, out):  # type: ignore[no-untyped-def]
-    """The explicit rows, chunk by chunk; returns whether all points lie inside."""
-    along, base, inside = np.empty(CHUNK), np.empty(CHUNK), True
-    for start in range(0, X.shape[0], CHUNK):
-        stop = min(start + CHUNK, X.shape[0])
-        inside &= _coefficients_of_points(X[start:stop], p, gap_p, c, z, along, base)
-        for i in range(start, stop):
-            for j in range(len(p)):
-                out[i, j] = element(X[start:stop], p, along, base, i - start, j)
-    return inside

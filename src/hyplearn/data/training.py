@@ -10,7 +10,6 @@ from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numba import njit
 
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.checkpoint import checkpointable
@@ -20,7 +19,7 @@ from hyplearn.data.labels import object_codes
 from hyplearn.data.points import Block, PointSource
 from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
-from hyplearn.numerics import uniform
+from hyplearn.numerics import uniforms
 from hyplearn.types import Array
 
 
@@ -246,13 +245,6 @@ def subsample_strides(counts: Array, most: int) -> Array:
 
 def subsample(start: int, codes: Array, strides: Array) -> Array:
     """Indices of the kept rows of a block that begins at row ``start``; each represents as many rows as its stride."""
-    return np.arange(len(codes)) if np.all(strides == 1) else _subsample(start, codes, strides)
-
-
-@njit(cache=True, nogil=True)
-def _subsample(start, codes, strides):  # type: ignore[no-untyped-def]
-    kept, size = np.empty(codes.size, dtype=np.int64), 0
-    for i in range(codes.size):
-        kept[size] = i
-        size += uniform(0, start + i) * strides[codes[i]] < 1.0
-    return kept[:size].copy()
+    if np.all(strides == 1):
+        return np.arange(len(codes))
+    return np.flatnonzero(uniforms(0, start + np.arange(len(codes))) * strides[codes] < 1)

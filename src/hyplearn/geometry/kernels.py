@@ -8,6 +8,7 @@ Sums run in four lanes: additions then need not wait for one another, and roundi
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numba import njit
@@ -19,6 +20,10 @@ from hyplearn.types import Array
 SMALLEST_SAFE_SQUARE = 1e-280
 # Added to numerator and denominator, so that 0/0 has its limit; too small to change any other quotient.
 TINY = 1e-300
+# Numbers in a chunk of columns, which stay in the cache, and its fewest rows: more calls from Python would cost more.
+CHUNK_NUMBERS, FEWEST_ROWS = 2**14, 64
+# Coordinates up to which sums over them run along columns, and those whose squares are summed at once.
+FEW_COLUMNS, SUMMED_AT_ONCE = 16, 32
 # Points whose distances to another point are computed at once: their columns stay in the cache.
 PAIRS = 512
 
@@ -73,34 +78,6 @@ def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def gap_and_square(X, i, p, c):  # type: ignore[no-untyped-def]
-    """``1 - c‖x‖²`` to the last digit, and ``‖x - p‖²``, for row i of X."""
-    t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-    e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    d = len(p)
-    whole = d - d % 4
-    for j in range(0, whole, 4):
-        a0, a1 = coordinate(X, i, j, d), coordinate(X, i, j + 1, d)
-        a2, a3 = coordinate(X, i, j + 2, d), coordinate(X, i, j + 3, d)
-        t0, e0 = add_square(t0, e0, a0)
-        t1, e1 = add_square(t1, e1, a1)
-        t2, e2 = add_square(t2, e2, a2)
-        t3, e3 = add_square(t3, e3, a3)
-        s0 += (a0 - p[j]) ** 2
-        s1 += (a1 - p[j + 1]) ** 2
-        s2 += (a2 - p[j + 2]) ** 2
-        s3 += (a3 - p[j + 3]) ** 2
-    for j in range(whole, d):
-        a0 = coordinate(X, i, j, d)
-        t0, e0 = add_square(t0, e0, a0)
-        s0 += (a0 - p[j]) ** 2
-    if whole > 0:
-        t0, e0 = add_up(t0, t1, t2, t3, (e0 + e1) + (e2 + e3))
-    return gap_from(t0, e0, c), (s0 + s1) + (s2 + s3)
-
-
-@njit(cache=True, error_model="numpy")
 def shrink(u2):  # type: ignore[no-untyped-def]
     """``ρ / sinh ρ`` with ``u2 = sinh²(ρ/2)``, the ratio of the distance ρ to the length sinh ρ of z; 1 at ρ = 0.
 
@@ -116,31 +93,67 @@ def unrolled(p: Array) -> Array | tuple[float, ...]:
     return tuple(p.tolist()) if 2 <= len(p) <= 4 else p
 
 
+def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
+    """Slices of rows with their coordinates as columns: float64, each column in memory as one.
+
+    Kernels on columns are compiled once, whatever the dtype, the layout and the dimension of X.
+    """
+    for part in chunk_slices(X):
+        yield part, X[part].T.astype(np.float64, order="C")
+
+
+def chunk_slices(X: Array) -> Iterator[slice]:
+    """Slices of rows that fit into the cache."""
+    step = max(FEWEST_ROWS, CHUNK_NUMBERS // X.shape[1])
+    return (slice(start, min(start + step, len(X))) for start in range(0, len(X), step))
+
+
 def row_gaps(X: Array, c: float) -> Array:
     """``1 - c‖x‖²`` of every row of X."""
     gaps = np.empty(len(X))
-    _gaps(X, unrolled(np.zeros(X.shape[1])), c, gaps)
+    for part, columns in column_chunks(X):
+        _gaps(columns, c, gaps[part], np.empty((3, columns.shape[1])))
     return gaps
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gaps(X, p, c, gaps):  # type: ignore[no-untyped-def]
-    for i in range(X.shape[0]):
-        gaps[i] = gap_of(X, i, p, c)
-
-
-def offsets(X: Array, p: Array, c: float) -> tuple[Array, Array]:
-    """``1 - c‖x‖²`` and ``‖x - p‖²`` of every row of X, in one pass."""
-    gaps, squares = np.empty(len(X)), np.empty(len(X))
-    fill_offsets(X, unrolled(p), c, gaps, squares)
-    return gaps, squares
+def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
+    """Write the gaps over ``totals``. Sums of a few columns are added up, so that errors of long sums stay small."""
+    errors, own_totals, own_errors = buffers[0], buffers[1], buffers[2]
+    for i in range(totals.size):
+        totals[i], errors[i] = 0.0, 0.0
+    for start in range(0, columns.shape[0], SUMMED_AT_ONCE):
+        for i in range(totals.size):
+            own_totals[i], own_errors[i] = 0.0, 0.0
+        for j in range(start, min(start + SUMMED_AT_ONCE, columns.shape[0])):
+            column = columns[j]
+            for i in range(totals.size):
+                own_totals[i], own_errors[i] = add_square(own_totals[i], own_errors[i], column[i])
+        for i in range(totals.size):
+            totals[i], errors[i] = add(totals[i], errors[i] + own_errors[i], own_totals[i])
+    for i in range(totals.size):
+        totals[i] = gap_from(totals[i], errors[i], c)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_offsets(X, p, c, gaps, squares):  # type: ignore[no-untyped-def]
-    """Write ``1 - c‖x‖²`` and ``‖x - p‖²`` of every row of X."""
-    for i in range(X.shape[0]):
-        gaps[i], squares[i] = gap_and_square(X, i, p, c)
+def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
+    """Two numbers per row, from the gaps of x and p; ``base`` comes with the squares ‖x - p‖².
+
+    With ``b = c‖x - p‖² / g_p`` and ``h = √(b (b + g_x))`` the half of ``g_x sinh ρ``, frame coordinates have
+    ``along = ρ / h``; 2 / g_x is its limit at p, and that of z.
+    """
+    bending = c / gap_p
+    if z:
+        for i in range(gaps.size):
+            along[i] = 2.0 / gaps[i]
+            base[i] = -along[i] * (base[i] * bending)
+        return
+    for i in range(gaps.size):
+        bend = base[i] * bending
+        raised = bend + TINY
+        half = math.sqrt(raised * (raised + gaps[i]))
+        along[i] = log1p(2.0 * (raised + half) / gaps[i]) / half
+        base[i] = -along[i] * bend
 
 
 # Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: where this one came from
@@ -182,13 +195,17 @@ def _scaled_norm(s):  # type: ignore[no-untyped-def]
     return largest * math.sqrt(total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def norms(X):  # type: ignore[no-untyped-def]
-    """``‖x‖`` of every row of X."""
-    out = np.empty(X.shape[0])
-    zero = np.zeros(X.shape[1])
-    for i in range(X.shape[0]):
-        out[i] = norm_of_difference(X, i, zero)
+def norms(X: Array) -> Array:
+    """``‖x‖`` of every row of X, neither underflowing nor overflowing."""
+    with np.errstate(over="ignore"):
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    unsafe = np.flatnonzero(~((squares > SMALLEST_SAFE_SQUARE) & (squares < np.inf)))
+    out = np.sqrt(squares)
+    if unsafe.size:
+        largest = np.abs(X[unsafe]).max(axis=1, initial=0.0).astype(np.float64)
+        scale = np.where((largest > 0) & (largest < np.inf), largest, 1.0)
+        scaled = X[unsafe] / scale[:, None]
+        out[unsafe] = np.where(scale == largest, scale * np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), largest)
     return out
 
 
@@ -237,15 +254,23 @@ def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
 
 def squared_distances(X: Array, p: Array) -> Array:
     """``‖x - p‖²`` of every row of X, where the gaps are known already."""
-    out = np.empty(len(X))
-    _squared_distances(X, unrolled(p), out)
-    return out
+    return distance_sums(X, p)[0]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _squared_distances(X, p, out):  # type: ignore[no-untyped-def]
-    for i in range(X.shape[0]):
-        out[i] = squared_distance(X, i, p)
+def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Array]:
+    """``‖x - p‖²`` and ``⟨x - p, w⟩`` of every row of X; the second is 0 without w.
+
+    Not by BLAS, which would share sums among threads: their number must not change bits.
+    """
+    squares, products = np.empty(len(X)), np.zeros(len(X))
+    few = X.shape[1] <= FEW_COLUMNS
+    for part in chunk_slices(X):
+        # Of few coordinates, columns; of many, rows, whose sums run in several lanes, with small rounding errors.
+        s = np.subtract(X[part].T, p[:, None], order="C", dtype=np.float64) if few else X[part] - p
+        if w is not None:
+            np.einsum("j,ji->i" if few else "j,ij->i", w, s, out=products[part])
+        np.einsum("ji,ji->i" if few else "ij,ij->i", s, s, out=squares[part])
+    return squares, products
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc"})

@@ -10,8 +10,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from hyplearn.geometry.ball import gap, step_along
 from hyplearn.geometry.border import border, check_inside
-from hyplearn.geometry.kernels import TINY, centred_dot, centred_sum, row_gaps, shrink, squared_distance, unrolled
-from hyplearn.numerics import coordinate
+from hyplearn.geometry.kernels import (
+    TINY,
+    centred_dot,
+    centred_sum,
+    chunk_slices,
+    column_chunks,
+    row_gaps,
+    shrink,
+)
 from hyplearn.types import Array, Points, Scalars
 
 # The mean of evenly spread rows is a start for that of many: at least so many of them, at least one in so many, and
@@ -20,8 +27,6 @@ SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
 NEAR_THE_RIM = 0.01
 # Largest dimension in which the Hessian is computed, in the same pass.
 FEW_DIMENSIONS = 16
-# Rows that kernels take at a time: few enough that their intermediate results stay in the cache.
-CHUNK = 256
 
 
 @border("X", scalars=("weights",), into_ball=True)
@@ -123,13 +128,11 @@ def _normalised(weights: Array | None, n: int) -> Array:
     return weights / weights.sum()
 
 
-@njit(cache=True, error_model="numpy")
-def _all_alike(X, weights):  # type: ignore[no-untyped-def]
+def _all_alike(X: Array, weights: Array) -> bool:
     """Whether all rows with a weight are equal."""
-    first, alike = np.argmax(weights > 0), True
-    for i in range(first + 1, X.shape[0]):
-        alike = alike and (weights[i] == 0 or np.array_equal(X[i], X[first]))
-    return alike
+    kept = np.flatnonzero(weights)
+    first = X[kept[0]]
+    return bool(np.array_equal(X[kept[-1]], first) and np.all(X[kept] == first))
 
 
 class MeanEquations:
@@ -176,11 +179,15 @@ class _RowEquations(MeanEquations):
         # Row i in frame coordinates is along_i (x_i - m) + base_i m.
         self.numbers = np.empty((3, len(X))) if numbers is None else numbers
         self.along, self.base, self.radial = self.numbers
-        sums = np.zeros(X.shape[1])
-        stiffness, base, variance = _equations(
-            X, unrolled(m), gaps, weights, float(gap(m, c=c)), c, self.along, self.base, self.radial, sums
-        )
-        super().__init__(m, c, stiffness, sums + base * m, None, variance)
+        stiffness, gradient, variance = 0.0, np.zeros(X.shape[1]), 0.0
+        gap_m = float(gap(m, c=c))
+        for part in chunk_slices(X):
+            rows, own, numbers = X[part] - m, weights[part], self.numbers[:, part]
+            squares = np.einsum("ij,ij->i", rows, rows)
+            sums = _fill_numbers(squares, gaps[part], own, gap_m, c, *numbers)
+            stiffness, variance = stiffness + sums[0], variance + sums[2]
+            gradient += np.einsum("ij,i->j", rows, own * numbers[0]) + sums[1] * m
+        super().__init__(m, c, stiffness, gradient, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
         """Equations at another point, which reuses the arrays: after Newton's step they are not needed here."""
@@ -211,9 +218,7 @@ def summed_equations(
     """
     d = X.shape[1]
     if d <= FEW_DIMENSIONS:
-        sums, hessian, gap_m = np.zeros(d), np.zeros((d, d)), float(gap(m, c=c))
-        stiffness, base, variance = _newton_equations(X, unrolled(m), gaps, weights, gap_m, c, sums, hessian)
-        return stiffness, sums + base * m, hessian, variance
+        return _summed_columns(X, gaps, weights, m, c)
     at = _RowEquations(X, gaps, weights, m, c)
     if not second:
         return at.stiffness, at.gradient, 0.0, at.variance
@@ -222,51 +227,50 @@ def summed_equations(
     return at.stiffness, at.gradient, rows.T @ rows, at.variance
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _equations(X, m, gaps, weights, gap_m, c, along, base, radial, sums):  # type: ignore[no-untyped-def]
-    """Write the numbers of each row and ``Σ w along (x - m)``; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``."""
-    stiffness, base_sum, variance, d = 0.0, 0.0, 0.0, len(m)
-    for start in range(0, X.shape[0], CHUNK):
-        part = slice(start, min(start + CHUNK, X.shape[0]))
-        own = _numbers(X[part], m, gaps[part], weights[part], gap_m, c, along[part], base[part], radial[part])
-        stiffness, base_sum, variance = stiffness + own[0], base_sum + own[1], variance + own[2]
-        for i in range(start, part.stop):
-            scaled = weights[i] * along[i]
-            for j in range(d):
-                sums[j] += scaled * (coordinate(X, i, j, d) - m[j])
-    return stiffness, base_sum, variance
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _newton_equations(X, m, gaps, weights, gap_m, c, sums, hessian):  # type: ignore[no-untyped-def]
-    """Results of :func:`_equations` without arrays of rows, and ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``."""
-    stiffness, base_sum, variance, d = 0.0, 0.0, 0.0, len(m)
-    along, base, radial, columns = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty((d, CHUNK))
-    for start in range(0, X.shape[0], CHUNK):
-        part = slice(start, min(start + CHUNK, X.shape[0]))
-        rows, own_weights, size = X[part], weights[part], part.stop - start
-        own_along, own_base, own_radial = along[:size], base[:size], radial[:size]
-        own = _numbers(rows, m, gaps[part], own_weights, gap_m, c, own_along, own_base, own_radial)
-        stiffness, base_sum, variance = stiffness + own[0], base_sum + own[1], variance + own[2]
-        for j in range(d):
-            sums[j] += _column(rows, j, m, own_weights, own_along, own_base, columns[j])
-        for j in range(d):
-            for k in range(j + 1):
-                hessian[j, k] += _weighted_dot(own_radial, own_weights, columns[j], columns[k])
-    for j in range(d):
-        for k in range(j):
-            hessian[k, j] = hessian[j, k]
-    return stiffness, base_sum, variance
+def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
+    """Results of :func:`summed_equations` in few dimensions."""
+    d, gap_m = X.shape[1], float(gap(m, c=c))
+    stiffness, gradient, hessian, variance = 0.0, np.zeros(d), np.zeros((d, d)), 0.0
+    for part, columns in column_chunks(X):
+        columns -= m[:, None]
+        squares, own = np.einsum("ji,ji->i", columns, columns), weights[part]
+        numbers = np.empty((3, len(own)))
+        sums = _fill_numbers(squares, gaps[part], own, gap_m, c, *numbers)
+        stiffness, variance = stiffness + sums[0], variance + sums[2]
+        _add_derivatives(columns, m, own, numbers, gradient, hessian)
+        gradient += sums[1] * m
+    return stiffness, gradient, np.where(np.tri(d, dtype=bool), hessian, hessian.T), variance
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _numbers(X, m, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
-    """Write ``along``, ``base`` and ``(ρ coth ρ - 1) / ρ²`` of each row; return the sums of :func:`_equations`."""
-    for i in range(gaps.size):
-        base[i] = squared_distance(X, i, m)
+def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Add ``Σ w along (x - m)`` and the lower half of the hessian; columns become those of frame coordinates."""
+    along, base, radial = numbers[0], numbers[1], numbers[2]
+    for i in range(weights.size):
+        radial[i] *= weights[i]
+    for j in range(m.size):
+        column, total = columns[j], 0.0
+        for i in range(weights.size):
+            s = along[i] * column[i]
+            column[i] = s + base[i] * m[j]
+            total += weights[i] * s
+        gradient[j] += total
+        for k in range(j + 1):
+            other, total = columns[k], 0.0
+            for i in range(weights.size):
+                total += radial[i] * column[i] * other[i]
+            hessian[j, k] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _fill_numbers(squares, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
+    """Write three numbers of each row; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
+
+    Row i in frame coordinates for c = 1 is ``along_i (x_i - m) + base_i m``, and radial is ``(ρ coth ρ - 1) / ρ²``.
+    """
     stiffness, base_sum, variance, bending, root = 0.0, 0.0, 0.0, c / gap_m, 2.0 * math.sqrt(c)
     for i in range(gaps.size):
-        bend = base[i] * bending
+        bend = squares[i] * bending
         u2 = bend / gaps[i]
         ratio = shrink(u2)
         across = ratio * (1.0 + 2.0 * u2)
@@ -278,22 +282,3 @@ def _numbers(X, m, gaps, weights, gap_m, c, along, base, radial):  # type: ignor
         base_sum += weights[i] * base[i]
         variance += weights[i] * square
     return stiffness, base_sum, variance
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _column(X, j, m, weights, along, base, out):  # type: ignore[no-untyped-def]
-    """Write the j-th frame coordinate of each row; return ``Σ w along (x_j - m_j)``."""
-    total = 0.0
-    for i in range(weights.size):
-        s = along[i] * (coordinate(X, i, j, len(m)) - m[j])
-        out[i] = s + base[i] * m[j]
-        total += weights[i] * s
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _weighted_dot(radial, weights, x, y):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(weights.size):
-        total += radial[i] * weights[i] * x[i] * y[i]
-    return total

@@ -316,8 +316,9 @@ class ClassRows(HyperboloidRows):
     def of(cls, rows: Array, codes: Array, costs: Array, n_classes: int) -> Self:
         """The rows of a matrix."""
         n, d = rows.shape
-        X, along, base = rows[:, 1:], np.ones(n), np.zeros(n)
-        return cls(X, np.zeros(d - 1), along, base, costs, times=rows[:, 0], codes=codes, n_classes=n_classes)
+        # Copies, so that kernels see one layout: they are compiled once for each.
+        X, times = np.ascontiguousarray(rows[:, 1:]), np.ascontiguousarray(rows[:, 0])
+        return cls(X, np.zeros(d - 1), np.ones(n), np.zeros(n), costs, times=times, codes=codes, n_classes=n_classes)
 
     @property
     def _step(self) -> int:
