@@ -28,6 +28,7 @@ scores.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -190,7 +191,7 @@ class Decision:
 
         Infinite for a problem without a boundary. For two classes, positive where the second is predicted.
         """
-        boundaries = self.boundaries()
+        boundaries = self.boundaries
         assert boundaries is not None
         columns = np.empty((len(X), len(boundaries)))
         if None in boundaries:
@@ -204,13 +205,14 @@ class Decision:
     @property
     def has_distances(self) -> bool:
         """Whether the boundary of every problem has a signed distance: it is a generalised sphere, or empty."""
-        return self.boundaries() is not None
+        return self.boundaries is not None
 
     def boundary(self) -> Boundary | None:
         """Boundary of two classes, if it is a generalised sphere."""
-        boundaries = self.boundaries() if self.is_binary else None
+        boundaries = self.boundaries if self.is_binary else None
         return None if boundaries is None else boundaries[0]
 
+    @cached_property
     def boundaries(self) -> list[Boundary | None] | None:
         """The boundary of each problem, None for an empty one; None in place of all if they are no such surfaces.
 

@@ -349,7 +349,7 @@ class PoincareSVC(StreamClassifier):
     def boundaries_(self) -> tuple[Boundary | None, ...] | None:
         """The boundary of each problem."""
         check_is_fitted(self)
-        boundaries = self.decision_.boundaries()
+        boundaries = self.decision_.boundaries
         return None if boundaries is None else tuple(boundaries)
 
     @property

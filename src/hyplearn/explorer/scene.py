@@ -231,7 +231,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
 
     There z is √c times as long, so that weights of the links "frame", "z" and "ball" are divided by √c.
     """
-    root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries()
+    root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries
     weights = decision.weights / (root if decision.link in ("frame", "z", "ball") else 1.0)
     kernel = decision.kernel
     return {
