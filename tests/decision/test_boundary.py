@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from hyplearn.decision import Decision
 from hyplearn.decision.boundary import Equidistant, Sphere, boundary_of, touching_hyperplane
 from hyplearn.geometry import distance, gap, side, signed_distance
 from hyplearn.tangent import frame_coordinates, from_frame
@@ -196,3 +197,8 @@ def test_a_sphere_has_its_centre_and_radius():
     assert np.allclose(found.p, [0.2, 0.1])
     assert np.cosh(found.radius) == pytest.approx(2)
     assert found.distances(np.array([[0.2, 0.1]]), gap(np.array([[0.2, 0.1]])), 1.0)[0] == pytest.approx(found.radius)
+
+
+def test_boundaries_of_a_decision_are_computed_once():
+    decision = Decision.of_hyperplanes(np.array([0, 1]), 1.0, np.array([[1.0, 2.0]]), np.array([[0.1, 0.2]]))
+    assert decision.boundaries is decision.boundaries
