@@ -13,6 +13,8 @@ matplotlib.use("Agg")  # no window: the picture goes to a file
 import matplotlib.pyplot as plt
 
 import hyplearn.single_cell as hs
+from hyplearn.plotting.canvas import draw_legend_below
+from hyplearn.plotting.style import STYLE, WIDTH
 
 
 def main():
@@ -28,12 +30,16 @@ def main():
     about = cells.uns["bulk_labels_predicted"]
     print(f"{about['training_accuracy']:.1%} of {cells.n_obs} training cells are on the right side of the boundaries,")
     print(f"{about['held_out']['accuracy']:.1%} of held-out cells.")
-    figure, axes = plt.subplots(1, 2, figsize=(13, 5), layout="constrained")
-    hs.pl.disk(cells, "bulk_labels", boundaries="bulk_labels_predicted", ax=axes[0])
+    plt.rcParams.update(STYLE)
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 4.9), layout="constrained")
+    hs.pl.disk(cells, "bulk_labels", boundaries="bulk_labels_predicted", ax=axes[0], legend=False)
     hs.pl.disk(cells, "bulk_labels_predicted_probability", ax=axes[1])
+    axes[0].set_title(f"Types and boundaries: {about['held_out']['accuracy']:.1%} held out")
+    axes[1].set_title("Probability of the prediction")
+    draw_legend_below(figure, axes[:1], 4)
     path = Path("out") / "cells.png"
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=90)
+    figure.savefig(path)
     print(f"The picture is {path}.")
 
 

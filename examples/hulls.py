@@ -18,6 +18,8 @@ import numpy as np
 from hyplearn import PoincareSVC
 from hyplearn.geometry import hyperplane_points, signed_distance
 from hyplearn.plotting import HullDisplay
+from hyplearn.plotting.canvas import draw_legend_under
+from hyplearn.plotting.style import STYLE, WIDTH
 from hyplearn.reference import reference_point
 from hyplearn.tangent import from_frame
 
@@ -50,17 +52,18 @@ def draw(ax, X, y, title):
     paper, own = display.reference("vertices"), reference_point("boundary", X, y, None, 1.0)
     draw_boundary(ax, X, y, paper, {"color": "#CC3377", "linestyle": "--"}, "the paper's p")
     draw_boundary(ax, X, y, own, {"color": "k"}, 'p of "boundary"')
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False, fontsize="small")
+    draw_legend_under(ax)
     ax.set_title(title)
 
 
 def main():
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 8.4), layout="constrained")
+    plt.rcParams.update(STYLE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 5.6), layout="constrained")
     draw(left, *apart(np.random.default_rng(3)), "Classes apart")
     draw(right, *overlapping(np.random.default_rng(1)), "Classes that overlap")
     path = Path("out") / "hulls.png"
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path)
     print(f"The picture is in {path}.")
 
 

@@ -19,6 +19,8 @@ from sklearn.model_selection import train_test_split
 from hyplearn import PoincareLogisticRegression
 from hyplearn.embedding import BallNet
 from hyplearn.plotting import BoundaryDisplay, DiskDisplay
+from hyplearn.plotting.canvas import draw_legend_below
+from hyplearn.plotting.style import STYLE, WIDTH
 
 
 def main():
@@ -27,14 +29,16 @@ def main():
     net = BallNet(encoder="conv", verbose=1).fit(train, y_train)
     X = net.transform(test)
     model = PoincareLogisticRegression().fit(net.embedding_, y_train)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(14, 6.6), layout="constrained")
+    plt.rcParams.update(STYLE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 4.8), layout="constrained")
     DiskDisplay.from_points(net.embedding_, y_train).plot(ax=left, legend=False, grid=True)
-    left.set_title(f"{len(train):,} digits of the training, {net.clipped_:.0%} at the largest radius")
-    BoundaryDisplay.from_estimator(model, X, y_test).plot(ax=right)
-    right.set_title(f"{len(test)} digits never seen: {model.score(X, y_test):.1%} in the region of their class")
+    left.set_title(f"{len(train):,} training digits,\n{net.clipped_:.0%} at the largest radius")
+    BoundaryDisplay.from_estimator(model, X, y_test).plot(ax=right, legend=False)
+    right.set_title(f"{len(test)} held-out digits,\n{model.score(X, y_test):.1%} in the region of their class")
+    draw_legend_below(figure, [right], 10)
     path = Path("out") / "images.png"
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path)
     print(f"The network's own softmax is right about {net.score(test, y_test):.1%} of the digits never seen.")
     print(f"The picture is in {path}.")
 

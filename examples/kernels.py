@@ -18,6 +18,8 @@ import numpy as np
 from hyplearn import PoincareKernelClassifier, PoincareKNeighborsClassifier, PoincareLogisticRegression
 from hyplearn.kernels import heat_kernel, laplacian_kernel
 from hyplearn.plotting import BoundaryDisplay
+from hyplearn.plotting.palette import LIGHT
+from hyplearn.plotting.style import STYLE, WIDTH
 
 CENTRES = np.array([[0.0, 0.0], [0.6, 0.4], [-0.93, 0.1]])
 
@@ -32,9 +34,9 @@ def draw_kernel(ax, kernel, title):
     inside = np.sum(points**2, axis=-1) < 1
     values = np.full(inside.shape, np.nan)
     values[inside] = kernel(points[inside], CENTRES).max(axis=1)
-    ax.contourf(side, side, values, np.linspace(0, 1, 11), cmap="Purples")
-    ax.contour(side, side, values, [0.2, 0.4, 0.6, 0.8], colors="#332288", linewidths=0.8)
-    ax.plot(*CENTRES.T, "o", color="#332288", markersize=3)
+    ax.contourf(side, side, values, np.linspace(0, 1, 11), cmap="Blues")
+    ax.contour(side, side, values, [0.2, 0.4, 0.6, 0.8], colors=LIGHT[0], linewidths=0.8)
+    ax.plot(*CENTRES.T, "o", color=LIGHT[0], markersize=3)
     ax.add_patch(plt.Circle((0, 0), 1, fill=False, color="#444444"))
     ax.set_aspect("equal")
     ax.axis("off")
@@ -50,7 +52,8 @@ def spiral(n=900):
 
 
 def main():
-    figure, axes = plt.subplots(2, 3, figsize=(12, 8.4), layout="constrained")
+    plt.rcParams.update(STYLE)
+    figure, axes = plt.subplots(2, 3, figsize=(WIDTH, 6.1), layout="constrained")
     kernels = (laplacian_kernel, heat_kernel, gaussian)
     for ax, kernel, title in zip(
         axes[0], kernels, ("Laplacian kernel", "heat kernel", "Gaussian of coordinates"), strict=True
@@ -64,10 +67,10 @@ def main():
         strict=True,
     ):
         model.fit(X[train], y[train])
-        BoundaryDisplay.from_estimator(model, X[~train], y[~train]).plot(ax=ax, legend=False)
-        ax.set_title(f"{type(model).__name__}: {model.score(X[~train], y[~train]):.0%}")
+        BoundaryDisplay.from_estimator(model, X[~train], y[~train]).plot(ax=ax, legend=False, size=6)
+        ax.set_title(f"{type(model).__name__}\n{model.score(X[~train], y[~train]):.0%} held out")
     Path("out").mkdir(exist_ok=True)
-    figure.savefig("out/kernels.png", dpi=110)
+    figure.savefig("out/kernels.png")
     print("Wrote out/kernels.png")
 
 

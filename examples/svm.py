@@ -23,6 +23,9 @@ from hyplearn.datasets import make_ball_classification
 from hyplearn.geometry import hyperplane_points
 from hyplearn.paper.svc import solve_sgd
 from hyplearn.plotting import BoundaryDisplay
+from hyplearn.plotting.canvas import draw_legend_under
+from hyplearn.plotting.palette import LIGHT
+from hyplearn.plotting.style import STYLE, WIDTH
 from hyplearn.rows import Rows
 from hyplearn.solvers.svm.solve import solve_svm
 from hyplearn.tangent import frame_coordinates
@@ -35,8 +38,8 @@ def draw_margins(ax):
     bound, exact = (PoincareSVC(p, C=np.inf, margin=margin).fit(X, y) for margin in ("bound", "exact"))
     BoundaryDisplay.from_estimator(exact, X, y).plot(ax=ax, legend=False)
     label = f"boundary of the bound, margin {bound.margin_[0]:.3g}"
-    ax.plot(*hyperplane_points(bound.coef_[0], p).T, "-.", color="#882255", linewidth=1.6, label=label)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.03), ncols=3, frameon=False, columnspacing=1.2)
+    ax.plot(*hyperplane_points(bound.coef_[0], p).T, "-.", color=LIGHT[3], linewidth=1.6, label=label)
+    draw_legend_under(ax, 2)
     ax.set_title("The widest margin through p")
 
 
@@ -52,31 +55,31 @@ def draw_convergence(ax):
 
     passes = [progress.n_passes for progress in seen]
     ax.loglog(
-        passes, [max(progress.gap, 1e-16) for progress in seen], "o-", color="#332288", label="PoincareSVC: proven gap"
+        passes, [max(progress.gap, 1e-16) for progress in seen], "o-", color=LIGHT[0], label="PoincareSVC: proven gap"
     )
     lengths = (3, 10, 30, 100, 300, 1000, 3000)
     rivals = [LinearSVC(loss="hinge", C=C, fit_intercept=False, max_iter=n).fit(features, y).coef_[0] for n in lengths]
-    ax.loglog(lengths, [above(w) for w in rivals], "s-", color="#CC6677", label="LinearSVC: above the optimum")
+    ax.loglog(lengths, [above(w) for w in rivals], "s-", color=LIGHT[1], label="LinearSVC: above the optimum")
     steps = (1, 3, 10, 30, 100)
     descents = [solve_sgd(rows, tol=1e-300, max_iter=n, seed=0).w for n in steps]
     ax.loglog(
-        steps, [above(w) for w in descents], "^-", color="#DDCC77", label="the paper's algorithm: above the optimum"
+        steps, [above(w) for w in descents], "^-", color=LIGHT[2], label="the paper's algorithm: above the optimum"
     )
     ax.axhline(1e-6, color="0.5", linewidth=1, linestyle=":")
     ax.text(3000, 1.3e-6, "tol", color="0.4", ha="right")
     ax.set(xlabel="passes over the data", ylabel="relative to the optimum", title="100,000 points in 10 dimensions")
-    ax.legend(frameon=False, loc="lower right")
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
 def main():
     warnings.simplefilter("ignore", ConvergenceWarning)  # LinearSVC's, which is the point of the picture
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 6), layout="constrained")
+    plt.rcParams.update(STYLE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 4.6), layout="constrained")
     draw_margins(left)
     draw_convergence(right)
     path = Path("out") / "svm.png"
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path)
     print(f"The picture is in {path}.")
 
 

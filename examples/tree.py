@@ -18,6 +18,8 @@ from hyplearn import PoincareLogisticRegression
 from hyplearn.datasets import load_mammals
 from hyplearn.embedding import TreeEmbedding
 from hyplearn.plotting import BoundaryDisplay, DiskDisplay
+from hyplearn.plotting.canvas import draw_legend_below
+from hyplearn.plotting.style import STYLE, WIDTH
 
 ROOT = "carnivore"
 
@@ -49,14 +51,16 @@ def main():
     child = np.flatnonzero(tree.parents_ >= 0)
     edges = np.column_stack([child, tree.parents_[child]])
     model = PoincareLogisticRegression().fit(X, y)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(14, 6.6), layout="constrained")
+    plt.rcParams.update(STYLE)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 4.9), layout="constrained")
     DiskDisplay.from_points(X, y, edges=edges).plot(ax=left, legend=False)
     left.set_title(f"{len(X)} carnivores from their names and parents\nedges of hyperbolic length {tree.scale_:g}")
-    BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax=right)
-    right.set_title(f"Families, learned from the points\n{model.score(X, y):.1%} on the right side")
+    BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(ax=right, legend=False)
+    right.set_title(f"Families, learned from the points\ntraining accuracy {model.score(X, y):.1%}")
+    draw_legend_below(figure, [right], 4)
     path = Path("out") / "tree.png"
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path)
     print(
         f"Tree distances are {tree.average_distortion_:.0%} off on average at scale 1, and with the largest scale that"
     )

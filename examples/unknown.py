@@ -17,19 +17,24 @@ import numpy as np
 
 from hyplearn import ConformalClassifier, PoincareLogisticRegression
 from hyplearn.datasets import load_mammals
-from hyplearn.plotting.canvas import draw_rim
+from hyplearn.plotting.canvas import draw_legend_under, draw_rim
+from hyplearn.plotting.palette import LIGHT
+from hyplearn.plotting.style import STYLE, WIDTH
 
-SIZES = {0: ("none", "#CC3311"), 1: ("one", "#BBBBBB"), 2: ("two", "#4477AA"), 3: ("three or more", "#332288")}
+# Blue, orange, wine and sky of the palette; grey where nothing is to be seen.
+BLUE, ORANGE, WINE, SKY, PALE = LIGHT[0], LIGHT[1], LIGHT[3], LIGHT[4], "#BBBBBB"
+SIZES = {0: ("none", WINE), 1: ("one", PALE), 2: ("two", SKY), 3: ("three or more", BLUE)}
 
 
 def draw_points(ax, X, chosen, colour, label):
-    ax.scatter(*X[chosen].T, s=9, color=colour, linewidths=0, label=f"{label} ({chosen.sum()})", zorder=2)
+    ax.scatter(*X[chosen].T, s=6, color=colour, linewidths=0, label=f"{label} ({chosen.sum()})", zorder=2)
 
 
 def main():
     X, y = load_mammals(return_X_y=True)
     primates = y == "primates"
-    figure, axes = plt.subplots(1, 3, figsize=(14, 5.2), layout="constrained")
+    plt.rcParams.update(STYLE)
+    figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 3.9), layout="constrained")
     empty = {}
     for conformity in ("distance", "probability"):
         model = ConformalClassifier(PoincareLogisticRegression(), conformity=conformity)
@@ -40,20 +45,18 @@ def main():
                 draw_points(axes[0], X, np.minimum(sizes, 3) == size, colour, label)
     axes[0].set_title("Orders in the set")
     for ax, (conformity, unknown) in zip(axes[1:], empty.items(), strict=True):
-        draw_points(ax, X, ~unknown & ~primates, "#DDDDDD", "known")
-        draw_points(ax, X, unknown & ~primates, "#EE7733", "known, called unknown")
-        draw_points(ax, X, ~unknown & primates, "#88CCEE", "primates, missed")
-        draw_points(ax, X, unknown & primates, "#CC3311", "primates, called unknown")
+        draw_points(ax, X, ~unknown & ~primates, PALE, "known")
+        draw_points(ax, X, unknown & ~primates, ORANGE, "known, called unknown")
+        draw_points(ax, X, ~unknown & primates, SKY, "primates, missed")
+        draw_points(ax, X, unknown & primates, WINE, "primates, called unknown")
         ax.set_title(f"Unknown by {conformity}")
         print(f"By {conformity}: {unknown[primates].mean():.0%} of the primates are called unknown.")
     for ax in axes:
         draw_rim(ax, 1.0)
-        ax.legend(
-            loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False, fontsize="small", markerscale=2
-        )
+        draw_legend_under(ax)
     path = Path("out") / "unknown.png"
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path)
     print(f"The picture is in {path}.")
 
 

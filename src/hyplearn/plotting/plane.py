@@ -97,8 +97,8 @@ class Plane:
                 "sides and distances to the boundary are true"
             )
         return (
-            f"{where} the mean\nthat keeps the predicted classes apart. Regions: most frequent prediction\n"
-            f"nearby, which is the prediction of {self.agreement:.0%} of the points"
+            f"{where} the mean\nthat parts the predicted classes. Regions: what is\n"
+            f"predicted nearby, the prediction of {self.agreement:.0%} of the points"
         )
 
     def project(self, X: Array) -> Array:

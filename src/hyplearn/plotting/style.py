@@ -25,7 +25,7 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "figure.constrained_layout.h_pad": 0.03,
-    "figure.constrained_layout.w_pad": 0.03,
     "savefig.dpi": DPI,
+    "savefig.bbox": "tight",
+    "savefig.pad_inches": 0.06,
 }
