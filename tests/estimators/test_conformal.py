@@ -19,6 +19,7 @@ from hyplearn import ConformalClassifier, ExpMap, PoincareLogisticRegression
 from hyplearn.datasets import fetch_olsson, load_mammals
 from hyplearn.decision import decision_of
 from hyplearn.estimators.conformal import SmallClassWarning
+from support.explored import scene_of
 from support.fitted_models import NAMES, ball
 
 small = pytest.mark.filterwarnings("ignore::hyplearn.estimators.conformal.SmallClassWarning")
@@ -281,5 +282,10 @@ def test_pictures_and_pages_show_the_classifier_within(tmp_path):
     X, y = ball(60)
     model = ConformalClassifier(softmax(), conformity="distance").fit(X, NAMES[y])
     assert decision_of(model) is model.estimator_.decision_
-    hyplearn.explore(model, X, NAMES[y], path=tmp_path / "page.html")
+    page = hyplearn.explore(model, X, NAMES[y], columns={"own": np.arange(60)}, path=tmp_path / "page.html")
     assert "cedar" in (tmp_path / "page.html").read_text()
+    shown = {column["name"]: column for column in scene_of(page)["columns"]}
+    assert list(shown) == ["set", "set size", "unknown", "own"]
+    assert shown["set size"]["kind"] == "number"
+    expected = [" | ".join(labels) or "missing" for labels in model.predict_set(X, as_labels=True)]
+    assert set(shown["set"]["categories"]) == set(expected)

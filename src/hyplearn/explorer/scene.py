@@ -62,13 +62,20 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
         "points": _places(first, X),
         "names": None if extras.names is None else _names(extras.names, len(X)),
         "edges": _edges(extras, len(X)),
-        "columns": columns_json(extras.columns, len(X)),
+        "columns": columns_json(_set_columns(estimators[0], X), len(X)) + columns_json(extras.columns, len(X)),
         "ramp": {"light": list(palette.ramp()), "dark": list(palette.ramp(dark=True))},
         "grey": palette.GREY,
         "pair": _pair(),
         **_classes(first, y),
         "models": [_model(model, name, X) for model, name in zip(models, names, strict=True)],
     }
+
+
+def _set_columns(estimator: Any, X: Array) -> dict[str, Array]:
+    """Prediction sets of a conformal classifier, to colour points with; no columns for other classifiers."""
+    if not hasattr(estimator, "set_columns"):
+        return {}
+    return estimator.set_columns(estimator.predict_set(X))
 
 
 def _of(of: str | None) -> str:
