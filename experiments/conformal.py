@@ -13,8 +13,9 @@ empty set, "known" that of held-out rows of the other classes. The threshold cal
 probability is below the value at which as many held-out rows of known classes are called unknown as by distance.
 
 For the tree, genomes of the Web of Life stand in ten dimensions by TreeEmbedding. Their classes are the families with
-forty genomes or more, or the species with twenty or more, and the hierarchy is their taxonomy of seven ranks. "depth" is the mean rank of the answers (kingdom 1, phylum 2, class 3, order 4, family 5, genus
-6, species 7), "at class" the share of answers that are a single class.
+forty genomes or more, or the species with twenty or more, and the hierarchy is their taxonomy of seven ranks. "depth"
+is the mean rank of the answers (kingdom 1, phylum 2, class 3, order 4, family 5, genus 6, species 7), "at class" the
+share of answers that are a single class.
 
 MAPIE's sets (LAC, the score of a probability) with five folds and with a part of 30 % held out are measured on the same
 splits if mapie is installed; it has no sets by class.

@@ -18,5 +18,5 @@ def test_placed_cells_are_recognised_and_cells_of_another_map_are_not(tmp_path):
     assert by["placed"] > 85
     assert by["together"] > 85
     assert by["apart"] < by["placed"] - 10
-    assert list(seconds[0]) == ["cells", "map", "classify with sets", "transfer with sets"]
+    assert list(seconds[0]) == ["cells", "map", "classify with sets", "transfer with sets", "peak memory"]
     assert "| placed |" in (tmp_path / "transfer.md").read_text()
