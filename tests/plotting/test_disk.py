@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 
 from hyplearn.geometry import distance
 from hyplearn.plotting import DiskDisplay
-from hyplearn.plotting.canvas import INK, class_colours, draw_legend_below
+from hyplearn.plotting.canvas import INK, class_colours, draw_legend_below, draw_legend_under
 from hyplearn.plotting.palette import GREY, LIGHT
 from support.balls import cloud
 from support.drawn import legend, markers
@@ -269,3 +269,11 @@ def test_nothing_is_drawn_before_plot_and_then_in_a_new_figure(labelled):
         assert display.plot().figure_ is not empty
     finally:
         plt.close("all")
+
+
+def test_a_legend_under_a_picture_has_all_entries_in_full(ax):
+    name = "a description of a curve that is longer than forty letters"
+    for _ in range(2):
+        ax.plot([0, 1], [0, 1], label=name)
+    draw_legend_under(ax)
+    assert legend(ax) == [name, name]

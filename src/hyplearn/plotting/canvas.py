@@ -205,18 +205,16 @@ def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
 def draw_legend_below(figure: Any, axes: Iterable[Any], ncols: int) -> Any:
     """Draw one legend for several axes under all of them; the figure needs ``layout="constrained"``."""
     entries = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
-    return finish_legend(figure.legend(*_named(entries), loc="outside lower center", ncols=ncols, **_below_style()))
+    names = [shorten(name) for name in entries]
+    return finish_legend(
+        figure.legend(entries.values(), names, loc="outside lower center", ncols=ncols, **_below_style())
+    )
 
 
 def draw_legend_under(ax: Any, ncols: int = 1) -> Any:
-    """Draw the legend of one picture under it."""
-    handles, names = ax.get_legend_handles_labels()
+    """Draw the legend of one picture under it, with all names in full."""
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": ncols}
-    return finish_legend(ax.legend(*_named(dict(zip(names, handles, strict=True))), **place, **_below_style()))
-
-
-def _named(entries: dict[str, Any]) -> tuple[list[Any], list[str]]:
-    return list(entries.values()), [shorten(str(name)) for name in entries]
+    return finish_legend(ax.legend(**place, **_below_style()))
 
 
 def _below_style() -> dict[str, Any]:
