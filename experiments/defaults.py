@@ -1,0 +1,172 @@
+"""The evidence for the defaults: C, rows and calibration, on made sets that are in no other table.
+
+Every classifier sees the same halves of a set (2-fold, stratified, seed 0; ``splits`` of them). Beside the defaults
+stand the best C of a grid, chosen on the test rows ("oracle", accuracy and log-loss each with its own C) and by inner
+cross-validation; the SVM through learned points and the perceptrons, with their defaults; LinearSVC with its defaults,
+which has an intercept; and a Euclidean softmax with C by 5-fold cross-validation over powers of ten. The sets are made
+by ``made_sets.py``; the full configuration needs the Web of Life in HYPLEARN_DATA and Debian's wordnet-base.
+
+    python experiments defaults           # a minute; writes experiments/results/quick/defaults.{csv,md,json}
+    python experiments defaults --full    # ten minutes; writes experiments/results/defaults.*
+"""
+
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from time import process_time
+
+import made_sets
+import numpy as np
+from ledger import fill
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.svm import LinearSVC
+
+from hyplearn import (
+    PoincareLogisticRegression,
+    PoincareLogisticRegressionCV,
+    PoincarePerceptron,
+    PoincareSecondOrderPerceptron,
+    PoincareSVC,
+)
+
+GRID = tuple(10.0**k for k in range(-2, 6))
+SVC, SOFTMAX, EUCLIDEAN = "PoincareSVC", "PoincareLogisticRegression", "Euclidean softmax, C by CV"
+ORACLES = {"SVC, oracle C": PoincareSVC, "softmax, oracle C": PoincareLogisticRegression}
+METHODS = {
+    SVC: PoincareSVC,
+    "SVC, C by CV": lambda: GridSearchCV(PoincareSVC(), {"C": GRID[1::2]}, scoring="neg_log_loss", cv=3),
+    SOFTMAX: PoincareLogisticRegression,
+    "softmax, C by CV": lambda: PoincareLogisticRegressionCV(Cs=GRID),
+    "LinearSVC": LinearSVC,
+    EUCLIDEAN: lambda: LogisticRegressionCV(Cs=GRID, cv=5, scoring="neg_log_loss", max_iter=1000),
+    "SVC, boundary": lambda: PoincareSVC("boundary"),
+    "SVC, means": lambda: PoincareSVC("means"),
+    "perceptron": PoincarePerceptron,
+    "second order": PoincareSecondOrderPerceptron,
+}
+COLUMNS = (SVC, "SVC, oracle C", "SVC, C by CV", SOFTMAX, "softmax, oracle C", "softmax, C by CV", *list(METHODS)[4:])
+# Methods of sets of many rows, entries of rows or classes: the others would take most of the run.
+QUICK_METHODS = (SVC, SOFTMAX, "softmax, oracle C", "LinearSVC")
+LARGE = 2 * 10**5
+# A method is behind another if it has this many points less, or this much more log-loss, of the other's and in itself.
+POINTS, SHARE, LOSS = 1.0, 1.05, 0.01
+
+
+@dataclass(frozen=True)
+class Config:
+    """Which sets, and how many halves of each are fitted; the default is the quick setting."""
+
+    name: str = "quick"
+    sets: tuple[str, ...] = ("random tree, 4 branches, 2-D", "wine, map, 10-D", "5 nested, 2-D", "noisy sides, 2-D")
+    splits: int = 1
+
+
+FULL = Config(name="full", sets=tuple(made_sets.MAKERS))
+
+
+@lru_cache(maxsize=1)
+def halves(name):
+    """The two splits of a set into training and test rows."""
+    X, y = made_sets.points(name)
+    folds = StratifiedKFold(2, shuffle=True, random_state=0).split(X, y)
+    return [(X[train], y[train], X[test], y[test]) for train, test in folds]
+
+
+def scores(model, X, y):
+    """Accuracy in per cent, and log-loss where there are probabilities."""
+    accuracy = 100 * np.mean(model.predict(X) == y)
+    if not hasattr(model, "predict_proba"):
+        return accuracy, np.nan
+    return accuracy, -np.mean(np.log(np.maximum(model.predict_proba(X)[np.arange(len(y)), y], 1e-300)))
+
+
+def measure(cell):
+    """Accuracy, log-loss, C and CPU seconds of the fit; nothing of a slow method on a large set."""
+    X_train, y_train, X_test, y_test = halves(cell["set"])[cell["split"]]
+    size, method = X_train.size * len(np.unique(y_train)), cell["method"]
+    if size > LARGE and method not in QUICK_METHODS:
+        return {"accuracy": "", "log_loss": "", "C": "", "seconds": ""}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = process_time()
+        if method in ORACLES:
+            found = [scores(ORACLES[method](C=C).fit(X_train, y_train), X_test, y_test) for C in GRID]
+            accuracy, loss = max(found)[0], min(found, key=lambda pair: pair[1])[1]
+            C = ""
+        else:
+            model = METHODS[method]().fit(X_train, y_train)
+            C = float(np.ravel(getattr(model, "C_", [np.nan]))[0])
+        seconds = process_time() - start
+        if method not in ORACLES:
+            accuracy, loss = scores(model, X_test, y_test)
+    return {"accuracy": round(accuracy, 2), "log_loss": round(loss, 5), "C": C, "seconds": round(seconds, 3)}
+
+
+def run(config, folder):
+    """Measure what is missing, then write the tables."""
+    cells = [
+        {"set": name, "split": split, "method": method}
+        for split in range(config.splits)
+        for name in config.sets
+        for method in COLUMNS
+    ]
+    rows = fill(folder, "defaults", config, cells, measure, grows=("splits",))
+    (folder / "defaults.md").write_text(text(rows))
+    return rows
+
+
+def means(rows, metric):
+    """Mean over splits by set and method, NaN where a method was left out."""
+    sets, columns = (list(dict.fromkeys(row[key] for row in rows)) for key in ("set", "method"))
+    own = partial(_own_values, rows, metric)
+    return sets, columns, np.array([[np.mean(own(name, method)) for method in columns] for name in sets])
+
+
+def _own_values(rows, metric, name, method):
+    found = [row[metric] for row in rows if (row["set"], row["method"]) == (name, method)]
+    return [np.nan if value == "" else float(value) for value in found]
+
+
+def text(rows):
+    """Tables of accuracies and log-losses, and what they say of the defaults."""
+    lines = []
+    for metric, form in (("accuracy", "{:.1f}"), ("log_loss", "{:.3f}"), ("seconds", "{:.2f}")):
+        sets, columns, table = means(rows, metric)
+        unit = {"accuracy": "accuracy, per cent", "log_loss": "log-loss", "seconds": "CPU seconds of the fit"}[metric]
+        lines += ["", f"| {unit} | {' | '.join(columns)} |", "| --- " * (len(columns) + 1) + "|"]
+        shown = [
+            *zip(sets, table, strict=True),
+            ("mean of complete rows", table[~np.isnan(table[:, :4]).any(1)].mean(0)),
+        ]
+        for name, values in shown:
+            lines.append(f"| {name} | {' | '.join('–' if np.isnan(v) else form.format(v) for v in values)} |")
+    return "\n".join([*lines[1:], "", *verdict(rows)]) + "\n"
+
+
+def verdict(rows):
+    """Distances of the defaults to the best C, and the sets on which they are behind others."""
+    sets, columns, accuracy = means(rows, "accuracy")
+    loss = means(rows, "log_loss")[2]
+    at = {method: k for k, method in enumerate(columns)}
+    lines = []
+    for default, oracle in ((SVC, "SVC, oracle C"), (SOFTMAX, "softmax, oracle C")):
+        known = ~np.isnan(accuracy[:, at[oracle]])
+        points = np.mean((accuracy[:, at[oracle]] - accuracy[:, at[default]])[known])
+        ratio = loss[known, at[default]].sum() / loss[known, at[oracle]].sum()
+        lines.append(
+            f"- {default} is {points:.2f} points of accuracy and {100 * (ratio - 1):.1f} % of the mean log-loss behind "
+            f"the best C of the grid, which was chosen on the test rows ({known.sum()} sets)."
+        )
+    for ours, other, by in ((SVC, "LinearSVC", 0), (SVC, SOFTMAX, 1), (SOFTMAX, EUCLIDEAN, 2)):
+        a, b = at[ours], at[other]
+        less = accuracy[:, b] - accuracy[:, a] > (2 * POINTS if by == 1 else POINTS)
+        if by == 2:
+            less |= (loss[:, a] > SHARE * loss[:, b]) & (loss[:, a] > loss[:, b] + LOSS)
+        named = "; ".join(name for name, is_less in zip(sets, less, strict=True) if is_less)
+        known = int((~np.isnan(accuracy[:, b])).sum())
+        margin = "two points" if by == 1 else "a point" + " or 5 % and 0.01 of log-loss" * (by == 2)
+        lines.append(
+            f"- {ours} is behind {other} by more than {margin} on {less.sum()} of {known} sets. {named}".strip()
+        )
+    return lines

@@ -1,0 +1,75 @@
+"""Rows at the rim: one or two of them change no accuracy of a classifier with its defaults by more than a point."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from hyplearn import (
+    PoincareKernelClassifier,
+    PoincareKNeighborsClassifier,
+    PoincareLogisticRegression,
+    PoincareLogisticRegressionCV,
+    PoincarePerceptron,
+    PoincareSecondOrderPerceptron,
+    PoincareSVC,
+)
+from hyplearn.datasets import load_mammals
+from hyplearn.geometry import project, translate
+from hyplearn.tangent import from_frame
+
+CLASSIFIERS = {
+    "svc": PoincareSVC,
+    "softmax": PoincareLogisticRegression,
+    "softmax cv": lambda: PoincareLogisticRegressionCV(cv=2),
+    "kernel": lambda: PoincareKernelClassifier(n_components=100),
+    "neighbours": PoincareKNeighborsClassifier,
+    "perceptron": PoincarePerceptron,
+    "second order": PoincareSecondOrderPerceptron,
+    **{f"svc, {name}": lambda name=name: PoincareSVC(name) for name in ("boundary", "means", "mean", "origin")},
+}
+# A point of accuracy, in rows of the test sets.
+MOST = {"mammals": 5, "normals": 8}
+
+
+def mammals():
+    X, y = load_mammals(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order], y[order]
+
+
+def normals():
+    """Four classes that overlap."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(4, size=1600)
+    centres = from_frame(1.2 * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]), np.zeros(2), c=1.0)
+    return translate(from_frame(0.5 * rng.standard_normal((1600, 2)), np.zeros(2), c=1.0), centres[y]), y
+
+
+SETS = {"mammals": mammals, "normals": normals}
+
+
+def accuracies(model, name):
+    """Rows of the second half that are right after a fit to the first, without and with rows moved to the rim."""
+    X, y = SETS[name]()
+    half = len(X) // 2
+    right = []
+    for moved in ([], [3], [5, 11]):
+        train = X[:half].copy()
+        train[moved] = project(train[moved] / np.linalg.norm(train[moved], axis=1, keepdims=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            right.append(int(np.sum(model().fit(train, y[:half]).predict(X[half:]) == y[half:])))
+    return np.array(right)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_rows_at_the_rim_change_no_accuracy_by_more_than_a_point(classifier, name):
+    right = accuracies(CLASSIFIERS[classifier], name)
+    assert np.abs(right - right[0]).max() <= MOST[name]
+
+
+def test_without_trimming_a_row_at_the_rim_rules():
+    right = accuracies(lambda: PoincareSVC("boundary", trim=False), "mammals")
+    assert np.abs(right - right[0]).max() > MOST["mammals"]
