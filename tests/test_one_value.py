@@ -9,8 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from hyplearn import (
+    ConformalClassifier,
     HyperboloidSVC,
     PoincareKernelClassifier,
+    PoincareKNeighborsClassifier,
     PoincareLogisticRegression,
     PoincareLogisticRegressionCV,
     PoincarePerceptron,
@@ -195,6 +197,35 @@ def page_distances(arc, x):
     if arc["kind"] == "sphere":
         return arc["side"] * (distance(x, arc["p"]) - arc["radius"])
     return signed_distance(x, arc["w"], arc["p"]) - arc["height"]
+
+
+def test_all_that_neighbours_say_of_a_point_agrees(n_classes):
+    """They have no decision with a formula: pictures and pages know them by their predictions."""
+    base = fitted("softmax", n_classes)
+    X, Q = points(np.random.default_rng(1), 90, 5.0), points(np.random.default_rng(7), 400, 9.0)
+    model = PoincareKNeighborsClassifier(curvature=CURVATURE).fit(X, base.predict(X))
+    codes = np.searchsorted(model.classes_, model.predict(Q))
+    assert np.array_equal(model.predict_proba(Q).argmax(axis=1), codes)
+    display = BoundaryDisplay.from_estimator(model, resolution=60)
+    pixels = np.stack(np.meshgrid(display.grid, display.grid), axis=-1)
+    inside = np.linalg.norm(pixels, axis=-1) < 2
+    assert np.array_equal(model.classes_[display.regions[inside]], model.predict(pixels[inside]))
+    page = scene_of(explore(model, Q))
+    assert np.array_equal(decoded(page["predicted"]), codes)
+    assert np.array_equal(decoded(page["confidence"]), model.predict_proba(Q).max(axis=1).astype("f4"))
+
+
+def test_a_conformal_classifier_says_of_a_point_what_its_own_classifier_says(n_classes):
+    base = fitted("softmax", n_classes)
+    X, Q = points(np.random.default_rng(1), 200, 5.0), points(np.random.default_rng(7), 400, 9.0)
+    model = ConformalClassifier(PoincareLogisticRegression(curvature=CURVATURE)).fit(X, base.predict(X))
+    assert model.decision_ is model.estimator_.decision_
+    codes = np.searchsorted(model.classes_, model.predict(Q))
+    scores = model.decision_function(Q).reshape(len(Q), -1)
+    assert np.array_equal(codes_of(scores), codes)
+    check_probabilities(model, Q, codes)
+    check_picture(model)
+    check_scene(model, Q, codes, scores)
 
 
 def test_a_frozen_classifier_has_the_decision_of_its_own():

@@ -17,7 +17,8 @@ from hyplearn import (
 )
 from hyplearn.data.far_rows import find_fences, leave_out_far_rows, robust_centres
 from hyplearn.data.training import TrainingData
-from hyplearn.geometry import distance, rotate, translate
+from hyplearn.datasets import make_ball_classification
+from hyplearn.geometry import distance, project, rotate, translate
 from hyplearn.tangent import frame_coordinates, from_frame
 from support.balls import at_gap
 from support.sources import in_blocks
@@ -98,6 +99,18 @@ def test_a_hard_margin_counts_all_rows():
         model = PoincareSVC(reference, C=np.inf, calibration=None).fit(X, y)
         assert model.score(X, y) == 1
         assert model.verify(X, y).violation[0] == 0
+
+
+@pytest.mark.parametrize("options", [{"trim": False}, {"C": np.inf}], ids=str)
+@pytest.mark.parametrize("reference", ["hull", "closest"])
+def test_a_reference_of_extreme_rows_names_those_that_rule_it(reference, options):
+    X, y, _, _ = make_ball_classification(200, 2, margin=0.2, radius=0.8, random_state=0)
+    X[7] = project(X[7:8] / np.linalg.norm(X[7]))[0]
+    with pytest.warns(UserWarning, match=rf'reference="{reference}" is defined by (.|\n)*: row 7 \(class -?1\)'):
+        PoincareSVC(reference, calibration=None, **options).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PoincareSVC(reference, calibration=None, trim=False).fit(np.delete(X, 7, 0), np.delete(y, 7))
 
 
 def test_many_far_rows_are_counted_and_the_first_five_named():

@@ -55,23 +55,42 @@ class Fences(NamedTuple):
         return far
 
 
-def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData, str]:
-    """The training data without its far rows, and a message that names them; an empty one if there are none."""
+class FarRows(NamedTuple):
+    """The far rows of training data: their fences, positions in the source, class codes and weights."""
+
+    fences: Fences
+    rows: Array
+    codes: Array
+    weights: Array
+
+    def named(self, classes: Array) -> str:
+        """The first of them with their classes, for a message."""
+        pairs = zip(self.rows[:NAMED], self.codes, strict=False)
+        named = ", ".join(f"row {row} (class {classes[code]})" for row, code in pairs)
+        return named + (", ..." if len(self.rows) > NAMED else "")
+
+
+def find_far_rows(data: TrainingData) -> FarRows:
+    """The far rows of all training data, in one pass."""
     block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
     fences = find_fences(block, data.n_classes, data.c)
-    rows, codes, weights = data.fold(_far_rows, columns_joined, fences, data.c)
-    if not len(rows):
+    return FarRows(fences, *data.fold(_far_rows, columns_joined, fences, data.c))
+
+
+def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData, str]:
+    """The training data without its far rows, and a message that names them; an empty one if there are none."""
+    far = find_far_rows(data)
+    if not len(far.rows):
         return data, ""
-    named = ", ".join(f"row {row} (class {classes[code]})" for row, code in zip(rows[:NAMED], codes, strict=False))
+    one = len(far.rows) == 1
     message = (
-        f"{len(rows)} of {data.n_rows} rows {'lies' if len(rows) == 1 else 'lie'} far beyond the others of "
-        f"{'its class' if len(rows) == 1 else 'their classes'} and {'is' if len(rows) == 1 else 'are'} left out of "
-        f"the fit: {named}{', ...' if len(rows) > NAMED else ''}.\nCheck the embedding, or pass trim=False to count "
-        "them in full."
+        f"{len(far.rows)} of {data.n_rows} rows {'lies' if one else 'lie'} far beyond the others of "
+        f"{'its class' if one else 'their classes'} and {'is' if one else 'are'} left out of the fit: "
+        f"{far.named(classes)}.\nCheck the embedding, or pass trim=False to count them in full."
     )
-    totals = data.totals - np.bincount(codes, weights, data.n_classes)
+    totals = data.totals - np.bincount(far.codes, far.weights, data.n_classes)
     spans = Costs(data.weights.lowest, data.weights.highest, float(totals.sum()))
-    return replace(data, encoder=replace(data.encoder, far=fences.far), totals=totals, weights=spans), message
+    return replace(data, encoder=replace(data.encoder, far=far.fences.far), totals=totals, weights=spans), message
 
 
 def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:

@@ -166,7 +166,8 @@ class OneVsRest(BallClassifier):
         spare = distances_to_centre(rows, data.c) if len(constant) else None
         dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
-        self._warn_of_constant_problems(constant)
+        if np.count_nonzero(n_distinct) > 1:  # of a single class nothing is to be learned
+            self._warn_of_constant_problems(constant)
         # A boundary through a reference point has no intercept of its own, and the offset of the calibration is one;
         # but where it separates the training rows, it stays where their margin put it.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)

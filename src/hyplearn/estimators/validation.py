@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import ClassCounts, Outside, count_classes, find_outside
 from hyplearn.data.columns import listed
-from hyplearn.data.far_rows import leave_out_far_rows
+from hyplearn.data.far_rows import find_far_rows, leave_out_far_rows
 from hyplearn.data.folding import threads_of
 from hyplearn.data.labels import as_labels
 from hyplearn.data.labels import check_kind as check_label_kind
@@ -25,6 +25,7 @@ from hyplearn.data.training import Encoder, TrainingData
 from hyplearn.geometry.border import absolute_curvature as absolute_curvature
 from hyplearn.geometry.border import pull_inside
 from hyplearn.geometry.kernels import row_gaps
+from hyplearn.reference.strategies import OF_EXTREME_ROWS
 from hyplearn.types import Array
 
 # Share of the training rows that outside="project" moves at most: where more lie outside, these are no points of this
@@ -49,10 +50,23 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
     factors = class_factors(estimator.class_weight, found.classes, found.counts)
     data = TrainingData.counted(points, found, Encoder(found.classes, factors, c, project), threads)
     check_weights(data)
-    data, far = leave_out_far_rows(data, found.classes) if estimator.trims else (data, "")
+    data, far = leave_out_far_rows(data, found.classes) if estimator.trims else (data, _ruling_rows(estimator, data))
     if far:
         warnings.warn(far, UserWarning, stacklevel=4)
     return data
+
+
+def _ruling_rows(estimator: Any, data: TrainingData) -> str:
+    """A message that names the far rows that a fit counts, if its reference point is defined by extreme rows."""
+    reference = getattr(estimator, "reference", None)
+    far = find_far_rows(data) if isinstance(reference, str) and reference in OF_EXTREME_ROWS else None
+    if far is None or not len(far.rows):
+        return ""
+    return (
+        f'reference="{reference}" is defined by the extreme rows of each class, and {len(far.rows)} of {data.n_rows} '
+        f"lie far beyond the others: {far.named(estimator.classes_)}.\n"
+        'Check the embedding, leave them out with trim=True, or pass reference="boundary".'
+    )
 
 
 def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:

@@ -26,6 +26,8 @@ TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
     "hull": hull_point,
 }
 STRATEGIES = ("boundary", "closest", "hull", "mean", "means", "origin")
+# Strategies whose point is defined by the extreme rows of each side: a far row moves it, however many others there are.
+OF_EXTREME_ROWS = ("closest", "hull")
 # Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
 # of rows, give the same bits.
 FEW_ROWS = 10_000
