@@ -33,7 +33,8 @@ MOST_TOGETHER = 4000
 # Longest distance of the spectral start: the hyperbolic cosines of longer ones would leave no digits for short ones.
 LONGEST_AT_START = 12.0
 # gamma="auto": the published value, and the largest distance between cells that it aims at: then the farthest are at
-# radius 4, 0.96 of the way to the rim. Six made trees, a lineage and four other sets: docs/embeddings.md.
+# radius 4, 0.96 of the way to the rim. On four made trees with gamma = 2.7 to 3.8 a flat softmax finds 73 % of held-out
+# cells instead of 54, PoincareLogisticRegression 85.8 instead of 83.7; trustworthiness stays the same.
 LEAST_GAMMA, WIDEST = 2.0, 8.0
 # Standard deviation of a random start, and the number of its steps with exaggeration.
 WIDTH_AT_START = 1e-3
