@@ -1,9 +1,8 @@
 """Kernels of hyperbolic space: their values around points, and the regions that they draw.
 
-Above, the Laplacian and the heat kernel of scale 1 around three points: level sets are circles of hyperbolic distance,
-so that the kernel sees as far near the rim as in the middle, while a Gaussian of the coordinates sees past the rim.
-Below, three arms of a spiral: the linear softmax, the softmax on a kernel, and 15 neighbours. Writes
-``out/kernels.png``.
+Above, the Laplacian and the secant kernel of scale 1 around three points: level sets are hyperbolic circles, so that
+the kernel sees as far near the rim as in the middle, while a Gaussian of the coordinates sees past the rim. Below,
+three arms of a spiral: the linear softmax, the softmax on a kernel, and 15 neighbours. Writes ``out/kernels.png``.
 """
 
 from pathlib import Path
@@ -16,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from hyplearn import PoincareKernelClassifier, PoincareKNeighborsClassifier, PoincareLogisticRegression
-from hyplearn.kernels import heat_kernel, laplacian_kernel
+from hyplearn.kernels import laplacian_kernel, secant_kernel
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.palette import LIGHT
 from hyplearn.plotting.style import STYLE, WIDTH
@@ -54,9 +53,9 @@ def spiral(n=900):
 def main():
     plt.rcParams.update(STYLE)
     figure, axes = plt.subplots(2, 3, figsize=(WIDTH, 6.1), layout="constrained")
-    kernels = (laplacian_kernel, heat_kernel, gaussian)
+    kernels = (laplacian_kernel, secant_kernel, gaussian)
     for ax, kernel, title in zip(
-        axes[0], kernels, ("Laplacian kernel", "heat kernel", "Gaussian of coordinates"), strict=True
+        axes[0], kernels, ("Laplacian kernel", "secant kernel", "Gaussian of coordinates"), strict=True
     ):
         draw_kernel(ax, kernel, title)
     X, y = spiral()
