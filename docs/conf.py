@@ -28,7 +28,7 @@ extensions = [
     "notebooks",
     "names",
 ]
-exclude_patterns = ["_build", "gallery/*/*"]
+exclude_patterns = ["_build", "gallery/*/*", "stories"]
 templates_path = ["_templates"]
 nitpicky = True
 smartquotes = False  # "boundary" is a value, to be typed as it stands

@@ -1,9 +1,11 @@
 """The gallery: every script of ``examples/`` is run as its reader would run it, in a folder of its own.
 
-Its page has what it says it does, the pictures and pages that it wrote to ``out/``, what it printed, and its code.
+Its page is a story, ``docs/stories/NAME.md``, with the pictures and pages that the run wrote to ``out/``, what the run
+printed, and the code.
 """
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,11 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+# One story for each example. These lines in it are replaced by what a run left.
+STORIES = Path(__file__).resolve().parents[1] / "stories"
+PICTURES, OUTPUT = "{{ pictures }}", "{{ output }}"
+# The last sentence of a docstring, which is for those who run the script.
+WRITES = re.compile(r"\s*Writes ``out/[^`]*``.*$")
 
 
 class Shown(NamedTuple):
@@ -80,16 +87,28 @@ def printed_by(script: Path, work: Path) -> str:
 
 
 def example_page(example: Shown, folder: Path) -> str:
-    """Words, pictures, live pages, output, code."""
-    parts = [f"# {example.title}", f"*{example.subject[:1].upper()}{example.subject[1:]}.*", example.text]
-    if not example.subject:
-        del parts[1]
-    parts += [f"![{example.title}]({path.relative_to(folder)})" for path in example.pictures]
-    parts += [f"```{{raw}} html\n{frame(page.relative_to(folder))}\n```" for page in example.pages]
+    """Title, story, and the complete script in a box that opens."""
+    story = (STORIES / f"{example.script.stem}.md").read_text(encoding="utf-8")
+    story = story.replace(PICTURES, pictures(example, folder))
     if example.printed:
-        parts += [f"`python examples/{example.script.name}` prints", f"```text\n{example.printed.rstrip()}\n```"]
-    parts += [f"```{{literalinclude}} ../../examples/{example.script.name}\n:language: python\n```"]
-    return "\n\n".join(parts) + "\n"
+        printed = f"`python examples/{example.script.name}` prints\n\n```text\n{example.printed.rstrip()}\n```"
+        story = story.replace(OUTPUT, printed)
+    code = f"```{{literalinclude}} ../../examples/{example.script.name}\n:language: python\n```"
+    script = [raw(f"<details><summary>The complete script, {example.script.name}</summary>"), code, raw("</details>")]
+    return "\n\n".join([f"# {example.title}", story.replace(OUTPUT, ""), *script]) + "\n"
+
+
+def pictures(example: Shown, folder: Path) -> str:
+    """The pictures and live pages of an example, with the text of its docstring as a caption."""
+    shown = [f"![{example.title}]({path.relative_to(folder)})" for path in example.pictures]
+    shown += [raw(frame(page.relative_to(folder))) for page in example.pages]
+    caption = WRITES.sub("", " ".join(example.text.split())).replace("``", "`").strip()
+    return "\n\n".join([*shown, *([f"*{caption}*"] if caption and example.pictures else [])])
+
+
+def raw(html: str) -> str:
+    """HTML in a page of Markdown."""
+    return f"```{{raw}} html\n{html}\n```"
 
 
 def frame(page: Path) -> str:
@@ -104,8 +123,8 @@ def index_page(examples: list[Shown], folder: Path) -> str:
     return "\n\n".join(
         [
             "# Gallery",
-            "Every script of `examples/`, run when this manual was built. In a checkout, `python examples/NAME.py` "
-            "writes the same files to `out/`.",
+            "Each example answers one question. All of them were run when this manual was built. In a checkout, "
+            "`python examples/NAME.py` writes the same files to `out/`.",
             "::::{container} gallery\n" + "\n".join(cards) + "\n::::",
             f"```{{toctree}}\n:hidden:\n\n{contents}\n```",
         ]
@@ -118,5 +137,5 @@ def card(example: Shown, folder: Path) -> str:
     if example.pictures:
         picture, target = example.pictures[0].relative_to(folder), f"{example.script.stem}.html"
         return f":::{{figure}} {picture}\n:target: {target}\n:alt: {example.title}\n\n{caption}\n:::"
-    look = [f"```{{raw}} html\n{frame(page.relative_to(folder))}\n```" for page in example.pages[:1]]
+    look = [raw(frame(page.relative_to(folder))) for page in example.pages[:1]]
     return "\n".join([":::{container} card", *look, "", caption, ":::"])

@@ -195,6 +195,14 @@ def test_every_example_says_what_the_gallery_calls_it(example):
     assert re.match(r'"""[^:"]{5,60}(: |\.)', first), "begin it with a title, and a colon or a full stop"
 
 
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_every_example_has_a_story_with_its_pictures_and_functions(example):
+    story = (DOCS / "stories" / f"{example.stem}.md").read_text(encoding="utf-8")
+    assert story.count("{{ pictures }}") == 1
+    functions = set(re.findall(r"^def (\w+)", example.read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"^:pyobject: (\w+)", story, re.MULTILINE)) <= functions
+
+
 # A parameter or attribute whose type has a name that ends in an underscore: a link, to those who read docstrings.
 ACCIDENTAL_LINK = re.compile(r"^ +\w[\w, ]* : [^`\n]*[a-zA-Z]_(?!\w).*$", re.MULTILINE)
 
