@@ -49,8 +49,8 @@ VERDICT = """With a linear classifier of its own geometry (PoincareLR) the map h
 78.3 of the best flat embedding with a softmax, 99.4 % of the simulated lineage against 98.5, and 94.5 % of the digits
 against 93.7, all within the deviation of a fold. A flat softmax does not suit the map (87.7 % of the digits). By 15
 neighbours the map is ahead for the blood cells (82.8 %, more than all their components have), level on the lineage, and
-behind t-SNE and UMAP for the digits (97.9 against 98.2). t-SNE is the most trustworthy on every set. So hyperbolic space
-wins nowhere by much, and loses nowhere by much."""
+behind t-SNE and UMAP for the digits (97.9 against 98.2). t-SNE is the most trustworthy on every set. So hyperbolic
+space wins nowhere by much, and loses nowhere by much."""
 MISSING = "umap-learn is not installed: its rows are missing. pip install umap-learn"
 
 
