@@ -46,9 +46,11 @@ METHODS = {
     "second order": PoincareSecondOrderPerceptron,
 }
 COLUMNS = (SVC, "SVC, oracle C", "SVC, C by CV", SOFTMAX, "softmax, oracle C", "softmax, C by CV", *list(METHODS)[4:])
-# Methods of sets of many rows, entries of rows or classes: the others would take most of the run.
-QUICK_METHODS = (SVC, SOFTMAX, "softmax, oracle C", "LinearSVC")
-LARGE = 2 * 10**5
+# Methods of sets with many scores (rows × coordinates × classes) or pairs of classes (rows × classes²); and of those
+# with most of these. The others would take most of the run.
+MANY_SCORES, MANY_PAIRS, MOST_PAIRS = 2 * 10**5, 10**6, 4 * 10**6
+QUICKEST = (SVC, SOFTMAX, "softmax, oracle C", "LinearSVC")
+QUICK = (*QUICKEST, EUCLIDEAN)
 # A method is behind another if it has this many points less, or this much more log-loss, of the other's and in itself.
 POINTS, SHARE, LOSS = 1.0, 1.05, 0.01
 
@@ -82,11 +84,19 @@ def scores(model, X, y):
     return accuracy, -np.mean(np.log(np.maximum(model.predict_proba(X)[np.arange(len(y)), y], 1e-300)))
 
 
+def methods_of(X, n_classes):
+    """The methods that are quick enough for a set."""
+    pairs = len(X) * n_classes**2
+    if pairs > MOST_PAIRS:
+        return QUICKEST
+    return QUICK if pairs > MANY_PAIRS or X.size * n_classes > MANY_SCORES else COLUMNS
+
+
 def measure(cell):
     """Accuracy, log-loss, C and CPU seconds of the fit; nothing of a slow method on a large set."""
     X_train, y_train, X_test, y_test = halves(cell["set"])[cell["split"]]
-    size, method = X_train.size * len(np.unique(y_train)), cell["method"]
-    if size > LARGE and method not in QUICK_METHODS:
+    method = cell["method"]
+    if method not in methods_of(X_train, len(np.unique(y_train))):
         return {"accuracy": "", "log_loss": "", "C": "", "seconds": ""}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

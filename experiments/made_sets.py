@@ -166,7 +166,7 @@ def life_points(d):
     return life, tree
 
 
-def web_of_life(rank, d, rows=3000):
+def web_of_life(rank, d, rows):
     """Genomes and their ancestors, and their phyla, classes or orders."""
     life, tree = life_points(d)
     own = dict(zip(life.names, life.ranks[:, life.rank_names.index(rank)], strict=True))
@@ -189,8 +189,9 @@ MAKERS = {
        for word, k in (("bird", 8), ("vehicle", 12), ("worker", 20)) for d in (2, 10)},
     **{f"WordNet {word}, MDS, {d}-D": partial(scaled_nouns, word, d, k)
        for word, k in (("food", 8), ("tree", 12)) for d in (2, 10)},
-    **{f"Web of Life, {rank}, {d}-D": partial(web_of_life, rank, d)
-       for rank, d in (("phylum", 2), ("phylum", 5), ("class", 10), ("order", 50), ("order", 2))},
+    **{f"Web of Life, {rank}, {d}-D": partial(web_of_life, rank, d, rows)
+       for rank, d, rows in (("phylum", 2, 3000), ("phylum", 5, 3000), ("class", 10, 3000), ("order", 50, 800),
+                             ("order", 2, 3000))},
     **{f"{name}, map, {d}-D": partial(mapped, load, d)
        for name, load in (("iris", load_iris), ("wine", load_wine), ("cancer", load_breast_cancer),
                           ("diabetes", load_diabetes)) for d in (2, 10)},
