@@ -14,7 +14,7 @@ probabilities of the scores:
 
 A and b minimise the log-loss of values of rows that the model has not seen (:func:`deal_folds`): a model is too sure of
 its training rows. The slope of two classes has Platt's targets, just short of 1 and 0. Those of more classes have a
-normal prior, whose variance is chosen as the C of a softmax (:mod:`hyplearn.solvers.choice`).
+normal prior, whose variance is chosen as the C of a softmax (``hyplearn.solvers.choice``).
 
 ``sharpness`` stands for the calibration of version 0.1 and of the paper, where each score has a sigmoid of its own and
 :math:`P(k) \propto \sigma(s_k)^\beta`.

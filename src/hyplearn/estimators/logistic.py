@@ -211,7 +211,7 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         the point; or the point itself, of shape (n_features,).
     C : float or "auto", default="auto"
         Cost of the log-loss against the penalty; larger fits closer. "auto": the power of ten of least log-loss of
-        unseen rows, as estimated by the evidence and by leaving out each row (:mod:`hyplearn.solvers.choice`). ``C_``
+        unseen rows, as estimated by the evidence and by leaving out each row (``hyplearn.solvers.choice``). ``C_``
         is the value.
     fit_intercept : bool, default=True
         Whether scores have an intercept; without one the boundaries are geodesic hyperplanes.
