@@ -2,8 +2,9 @@
 
 Run ``python benchmarks/bench_explorer.py [POINTS ...]``; it needs chromium and chromedriver. The browser renders
 without a graphics card and shows at most one frame per 16.7 ms. ``work`` is the time of the page's own computation per
-frame while things move, ``between`` that between two frames, ``at rest`` that of the picture of all points at full density
-once the hand rests, ``load`` that from opening the file to its first picture. The ratio is the median work over 16.7 ms.
+frame while things move, ``between`` that between two frames, ``at rest`` that of the picture of all points at full
+density once the hand rests, ``load`` that from opening the file to its first picture. The ratio is the median work over
+16.7 ms.
 """
 
 import shutil

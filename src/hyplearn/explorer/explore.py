@@ -203,7 +203,7 @@ def _script() -> str:
 
 def _enclosed(name: str, source: str) -> str:
     """A module as a function that is called once and returns the exports, so that other names stay private."""
-    exports = re.findall(r"^export (?:class|const|function) (\w+)", source, flags=re.MULTILINE)
+    exports = re.findall(r"^export (?:class|const|function\*?) (\w+)", source, flags=re.MULTILINE)
     source = re.sub(r'^import (\{.*\}) from "\./(\w+)\.js";$', r"const \1 = \2;", source, flags=re.MULTILINE)
     source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
     # Comments and indentation, a third of the text, are for readers of the modules.

@@ -8,7 +8,6 @@ const SAMPLE = 2000;
 const FILLS = 0.8;
 const MOST_OF_A_CLASS = 0.9;
 const CLOSEST = 8;
-const NEAR_A_POINT = 1.6;
 
 // Fly to a view { centre, zoom, shift }; at once for those who asked their system for less motion.
 export class Camera {
@@ -55,7 +54,7 @@ export class Camera {
 
   toPoint(i) {
     const { points, view } = this.app;
-    this.fly({ centre: points.at(i), zoom: Math.max(view.zoom, NEAR_A_POINT), shift: [0, 0] });
+    this.fly({ centre: points.at(i), zoom: view.zoom, shift: [0, 0] });
   }
 
   // To the points of a group, so that most of them fill the disk.

@@ -2,7 +2,7 @@
 import { element } from "./dom.js";
 import { drawOverlay } from "./overlay.js";
 import { Regions } from "./regions.js";
-import { haloOf, pressAll, Stamps } from "./stamps.js";
+import { haloOf, pressing, Stamps } from "./stamps.js";
 
 const LABEL =
   "The disk of points. Arrow keys move it, plus and minus zoom, 0 resets, Enter tells of the point nearest to the middle, X selects it, Escape closes its card.";
@@ -37,14 +37,15 @@ export class Disk {
     for (const canvas of [this.pixels, this.pen]) setSize(canvas, width * ratio, height * ratio);
   }
 
-  // Draw at some pixels per CSS pixel: into the canvas of full density, or into a coarser one that lies above it.
-  draw(settings) {
+  // Draw at some pixels per CSS pixel: into the canvas of full density, or into a coarser one that lies above it. A
+  // generator that pauses now and then.
+  *drawing(settings) {
     const { app, pixels, quick } = this;
     const isFull = settings.ratio >= app.ratio;
     const canvas = isFull ? pixels : quick;
     if (!isFull) setSize(quick, app.view.width * settings.ratio, app.view.height * settings.ratio);
     const image = this.imageFor(canvas);
-    paintInto(image, this, app.view, settings, app.paint);
+    yield* painting(image, this, app.view, settings, app.paint);
     this.contexts.get(canvas).putImageData(image.data, 0, 0);
     quick.style.visibility = isFull ? "hidden" : "visible";
     this.drawPen();
@@ -73,14 +74,15 @@ export function imageOf(width, height) {
 }
 
 // Regions and points of a disk under a view.
-export function paintInto(image, { app, model, other }, view, { ratio, block, isHasty, many }, paint) {
+export function* painting(image, { app, model, other }, view, { ratio, block, isHasty, rows, places }, paint) {
   const { palette, points } = app;
   const { width, height, pixels } = image;
   const halo = haloOf(points.n, ratio);
   if (image.stamps?.halo !== halo) image.stamps = new Stamps(width, height, halo);
   new Regions(view, ratio, model.decision, palette, other?.decision ?? null).fill(pixels, width, height, block);
-  pressAll(image.stamps, pixels, {
-    points, order: app.order, many, shown: app.shown, paint, view, ratio, isHasty, ground: palette.packed.disk,
+  yield;
+  yield* pressing(image.stamps, pixels, {
+    places, rows, n: points.n, shown: app.shown, paint, view, ratio, isHasty, ground: palette.packed.disk,
   });
 }
 

@@ -1,4 +1,5 @@
 // How a frame is drawn while things move: coarser if frames take long, finer if they are quick.
+// Of very many points a sample moves.
 import { MANY } from "./stamps.js";
 
 // Pixels per CSS pixel at most, and pixels of a region drawn at once.
@@ -14,10 +15,15 @@ const QUICK = 4;
 // Points in a moving frame: to begin with, and at least.
 const MOST_MOVING = 60000;
 const LEAST_MOVING = 15000;
+const CROWD = 200000;
 
 export class Haste {
-  constructor(n, ratio) {
+  constructor(points, order, ratio) {
+    const { n } = points;
     this.n = n;
+    this.points = points;
+    this.order = order;
+    this.sample = n > MOST_MOVING ? points.sample(order.subarray(0, MOST_MOVING)) : points;
     this.many = Math.min(n, MOST_MOVING);
     this.level = n > MANY || ratio > 1 ? 1 : 0;
   }
@@ -25,7 +31,13 @@ export class Haste {
   settings(ratio) {
     const { finest, block } = LEVELS[this.level];
     const isHasty = this.level > 0 && this.n > MANY;
-    return { ratio: Math.min(ratio, finest), block, isHasty, many: this.level > 0 ? this.many : this.n };
+    const rows = this.order.subarray(0, this.many);
+    return { ratio: Math.min(ratio, finest), block, isHasty, rows, places: this.sample };
+  }
+
+  // All points and every pixel, once nothing moves. Very many points are squares, as there is no room for shapes.
+  whole(ratio) {
+    return { ratio, block: 1, isHasty: this.n > CROWD, rows: this.order, places: this.points };
   }
 
   learn(took) {

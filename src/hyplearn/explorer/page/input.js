@@ -127,6 +127,7 @@ function between(a, b) {
 }
 
 function pointAt(app, at, pointerType) {
+  app.settle();
   return app.points.nearest(app.view.screenToDisk(at), (REACH[pointerType] ?? REACH.mouse) / app.view.scale, app.shown);
 }
 

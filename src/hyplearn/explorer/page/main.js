@@ -24,6 +24,8 @@ import { MOST_ZOOM, View } from "./view.js";
 
 // Rest after which everything is drawn pixel by pixel, in milliseconds.
 const REST = 120;
+// Work without a pause while everything is drawn, in milliseconds.
+const WHILE = 25;
 const ZOOM_STEP = 1.35;
 const MOST_FRAMES_KEPT = 1000;
 
@@ -42,14 +44,14 @@ class App {
     [this.colouring] = this.colourings;
     Object.assign(this, {
       marked: -1, pinned: -1, pointed: null, isHolding: false, hasKeyboard: false, curve: null, tool: "move", how: "replace",
-      showsEach: false, showsEdges: true, showsSupport: scene.known === 2, showsDisagreement: scene.models.length > 1, frames: [], rests: [],
+      showsEach: false, showsEdges: true, showsSupport: scene.known === 2, showsDisagreement: scene.models.length > 1, frames: [], rests: [], isSettled: false,
     });
     this.palette = new Palette(scene);
     this.theme = new Theme((isDark) => this.recolour(isDark));
     this.disks = this.models.map((model, k) => new Disk(this, model, k));
     byId("stages").append(...this.disks.map(({ stage }) => stage));
     this.ratio = window.devicePixelRatio || 1;
-    this.haste = new Haste(this.points.n, this.ratio);
+    this.haste = new Haste(this.points, this.order, this.ratio);
     this.camera = new Camera(this);
     this.past = new Past();
     this.refresh();
@@ -149,6 +151,7 @@ class App {
   }
 
   selectInside(curve, how) {
+    this.settle();
     const isMeant = insideCurve(curve, this);
     this.select(() => this.selection.change(isMeant, how));
   }
@@ -244,32 +247,52 @@ class App {
   change() {
     this.pending ??= requestAnimationFrame(() => {
       this.pending = undefined;
-      const took = this.draw(this.haste.settings(this.ratio));
-      this.haste.learn(took);
-      this.frames.push(took);
-      if (this.frames.length > MOST_FRAMES_KEPT) this.frames.shift();
-      clearTimeout(this.rest);
-      this.rest = setTimeout(() => this.comeToRest(), REST);
+      this.drawQuickly();
     });
   }
 
-  comeToRest() {
+  drawQuickly() {
+    const start = performance.now();
+    for (const _ of this.drawing(this.haste.settings(this.ratio)));
+    const took = performance.now() - start;
+    this.haste.learn(took);
+    this.frames.push(took);
+    if (this.frames.length > MOST_FRAMES_KEPT) this.frames.shift();
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => this.comeToRest(this.drawing(this.haste.whole(this.ratio)), 0), REST);
+  }
+
+  // Draw everything, a while at a time, so that the next movement need not wait; `before` is the time it took so far.
+  comeToRest(drawing, before) {
+    const start = performance.now();
+    let isDone = false;
+    while (!isDone && performance.now() - start < WHILE) isDone = drawing.next().done;
+    const took = before + performance.now() - start;
+    if (!isDone) {
+      this.rest = setTimeout(() => this.comeToRest(drawing, took), 0);
+      return;
+    }
     this.rest = undefined;
-    this.rests.push(this.draw({ ratio: this.ratio, block: 1, isHasty: false, many: this.points.n }));
+    this.rests.push(took);
     if (!this.camera.isFlying) this.remember();
   }
 
-  // Draw all disks, and tell how many milliseconds that took.
-  draw(settings) {
-    const start = performance.now();
-    this.points.moveInto(this.view, this.order, settings.many);
-    if (this.marked >= 0) this.points.moveInto(this.view, [this.marked], 1);
+  // Draw all disks; a generator that pauses now and then.
+  *drawing(settings) {
+    settings.places.moveInto(this.view);
+    this.isSettled = settings.places === this.points;
+    if (this.marked >= 0) this.points.moveInto(this.view, this.marked, this.marked + 1);
     for (const disk of this.disks) {
       disk.model.support?.moveInto(this.view);
-      disk.draw(settings);
+      yield* disk.drawing(settings);
     }
     this.placeCard();
-    return performance.now() - start;
+  }
+
+  // The places of all points, which a moving frame has for a sample only.
+  settle() {
+    if (!this.isSettled) this.points.moveInto(this.view);
+    this.isSettled = true;
   }
 
   drawPens() {
@@ -320,7 +343,7 @@ class App {
     this.ratio = window.devicePixelRatio || 1;
     this.disks.forEach((disk) => disk.resize(width, height, this.ratio));
     this.view.resize(width, height);
-    this.draw({ ratio: this.ratio, block: 1, isHasty: false, many: this.points.n });
+    this.drawQuickly();
   }
 
   start() {
@@ -370,6 +393,7 @@ class App {
     if (isBeginning) this.screenTheme = this.theme.chosen;
     this.theme.choose(isBeginning ? "light" : this.screenTheme);
     this.resize();
+    for (const _ of this.drawing(this.haste.whole(this.ratio)));
   }
 }
 

@@ -13,7 +13,7 @@ export function drawOverlay(context, disk, view) {
   context.beginPath();
   context.arc(...view.middle, view.scale, 0, 2 * Math.PI);
   context.clip();
-  if (app.edges && app.showsEdges) drawEdges(context, app, view, ink);
+  if (app.edges && app.showsEdges && app.isSettled) drawEdges(context, app, view, ink);
   drawBoundaries(context, app, model, view, ink);
   if (model.support && app.showsSupport) drawSupport(context, app, model, view, ink);
   context.restore();

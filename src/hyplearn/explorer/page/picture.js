@@ -3,7 +3,7 @@ import { cssOf } from "./colours.js";
 import { contours } from "./contour.js";
 import { rangeOf, dataOf } from "./colouring.js";
 import { byId, download, grouped, short, svgElement } from "./dom.js";
-import { imageOf, paintInto } from "./disk.js";
+import { imageOf, painting } from "./disk.js";
 import { drawOverlay } from "./overlay.js";
 import { traceShape } from "./shapes.js";
 import { radiusOf, shrunk } from "./stamps.js";
@@ -12,6 +12,7 @@ import { SvgPen } from "./svg.js";
 const LINE = 22;
 const HEAD = 52;
 const LEGEND = 230;
+const GAP = 12;
 const LETTERS = 28;
 const FONT = "13px system-ui, sans-serif";
 // Sides of the cells whose regions are polygons, in pixels: their sides are cut exactly, whatever the size.
@@ -25,7 +26,7 @@ function layoutOf(app) {
   const entries = scene.classes.map((name, code) => ({ name, code })).filter(({ code }) => !filter.hidden.has(code));
   const width = app.disks.length * view.width + LEGEND;
   const bar = app.colouring.kind === "class" ? 0 : 3 + (app.colouring.categories?.length ?? 0);
-  return { width, height: Math.max(view.height, HEAD + LINE * (entries.length + bar + 1)), entries, legend: app.disks.length * view.width };
+  return { width, height: Math.max(view.height, HEAD + LINE * (entries.length + bar + 1)), entries, legend: app.disks.length * view.width + GAP };
 }
 
 const shortened = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
@@ -75,6 +76,7 @@ function drawBar(pen, { palette, colouring }, x, y) {
 }
 
 export function pngOf(app, pixels) {
+  app.settle();
   const layout = layoutOf(app);
   const { view, palette } = app;
   const scale = pixels / layout.width;
@@ -86,7 +88,7 @@ export function pngOf(app, pixels) {
   context.fillRect(0, 0, canvas.width, canvas.height);
   app.disks.forEach((disk, k) => {
     const image = imageOf(Math.round(view.width * scale), Math.round(view.height * scale));
-    paintInto(image, disk, view, { ratio: scale, block: 1, isHasty: false, many: app.points.n }, app.paint);
+    for (const _ of painting(image, disk, view, app.haste.whole(scale), app.paint));
     context.putImageData(image.data, Math.round(k * view.width * scale), 0);
     context.setTransform(scale, 0, 0, scale, k * view.width * scale, 0);
     drawOverlay(context, disk, view);
@@ -97,6 +99,7 @@ export function pngOf(app, pixels) {
 }
 
 export function svgOf(app, pixels) {
+  app.settle();
   const layout = layoutOf(app);
   const { view, palette } = app;
   const { width, height } = layout;

@@ -109,25 +109,39 @@ export function shrunk(largest, seenGap) {
   return largest * (0.5 + 0.5 * Math.min(1, 2 * seenGap));
 }
 
-// Press the first `many` points of an order that mixes classes, so that the last class does not cover all. Those that
-// are not lit come first.
-export function pressAll(stamps, pixels, { points, order, many, shown, paint, view, ratio, isHasty, ground }) {
-  const largest = radiusOf(points.n, view.zoom) * ratio;
-  const { u, v, seenGap } = points;
-  const { index, shapes, bright, faded, isLit } = paint;
+// Points that are pressed without a pause.
+const SLICE = 20000;
+
+// Press points in an order that mixes classes, so that the last class does not cover all; those that are not lit come
+// first. A generator that pauses after each slice.
+export function* pressing(stamps, pixels, given) {
+  const { bright, faded, isLit } = given.paint;
+  for (const isBright of isLit === null ? [true] : [false, true]) {
+    for (let start = 0; start < given.rows.length; start += SLICE) {
+      pressSome(stamps, pixels, given, isBright, isBright ? bright : faded, start);
+      yield;
+    }
+  }
+}
+
+// `places` are those of all points, or of the points of `rows` alone.
+function pressSome(stamps, pixels, { places, rows, n, shown, paint, view, ratio, isHasty, ground }, isBright, colours, start) {
+  const largest = radiusOf(n, view.zoom) * ratio;
+  const { u, v, seenGap } = places;
+  const { index, shapes, isLit } = paint;
+  const isSample = places.n < n;
   const [middleX, middleY] = view.middle.map((value) => value * ratio);
   const scale = view.scale * ratio;
-  for (const colours of isLit === null ? [bright] : [faded, bright]) {
-    for (let k = 0; k < many; k++) {
-      const i = order[k];
-      if (shown[i] === 0 || (isLit !== null && (isLit[i] === 1) !== (colours === bright))) continue;
-      const radius = shrunk(largest, seenGap[i]);
-      const x = middleX + scale * u[i];
-      const y = middleY - scale * v[i];
-      const code = index[i];
-      if (isHasty) stamps.dab(pixels, x, y, radius, colours[code]);
-      else stamps.press(pixels, x, y, radius, shapes[code], colours[code], ground);
-    }
+  for (let k = start; k < Math.min(rows.length, start + SLICE); k++) {
+    const i = rows[k];
+    if (shown[i] === 0 || (isLit !== null && (isLit[i] === 1) !== isBright)) continue;
+    const at = isSample ? k : i;
+    const radius = shrunk(largest, seenGap[at]);
+    const x = middleX + scale * u[at];
+    const y = middleY - scale * v[at];
+    const code = index[i];
+    if (isHasty) stamps.dab(pixels, x, y, radius, colours[code]);
+    else stamps.press(pixels, x, y, radius, shapes[code], colours[code], ground);
   }
 }
 
