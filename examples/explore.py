@@ -1,11 +1,10 @@
 """A page to walk through: the mammals of WordNet, their classifier's regions, and every animal by name.
 
-Writes ``out/explore.html``, one file that any browser opens; drag the disk, scroll, point at a point.
+Writes ``out/explore.html``, one file that any browser opens; drag the disk, scroll, point at a point,
+find one by name, colour them by depth, select some.
 """
 
 from pathlib import Path
-
-import numpy as np
 
 from hyplearn import PoincareLogisticRegression, explore
 from hyplearn.datasets import load_mammals
@@ -14,7 +13,9 @@ from hyplearn.datasets import load_mammals
 def main():
     mammals = load_mammals()
     model = PoincareLogisticRegression().fit(mammals.data, mammals.target)
-    edges = np.stack([np.arange(1, len(mammals.data)), mammals.parents[1:]], axis=1)
+    depth = [0]
+    for parent in mammals.parents[1:]:
+        depth.append(depth[parent] + 1)
     path = Path("out") / "explore.html"
     path.parent.mkdir(exist_ok=True)
     explore(
@@ -22,7 +23,9 @@ def main():
         mammals.data,
         mammals.target,
         names=mammals.names,
-        edges=edges,
+        parents=mammals.parents,
+        columns={"depth in WordNet": depth},
+        of="training",
         title="Mammals of WordNet",
         path=path,
     )

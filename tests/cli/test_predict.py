@@ -195,6 +195,15 @@ def test_a_picture_appears_whole_or_not_at_all(run, points, model_file, tmp_path
     assert "There is no folder" in run("plot", model_file, points, "-o", "nowhere/disk.png", code=1).stderr
 
 
+def test_a_page_shows_another_model_beside_and_says_what_the_points_are(run, cells, model_file, tmp_path):
+    hyplearn.save(hyplearn.PoincareLogisticRegression(C=0.1).fit(X, y), "other.hyp")
+    run("explore", model_file, cells, "-o", "side_by_side.html", "--beside", "other.hyp", "--of", "held-out")
+    text = (tmp_path / "side_by_side.html").read_text()
+    assert '"of":"held-out"' in text
+    assert text.count('"predicted":{') == 2
+    assert "got 'test'" in run("explore", model_file, cells, "-o", "a.html", "--of", "test", code=1).stderr
+
+
 def test_a_page_to_explore_is_written_with_the_names_of_cells(run, cells, model_file):
     run("explore", model_file, cells, "-o", "page.html", "--title", "My cells")
     with open("page.html", encoding="utf-8") as file:

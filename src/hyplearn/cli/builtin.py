@@ -122,7 +122,7 @@ def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
     model = PoincareLogisticRegression().fit(X, y)
     edges = np.stack([np.arange(1, len(parents)), parents[1:]], axis=1)
     draw(model, X, y, picture, "Mammals of WordNet, by order", edges=edges)
-    explore(model, X, y, names=mammals.names, edges=edges, title="Mammals of WordNet", path=page)
+    explore(model, X, y, names=mammals.names, parents=parents, of="training", title="Mammals of WordNet", path=page)
     title = f"{len(X):,} mammals of WordNet, 2 coordinates, {len(mammals.target_names)} orders: {folds}-fold"
     shown = [
         scores_table(f"{title} cross-validation", scores, first=0),

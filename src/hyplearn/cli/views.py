@@ -41,11 +41,18 @@ def explore(
     label: LABEL = None,
     points: POINTS = None,
     title: Annotated[str | None, typer.Option("--title", help="A heading; the file's name by default.")] = None,
+    beside: Annotated[
+        Path | None, typer.Option("--beside", help="Another model of the same classes, to show side by side.")
+    ] = None,
+    of: Annotated[
+        str | None, typer.Option("--of", help="What the points are to the model: training or held-out.")
+    ] = None,
 ) -> Outcome:
     """Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it."""
     check_output(output, (".html", ".htm"))
     fitted, found, notes = _read(model, data, label, points)
-    explorer.explore(fitted, found.X, found.y, names=found.names, title=title or data.stem, path=output)
+    models = [fitted] if beside is None else [fitted, load_classifier(beside, in_ball=True)]
+    explorer.explore(models, found.X, found.y, names=found.names, of=of, title=title or data.stem, path=output)
     values = {"output": output, "bytes": output.stat().st_size}
     return Outcome(values, [f"Open {file_and_size(output)} in a browser."], notes=notes)
 
