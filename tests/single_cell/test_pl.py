@@ -11,6 +11,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from hyplearn import PoincareLogisticRegression, PoincareSVC
+from support.explored import decoded, scene_of
 from support.fitted_models import NAMES, ball
 
 anndata = pytest.importorskip("anndata")
@@ -245,3 +246,20 @@ def test_bad_palettes_and_axes_are_named(cells, ax):
         hs.pl.disk(cells, "kind", palette=["red"], ax=ax)
     with pytest.raises(ValueError, match="ax= takes one panel; color= has 2"):
         hs.pl.disk(cells, ["kind", "depth"], ax=ax)
+
+
+def test_a_page_shows_a_classification_with_genes_and_columns_of_obs(cells, tmp_path):
+    hs.tl.classify(cells, "kind", model=PoincareLogisticRegression())
+    page = hs.pl.explore(cells, "kind_predicted", columns=["Gata1", "depth", "kind"], path=tmp_path / "cells.html")
+    scene = scene_of(page)
+    assert [(one["name"], one["kind"]) for one in scene["columns"]] == [
+        ("Gata1", "number"), ("depth", "number"), ("kind", "category"),
+    ]  # fmt: skip
+    assert decoded(scene["columns"][0]["values"]).tolist() == list(range(59, -1, -1))
+    assert scene["names"][:2] == ["0", "1"]
+    assert scene["labels"] is not None
+    assert (tmp_path / "cells.html").exists()
+    cells.obs.loc["3", "kind"] = np.nan
+    assert scene_of(hs.pl.explore(cells, "kind_predicted"))["labels"] is None
+    with pytest.raises(KeyError, match="neither a column of obs nor a gene"):
+        hs.pl.explore(cells, "kind_predicted", columns=["Gata7"])

@@ -164,7 +164,6 @@ def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
         "support": None if support is None else _places(fitted, support),
         "votes": _votes(fitted.plane),
         **_predictions(fitted, X),
-        **_sets(fitted, X),
         **_decision(fitted),
     }
 
@@ -211,14 +210,6 @@ def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, An
         return {"lead": typed_array(np.abs(scores), "<f4"), "lead_name": name}
     best = -np.sort(-scores, axis=1)[:, :2]
     return {"lead": typed_array(best[:, 0] - best[:, -1], "<f4"), "lead_name": name}
-
-
-def _sets(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Number of classes in the prediction set of each point, for a conformal classifier."""
-    if not hasattr(fitted.estimator, "predict_set"):
-        return {"sets": None, "coverage": None}
-    sizes = evaluate(fitted.estimator, "predict_set", None, X).sum(axis=1)
-    return {"sets": code_array(sizes, len(fitted.decision.classes) + 1), "coverage": float(fitted.estimator.coverage)}
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hyplearn.estimators.validation import absolute_curvature
+from hyplearn.explorer import Explorer
+from hyplearn.explorer import explore as hyplearn_explore
 from hyplearn.geometry import gap
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import (
@@ -133,6 +135,47 @@ def disk(
     if show:
         pyplot().show()
     return axes[0] if color is None or isinstance(color, str) else axes
+
+
+def explore(
+    adata: Any,
+    key: str,
+    *,
+    columns: Sequence[str] = (),
+    basis: str = "X_poincare",
+    path: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Explorer:
+    """A page to explore a classification of cells in a browser; see :func:`hyplearn.explore`.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Cells that :func:`hyplearn.single_cell.tl.classify` has classified.
+    key : str
+        The column of predictions, ``key_added``. Cells have the classes of the labels it was learned from, where all
+        have one.
+    columns : list of str
+        Columns of ``obs`` and genes to colour the cells by.
+    basis : str
+        Key of the embedding in ``obsm``, with or without its ``"X_"``.
+    path : path, optional
+        Where to save the page.
+    **options
+        Further arguments of :func:`hyplearn.explore`, such as ``title`` and ``of``.
+
+    Returns
+    -------
+    Explorer
+    """
+    adata = check_adata(adata)
+    model, label_key = stored_model(adata, key), adata.uns[key]["params"]["label_key"]
+    labels = adata.obs.get(label_key)
+    y = None if labels is None or labels.isna().any() else labels.to_numpy()
+    chosen = {column: _values(adata, column) for column in columns}
+    return hyplearn_explore(
+        model, cell_points(adata, basis), y, names=list(adata.obs_names), columns=chosen, path=path, **options
+    )
 
 
 def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool, palette: Any) -> Panel:

@@ -44,7 +44,6 @@ export function fillCard(card, app, i) {
   models.forEach((model, k) => {
     const term = model.isWhatIf ? "at this p" : "predicted";
     add(models.length > 1 ? `${term}, ${model.name}` : term, ...named(facts[k].predicted), verdict(labels, i, facts[k]));
-    if (model.sets) add("set", element("span", { text: `${model.sets[i]} of ${scene.known} classes` }));
   });
   for (const colouring of app.colourings.filter((one) => one.key.startsWith("column"))) {
     const value = dataOf(colouring)[i];

@@ -19,7 +19,6 @@ export function colouringsOf(app) {
     }
     if (model.confidence) add("probability", "probability of the prediction", { kind: "number", model, fromModel: (m) => m.confidence });
     if (model.leadName) add("lead", model.leadName, { kind: "number", model, fromModel: (m) => m.leads() });
-    if (model.sets) add("sets", `classes in the set (coverage ${model.spec.coverage})`, { kind: "number", values: model.sets, isWhole: true });
   });
   if (models.length > 1) {
     found.push({

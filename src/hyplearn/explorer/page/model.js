@@ -8,7 +8,6 @@ export class Model {
     Object.assign(this, { spec, points, plane, name: spec.name });
     this.fittedPredicted = decoded(spec.predicted);
     this.fittedConfidence = optional(spec.confidence);
-    this.sets = optional(spec.sets);
     this.lead = optional(spec.lead);
     this.support = spec.support && Points.of(spec.support);
     this.top = spec.top && { ...spec.top, codes: decoded(spec.top.codes), probabilities: decoded(spec.top.probabilities) };
