@@ -208,7 +208,10 @@ def halfway(X, y, weights, c):
 
 
 IN_MEMORY = {
-    "CV": (PoincareLogisticRegressionCV(Cs=(1, 10), cv=2), "cuts the rows into folds in memory; .*100 rows, is read"),
+    "CV": (
+        PoincareLogisticRegressionCV(Cs=(1, 10), cv=2),
+        "needs the data in memory for its folds; .*100 rows, is read",
+    ),
     "function": (PoincareSVC(halfway, calibration=None), "reference=halfway needs all points in memory"),
     "shuffled": (PoincarePerceptron(max_epochs=3, calibration=None), "is read in blocks, .*; got shuffle=True"),
     **{

@@ -318,7 +318,7 @@ def test_a_fit_killed_by_the_system_gives_the_same_bits(folder):
 @pytest.mark.parametrize("estimator", [PoincareSVC("origin", loss="hinge"), PoincarePerceptron("origin")])
 def test_a_stream_says_that_it_writes_no_checkpoint(folder, estimator):
     points = source(folder).checkpointed(folder / "fit.checkpoint")
-    with pytest.raises(ValueError, match=r"writes no checkpoint; got one to write to .*fit\.checkpoint"):
+    with pytest.raises(ValueError, match=r"writes no checkpoint; got a checkpoint at .*fit\.checkpoint"):
         estimator.partial_fit(points, classes=[-1, 1])
     assert not hasattr(estimator, "classes_")
 

@@ -224,7 +224,9 @@ def test_what_no_file_holds_is_said(tmp_path):
 def test_a_class_too_small_for_a_promise_of_its_own_is_named_and_compared_with_all_rows():
     X, y = ball(60)
     rare = np.where((y == 2) & (np.arange(60) > 12), 0, y)
-    with pytest.warns(SmallClassWarning, match=r"(?s)fewer than 9 rows have no promise of their own.*: 2 \(4\)"):
+    with pytest.warns(
+        SmallClassWarning, match=r"(?s)fewer than 9 rows have no coverage guarantee of their own.*: 2 \(4\)"
+    ):
         model = ConformalClassifier(softmax()).fit(X, rare)
     p = model.p_values(X)
     assert p[:, 2].min() < 1 / 20

@@ -347,7 +347,7 @@ def test_bad_input_gets_a_clear_error(classifier, separable):
             lambda: classifier(class_weight="balanced").partial_fit(X, y, classes=[-1, 1]),
             "unknown before the stream has ended",
         ),
-        (lambda: classifier().partial_fit(X, y, classes=[1, 2]), "1 unknown classes, first -1; known are"),
+        (lambda: classifier().partial_fit(X, y, classes=[1, 2]), "1 unknown classes, first -1; known classes:"),
         (lambda: classifier(p).fit(X, y).predict(X[:, :2]), "expecting 3 features"),
     ]
     for call, message in cases:

@@ -123,7 +123,7 @@ def test_what_is_predicted_is_not_replaced(tmp_path, save):
     before = path.read_bytes()
     (tmp_path / f"link{path.suffix}").symlink_to(path)
     for target in (path, tmp_path / f"link{path.suffix}"):
-        with pytest.raises(ValueError, match="holds what is to be predicted, and is not replaced"):
+        with pytest.raises(ValueError, match="is the input file and cannot be overwritten"):
             predict_to_file(MODELS["two"], points, target)
     assert path.read_bytes() == before
 

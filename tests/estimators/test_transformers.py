@@ -141,7 +141,7 @@ def test_exponential_map_places_rows_at_their_length(X):
 
 def test_rows_too_long_for_the_ball_are_counted():
     far = np.array([[100.0, 0.0], [1.0, 0.0]])
-    with pytest.warns(DataConversionWarning, match="1 of 2 rows are longer than 37.4, .* at which float64 ends"):
+    with pytest.warns(DataConversionWarning, match="1 of 2 rows are longer than 37.4, .* radius of float64"):
         ExpMap().fit_transform(far)
-    with pytest.warns(DataConversionWarning, match="longer than 17.3, .* at which float32 ends"):
+    with pytest.warns(DataConversionWarning, match="longer than 17.3, .* radius of float32"):
         ExpMap().fit_transform(far.astype(np.float32))

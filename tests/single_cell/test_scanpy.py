@@ -47,7 +47,7 @@ def test_markers_of_predicted_types_are_found_by_scanpy(blood):
 
 
 def test_sets_of_packaged_cells_hold_the_type_as_often_as_promised(blood):
-    """Random splits; types of fewer than 20 cells have too few for a promise of their own and are left out."""
+    """Random splits; types with fewer than 20 cells have too few for a guarantee of their own and are left out."""
     counts = blood.obs["bulk_labels"].value_counts()
     kept = blood.obs["bulk_labels"].isin(counts.index[counts >= 20]).to_numpy()
     X, y = blood.obsm["X_poincare"][kept], blood.obs["bulk_labels"].to_numpy().astype(str)[kept]

@@ -43,7 +43,7 @@ CLASSIFIERS: dict[str, Any] = {
 
 
 def classifier_named(name: str, **parameters: Any) -> Any:
-    """A new classifier of that name, or an error that lists the names.
+    """New classifier with the given name and parameters.
 
     Examples
     --------
@@ -53,6 +53,6 @@ def classifier_named(name: str, **parameters: Any) -> Any:
     """
     if name not in CLASSIFIERS:
         raise ValueError(
-            f"There is no classifier called {name!r}.\nTake one of {', '.join(CLASSIFIERS)}, or pass an estimator."
+            f"There is no classifier called {name!r}.\nPass one of {', '.join(CLASSIFIERS)}, or pass an estimator."
         )
     return CLASSIFIERS[name](**parameters)

@@ -1,4 +1,4 @@
-"""The scikit-learn face of all classifiers of the ball: one ``fit`` for every source, one value for all predictions."""
+"""Base class of all classifiers: the scikit-learn methods ``fit``, ``predict`` and the like, for every data source."""
 
 import warnings
 from abc import abstractmethod
@@ -30,7 +30,7 @@ from hyplearn.types import Array
 
 
 def _calibrates(classifier: "BallClassifier") -> bool:
-    """Whether the parameters ask for probabilities; otherwise an error that says what to pass."""
+    """Return True if calibration is enabled, and raise AttributeError otherwise."""
     if getattr(classifier, "calibration", "") is None:
         raise AttributeError(
             f'{type(classifier).__name__} has no probabilities with calibration=None.\nPass calibration="cross-fitted".'
@@ -38,7 +38,7 @@ def _calibrates(classifier: "BallClassifier") -> bool:
     return True
 
 
-# Explicit rows at a time when a certificate is verified.
+# Rows per block when a certificate is verified: their features are computed explicitly, so it bounds the memory.
 VERIFIED_ROWS = 10_000
 ADVICE = {
     "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
@@ -57,9 +57,9 @@ def warn_unsolved(estimator: "BallClassifier", gap: float, status: str, problems
 
 
 class BallClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of points of the ball.
+    """Base class of the classifiers for points in the ball.
 
-    Subclasses end :meth:`fit` by setting ``decision_``, which all predictions read.
+    Subclasses set ``decision_`` at the end of :meth:`fit`; all predictions are computed from it.
     """
 
     curvature: float
@@ -74,20 +74,20 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def trims(self) -> bool:
-        """Whether a fit leaves out far rows."""
+        """Whether ``fit`` leaves out far rows."""
         return bool(self.trim)
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise for every parameter that makes no sense."""
+        """Raise if a parameter is invalid."""
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from labelled points of any source."""
+        """Fit the model to labelled points from any source."""
 
     @contextmanager
     def _training(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[TrainingData, FitReporter]]:
-        """Training data of any source and a reporter; a fit that fails leaves the estimator as it was."""
+        """Context with the training data and a progress reporter; restores the estimator if the fit fails."""
         self._check_parameters()
         with restored_on_failure(self), one_blas_thread():
             points = training_points(self, X, y, sample_weight, reset=True)
@@ -97,7 +97,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _decide(self) -> Decision:
-        """The decision, from the fitted attributes."""
+        """Build the decision from the fitted attributes."""
 
     def predict(self, X: Any) -> Any:
         """Predicted class of each point: the sign (two classes) or the argmax (more) of the decision scores.
@@ -105,15 +105,15 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball. A file is read in blocks; the result of a Dask collection is a lazy collection.
+            Points in the ball. Files are read in blocks; Dask collections give a lazy Dask collection.
         """
         return self._evaluated("predict", X, None, self.classes_.dtype if hasattr(self, "classes_") else None)
 
     def decision_function(self, X: Any) -> Any:
         """Decision scores: the sign (binary) or the argmax (multiclass) is the prediction.
 
-        With probabilities the scores are log-odds: ``predict_proba`` is their sigmoid or softmax. Without, they are
-        the signed distances to the boundaries.
+        If the model has probabilities, the scores are log-odds: ``predict_proba`` is their sigmoid or softmax.
+        Otherwise they are the signed distances to the boundaries.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         return float(((right * sample_weight).sum() / sample_weight.sum()).compute())
 
     def _columns(self, *, binary: bool = True) -> list[Any] | None:
-        """Names of the columns of a result with one per class; None for one number per point."""
+        """Column names of a result with one column per class; None if the result has one value per point."""
         check_is_fitted(self)
         return self.classes_.tolist() if binary or len(self.classes_) > 2 else None
 
@@ -173,8 +173,8 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         decision = self.decision_
         if method.endswith("proba") and not decision.has_probabilities:
             raise AttributeError(
-                f"{type(self).__name__} has no probabilities after partial_fit: a stream has no held-out scores.\n"
-                "Use fit, or decision_function."
+                f"{type(self).__name__} has no probabilities after partial_fit: they need held-out scores, which a "
+                "stream does not have.\nUse fit, or decision_function."
             )
         functions = {
             "predict": decision.predict,

@@ -1,4 +1,4 @@
-"""ConformalClassifier: prediction sets with a promised coverage, for any classifier."""
+"""ConformalClassifier: prediction sets with guaranteed coverage, for any classifier."""
 
 import numbers
 import os
@@ -37,11 +37,11 @@ from hyplearn.types import Array
 
 
 class SmallClassWarning(UserWarning):
-    """A class has too few rows for a promise of its own."""
+    """Warns that a class has too few rows for a coverage guarantee of its own."""
 
 
 def _has(name: str) -> Any:
-    """Whether the wrapped classifier has a method."""
+    """Condition for ``available_if``: the wrapped classifier has the method."""
 
     def check(classifier: "ConformalClassifier") -> bool:
         getattr(getattr(classifier, "estimator_", classifier.estimator), name)
@@ -52,37 +52,38 @@ def _has(name: str) -> Any:
 
 @dataclass(eq=False, repr=False)
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    r"""Sets of classes that hold the true one with a promised probability, around any classifier.
+    r"""Conformal prediction: sets of classes that contain the true class with a given probability, for any classifier.
 
-    ``predict`` is that of the classifier fitted to all rows. ``predict_set`` returns all classes that a row may belong
-    to; the set is empty for a row that is unlike all classes. With a tree of classes ``predict_answer`` returns the
-    least subtree that covers the set: "lymphocyte" where T and B cells cannot be told apart.
+    ``predict`` uses the classifier fitted to all rows. ``predict_set`` returns all classes that a row may belong to;
+    the set is empty for a row that is unlike all classes. With a tree of classes, ``predict_answer`` returns the
+    smallest subtree that covers the set: for example "lymphocyte" if T and B cells cannot be distinguished.
 
     Parameters
     ----------
     estimator : estimator
         A classifier of hyplearn or scikit-learn; it is cloned.
     coverage : float, default=0.9
-        Promised probability that the set of a row holds its true class.
+        Guaranteed probability that the set of a row contains its true class.
     by_class : bool, default=True
-        Whether the promise holds for each class by itself; if False, for all rows together, with smaller sets, and
-        rare classes may be missed more often.
+        Whether the guarantee holds for each class separately. If False, it holds only on average over all rows: the
+        sets are smaller, but rare classes may be missed more often.
     hierarchy : mapping, networkx.DiGraph or str, optional
-        The classes in a tree, for :meth:`predict_answer`: a mapping of each node to its parent, or to a list of parents
+        Tree of the classes, for :meth:`predict_answer`: a mapping from each node to its parent, or to a list of parents
         as in the Cell Ontology; a graph with edges from parent to child; or a Newick string.
     conformity : {"probability", "distance"}, default="probability"
-        How well a row fits a class: by its probability (or its decision score, for classifiers without
-        probabilities), or by the mean distance to the five nearest rows of that class, hyperbolic if the classifier
-        has a curvature, Euclidean otherwise. Distances recognise rows of classes that were not in the training data.
+        How to measure how well a row fits a class. "probability": by its predicted probability (or its decision score,
+        for classifiers without probabilities). "distance": by the mean distance to the five nearest rows of that
+        class, hyperbolic if the classifier has a curvature, Euclidean otherwise. Distances also detect rows of classes
+        that were not in the training data.
     folds : int, default=5
-        Number of parts of the rows for probabilities. Each row gets its score from the other parts.
+        Number of folds for ``conformity="probability"``. Each row is scored by a model fitted to the other folds.
 
     Attributes
     ----------
     estimator_ : estimator
         The classifier fitted to all rows.
     estimators_ : list of estimators
-        Those fitted without one of the folds each; none for ``conformity="distance"``.
+        Classifiers fitted without one fold each; empty for ``conformity="distance"``.
     classes_ : ndarray of shape (n_classes,)
         The labels.
     scores_ : ndarray of shape (n_samples,)
@@ -95,20 +96,22 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The promise is for rows that are exchangeable with the training rows. With :math:`\alpha = 1 -` coverage:
+    The guarantee holds for rows that are exchangeable with the training rows. With :math:`\alpha = 1 -` coverage:
 
-    - By distance the sets are fully conformal: the coverage is at least the promised one, and at most
-      :math:`1 / (n + 1)` more, with n rows of the class (of all classes, without ``by_class``).
-    - By probability they are cross-conformal (Vovk, 2015). Proved is :math:`1 - 2 \alpha - 2 (1 - 1/K) / (n/K + 1)`
-      with K folds (:func:`hyplearn.decision.conformal.proved_coverage`); measured is the promised coverage or a little
+    - With ``conformity="distance"`` the sets are fully conformal: their coverage is at least :math:`1 - \alpha` and
+      exceeds it by at most :math:`1 / (n + 1)`, where n is the number of rows of the class (of all rows with
+      ``by_class=False``).
+    - With ``conformity="probability"`` they are cross-conformal (Vovk, 2015). The proven coverage is
+      :math:`1 - 2 \alpha - 2 (1 - 1/K) / (n/K + 1)` with K folds
+      (:func:`hyplearn.decision.conformal.proved_coverage`); the measured coverage is :math:`1 - \alpha` or slightly
       more.
 
-    Up to a part :math:`\alpha` of the rows of known classes has an empty set. A class of fewer than
-    :math:`1/\alpha - 1` rows could never be left out of a set by its own rows: it is compared with the rows of all
-    classes, without a promise of its own, and a ``SmallClassWarning`` names it. Rows are dealt to folds in their order;
-    nothing is random.
+    Up to a fraction :math:`\alpha` of the rows of known classes has an empty set. A class with fewer than
+    :math:`1/\alpha - 1` rows would be in every set if it were compared with its own rows only. It is therefore compared
+    with the rows of all classes, has no guarantee of its own, and is named in a ``SmallClassWarning``. Rows are
+    assigned to folds in their order; nothing is random.
 
-    Sample weights are passed to the classifier, and a row counts in the p-values as often as its weight says.
+    Sample weights are passed to the classifier, and weight the rows in the p-values.
 
     Examples
     --------
@@ -133,12 +136,12 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     folds: int = 5
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the classifier to all rows, and score each row by a model that has not seen its fold.
+        """Fit the classifier to all rows, and score each row with a model fitted without its fold.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source that fits into memory
-            The rows, as the classifier takes them.
+            The rows, in any form that the classifier accepts.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -155,13 +158,13 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predicted class of each row, by the classifier fitted to all rows."""
+        """Predicted class of each row, from the classifier fitted to all rows."""
         X = self._checked(X)
         return self.estimator_.predict(X)
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, by the classifier fitted to all rows."""
+        """Probability of each class, from the classifier fitted to all rows."""
         X = self._checked(X)
         return self.estimator_.predict_proba(X)
 
@@ -179,11 +182,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def decision_(self) -> Any:
-        """The decision of the classifier fitted to all rows, for pictures."""
+        """Decision of the classifier fitted to all rows, for plots."""
         return self.estimator_.decision_
 
     def p_values(self, X: Any) -> Array:
-        """p-value of each class at each row, of shape (n_samples, n_classes).
+        """Compute the p-value of each class for each row, of shape (n_samples, n_classes).
 
         Parameters
         ----------
@@ -199,7 +202,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return p_values(scores, HeldOut(self.scores_, self._codes, self._folds, self._weights), self._by_class)
 
     def predict_set(self, X: Any, *, as_labels: bool = False) -> Any:
-        """Classes that each row may belong to.
+        """Predict the set of classes that each row may belong to.
 
         Parameters
         ----------
@@ -211,13 +214,13 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool of shape (n_samples, n_classes), or list of lists of labels
-            The sets, with columns in the order of ``classes_``. An empty set means unlike all classes.
+            The sets, with columns in the order of ``classes_``. An empty set means that the row is unlike all classes.
         """
         sets = prediction_sets(self.p_values(X), self.coverage)
         return [self.classes_[row].tolist() for row in sets] if as_labels else sets
 
     def predict_answer(self, X: Any) -> Array:
-        """Node of the least subtree of the hierarchy that covers the set of each row.
+        """Root of the smallest subtree of the hierarchy that covers the set of each row.
 
         Parameters
         ----------
@@ -227,7 +230,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of object of shape (n_samples,)
-            Names of nodes; None for rows with an empty set. A node without a name is called by the classes below it.
+            Names of nodes; None for rows with an empty set. An unnamed node is named after the classes below it.
         """
         check_is_fitted(self, "scores_")
         if self.hierarchy is None:
@@ -235,7 +238,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return Hierarchy.of(self.hierarchy, self.classes_).answers(self.predict_set(X))
 
     def set_columns(self, sets: Array) -> dict[str, Array]:
-        """Describe sets in columns, one entry per row, for tables and pictures.
+        """Describe prediction sets in columns, one entry per row, for tables and plots.
 
         Parameters
         ----------
@@ -245,8 +248,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         dict
-            "set": names joined by " | ", None for an empty set; "set size": number of classes; "unknown": whether the
-            set is empty; and with a hierarchy "answer": name of the node of :meth:`predict_answer`, or None.
+            "set": class names joined by " | ", None for an empty set; "set size": number of classes; "unknown": whether
+            the set is empty; with a hierarchy also "answer": the node that :meth:`predict_answer` returns, or None.
         """
         names = np.array([str(label) for label in self.classes_.tolist()], dtype=object)
         joined = [" | ".join(names[row]) if row.any() else None for row in sets]
@@ -273,14 +276,14 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _training_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
-        """Rows that can be indexed, their labels and weights."""
+        """Return the rows in an indexable form, their labels and their weights."""
         source = point_source(X, y, sample_weight)
         if source is not None:
             block = source.within_memory()
             if block is None:
                 raise ValueError(
-                    f"{source.name} does not fit into memory, where rows are held out fold by fold.\n"
-                    "Pass a sample of its rows: a few hundred per class suffice for the sets."
+                    f"{source.name} does not fit into memory, as cross-validation requires.\n"
+                    "Pass a sample of its rows; a few hundred per class are enough."
                 )
             X, y, sample_weight = block.X, block.y, block.weights
         if y is None:
@@ -297,7 +300,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return X, y, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
     def _check_classes(self) -> None:
-        """Raise if classes are too small to be held out, or missing in the hierarchy; warn of small ones."""
+        """Raise if a class has too few rows or is not in the hierarchy; warn if it has too few for a guarantee."""
         counts = np.bincount(self._codes)
         if len(counts) < 2 or counts.min() < 2 or len(self._codes) < self.folds:
             k = int(np.argmin(counts))
@@ -313,22 +316,22 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             totals = np.bincount(self._codes, weights=self._weights)
             named = ", ".join(f"{self.classes_.tolist()[k]!r} ({totals[k]:g})" for k in few[:5])
             warnings.warn(
-                f"Classes of fewer than {least_rows(self.coverage)} rows have no promise of their own at "
+                f"Classes of fewer than {least_rows(self.coverage)} rows have no coverage guarantee of their own at "
                 f"coverage={self.coverage}, and are compared with the rows of all classes: {named}"
-                f"{', ...' if len(few) > 5 else ''}.\nPass more rows of them, or a lower coverage.",
+                f"{', ...' if len(few) > 5 else ''}.\nPass more rows of these classes, or a lower coverage.",
                 SmallClassWarning,
                 stacklevel=3,
             )
 
     @property
     def _by_class(self) -> Array:
-        """Whether each class is compared with its own rows only: it needs enough of them."""
+        """For each class, whether it has enough rows to be compared with these only."""
         totals = np.bincount(self._codes, weights=self._weights, minlength=len(self.classes_))
         return np.asarray(totals >= least_rows(self.coverage)) & bool(self.by_class)
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
-        """Score each row by a model that has not seen its fold."""
-        self.__dict__.pop("_near", None)  # of an earlier fit
+        """Score each row with a model fitted without its fold."""
+        self.__dict__.pop("_near", None)  # from an earlier fit
         self._folds = deal_in_turn(self._codes, self.folds)
         others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]
         self.estimators_ = [_fitted(self.estimator, X, y, weights, rows) for rows in others]
@@ -339,13 +342,13 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.scores_[held] = found[np.arange(len(held)), self._codes[held]]
 
     def _calibrate_by_distance(self, X: Any, y: Array, weights: Array | None) -> None:
-        """Score each row by its distances to others of its class."""
+        """Score each row by its distances to the other rows of its class."""
         self._near = Neighbours.of(self._points(X), self._codes, self._weights, self._c)
         self._folds = np.zeros(len(y), dtype=np.int64)
         self.estimators_, self.scores_ = [], self._near.means
 
     def _scores_without(self, fold: int, X: Any) -> Array:
-        """Scores of all classes by the model without a fold; low scores fit well."""
+        """Scores of all classes from the model fitted without a fold; a low score means a good fit."""
         model, K = self.estimators_[fold], len(self.classes_)
         if hasattr(model, "predict_proba"):
             found = -model.predict_proba(X)
@@ -357,7 +360,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"{type(model).__name__} has neither predict_proba nor decision_function.\n"
                 'Pass conformity="distance", or another classifier.'
             )
-        # A class may be absent from the rows without the fold: it fits worst.
+        # A class that is absent from the other folds gets the worst score.
         scores = np.full((len(found), K), np.inf)
         scores[:, np.searchsorted(self.classes_, model.classes_)] = found
         return scores
@@ -368,7 +371,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return None if curvature is None else absolute_curvature(curvature)
 
     def _points(self, X: Any) -> Array:
-        """Rows as numbers, for distances; inside the ball, if the classifier works there."""
+        """Validate rows for computing distances; hyperbolic classifiers require them inside the ball."""
         X = check_array(X, dtype=np.float64, order="C", estimator=self, input_name="X")
         return X if self._c is None else inside_rows(self.estimator, X)[0]
 
@@ -376,9 +379,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "scores_")
         if isinstance(X, (str, os.PathLike, PointSource)):
             return prediction_points(self, X).gathered(labelled=False).X
-        if getattr(X, "ndim", 2) != 1 and not is_dask(
-            X
-        ):  # the classifier's own error says what is wrong with one dimension
+        if getattr(X, "ndim", 2) != 1 and not is_dask(X):  # one-dimensional input: leave the error to the classifier
             validate_data(self, X, reset=False, skip_check_array=True)
         return X
 
@@ -390,6 +391,6 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _fitted(estimator: Any, X: Any, y: Array, weights: Array | None, rows: Array) -> Any:
-    """A clone of the classifier, fitted to some rows."""
+    """Clone of the classifier, fitted to the given rows."""
     given = {} if weights is None else {"sample_weight": weights[rows]}
     return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **given)

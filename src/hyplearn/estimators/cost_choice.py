@@ -1,4 +1,4 @@
-"""The choice of C for an SVM without a reference point: probabilities of held-out rows decide."""
+"""Choice of C for an SVM without a reference point, by the log-loss of held-out rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,23 +11,23 @@ from hyplearn.solvers.choice import choose_cost
 from hyplearn.solvers.svm.together import Problems, solve_together
 from hyplearn.types import Array
 
-# Folds hold out at least so many rows together.
+# Number of held-out rows, over all folds, that is enough to choose C.
 CHOICE_ROWS = 2000
-# Relative duality gap of the fits by which C is chosen.
+# Relative duality gap of the fits for the choice of C: looser than tol, because the log-loss needs few digits.
 CHOICE_TOL = 1e-3
 
 
 def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
-    """About ``most`` rows by which C is chosen; those of a subsample weigh 1 on average: C is no matter of numbers."""
+    """Subsample of about ``most`` rows for the choice of C, with weights scaled to a mean of 1."""
     block, is_part = data.subsampled(most)
     weights = block.row_weights
     return block._replace(weights=weights * (len(weights) / weights.sum() if is_part else 1.0))
 
 
 def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> float:
-    """The power of ten whose held-out values have the least log-loss; 1 if no row can be held out.
+    """Power of ten with the smallest log-loss on held-out rows; 1 if no row can be held out.
 
-    ``problems`` are those of all rows with costs of C = 1, one for each positive class.
+    ``problems`` contains one binary problem for each positive class, on all rows, with the costs for C = 1.
     """
     codes, weights, P = problems.codes, problems.costs[:, 0], len(problems.positives)
     values = np.arcsinh(problems.rows @ solve_together(problems, tol=CHOICE_TOL).W.T)

@@ -1,4 +1,4 @@
-"""Perceptrons in passes over training data: rows kept in memory, or read in blocks and visited in order."""
+"""Epochs of the perceptrons: passes over rows in memory, or over rows that are read in blocks."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -16,51 +16,52 @@ from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
 from hyplearn.tangent import TangentRows, implicit_rows
 from hyplearn.types import Array
 
-# Passes after which the weights are first compared with those of half as many, and how much better they have to be:
-# classes that overlap end after some 60 passes instead of a thousand, and lose no accuracy by it. The average of 8
-# passes still depended on single rows: without one of them the second order changed by up to 7 of 88 test rows.
+# Early stopping. From pass FIRST_CHECK on, the weights are compared with those after half as many passes, and training
+# stops unless they are better by the fraction BETTER. Overlapping classes stop after about 60 passes instead of 1000,
+# without loss of accuracy. FIRST_CHECK = 8 was too early: leaving out a single row changed up to 7 of 88 test
+# predictions of the second-order perceptron.
 FIRST_CHECK, BETTER = 32, 0.05
 
 
 class Problems(NamedTuple):
-    """Binary problems of labelled points."""
+    """Definition of the binary problems."""
 
     positives: Sequence[int]  # code of the positive class of each problem
     references: Array  # reference point of each problem
     c: float  # absolute curvature
 
     def rows(self, block: LabelledBlock, k: int) -> "ProblemRows":
-        """Rows of a block in problem k."""
+        """Rows of problem k for the points of a block."""
         rows = implicit_rows(block.X, self.references[k], features="z", c=self.c, gaps=block.gaps)
         weights = EQUAL_WEIGHTS if block.weights is None else block.weights
         return ProblemRows(rows, np.where(block.codes == self.positives[k], 1.0, -1.0), weights)
 
 
 class ProblemRows(NamedTuple):
-    """Rows, labels ±1 and weights of a problem."""
+    """Rows, labels ±1 and weights of one binary problem."""
 
     rows: TangentRows
     y: Array
     weights: Array
 
     def errors(self, w: Array) -> float:
-        """Weight of the rows on the wrong side of a boundary."""
+        """Total weight of the rows on the wrong side of the boundary with normal w."""
         wrong = self.y * (self.rows @ w) <= 0
         return float(wrong.sum() if self.weights.size == 0 else self.weights[wrong].sum())
 
 
 @checkpointable
 class Extremes(NamedTuple):
-    """Extremes of the rows that have a weight, for bounds and margin."""
+    """Extreme values over the rows with positive weight, from which bounds and margin are computed."""
 
-    least: float  # least ⟨y z, normal⟩
+    least: float  # smallest ⟨y z, normal⟩
     longest: float  # largest c ‖z‖²
-    gap: float  # least gap
-    copies: bool  # whether all weights are integers, of copies
+    gap: float  # smallest gap
+    copies: bool  # whether all weights are integers, and so count copies
 
     @classmethod
     def of(cls, part: ProblemRows, gaps: Array, normal: Array) -> Self:
-        """Extremes of some rows."""
+        """Compute the extremes over the rows of a problem."""
         rows, y, weights = part
         present = weights > 0 if weights.size else np.ones(len(y), dtype=bool)
         # base = 1 - cosh ρ, and √c‖z‖ = sinh ρ.
@@ -73,28 +74,28 @@ class Extremes(NamedTuple):
 
 
 class KeptEpochs:
-    """Passes over the rows of one problem in memory, in order or shuffled."""
+    """Epochs over the rows of one problem in memory, in order or shuffled."""
 
     def __init__(self, rows: ProblemRows, rng: np.random.Generator | None) -> None:
         self.rows, self.rng = rows, rng
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Visit all rows once, in place."""
+        """Make one pass over the rows, updating the perceptrons in place; returns the number of mistakes of each."""
         return {k: perceptron.visit(*self.rows, self.rng) for k, perceptron in perceptrons.items()}
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """Weight of the rows on the wrong side of some boundaries."""
+        """For each problem, the total weight of the rows on the wrong side of its boundary."""
         return {k: self.rows.errors(w) for k, w in weights.items()}
 
 
 class StreamedEpochs:
-    """Passes over points that are read in blocks, in order; all problems in the same passes."""
+    """Epochs over points that are read in blocks, in order; all problems share each pass."""
 
     def __init__(self, data: TrainingData, problems: Problems) -> None:
         self.data, self.problems = data, problems
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Visit all rows once."""
+        """Make one pass over the rows, replacing the perceptrons; returns the number of mistakes of each."""
         numbers = list(perceptrons)
         visit = partial(_visit_encoded, encoder=self.data.encoder, problems=self.problems, numbers=numbers)
         begun = Pass(list(perceptrons.values()), [0] * len(numbers))
@@ -103,20 +104,20 @@ class StreamedEpochs:
         return dict(zip(numbers, found.mistakes, strict=True))
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """Weight of the rows on the wrong side of some boundaries."""
+        """For each problem, the total weight of the rows on the wrong side of its boundary."""
         return dict(zip(weights, self.data.fold(_errors, summed, self.problems, weights).tolist(), strict=True))
 
 
 @checkpointable
 class Pass(NamedTuple):
-    """Perceptrons in the middle of a pass, and the mistakes of each so far."""
+    """Perceptrons during a pass, and the number of mistakes of each so far."""
 
     perceptrons: list[Perceptron]
     mistakes: list[int]
 
 
 def visit_problems(block: LabelledBlock, so_far: Pass, threads: int, *, problems: Problems, numbers: list[int]) -> Pass:
-    """The pass after the perceptrons of some problems visited a block in order; the given one is unchanged."""
+    """Visit the rows of a block in order with each perceptron; returns a new Pass and leaves ``so_far`` unchanged."""
     perceptrons = copy.deepcopy(so_far.perceptrons)
 
     def mistakes(k: int, perceptron: Perceptron, before: int) -> int:
@@ -135,7 +136,7 @@ def _errors(block: LabelledBlock, problems: Problems, weights: dict[int, Array])
 
 
 def find_extremes(data: TrainingData, problems: Problems, normals: dict[int, Array]) -> dict[int, Extremes]:
-    """Extremes of the rows by some boundaries, in one pass."""
+    """Extremes of the rows of each problem with a given boundary, computed in one pass."""
     return dict(zip(normals, data.fold(_extremes, _merge_extremes, problems, normals), strict=True)) if normals else {}
 
 
@@ -153,7 +154,7 @@ def _merge_extremes(parts: Sequence[Sequence[Extremes]]) -> list[Extremes]:
 
 
 class Learned(NamedTuple):
-    """Result of a problem: the weights kept, the mistakes of the last pass, the number of passes."""
+    """Result of a problem: the weights, the number of mistakes in the last pass, and the number of passes."""
 
     w: Array
     mistakes: int
@@ -168,9 +169,9 @@ def learn(
     keep: str,
     report: Callable[[int, int, int], Any],
 ) -> list[Learned]:
-    """Pass over the rows until no problem has a mistake, or gets any better; each problem takes part until then.
+    """Pass over the rows until each problem makes no mistake, or stops improving.
 
-    The perceptrons of the list are replaced by those at the end.
+    The perceptrons in the list are replaced by the trained ones.
     """
     active, learned = dict(enumerate(perceptrons)), {}
     best = {k: perceptron.w.copy() for k, perceptron in active.items()}
@@ -204,22 +205,22 @@ def learn(
 
 
 def is_checked(epoch: int) -> bool:
-    """Whether the weights are compared with those of half as many passes: at powers of two."""
+    """Whether the weights are compared with those after half as many passes: at powers of two."""
     return epoch >= FIRST_CHECK and epoch & (epoch - 1) == 0
 
 
 class Halves:
-    """Whether the second half of all passes has fewer mistakes than the first, or weights with fewer errors."""
+    """Early stopping: compares mistakes and errors in the second half of all passes with those in the first half."""
 
     def __init__(self) -> None:
         self.before, self.since, self.errors = np.inf, np.inf, np.inf
 
     def count(self, mistakes: int) -> None:
-        """Add a pass."""
+        """Record the number of mistakes of a pass."""
         self.since = min(self.since, mistakes)
 
     def is_over(self, errors: float) -> bool:
-        """Whether neither is better by ``BETTER``; the next half begins."""
+        """Whether neither mistakes nor errors improved by ``BETTER``; starts the next half."""
         over = self.since > (1 - BETTER) * self.before and errors > (1 - BETTER) * self.errors
         self.before, self.since, self.errors = min(self.before, self.since), np.inf, min(self.errors, errors)
         return bool(over)

@@ -1,4 +1,4 @@
-"""Trees of classes: from mappings of parents, networkx graphs and Newick strings to the ancestors of each class."""
+"""Trees of classes, read from mappings to parents, networkx graphs and Newick strings."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
@@ -16,14 +16,14 @@ FORMS = (
 
 
 class Hierarchy(NamedTuple):
-    """The nodes at or above the classes of a classifier."""
+    """Nodes of a tree that are classes of a classifier or their ancestors."""
 
     names: list[Any]
     ancestors: Ancestors
 
     @classmethod
     def of(cls, source: Any, classes: Array) -> Self:
-        """Read a hierarchy and find all classes in it; an error if some are missing or have no common ancestor."""
+        """Read a hierarchy and find all classes in it; raise if some are missing or have no common ancestor."""
         parents = _parents(source)
         keys = [_key(label, parents) for label in classes.tolist()]
         missing = [label for label, key in zip(classes.tolist(), keys, strict=True) if key is None]
@@ -43,17 +43,17 @@ class Hierarchy(NamedTuple):
         return cls(names, Ancestors(above, np.array([depths[node] for node in nodes])))
 
     def answers(self, sets: Array) -> Array:
-        """Name of the least subtree that covers each set of classes; None for an empty set."""
+        """Name of the smallest subtree that covers each set of classes; None for an empty set."""
         found = least_covers(sets, self.ancestors)
         names = np.array([*self.names, None], dtype=object)
         return names[found]
 
 
 def _parents(source: Any) -> dict[Any, list[Any]]:
-    """Parents of every node."""
+    """Mapping from every node to its parents."""
     if isinstance(source, str):
         tree = parse_newick(source)
-        # An unnamed node is called by its position, which no label equals.
+        # An unnamed node is identified by its position, in a tuple that cannot equal a label.
         nodes = [name or ("", row) for row, name in enumerate(tree.names)]
         if len(set(nodes)) < len(nodes):
             twice = next(name for name in nodes if nodes.count(name) > 1)
@@ -73,7 +73,7 @@ def _parents(source: Any) -> dict[Any, list[Any]]:
 
 
 def _as_list(given: Any) -> list[Any]:
-    if given is None or given != given:  # NaN of a data frame
+    if given is None or given != given:  # NaN marks a missing value in a data frame
         return []
     if isinstance(given, str) or not isinstance(given, Iterable):
         return [given]
@@ -81,7 +81,7 @@ def _as_list(given: Any) -> list[Any]:
 
 
 def _key(label: Any, parents: dict[Any, list[Any]]) -> Any:
-    """Node of a label: the label itself, or its string; None if there is neither."""
+    """Node for a label: the label itself or its string form; None if the tree has neither."""
     return next((key for key in (label, str(label)) if key in parents), None)
 
 
@@ -96,7 +96,7 @@ def _at_or_above(node: Any, parents: dict[Any, list[Any]]) -> set[Any]:
 
 
 def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
-    """Longest path from a root to each node at or above the keys; an error if there is a cycle."""
+    """Length of the longest path from a root to each key and each ancestor of a key; raises if there is a cycle."""
     depths: dict[Any, int] = {}
     on_path: dict[Any, None] = {}
     for start in keys:
@@ -110,7 +110,9 @@ def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
                 continue
             on_path[node] = None
             if cyclic := [parent for parent in waiting if parent in on_path]:
-                raise ValueError(f"The hierarchy has a cycle: {cyclic[0]!r} is above itself.\nRemove an edge of it.")
+                raise ValueError(
+                    f"The hierarchy has a cycle: {cyclic[0]!r} is its own ancestor.\nRemove an edge of the cycle."
+                )
             stack.extend(waiting)
     return depths
 
@@ -118,7 +120,7 @@ def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
 def _check_common(above: Array, classes: Array) -> None:
     if above.all(axis=0).any():
         return
-    # The class that shares the fewest ancestors with the others is the most likely to be loose.
+    # The class that shares the fewest ancestors with the others is most likely the disconnected one.
     shared = (above.astype(np.int64) @ above.T.astype(np.int64)).sum(axis=1)
     loose = classes.tolist()[int(np.argmin(shared))]
     raise ValueError(
@@ -128,7 +130,7 @@ def _check_common(above: Array, classes: Array) -> None:
 
 
 def _name(node: Any, below: Array, classes: Array) -> Any:
-    """The node's own name; for an unnamed one, the classes below it."""
+    """Name of a node; for an unnamed node, the names of the classes below it."""
     if not (isinstance(node, tuple) and len(node) == 2 and node[0] == ""):
         return node
     return " or ".join(str(label) for label in classes[below])

@@ -1,4 +1,4 @@
-"""Logistic regression on cone coordinates of the ball: two classes or many at once."""
+"""Binary and multinomial logistic regression on cone coordinates of the ball."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -30,15 +30,16 @@ from hyplearn.solvers.choice import choose_softmax_cost
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# C is chosen on at most so many scores, of rows times entries of W, but on so many rows per class.
+# Size of the subsample on which C is chosen: at most CHOICE_NUMBERS (rows times entries of W), which bounds the time,
+# but at least CHOICE_ROWS rows per class.
 CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
-# Exponent of 10 at which the search for C begins: from 10 it is stopped by a local minimum on deep trees, whose best C
-# may be 1e5. And the relative duality gap of the fits by which C is chosen.
+# The search for C starts at 10**CHOICE_FIRST: from 10 it ended in a local minimum on deep trees, whose best C may be
+# 1e5. CHOICE_TOL is the relative duality gap of the fits in this search.
 CHOICE_FIRST, CHOICE_TOL = 2, 1e-3
 
 
 class SoftmaxClassifier(BallClassifier):
-    """Base of the logistic regressions: one convex problem for all classes."""
+    """Base class of the logistic regressions: one convex problem for all classes."""
 
     reference: Any
     fit_intercept: bool
@@ -49,7 +50,7 @@ class SoftmaxClassifier(BallClassifier):
 
     @abstractmethod
     def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None]:
-        """C of the fit, and weights from which to start if its choice has found some."""
+        """C of the fit, and starting weights if the choice of C provides them."""
 
     def _centre(self, data: TrainingData) -> Array:
         return reference_points(self.reference, data, [np.arange(data.n_classes)])[0]
@@ -91,10 +92,10 @@ class SoftmaxClassifier(BallClassifier):
         )
 
     def hyperplane_between(self, a: Any, b: Any) -> tuple[Array, Array]:
-        r"""The geodesic hyperplane that touches the boundary of classes a and b where it is nearest to the centre.
+        r"""Geodesic hyperplane that touches the boundary between two classes where it is nearest to the centre.
 
-        With ``fit_intercept=False`` it is the boundary. If one of the two classes is likelier in the whole ball, there
-        is none, which is a ValueError.
+        With ``fit_intercept=False`` it is the boundary itself. Raises ValueError if there is no boundary, because
+        one of the two classes is more likely in the whole ball.
 
         Parameters
         ----------
@@ -104,9 +105,10 @@ class SoftmaxClassifier(BallClassifier):
         Returns
         -------
         w, p : ndarrays of shape (n_features,)
-            The point p of the boundary nearest to the centre, and the normal there, on the side of a. The log-odds of
-            a against b is :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ to the
-            hyperplane in units of the curvature's radius: everywhere, or with an intercept to first order at p.
+            The point p of the boundary nearest to the centre, and the normal w at p, which points to the side of a. The
+            log-odds of a against b are :math:`\frac{\rho}{\sinh \rho} \|w\| \sinh \delta` at the signed distance δ
+            from the hyperplane, in units of the curvature radius. This is exact with ``fit_intercept=False``, and
+            correct to first order at p with an intercept.
 
         Examples
         --------
@@ -127,7 +129,7 @@ class SoftmaxClassifier(BallClassifier):
             verdict = "they are equally likely" if leader is None else f"{a if leader == first else b!r} is likelier"
             raise ValueError(
                 f"There is no boundary between {a!r} and {b!r}: {verdict} in the whole ball.\n"
-                "Compare them by predict_proba, or raise C."
+                "Compare them with predict_proba, or raise C."
             )
         return touching
 
@@ -137,7 +139,7 @@ class SoftmaxClassifier(BallClassifier):
         .. math:: D(\alpha) = C \sum_i H(\pi_i) - \tfrac12 \Bigl\| \sum_i \alpha_i x_i^T \Bigr\|^2,
                   \qquad \alpha_i = C (e_{y_i} - \pi_i)
 
-        is a lower bound of P for any probabilities π with entropy H; those of the model make it a close one.
+        is a lower bound of P for any probabilities π, with entropy H; the bound is tight for the model's probabilities.
 
         Parameters
         ----------
@@ -162,101 +164,102 @@ class SoftmaxClassifier(BallClassifier):
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
-        """One row per class, as the solver sees them."""
+        """Weights in the solver's form: one row per class."""
         columns = [self.coef_, self.intercept_] if self.fit_intercept else [self.coef_]
         W = np.column_stack(columns)
         return W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
 
     def _code(self, label: Any) -> int:
-        """Index of a class."""
+        """Index of a class in ``classes_``."""
         classes = self.classes_.tolist()
         if label not in classes:
             raise ValueError(f"{label!r} is not a class of this model; its classes are {classes}.")
         return classes.index(label)
 
     def _report_status(self) -> None:
-        """Warn where the certificate is not reached."""
+        """Warn if the tolerance is not reached."""
         if self.status_[0] != "optimal":
             warn_unsolved(self, self.dual_gap_[0], self.status_[0])
 
 
 @dataclass(eq=False, repr=False)
 class PoincareLogisticRegression(SoftmaxClassifier):
-    r"""Multinomial logistic regression of the Poincaré ball, solved to a certificate of optimality.
+    r"""Multinomial logistic regression in the Poincaré ball, solved to a certificate of optimality.
 
     With the rows :math:`x_i = \frac{\rho}{\sinh \rho} (\cosh \rho, \sinh \rho\, e_i, 1)`, where ρ is the distance of a
-    point to a centre m in units of the curvature's radius and e its direction, finds the weights of
+    point from a centre m in units of the curvature radius and e its direction, finds the weights W that solve
 
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
-    Rows are hyperboloid coordinates as seen from m and a constant, shortened to the length of the distance, as they
-    would grow exponentially (:func:`~hyplearn.cone.cone_coordinates`). The coefficient of the last column is the
-    intercept b. Two classes are equally likely where :math:`u_0 \cosh \rho + \langle u, e \rangle \sinh \rho + b = 0`,
-    with the differences of their coefficients: on a geodesic hyperplane, an equidistant of one, a horosphere or a
-    sphere, or nowhere; with ``fit_intercept=False`` on a geodesic hyperplane, or nowhere. This surface lies on one side
-    of the geodesic hyperplane that touches it where it is nearest to m (:meth:`hyperplane_between`).
+    Rows are hyperboloid coordinates about m and a constant. These would grow exponentially with the distance, and are
+    therefore scaled to grow linearly (:func:`~hyplearn.cone.cone_coordinates`). The coefficient of the last column is
+    the intercept b. Two classes are equally likely where
+    :math:`u_0 \cosh \rho + \langle u, e \rangle \sinh \rho + b = 0`, in which u and b are the differences of their
+    coefficients. This boundary is a geodesic hyperplane, an equidistant of one, a horosphere or a sphere, or it is
+    empty; with ``fit_intercept=False`` it is a geodesic hyperplane or empty. It lies on one side of the geodesic
+    hyperplane that touches it where it is nearest to m (:meth:`hyperplane_between`).
 
-    The penalty is invariant under rotations about m, and m moves with the points, so isometries of the ball change no
-    probability. As all of W is penalised, P is strongly convex: the solution is unique and finite for separable classes
-    too, and :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` at every W. ``dual_gap_`` is that bound, and
-    :meth:`verify` recomputes it.
+    The penalty is invariant under rotations about m, and m moves with the points, so the probabilities do not change
+    under isometries of the ball. As all of W is penalised, the objective P is strongly convex: the solution is unique
+    and finite even for separable classes, and :math:`P(W) - P^* \le \tfrac12 \|\nabla P(W)\|^2` for every W.
+    ``dual_gap_`` is this bound, and :meth:`verify` recomputes it.
 
     Parameters
     ----------
     reference : str, callable or array-like, default="mean"
-        The centre m. "mean": the mean of all points. "means": the mean of the means of the classes. "origin": the
-        centre of the ball. For two classes all that :class:`PoincareSVC` knows. A function of the points, their class
-        numbers (from 0, in the order of ``classes_``), their weights (None where equal) and c = -curvature that returns
-        the point; or the point itself, of shape (n_features,).
+        The centre m. "mean": the mean of all points. "means": the mean of the class means. "origin": the centre of the
+        ball. For two classes also every strategy of :class:`PoincareSVC`. A callable gets the points, their class
+        indices (in the order of ``classes_``), their weights (None if all are equal) and c = -curvature, and returns
+        the point. An array of shape (n_features,) is the point itself.
     C : float or "auto", default="auto"
-        Cost of the log-loss against the penalty; larger fits closer. "auto": the power of ten of least log-loss of
-        unseen rows, as estimated by the evidence and by leaving out each row (``hyplearn.solvers.choice``). ``C_``
-        is the value.
+        Inverse regularisation strength, the weight of the log-loss against the penalty. "auto": the power of ten with
+        the smallest log-loss on unseen rows, estimated from the evidence and by leave-one-out
+        (``hyplearn.solvers.choice``). ``C_`` holds the value used.
     fit_intercept : bool, default=True
-        Whether scores have an intercept; without one the boundaries are geodesic hyperplanes.
+        Whether to fit an intercept; without one the boundaries are geodesic hyperplanes.
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
         Largest number of Newton steps.
     class_weight : dict or "balanced", default=None
-        Factors of C by class, multiplied with ``sample_weight``.
+        Weights of the classes, which multiply C and ``sample_weight``.
     trim : bool, default=True
-        Whether to leave out rows that lie far beyond the others of their class (``hyplearn.data.far_rows``), with a
-        warning that names them.
+        Whether to leave out rows that lie far beyond the other rows of their class (``hyplearn.data.far_rows``), with a
+        warning that lists them.
     n_jobs : int, default=None
-        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. Results do not depend on it.
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in.
     outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+        What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
+        largest representable radius with a warning.
     verbose : int, default=0
-        Whether to report progress: bars where rich is installed, or lines.
+        Whether to report progress: as bars if rich is installed, as lines otherwise.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        The class labels.
     coef_ : ndarray of shape (n_classes, n_features + 1)
-        W without the last column. Its rows sum to zero; of two classes there is one row, that of ``classes_[1]`` less
-        that of ``classes_[0]``.
+        W without its last column; its rows sum to zero. For two classes there is one row, the difference of the rows of
+        ``classes_[1]`` and ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Coefficients of the last column of the rows; zeros with ``fit_intercept=False``.
     reference_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
         The centre, once for each row of ``coef_``.
     status_ : ndarray of str of shape (1,)
-        "optimal" where the certificate holds; else "max_iter" or "stalled" (limited by rounding).
+        "optimal" if the tolerance is reached; otherwise "max_iter" or "stalled" (limited by rounding).
     primal_, dual_gap_ : ndarrays of shape (1,)
-        P(W), and ``½‖∇P‖² / max(1, P)``: P is proven to be no farther from the optimum, relative to max(1, P).
+        P(W), and ``½‖∇P‖² / max(1, P)``, a proven bound on the distance of P from the optimum relative to max(1, P).
     C_ : float
-        Cost of the log-loss.
+        Value of C used.
     n_iter_, n_passes_ : ndarrays of shape (1,)
         Number of Newton steps, and of passes over the data.
     decision_ : Decision
-        The fitted model as a frozen value, which every prediction, picture and file reads.
+        The fitted model as an immutable value, from which predictions, plots and model files are made.
 
     Examples
     --------
@@ -308,7 +311,8 @@ class PoincareLogisticRegression(SoftmaxClassifier):
         Parameters
         ----------
         X, y, sample_weight
-            Points of the ball, labels and weights, as in :meth:`PoincareSVC.fit`; blocks are read in some ten passes.
+            Points in the ball, labels and weights, as in :meth:`PoincareSVC.fit`. Data in blocks are read in about ten
+            passes.
         """
         previous = self._W if self.warm_start and hasattr(self, "coef_") else None
         with self._training(X, y, sample_weight) as (data, report):
@@ -318,7 +322,7 @@ class PoincareLogisticRegression(SoftmaxClassifier):
 
 
 def _sums_of_block(block: LabelledBlock, rows_of: Callable[[Array], Array], W: Array, C: float) -> SoftmaxSums:
-    """Contributions of a block to the certificate."""
+    """Contributions of a block to the sums of the certificate."""
     costs = row_costs(block, C)
     cuts = [slice(start, start + VERIFIED_ROWS) for start in range(0, len(costs), VERIFIED_ROWS)]
     rows = ((rows_of(block.X[cut]), block.codes[cut], costs[cut]) for cut in cuts)

@@ -1,4 +1,4 @@
-"""Logistic regression that chooses its C by cross-validation along a path of warm starts."""
+"""Logistic regression that chooses C by cross-validation, with warm starts along a path of values."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -15,33 +15,34 @@ from hyplearn.types import Array
 
 @dataclass(eq=False, repr=False)
 class PoincareLogisticRegressionCV(SoftmaxClassifier):
-    """:class:`PoincareLogisticRegression` with the C of the least log-loss on rows that were held out.
+    """:class:`PoincareLogisticRegression` with C chosen by cross-validation, for the smallest held-out log-loss.
 
-    In each fold C rises, and every fit starts from the solution for the previous C: a path costs little more than its
-    last fit. The model is then fitted to all rows with the best C. Folds are cut in memory: larger sources are an
-    error.
+    Each fold tries the values of C in increasing order and starts every fit from the previous solution, so the whole
+    path costs little more than its last fit. The model is then fitted to all rows with the best C. The data must fit
+    into memory.
 
     Parameters
     ----------
     reference : str, callable or array-like, default="mean"
-        The centre, as in :class:`PoincareLogisticRegression`, learned anew in every fold.
+        The centre, as in :class:`PoincareLogisticRegression`, computed again in every fold.
     Cs : array-like of floats, default=(1, 3, 10, 30, 100, 300, 1000)
         The values of C to try.
     cv : int, splitter or iterable, default=5
-        Number of folds, shuffled and stratified by class, or scikit-learn's other ways to cut rows into parts.
+        Number of shuffled and stratified folds; or a cross-validation splitter or an iterable of splits, as in
+        scikit-learn.
     fit_intercept, tol, max_iter, class_weight, trim, n_jobs, curvature, outside, verbose
         As in :class:`PoincareLogisticRegression`.
 
     Attributes
     ----------
     C_ : float
-        The C chosen; of several equally good ones the least.
+        The chosen C; the smallest if several are equally good.
     Cs_ : ndarray of shape (n_Cs,)
-        The values tried, in rising order.
+        The values tried, in increasing order.
     log_losses_ : ndarray of shape (n_folds, n_Cs)
-        Mean log-loss of the rows held out, by fold and C.
+        Mean held-out log-loss for each fold and C.
     classes_, coef_, intercept_, reference_, status_, primal_, dual_gap_, n_iter_, n_passes_
-        Of the fit to all rows, as in :class:`PoincareLogisticRegression`.
+        Results of the fit to all rows, as in :class:`PoincareLogisticRegression`.
 
     Examples
     --------
@@ -80,14 +81,15 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
         Parameters
         ----------
         X, y : as in :meth:`PoincareLogisticRegression.fit`
-            Points of the ball within the memory budget of their source, and their labels.
+            Points in the ball that fit into memory, and their labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of rows, in the fits and in the log-loss: weight k counts as k copies, weight 0 as absence.
+            Weights of the rows, in the fits and in the log-loss: weight k is equivalent to k copies of the row,
+            weight 0 to leaving it out.
         """
         with self._training(X, y, sample_weight) as (data, report):
             self._check_memory(data)
             self.Cs_, rows = self._checked_costs(), data.gathered()
-            # Shuffled, as embeddings often come sorted, and a part of a hierarchy does not represent all of it.
+            # Shuffled, because embeddings are often sorted by branch, and a branch does not represent the hierarchy.
             shuffled = StratifiedKFold(self.cv, shuffle=True, random_state=0) if isinstance(self.cv, int) else self.cv
             folds = [held_out for _, held_out in check_cv(shuffled).split(rows.X, self.classes_[rows.codes])]
             self.log_losses_ = np.array([self._path(data, rows, held_out) for held_out in folds])
@@ -100,13 +102,13 @@ class PoincareLogisticRegressionCV(SoftmaxClassifier):
     def _check_memory(self, data: TrainingData) -> None:
         if not data.in_memory:
             raise ValueError(
-                f"{type(self).__name__} cuts the rows into folds in memory; {data.points.name}, with {data.n_rows:,} "
-                "rows, is read in blocks.\nPass an array, raise memory= in open_points, or fit "
+                f"{type(self).__name__} needs the data in memory for its folds; {data.points.name}, with "
+                f"{data.n_rows:,} rows, is read in blocks.\nPass an array, raise memory= in open_points, or fit "
                 "PoincareLogisticRegression with a C of your choice."
             )
 
     def _path(self, data: TrainingData, rows: LabelledBlock, held_out: Array) -> list[float]:
-        """Mean log-loss of the rows held out, for every C."""
+        """Mean held-out log-loss for each C."""
         part, held = data.reweighted(without(rows.row_weights, held_out)), rows.taken(held_out)
         weights, own, losses, start = held.row_weights, np.arange(len(held_out)), [], None
         for C in self.Cs_:

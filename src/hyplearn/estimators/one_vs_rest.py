@@ -1,4 +1,4 @@
-"""One class against the rest: K binary problems whose boundaries pass through reference points."""
+"""Base class of the one-vs-rest classifiers: one binary problem per class, with calibrated probabilities."""
 
 import warnings
 from abc import abstractmethod
@@ -29,27 +29,27 @@ from hyplearn.estimators.validation import absolute_curvature, evaluate
 from hyplearn.reference import reference_points
 from hyplearn.types import Array
 
-# Problems of up to this many numbers are solved side by side; larger ones one after the other, each on all threads, so
-# that an interrupt is answered at once.
+# Problems with up to this many elements (rows times columns) are solved in parallel, one thread each. Larger ones are
+# solved one after the other, each on all threads, so that a keyboard interrupt takes effect quickly.
 SMALL_PROBLEM = 10**7
 
 
 def _has_distances(classifier: "OneVsRest") -> bool:
-    """Whether boundaries are equidistants of hyperplanes; otherwise an error that says so."""
+    """Return True if all boundaries are equidistants of hyperplanes, and raise AttributeError otherwise."""
     if hasattr(classifier, "decision_") and not classifier.decision_.has_distances:
         raise AttributeError(
-            f"{type(classifier).__name__} has no distances: its predictions change at no fixed distance from a "
-            "hyperplane.\nUse decision_function."
+            f"{type(classifier).__name__} has no distances, because its boundaries are not equidistants of "
+            "hyperplanes.\nUse decision_function."
         )
     return True
 
 
 class OneVsRest(BallClassifier):
-    """A classifier of binary problems whose distances become probabilities.
+    """Base class of the one-vs-rest classifiers, whose signed distances are calibrated to probabilities.
 
-    Two classes make one problem, whose positive class is ``classes_[1]``; K > 2 classes make K problems. Subclasses
-    learn ``coef_`` and ``reference_``, one row per problem; :mod:`hyplearn.decision.calibration` explains how scores
-    of different problems become comparable.
+    Two classes give one problem, whose positive class is ``classes_[1]``; K > 2 classes give K problems. Subclasses fit
+    ``coef_`` and ``reference_``, with one row per problem. :mod:`hyplearn.decision.calibration` explains how the scores
+    of different problems are made comparable.
     """
 
     reference: Any
@@ -60,10 +60,10 @@ class OneVsRest(BallClassifier):
 
     @abstractmethod
     def _refit(self, data: TrainingData) -> Decision:
-        """The decision, without calibration, learned from other weights of the same rows: a fold of the calibration."""
+        """Fit with other weights of the same rows, for a calibration fold; returns the uncalibrated decision."""
 
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
-        """The decision of :meth:`_refit` for each array of weights."""
+        """Yield the decision of :meth:`_refit` for each array of weights."""
         return (self._refit(data.reweighted(own)) for own in weights)
 
     @property
@@ -72,11 +72,11 @@ class OneVsRest(BallClassifier):
 
     @property
     def _positives(self) -> list[int]:
-        """Code of the positive class of each problem."""
+        """Index of the positive class of each problem."""
         return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
 
     def _positive(self, k: int) -> Any:
-        """Positive class of problem k."""
+        """Label of the positive class of problem k."""
         return self.classes_[self._positives[k]]
 
     def _references(self, data: TrainingData) -> Array:
@@ -84,12 +84,12 @@ class OneVsRest(BallClassifier):
         return reference_points(self.reference, data, self._sides(data))
 
     def _sides(self, data: TrainingData) -> list[Array]:
-        """For each problem the side of every class: 1 for the positive one, 0 for the others."""
+        """For each problem, an array with 1 for the positive class and 0 for the other classes."""
         return [(np.arange(data.n_classes) == k).astype(np.int64) for k in self._positives]
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
-        """A map over problems, and the threads of each: side by side, or of large data one after the other."""
+        """Context with a map function over problems (parallel for small data) and the number of threads per problem."""
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:
             yield map, data.threads
@@ -98,17 +98,17 @@ class OneVsRest(BallClassifier):
             yield pool.map, 1
 
     def _names(self, problems: Array) -> str:
-        """The positive classes of some problems, for a message."""
+        """Positive classes of the given problems, as text for a message."""
         named = ", ".join(str(self._positive(k)) for k in problems[:5])
         rest = "" if len(self.classes_) == 2 else " against the rest"
         return f"class {named}{', ...' if len(problems) > 5 else ''}{rest}"
 
     @available_if(_has_distances)
     def distances(self, X: Any) -> Array:
-        """Signed hyperbolic distance of each point to the boundary of each problem.
+        """Signed hyperbolic distance from each point to the boundary of each problem.
 
-        The boundary of two classes is where predictions change: the hyperplane, or where the calibration has an
-        offset, an equidistant of it. With more classes, each problem has its own.
+        For two classes the boundary is where the prediction changes: the hyperplane, or an equidistant of it if the
+        calibration has an offset. With more classes, each one-vs-rest problem has its own boundary.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class OneVsRest(BallClassifier):
         return replace(decision, calibration=getattr(self, "calibration_", None))
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """The decision without calibration: signed distances to hyperplanes."""
+        """Uncalibrated decision: signed distances to hyperplanes."""
         c = absolute_curvature(self.curvature)
         return Decision.of_hyperplanes(self.classes_, c, fitted["coef_"], fitted["reference_"])
 
@@ -138,7 +138,7 @@ class OneVsRest(BallClassifier):
             raise ValueError(f"folds must be an integer of at least 2; got {self.folds!r}.")
 
     def _forget_calibration(self) -> None:
-        """Drop the probabilities of an earlier fit."""
+        """Remove the calibration of an earlier fit."""
         self.__dict__.pop("calibration_", None)
 
     def _warn_of_constant_problems(self, problems: Array) -> None:
@@ -151,7 +151,7 @@ class OneVsRest(BallClassifier):
             )
 
     def _calibrate(self, data: TrainingData, *, warned: bool) -> None:
-        """Learn ``calibration_`` from held-out values; ``warned`` if the fit has reported that it did not converge."""
+        """Fit ``calibration_`` to held-out scores; ``warned`` says whether a convergence warning was already given."""
         self._forget_calibration()
         if self.calibration is None:
             return
@@ -166,10 +166,10 @@ class OneVsRest(BallClassifier):
         spare = distances_to_centre(rows, data.c) if len(constant) else None
         dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
-        if np.count_nonzero(n_distinct) > 1:  # of a single class nothing is to be learned
+        if np.count_nonzero(n_distinct) > 1:  # with a single class all scores are equal anyway
             self._warn_of_constant_problems(constant)
-        # A boundary through a reference point has no intercept of its own, and the offset of the calibration is one;
-        # but where it separates the training rows, it stays where their margin put it.
+        # A boundary through a reference point has no intercept, so the offset of the calibration serves as one. If the
+        # boundary separates the training rows, it stays where the margin is largest, without an offset.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
         pinned = separates or not boundaries.through_points
         folds = [np.flatnonzero(dealt == fold) for fold in range(self.folds) if np.any(dealt == fold)]

@@ -1,4 +1,4 @@
-"""Predictions of points that need not fit into memory, written to a file."""
+"""Predictions for data that need not fit into memory, written to a file."""
 
 import os
 import time
@@ -33,29 +33,29 @@ def predict_to_file(
 ) -> None:
     """Predict points block by block, and write the predictions to a file.
 
-    The numbers are those of the method itself, to the bit. The file appears when it is whole: an error, or a process
-    that is killed, leaves what was there before.
+    The values are bitwise equal to those of the method itself. The file is replaced only when it is complete: after an
+    error or a killed process the previous file is still there.
 
     Parameters
     ----------
     estimator : fitted classifier
-        Any that has the method and ``classes_``.
-    source : source of :func:`hyplearn.open_points`, or what that takes
-        The points. Of files with named columns those are read that the estimator was fitted with.
+        Any classifier that has the method and ``classes_``.
+    source : source of :func:`hyplearn.open_points`, or any of its inputs
+        The points. From files with named columns, the columns that the estimator was fitted with are read.
     path : path
         ``.npy``
-            An array with a row per point; text becomes text of fixed width.
+            An array with a row per point; strings are stored with a fixed width.
         ``.parquet``
-            A row per point. One column is called "prediction", or as the method if that is another; one per class is
-            called as the class. Needs pyarrow.
+            A row per point. A single column is named "prediction", or after the method if it is not ``predict``;
+            columns for classes are named after the classes. Needs pyarrow.
     method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, default="predict"
-        What to write.
+        The method whose results to write.
     verbose : bool, default=False
-        Whether to print the number of rows from time to time.
+        Whether to print the number of finished rows from time to time.
     every : float
-        Seconds between two such lines, at least.
+        Minimum number of seconds between two such lines.
     block_rows : int
-        Rows that are predicted at once. With other than the default, the last bits may differ from those of the method.
+        Rows per block. With a value other than the default, the last bits of the results may differ.
 
     Examples
     --------
@@ -75,9 +75,7 @@ def predict_to_file(
     path = Path(path).expanduser()
     writers: dict[str, Callable[..., Any]] = {".npy": _NpyWriter, ".parquet": _ParquetWriter}
     if path.suffix.lower() not in writers:
-        raise ValueError(
-            f"Predictions are written to .npy or .parquet; got {str(path)!r}.\nTake one of these suffixes."
-        )
+        raise ValueError(f"Predictions are written to .npy or .parquet; got {str(path)!r}.\nUse one of these suffixes.")
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
     if hasattr(estimator, "fit"):
@@ -95,13 +93,13 @@ def predict_to_file(
 
 def _check_no_source(path: Path, points: PointSource) -> None:
     if path.exists() and any(path.samefile(one) for one in points.paths):
-        raise ValueError(f"{path} holds what is to be predicted, and is not replaced.\nWrite to another file.")
+        raise ValueError(f"{path} is the input file and cannot be overwritten.\nWrite to another file.")
 
 
 def _results(
     predict: Callable[[Array], Array], points: PointSource, method: str, block_rows: int, every: float | None
 ) -> Iterator[Array]:
-    """The predictions block by block; progress is printed every so many seconds unless that is None."""
+    """Yield the predictions block by block; print progress every ``every`` seconds unless it is None."""
     done, began = 0, time.monotonic()
     reported = began
     for block in regrouped(read_ahead(points.blocks()), block_rows, 0):
@@ -120,19 +118,21 @@ def _report(method: str, rows: int, seconds: float) -> None:
 
 def _predicted(predict: Callable[[Array], Array], block: Block, points: PointSource) -> Array:
     with warnings.catch_warnings():
-        if points.feature_names is not None:  # compared before
+        if points.feature_names is not None:  # the names have been compared already
             warnings.filterwarnings("ignore", "X does not have valid feature names")
         with rows_named(block, points.name):
             return predict(block.X)
 
 
 def _plain(result: Array, estimator: Any) -> Array:
-    """Labels that are Python's text as text that all blocks hold in the same width."""
+    """Convert labels that are Python strings to NumPy strings with the same width in all blocks."""
     if result.dtype.kind not in "OU":
         return result
     classes = estimator.classes_.tolist()
     if not all(isinstance(label, str) for label in classes):
-        raise ValueError(f"Labels of several types cannot be written; got classes {classes!r:.80}.\nFit on text.")
+        raise ValueError(
+            f"Labels of several types cannot be written; got classes {classes!r:.80}.\nFit with string labels."
+        )
     return result.astype(np.array(classes).dtype)
 
 
@@ -143,7 +143,7 @@ def _column_names(estimator: Any, method: str, first: Array) -> list[str]:
 
 
 class _NpyWriter:
-    """Writes rows one after the other; their number is written into the header at the end."""
+    """Writes rows to an ``.npy`` file; their number is written into the header at the end."""
 
     def __init__(self, stream: BinaryIO, first: Array, names: Sequence[str]) -> None:
         self.stream, self.tail, self.dtype, self.rows = stream, first.shape[1:], first.dtype, 0
@@ -164,7 +164,7 @@ class _NpyWriter:
 
 
 class _ParquetWriter:
-    """A column for one number or label per point, or for each class."""
+    """Writes rows to a Parquet file with a single column, or with one column per class."""
 
     def __init__(self, stream: BinaryIO, first: Array, names: Sequence[str]) -> None:
         try:

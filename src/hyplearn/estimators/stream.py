@@ -1,4 +1,4 @@
-"""Learning from a stream: each row is visited once, in order, whatever the source."""
+"""Base class of the classifiers that learn from a stream: each row is visited once, in order."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -34,12 +34,12 @@ def visit_checked(
     visit: Callable[[LabelledBlock, Any, int], Any],
     name: str,
 ) -> Any:
-    """The state after a block of a stream, which is validated and encoded first."""
+    """Validate and encode a block of a stream, and return the state after it."""
     return visit(check_block(block, encoder, name), state, threads)
 
 
 def check_block(block: Block, encoder: Encoder, name: str) -> LabelledBlock:
-    """A block of a stream, validated and encoded."""
+    """Validate and encode a block of a stream."""
     check_shapes(block, name, block.X.shape[1], labelled=True)
     assert block.y is not None
     check_known(distinct(block.y)[0], encoder.classes)
@@ -53,24 +53,24 @@ class StreamClassifier(OneVsRest):
 
     @abstractmethod
     def _start_stream(self, d: int) -> Sequence[Any]:
-        """The state of each problem before its first row."""
+        """Initial state of each problem."""
 
     @abstractmethod
     def _stream_state(self) -> Sequence[Any]:
-        """The state of each problem so far."""
+        """Current state of each problem."""
 
     @abstractmethod
     def _visit(self) -> Callable[[LabelledBlock, Sequence[Any], int], Sequence[Any]]:
-        """Makes the next state of a block, the state so far and a number of threads."""
+        """Function that computes the next state from a block, the current state and the number of threads."""
 
     @abstractmethod
     def _end_stream(self, state: Sequence[Any], d: int) -> None:
-        """Set the fitted attributes."""
+        """Set the fitted attributes from the final state."""
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from each row once, in order: a stream.
+        """Update the model with a block of a stream, visiting each row once, in order.
 
-        A strategy learns the reference point from the first block, unless the point is given or is "origin".
+        The reference point is computed from the first block, unless it is given or "origin".
 
         Parameters
         ----------
@@ -104,10 +104,10 @@ class StreamClassifier(OneVsRest):
         return Encoder(self.classes_, factors, absolute_curvature(self.curvature), projects(self))
 
     def _check_stream(self, X: Any, classes: Any, first: bool) -> None:
-        """Raise if the classes of a stream are unknown or change, or if its class balance would have to be known."""
+        """Raise if the classes are missing or change, or if ``class_weight`` depends on the class counts."""
         if isinstance(X, CheckpointedPoints):
             raise ValueError(
-                f"partial_fit makes one pass and writes no checkpoint; got one to write to {X.path}.\n"
+                f"partial_fit makes one pass and writes no checkpoint; got a checkpoint at {X.path}.\n"
                 "Pass the points without checkpointed(...), or call fit."
             )
         if first and classes is None:
@@ -126,7 +126,7 @@ class StreamClassifier(OneVsRest):
 
 
 def _first_block(points: PointSource, encoder: Encoder) -> TrainingData:
-    """Training data of the first block of a stream."""
+    """Training data from the first block of a stream."""
     block = check_block(next(iter(points.blocks())), encoder, points.name)
     codes, K = block.codes.astype(np.int64), len(encoder.classes)
     return TrainingData.of_arrays(block.X, codes, block.weights, encoder.c, n_classes=K)

@@ -36,9 +36,9 @@ from hyplearn.solvers.svm import Solution, solve_svm
 from hyplearn.solvers.svm.together import Problems, TogetherSolution, solutions_of, solve_together
 from hyplearn.types import Array
 
-# Numbers of rows up to which all problems are solved together; larger ones have faster passes of their own.
+# Elements (rows times columns) up to which all problems are solved together. Above that, separate passes are faster.
 TOGETHER_NUMBERS = 2**20
-# C is chosen on at most so many numbers of rows.
+# Elements (rows times columns) of the largest subsample on which C is chosen; bounds the time of the choice.
 CHOICE_NUMBERS = 2**17
 
 
@@ -47,7 +47,7 @@ def _is_auto(C: Any) -> bool:
 
 
 def _streams(svc: "PoincareSVC") -> bool:
-    """Whether these parameters allow a stream; otherwise an error that says why not."""
+    """Return True if the parameters support ``partial_fit``, and raise AttributeError otherwise."""
     if svc.loss == "hinge" and (_is_auto(svc.C) or np.all(np.isfinite(svc.C))):
         return True
     raise AttributeError(
@@ -58,111 +58,113 @@ def _streams(svc: "PoincareSVC") -> bool:
 
 @dataclass(eq=False, repr=False)
 class PoincareSVC(StreamClassifier):
-    r"""Support vector machine of the Poincaré ball, solved to a certificate of optimality.
+    r"""Support vector machine in the Poincaré ball, solved to a certificate of optimality.
 
-    With rows :math:`f_i` of points and labels :math:`y_i = \pm 1`, finds the weights w of
+    With features :math:`f_i` of the points and labels :math:`y_i = \pm 1`, finds the weights w that solve
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^2
 
-    By default rows are :func:`~hyplearn.cone.cone_coordinates` about the mean of all points. The boundary of a class
-    against the rest is then a generalised sphere: a geodesic hyperplane, an equidistant of one, a horosphere or a
-    sphere (``boundaries_`` tells which). With ``fit_intercept=False`` it is a geodesic hyperplane. With ``reference=``
-    rows are seen from a reference point p, and the boundary is the geodesic hyperplane through p with normal w: the
-    SVM of the paper.
+    By default the features are :func:`~hyplearn.cone.cone_coordinates` about the mean of all points. The boundary
+    between a class and the rest is then a generalised sphere: a geodesic hyperplane, an equidistant of one, a
+    horosphere or a sphere (see ``boundaries_``). With ``fit_intercept=False`` it is a geodesic hyperplane. With
+    ``reference=`` the features are coordinates relative to a reference point p, and the boundary is the geodesic
+    hyperplane through p with normal w: the SVM of the paper.
 
-    Next to w the model keeps dual variables α, whose value proves how close w is to the optimum: ``dual_gap_`` is that
-    proven distance, and :meth:`verify` recomputes it.
+    The model also keeps dual variables α, whose objective value proves how close w is to the optimum: ``dual_gap_`` is
+    the proven bound, and :meth:`verify` recomputes it.
 
     Parameters
     ----------
     reference : str, callable, array-like or None, default=None
-        None for boundaries that need not pass through any point. Otherwise the point through which each boundary
-        passes. "boundary": on the hyperplane of a convex fit for which p is free, halfway between the hulls of the two
-        sides where these do not meet. "means": between the means of the two sides, where both are equally likely.
-        "hull": the paper's, the midpoint of the closest vertices of their hulls, in up to five dimensions. "closest":
-        the midpoint of the closest points of their hulls. "mean": the mean of all points. "origin": the centre of the
-        ball. A function of the points, their labels ±1, their weights (None where equal) and c = -curvature that
-        returns the point; or the point itself, of shape (n_features,) for all problems, or (n_classes, n_features).
-        See :mod:`hyplearn.reference`.
+        None for boundaries that need not pass through a given point. Otherwise the point p through which each boundary
+        passes. "boundary": a point of the hyperplane of a convex fit without a given p, halfway between the convex
+        hulls of the two sides if these are disjoint. "means": the point between the means of the two sides at which
+        both are equally likely. "hull": as in the paper, the midpoint of the closest vertices of the two hulls, in up
+        to five dimensions. "closest": the midpoint of the closest points of the two hulls. "mean": the mean of all
+        points. "origin": the centre of the ball. A callable gets the points, their labels ±1, their weights (None if
+        all are equal) and c = -curvature, and returns the point. An array is the point itself, of shape (n_features,)
+        for all problems, or (n_classes, n_features). See :mod:`hyplearn.reference`.
     C : float, array-like of shape (n_problems,) or "auto", default="auto"
-        Cost of a violated margin, for all binary problems or for each; ``numpy.inf`` asks for the hard margin, which
-        exists only where a boundary separates the classes. "auto": with ``reference=None`` and the squared hinge, the
-        power of ten of least log-loss on held-out folds; otherwise 1. ``C_`` is the value.
+        Cost of margin violations, one for all binary problems or one for each. ``numpy.inf`` gives the hard margin,
+        which exists only if the classes are separable. "auto": with ``reference=None`` and the squared hinge, the power
+        of ten with the smallest log-loss on held-out folds; otherwise 1. ``C_`` holds the values used.
     fit_intercept : bool, default=True
-        With ``reference=None``: whether scores have an intercept; without one the boundaries are geodesic hyperplanes.
-        Boundaries through a reference point have none.
+        Whether to fit an intercept, for ``reference=None``; without one the boundaries are geodesic hyperplanes.
+        Boundaries through a reference point never have an intercept.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        The squared hinge, as in the code of the paper's authors, or the hinge of the paper's theorem.
+        The loss: the squared hinge, as in the code of the paper's authors, or the hinge, as in the paper's theorem.
     margin : {"bound", "exact"}, default="bound"
-        What is maximised: "bound", the paper's lower bound of the hyperbolic margin, on rows of frame coordinates, as
-        long as points are far; or "exact", the hyperbolic margin itself, on rows as long as its sinh, which points far
-        from p dominate. With ``reference=None`` and ``C=numpy.inf``, "exact" finds the widest margin of all geodesic
-        hyperplanes (:func:`~hyplearn.reference.widest_margin`).
+        The margin to maximise. "bound": the paper's lower bound of the hyperbolic margin; the features are frame
+        coordinates, whose norm is the distance from p. "exact": the hyperbolic margin itself; the norm of the features
+        is the sinh of that distance, so points far from p dominate. With ``reference=None`` and ``C=numpy.inf``,
+        "exact" finds the widest margin of all geodesic hyperplanes (:func:`~hyplearn.reference.widest_margin`).
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
-        Largest number of working sets or Newton steps.
+        Maximum number of working sets or Newton steps.
     class_weight : dict or "balanced", default=None
-        Factors of C by class, multiplied with ``sample_weight``.
+        Weights of the classes, which multiply C and ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
-        How distances become probabilities. "cross-fitted": slopes and offsets fitted to the signed distances of rows
-        from boundaries that have not seen them (:mod:`hyplearn.decision.calibration`); it costs ``folds`` more fits.
-        None: no probabilities; scores are signed distances.
+        How to turn distances into probabilities. "cross-fitted": with slopes and offsets fitted to the signed distances
+        of held-out rows (:mod:`hyplearn.decision.calibration`), at the cost of ``folds`` more fits. None: no
+        probabilities; scores are signed distances.
     folds : int, default=5
-        Number of folds of "cross-fitted".
+        Number of folds for ``calibration="cross-fitted"``.
     n_jobs : int, default=None
-        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. Results do not depend on it.
     trim : bool, default=True
-        Whether to leave out rows that lie far beyond the others of their class (``hyplearn.data.far_rows``), with a
-        warning that names them. The hard margin always counts all rows.
+        Whether to leave out rows that lie far beyond the other rows of their class (``hyplearn.data.far_rows``), with a
+        warning that lists them. The hard margin always uses all rows.
     random_state : int, RandomState instance or None, default=0
-        Seed of the samples from which a large fit starts. It changes the solution within ``tol`` only.
+        Seed of the subsamples from which large fits start. The solutions for different seeds agree to ``tol``.
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution.
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in.
     outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+        What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
+        largest representable radius with a warning.
     verbose : int, default=0
-        Whether to report progress: bars where rich is installed, or lines.
+        Whether to report progress: as bars if rich is installed, as lines otherwise.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes. Two make one binary problem, K > 2 make K, each class against the rest.
+        The class labels. Two classes give one binary problem; K > 2 classes give K, each class against the rest.
     coef_ : ndarray of shape (n_problems, n_features), or (n_problems, n_features + 1) with ``reference=None``
-        Normal vector w of each boundary, in frame coordinates at its reference point; or coefficients of cone
-        coordinates.
+        Normal vector w of each boundary, in frame coordinates at its reference point; with ``reference=None`` the
+        coefficients of the cone coordinates.
     intercept_ : ndarray of shape (n_problems,)
         Intercepts; only with ``reference=None``.
     reference_ : ndarray of shape (n_problems, n_features)
         The reference points; with ``reference=None`` the mean of all points, once per problem.
     status_ : ndarray of str of shape (n_problems,)
-        "optimal" where the certificate holds; else "max_iter", "stalled" (limited by rounding), "infeasible" (no hard
-        margin) or "online" (after ``partial_fit``).
+        "optimal" if the tolerance is reached; otherwise "max_iter", "stalled" (limited by rounding), "infeasible" (no
+        hard margin) or "online" (after ``partial_fit``).
     primal_, dual_, dual_gap_ : ndarrays of shape (n_problems,)
-        P(w), D(α) and ``(P - D) / max(1, |P|)``.
+        Primal objective P(w), dual objective D(α), and the relative duality gap ``(P - D) / max(1, |P|)``.
     n_support_ : ndarray of shape (n_problems,)
         Number of rows with α > 0 in each problem.
     support_ : ndarray of shape (n_support,)
-        Rows with α > 0 in some problem. Empty where points are read in blocks and there are more than 2 million: the
-        gap is proven by sums over them.
+        Indices of the rows with α > 0 in at least one problem. Empty if the data are read in blocks and there are more
+        than 2 million such rows; the gap is then proven from sums over them.
     support_vectors_ : ndarray of shape (n_support, n_features)
-        Those points.
+        Points of the rows in ``support_``.
     dual_coef_ : ndarray of shape (n_problems, n_support)
-        Their ``y α``. Where the hard margin is infeasible, α is the proof of it: ``Σ y α f`` is zero to rounding.
+        ``y α`` of the rows in ``support_``. If the hard margin is infeasible, α proves it: ``Σ y α f`` is zero up to
+        rounding.
     margin_ : ndarray of shape (n_problems,)
-        Least signed hyperbolic distance of a training point to its boundary; negative where one is on the wrong side.
+        Smallest signed hyperbolic distance from a training point to the boundary; negative if a point is on the wrong
+        side.
     C_ : ndarray of shape (n_problems,)
-        Cost of a violated margin in each problem.
+        Value of C used in each problem.
     boundaries_ : tuple of length n_problems
         The boundary of each problem with its ``kind`` ("hyperplane", "equidistant", "horosphere" or "sphere") and its
-        geodesic ``hyperplane`` (w, p) where there is one; None where one side takes all of the ball.
+        geodesic ``hyperplane`` (w, p) if it has one; None if the whole ball is on one side.
     calibration_ : Calibration
-        Slopes and offsets that make scores of distances; absent without calibration and after ``partial_fit``.
+        Slopes and offsets that turn distances into scores; absent without calibration and after ``partial_fit``.
     decision_ : Decision
-        The fitted model as a frozen value, which every prediction, picture and file reads.
+        The fitted model as an immutable value, from which predictions, plots and model files are made.
     n_iter_, n_passes_ : ndarrays of shape (n_problems,)
         Number of working sets or Newton steps, and of passes over the data.
 
@@ -201,13 +203,14 @@ class PoincareSVC(StreamClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball: an array, a data frame, a path, :func:`hyplearn.open_points`, an array on disk, an
-            iterable of blocks, a Dask array or data frame. Those beyond the memory budget of their source are read in
-            blocks, in a handful of passes per problem.
+            Points in the ball: an array, a data frame, a path, the result of :func:`hyplearn.open_points`, an array on
+            disk, an iterable of blocks, or a Dask array or data frame. Data that exceed the memory budget of their
+            source are read in blocks, in a few passes per problem.
         y : array-like of shape (n_samples,), or name of the labels in a file
-            Labels; omitted for sources that bring their own.
+            Labels; omit them if the source contains them.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors of C by row: weight k counts as k copies, weight 0 as absence.
+            Weights of the rows, which multiply C: weight k is equivalent to k copies of the row, weight 0 to leaving it
+            out.
         """
         starts = self._W if self.warm_start and hasattr(self, "coef_") else None
         with self._training(X, y, sample_weight) as (data, report):
@@ -230,7 +233,7 @@ class PoincareSVC(StreamClassifier):
 
     @property
     def _rows(self) -> RowKind:
-        """The rows of the binary problems."""
+        """Kind of rows that the binary problems use."""
         if self.reference is None and self.margin == "exact":
             return WidestRows(None, "z")
         if self.reference is None:
@@ -238,7 +241,7 @@ class PoincareSVC(StreamClassifier):
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
 
     def _solve_together(self, data: TrainingData) -> dict[int, Solution]:
-        """Solutions of the problems that are small, by their numbers, where the tolerance is reached."""
+        """Solve small problems together; returns those solutions that reached the tolerance, by problem index."""
         if not self._are_small(data):
             return {}
         problems = self._shared(data.gathered(), data.c, [data.gathered().row_weights])
@@ -254,7 +257,7 @@ class PoincareSVC(StreamClassifier):
         report: FitReporter | None,
         threads: int,
     ) -> Iterator[Callable[[], Solution]]:
-        """Solvers of all binary problems, whose rows are built when they are called; some may be solved already."""
+        """One solver per binary problem, which builds its rows when called; solved problems return their solution."""
         for k in range(self._n_problems):
             if k in solved:
                 yield partial(solved.__getitem__, k)
@@ -273,12 +276,12 @@ class PoincareSVC(StreamClassifier):
             )
 
     def _are_small(self, data: TrainingData) -> bool:
-        """Whether all problems share their rows, and these are few."""
+        """Whether all problems share the same rows, and these are few."""
         fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
     def _shared(self, block: LabelledBlock, c: float, weights: Sequence[Array]) -> Problems:
-        """For each array of weights, all binary problems, on rows that they share."""
+        """All binary problems for each array of weights, on shared rows."""
         rows = ClassRowBuilder(self.reference_[0], c, 1.0, self.fit_intercept, 2)(block)[:]
         costs = np.column_stack(weights)
         problems = Problems.of_folds(rows, block.codes.astype(np.int64, copy=False), np.array(self._positives), costs)
@@ -289,7 +292,7 @@ class PoincareSVC(StreamClassifier):
         return replace(problems, costs=each * costs[:, problems.columns], columns=np.arange(len(each)))
 
     def _chosen_cost(self, data: TrainingData) -> Any:
-        """C, or with "auto" the power of ten whose probabilities are best on held-out rows."""
+        """C, or for "auto" the power of ten with the smallest log-loss on held-out rows."""
         if not _is_auto(self.C):
             return self.C
         if self.reference is not None or self.loss != "squared_hinge":
@@ -320,7 +323,7 @@ class PoincareSVC(StreamClassifier):
         return self._decision_of(np.stack([solution.w for solution in solutions]))
 
     def _decision_of(self, W: Array) -> Decision:
-        """The decision, without calibration, with other weights."""
+        """Uncalibrated decision with the given weights."""
         weights = self._rows.attributes(W, self.reference_.shape[1])
         return self._boundaries({**weights, "reference_": self.reference_})
 
@@ -328,17 +331,17 @@ class PoincareSVC(StreamClassifier):
         return self._rows.references(data, self._sides(data))
 
     def _builder(self, k: int, c: float) -> RowBuilder:
-        """Builds the rows of problem k."""
+        """Row builder of problem k."""
         return self._rows.builder(self._positives[k], self.reference_[k], c, self._cost(k))
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
-        """Weights of all problems, as the solver has them."""
+        """Weights of all problems in the solver's form."""
         rows = FreeRows(self.fit_intercept) if hasattr(self, "intercept_") else PointRows(self.reference, "frame")
         return rows.weights({"coef_": self.coef_, "intercept_": getattr(self, "intercept_", np.empty(0))})
 
     def _set_weights(self, W: Array) -> None:
-        """Set the attributes of the weights; an intercept of an earlier fit is dropped."""
+        """Set ``coef_`` and ``intercept_``; remove the intercept of an earlier fit."""
         self.__dict__.pop("intercept_", None)
         self.__dict__.update(self._rows.attributes(W, self.reference_.shape[1]))
 
@@ -347,14 +350,14 @@ class PoincareSVC(StreamClassifier):
 
     @property
     def boundaries_(self) -> tuple[Boundary | None, ...] | None:
-        """The boundary of each problem."""
+        """Boundary of each problem."""
         check_is_fitted(self)
         boundaries = self.decision_.boundaries
         return None if boundaries is None else tuple(boundaries)
 
     @property
     def trims(self) -> bool:
-        """Whether a fit leaves out far rows: not with a hard margin."""
+        """Whether ``fit`` leaves out far rows; it never does for a hard margin."""
         return bool(self.trim) and (_is_auto(self.C) or bool(np.all(np.isfinite(self.C))))
 
     partial_fit = available_if(_streams)(StreamClassifier.partial_fit)
@@ -406,8 +409,8 @@ class PoincareSVC(StreamClassifier):
             raise ValueError(f"verify() needs the training data; {type(self).__name__} {seen}, got {data.n_rows}.")
         if self.n_support_.any() and not len(self.support_):
             raise ValueError(
-                f"The {self.n_support_.max()} dual variables were too many to keep, so there is nothing to verify; "
-                "dual_gap_ was proven by their sums.\nFit on points in memory to keep them."
+                f"The {self.n_support_.max()} dual variables were too many to keep, so they cannot be verified; "
+                "dual_gap_ was proven from sums over them.\nFit on points in memory to keep them."
             )
         found = [self._verify_problem(data, k) for k in range(self._n_problems)]
         return Certificate(*(np.array(column) for column in zip(*found, strict=True)))
@@ -441,7 +444,7 @@ class PoincareSVC(StreamClassifier):
         if C.ndim and len(C) != self._n_problems:
             raise ValueError(
                 f"C has {len(C)} entries; expected {self._n_problems} (one per binary problem).\n"
-                "Pass one number for all, or one per class (one in all for two classes)."
+                "Pass one number for all problems, or one per problem (two classes have a single problem)."
             )
 
     def _cost(self, k: int) -> float:
@@ -453,7 +456,7 @@ class PoincareSVC(StreamClassifier):
         return np.broadcast_to(np.asarray(C, dtype=np.float64), (self._n_problems,)).copy()
 
     def _keep_solutions(self, data: TrainingData, solutions: list[Solution]) -> None:
-        """Set the fitted attributes."""
+        """Set the fitted attributes from the solutions."""
         self._n_rows = data.n_rows
         self._set_weights(np.stack([solution.w for solution in solutions]))
         self.status_ = np.array([solution.status for solution in solutions])
@@ -471,13 +474,13 @@ class PoincareSVC(StreamClassifier):
         self.margin_ = data.fold(_least_distances, _least, self._boundaries(vars(self)), np.array(self._positives))
 
     def _report_status(self) -> None:
-        """Raise where the hard margin has no solution, warn where the certificate is not reached."""
+        """Raise if a hard margin has no solution, and warn if a tolerance is not reached."""
         infeasible = np.flatnonzero(self.status_ == "infeasible")
         if infeasible.size:
             boundary = "boundary" if self.reference is None else "geodesic through the reference point"
             raise InfeasibleError(
                 f"No {boundary} separates the classes ({self._names(infeasible)}): the hard margin has no solution, "
-                "and dual_coef_ proves it.\nTake a soft margin, such as C=1000, or another reference."
+                "and dual_coef_ proves it.\nUse a soft margin, such as C=1000, or another reference."
             )
         unsolved = np.flatnonzero(self.status_ != "optimal")
         if unsolved.size:
@@ -488,7 +491,7 @@ class PoincareSVC(StreamClassifier):
 def _descend(
     block: LabelledBlock, state: Sequence[Descent], threads: int, *, builders: Sequence[RowBuilder]
 ) -> list[Descent]:
-    """The state after a step on each row of a block in every problem; the given one is unchanged."""
+    """Take a gradient step on each row of a block in every problem; returns the new state and keeps the old one."""
     following = [replace(descent, w=descent.w.copy()) for descent in state]
     for descent, build in zip(following, builders, strict=True):
         descent.stream(build(block))
@@ -497,7 +500,7 @@ def _descend(
 
 @dataclass(frozen=True)
 class VerifiedProblem:
-    """A binary problem whose certificate is recomputed."""
+    """Binary problem whose certificate is recomputed."""
 
     positive: int
     rows_of: Callable[[Array], Array]  # explicit rows of float64 points
@@ -519,7 +522,7 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
 
 
 def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
-    """For each problem the least signed distance to its boundary of a row of the block that has a weight."""
+    """For each problem, the smallest signed distance to its boundary over the rows of a block with positive weight."""
     distances = boundaries.distances(block.X, block.gaps)
     own = np.where(block.codes[:, None] == positives, distances, -distances)
     return own.min(axis=0, where=block.present[:, None], initial=np.inf)
@@ -531,6 +534,6 @@ def _least(parts: Sequence[Array]) -> Array:
 
 
 def _union(supports: Sequence[Array]) -> Array:
-    """All positions once, sorted: a stable sort merges sequences that are sorted already."""
+    """Sorted union of sorted position arrays; a stable sort is fast here, because it merges sorted runs."""
     merged = np.sort(np.concatenate(supports).astype(np.int64), kind="stable")
     return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

@@ -1,4 +1,4 @@
-"""The two kinds of rows of an SVM: seen from reference points, or cone coordinates that need none."""
+"""Kinds of rows for SVMs: features at a reference point of each problem, or cone coordinates without one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from hyplearn.types import Array
 
 
 class RowKind(ABC):
-    """What the rows of a binary problem are, and what a linear function of them says."""
+    """Kind of rows of the binary problems, and the decision that linear functions of them define."""
 
     @abstractmethod
     def n_columns(self, d: int) -> int:
@@ -28,58 +28,58 @@ class RowKind(ABC):
 
     @abstractmethod
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """One point per problem, from which its rows are seen."""
+        """Reference point of the rows of each problem."""
 
     @abstractmethod
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Builds the rows of a problem."""
+        """Row builder of a problem."""
 
     @abstractmethod
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
-        """Makes the rows of points without their sign, in plain NumPy: for certificates."""
+        """Function from points to unsigned rows, in plain NumPy, for certificates."""
 
     @abstractmethod
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Fitted attributes that hold the weights of all problems."""
+        """Fitted attributes with the weights of all problems."""
 
     @abstractmethod
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """Weights of all problems, as the solver has them, from the fitted attributes."""
+        """Weights of all problems in the solver's form, from the fitted attributes."""
 
     @abstractmethod
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """The decision, without calibration."""
+        """Uncalibrated decision."""
 
 
 @dataclass(frozen=True)
 class PointRows(RowKind):
-    """Frame coordinates or z features at a reference point of each problem: boundaries pass through it."""
+    """Frame coordinates or z features at a reference point of each problem, through which its boundary passes."""
 
     reference: Any
     features: Features
 
     def n_columns(self, d: int) -> int:
-        """As many as coordinates."""
+        """Number of columns: d."""
         return d
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """The reference points."""
+        """Reference points computed from the data."""
         return reference_points(self.reference, data, sides)
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Builds implicit rows."""
+        """Builder of implicit rows."""
         return SignedRowBuilder(positive, p, self.features, c, C)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
-        """Makes frame coordinates or z features."""
+        """Function from points to frame coordinates or z features."""
         return partial(frame_coordinates if self.features == "frame" else z_features, p=p, c=c)
 
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Normal vectors as ``coef_``."""
+        """The normal vectors, as ``coef_``."""
         return {"coef_": W}
 
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """``coef_``."""
+        """The normal vectors ``coef_``."""
         return fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
@@ -89,10 +89,10 @@ class PointRows(RowKind):
 
 @dataclass(frozen=True)
 class WidestRows(PointRows):
-    """z features at a point of the hyperplane of widest margin of each problem, p being free."""
+    """z features at a point of the hyperplane with the widest margin of each problem; p is not given."""
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """For each problem the point where the hulls of balls about both sides touch, or a point of both hulls."""
+        """For each problem, the point where the hulls of balls about both sides touch, or a point in both hulls."""
         return np.stack([_point_of(widest(data, side)) for side in sides])
 
 
@@ -110,7 +110,7 @@ class FreeRows(RowKind):
     intercept: bool
 
     def n_columns(self, d: int) -> int:
-        """One more than coordinates, or two with an intercept."""
+        """Number of columns: d + 1, or d + 2 with an intercept."""
         return d + 1 + self.intercept
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
@@ -118,15 +118,15 @@ class FreeRows(RowKind):
         return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)] * len(sides))
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Builds explicit rows."""
+        """Builder of explicit rows."""
         return ConeRowBuilder(positive, p, c, C, self.intercept)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
-        """Makes cone coordinates."""
+        """Function from points to cone coordinates."""
         return partial(plain_cone_rows, centre=p, c=c, intercept=self.intercept)
 
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Coefficients as ``coef_``, and intercepts."""
+        """The coefficients, as ``coef_`` and ``intercept_``."""
         intercepts = W[:, d + 1].copy() if self.intercept else np.zeros(len(W))
         return {"coef_": np.ascontiguousarray(W[:, : d + 1]), "intercept_": intercepts}
 
@@ -135,6 +135,6 @@ class FreeRows(RowKind):
         return np.column_stack([fitted["coef_"], fitted["intercept_"]]) if self.intercept else fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """The arsinh of linear functions of the rows."""
+        """Decision whose values are the arsinh of linear functions of the rows."""
         parts = fitted["coef_"], fitted["reference_"], fitted["intercept_"]
         return Decision(classes, c, "sphere-arsinh", *parts)

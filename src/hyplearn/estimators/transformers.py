@@ -18,7 +18,7 @@ from hyplearn.types import Array
 
 
 class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the transformers: as many columns out as in, float32 kept."""
+    """Base class of the transformers, which keep the number of columns and float32."""
 
     n_features_in_: int
 
@@ -27,13 +27,13 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.n_features_in_
 
     def _transformed(self, X: Any) -> Array:
-        """Rows to transform back: their columns have the names of the output, not those of ``fit``."""
+        """Validate rows for ``inverse_transform``, whose columns have the output names, not the names seen in fit."""
         check_is_fitted(self)
         X = check_array(X, dtype=(np.float64, np.float32), estimator=self, input_name="X")
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} gives {self.n_features_in_}.\n"
-                "Pass rows as transform returns them."
+                "Pass rows in the form that transform returns."
             )
         return X
 
@@ -45,9 +45,9 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
 @dataclass(eq=False, repr=False)
 class TangentSpace(BallTransformer):
-    r"""Ball to R^d: coordinates in an orthonormal frame of the tangent space at a learned reference point.
+    r"""Map the ball to R^d: coordinates in an orthonormal frame of the tangent space at a reference point.
 
-    A point x becomes :math:`\sigma_p \log_p(x)`, whose length is the hyperbolic distance of x to p. A linear
+    A point x becomes :math:`\sigma_p \log_p(x)`, whose norm is the hyperbolic distance from p to x. A linear
     classifier without intercept on these coordinates has a geodesic hyperplane through p as its boundary.
 
     Parameters
@@ -58,8 +58,8 @@ class TangentSpace(BallTransformer):
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in; the ball has radius ``1/sqrt(-curvature)``.
     outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+        What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
+        largest representable radius with a warning.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class TangentSpace(BallTransformer):
 
 @dataclass(eq=False, repr=False)
 class ExpMap(BallTransformer):
-    r"""R^d to ball: the exponential map at the centre, for features that have no place in the ball yet.
+    r"""Map R^d to the ball with the exponential map at the centre, for features that are not hyperbolic yet.
 
     A row v becomes the point at hyperbolic distance :math:`\|v\|` from the centre, in the direction of v.
 
@@ -137,8 +137,8 @@ class ExpMap(BallTransformer):
 
     Notes
     -----
-    Float64 ends at hyperbolic distance 37 (float32 at 17) from the centre of the ball of curvature -1. Longer rows
-    come to lie on the largest representable radius, with a warning that counts them: scale the features first.
+    The largest hyperbolic distance from the centre that float64 can represent is 37 (float32: 17), for curvature -1.
+    Longer rows are placed on the largest representable radius, with a warning. Scale the features first.
 
     Examples
     --------
@@ -152,25 +152,25 @@ class ExpMap(BallTransformer):
     curvature: float = -1.0
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the curvature and remember the number of features."""
+        """Check the curvature and store the number of features."""
         absolute_curvature(self.curvature)
         X = validate_data(self, X, reset=True, dtype=(np.float64, np.float32), ensure_all_finite=False)
         check_finite_rows(X, "X")
         return self
 
     def transform(self, X: Any) -> Array:
-        """Points of the ball at the given distances and directions from the centre."""
+        """Points in the ball at the distance and in the direction that each row gives, from the centre."""
         check_is_fitted(self)
         c = absolute_curvature(self.curvature)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
         check_finite_rows(X, "X")
-        # 1 - tanh(ρ/2) = 2 / (1 + e^ρ) falls below half the spacing of floats under 1.
+        # Beyond this distance 1 - tanh(ρ/2) = 2 / (1 + e^ρ) is less than half the spacing of floats just below 1.
         longest = np.log(4 / np.finfo(X.dtype).eps) / np.sqrt(c)
         too_long = norms(X) > longest
         if too_long.any():
             warnings.warn(
-                f"{np.count_nonzero(too_long)} of {len(X)} rows are longer than {longest:.3g}, the hyperbolic radius "
-                f"at which {X.dtype} ends. They were placed on the largest representable radius.\n"
+                f"{np.count_nonzero(too_long)} of {len(X)} rows are longer than {longest:.3g}, the largest hyperbolic "
+                f"radius of {X.dtype}. They were placed on the largest representable radius.\n"
                 "Scale the features first.",
                 DataConversionWarning,
                 stacklevel=2,
@@ -178,6 +178,6 @@ class ExpMap(BallTransformer):
         return from_frame(X, np.zeros(X.shape[1], dtype=X.dtype), c=c)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Distances and directions of the points from the centre."""
+        """Vectors with the distances and directions of the points from the centre."""
         X = self._transformed(X)
         return frame_coordinates(X, np.zeros(X.shape[1]), c=absolute_curvature(self.curvature))

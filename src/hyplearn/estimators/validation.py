@@ -1,4 +1,4 @@
-"""The edge of the estimators: from what a user passes to training data, or to points with their gaps."""
+"""Input validation of the estimators: turns user input into training data, or into points with their gaps."""
 
 import os
 import warnings
@@ -28,13 +28,13 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.reference.strategies import OF_EXTREME_ROWS
 from hyplearn.types import Array
 
-# Share of the training rows that outside="project" moves at most: where more lie outside, these are no points of this
-# ball, but of another curvature or of no ball at all.
+# Largest fraction of the training rows that outside="project" moves. If more rows lie outside, the data belong to
+# another curvature, or are not hyperbolic at all.
 MOST_OUTSIDE = 0.5
 
 
 def training_data(estimator: Any, points: PointSource) -> TrainingData:
-    """Validate labelled points in one counting pass; sets ``classes_``."""
+    """Validate labelled points in one pass that counts the classes; sets ``classes_``."""
     c, threads = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs)
     project = projects(estimator)
     found = count_classes(points, c, threads)
@@ -57,7 +57,7 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
 
 
 def _ruling_rows(estimator: Any, data: TrainingData) -> str:
-    """A message that names the far rows that a fit counts, if its reference point is defined by extreme rows."""
+    """Warning text that lists the far rows, for reference points that are defined by extreme rows."""
     reference = getattr(estimator, "reference", None)
     far = find_far_rows(data) if isinstance(reference, str) and reference in OF_EXTREME_ROWS else None
     if far is None or not len(far.rows):
@@ -80,12 +80,12 @@ def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingDa
     factors = class_factors(estimator.class_weight, estimator.classes_, counts.counts)
     encoder = Encoder(estimator.classes_, factors, c, project)
     data = TrainingData.counted(points, counts, encoder, threads)
-    # The fit has named the rows that were left out.
+    # No warning: fit has already listed the rows that were left out.
     return leave_out_far_rows(data, estimator.classes_)[0] if estimator.trims else data
 
 
 def _spread(found: ClassCounts, classes: Array) -> ClassCounts:
-    """Counts of all classes of an estimator, some of which may be absent."""
+    """Expand counts to all classes of an estimator, with 0 for classes that are absent."""
     places, K = Encoder(classes, np.ones(len(classes)), 1.0).codes(found.classes), len(classes)
 
     def spread(column: Array, absent: float) -> Array:
@@ -103,7 +103,7 @@ def _spread(found: ClassCounts, classes: Array) -> ClassCounts:
 
 
 def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> PointSource:
-    """The source behind X, y and weights; small sources are read into memory."""
+    """Source for X, y and weights; small sources are read into memory."""
     points = point_source(X, y, sample_weight)
     if points is None:
         return _array_points(estimator, X, y, sample_weight, reset=reset)
@@ -119,14 +119,14 @@ def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset
 
 
 def _loaded(points: PointSource, block: Block) -> ArrayPoints:
-    """The contents of a source in memory."""
+    """In-memory source with the contents of another source."""
     loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
     loaded.finished = points.finished  # type: ignore[method-assign]  # a checkpoint ends with the fit, read or not
     return loaded.limited(block_rows=vars(points).get("block_rows"))
 
 
 def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> ArrayPoints:
-    # The gaps reveal NaN and infinity too, so scikit-learn need not pass over X for them.
+    # The gaps also reveal NaN and infinity, so scikit-learn's check, another pass over X, is not needed.
     X, y = validate_data(
         estimator, X, as_labels(y), reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
     )
@@ -139,7 +139,7 @@ def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: 
 
 
 def check_features(estimator: Any, points: PointSource) -> None:
-    """Raise if a source has other coordinates than the estimator was fitted on."""
+    """Raise if a source has a different number of coordinates than the training data."""
     if points.n_features != getattr(estimator, "n_features_in_", points.n_features):
         raise ValueError(
             f"{points.name} has {points.n_features} features, but {type(estimator).__name__} is expecting "
@@ -149,7 +149,7 @@ def check_features(estimator: Any, points: PointSource) -> None:
 
 
 def check_feature_names(estimator: Any, points: PointSource) -> None:
-    """Raise if a source names its coordinates otherwise than the estimator's training data."""
+    """Raise if the coordinates of a source have different names than those of the training data."""
     known = getattr(estimator, "feature_names_in_", None)
     if known is not None and points.feature_names is not None and list(known) != points.feature_names:
         raise ValueError(
@@ -169,33 +169,33 @@ def check_weights(data: TrainingData) -> None:
     """Raise if all weights are 0."""
     if not data.totals.any():
         raise ValueError(
-            f"All {data.n_rows} weights are zero, so nothing is left to learn from.\n"
+            f"All {data.n_rows} weights are zero, so there is nothing to learn from.\n"
             "Check sample_weight and class_weight."
         )
 
 
 def check_known(classes: Array, known: Array) -> None:
-    """Raise if there are classes that the estimator has not been given."""
+    """Raise if there are classes that are not among the known ones."""
     table = set(known.tolist())
     unknown = [label for label in classes.tolist() if label not in table]
     if unknown:
         raise ValueError(
-            f"y holds {len(unknown)} unknown classes, first {unknown[0]!r}; known are {known.tolist()}.\n"
+            f"y contains {len(unknown)} unknown classes, first {unknown[0]!r}; known classes: {known.tolist()}.\n"
             "Pass all classes in the first call."
         )
 
 
 def projects(estimator: Any) -> bool:
-    """Whether points outside the ball are moved inside; an error for other values of ``outside``."""
+    """Whether points outside the ball are moved inside; raises if ``outside`` is invalid."""
     if estimator.outside not in ("raise", "project"):
         raise ValueError(f'outside must be "raise" or "project"; got {estimator.outside!r}.')
     return bool(estimator.outside == "project")
 
 
 def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, training: bool = False) -> None:
-    """An error, or a warning if they are projected, for points on or outside the rim.
+    """Raise for points on or outside the rim, or warn if they are projected.
 
-    Training rows are projected only if most of them lie inside: otherwise they are no points of this ball.
+    Training rows are projected only if most of them lie inside; otherwise they do not belong to this ball.
     """
     sentence = outside.describe(n_rows, c)
     if not sentence:
@@ -219,10 +219,11 @@ def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, tr
 def inside_rows(
     estimator: Any, X: Array, name: str = "X", *, start: int = 0, keep_dtype: bool = False
 ) -> tuple[Array, Array]:
-    """Points with every row inside the ball, and their gaps.
+    """Return the points, with every row inside the ball, and their gaps.
 
-    Rows on or outside the rim are an error, or with ``outside="project"`` are moved onto the largest radius of float64
-    with a warning, so that float32 points give the same model; with ``keep_dtype`` onto that of their own type.
+    Rows on or outside the rim raise an error, or with ``outside="project"`` are moved to the largest radius of float64
+    with a warning, so that float32 points give the same model; with ``keep_dtype``, to the largest radius of their own
+    type.
     """
     project, c = projects(estimator), absolute_curvature(estimator.curvature)
     gaps = row_gaps(X, c)
@@ -234,13 +235,13 @@ def inside_rows(
 
 
 def ball_rows(estimator: Any, X: Any, *, reset: bool = False, keep_dtype: bool = False) -> tuple[Array, Array]:
-    """Validate an array of points; returns them with their gaps."""
+    """Validate an array of points, and return them with their gaps."""
     X = validate_data(estimator, X, reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
     return inside_rows(estimator, X, keep_dtype=keep_dtype)
 
 
 def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) -> Array:
-    """``function(X, gaps)`` of an array, or of a source block by block."""
+    """Evaluate ``function(X, gaps)`` on an array, or block by block on a source."""
     if not isinstance(X, (str, os.PathLike, PointSource)):
         return function(*ball_rows(estimator, X))
     points = prediction_points(estimator, X)
@@ -250,7 +251,7 @@ def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) 
 
 
 def prediction_points(estimator: Any, source: Any) -> PointSource:
-    """A source whose columns are those that the estimator was fitted on."""
+    """Source that reads the columns that the estimator was fitted on."""
     names = getattr(estimator, "feature_names_in_", None)
     points = opened(source, None, None, None, None, columns=None if names is None else list(names), labelled=False)
     check_features(estimator, points)
@@ -258,14 +259,14 @@ def prediction_points(estimator: Any, source: Any) -> PointSource:
 
 
 def lazily(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
-    """The result of a method for a Dask collection, as a lazy collection."""
+    """Apply a method to a Dask collection; returns a lazy collection."""
     from hyplearn.data.dask import lazy_result
 
     return lazy_result(estimator, method, X, columns, dtype)
 
 
-# Not scikit-learn's private _validate_params: it takes 90 µs where these checks take 8, accepts C=[1, -1] and a ragged
-# reference, and has no second line that says what to pass.
+# scikit-learn's private _validate_params is not used: it takes 90 µs instead of 8, accepts C=[1, -1] and a ragged
+# reference, and its messages do not say what to pass.
 def check_stopping(tol: Any, max_iter: Any) -> None:
     """Raise unless tol is a relative gap below 1 and max_iter a positive integer."""
     if not isinstance(tol, (int, float, np.number)) or not 0 < tol < 1:
@@ -275,12 +276,12 @@ def check_stopping(tol: Any, max_iter: Any) -> None:
 
 
 class InfeasibleError(ValueError):
-    """There is no solution; the fitted attributes prove it."""
+    """Raised if a problem has no solution; the fitted attributes prove it."""
 
 
 @contextmanager
 def restored_on_failure(estimator: Any) -> Iterator[None]:
-    """Restore the estimator if a fit fails for another reason than that there is no solution."""
+    """Restore the estimator if a fit fails, except if the problem has no solution (InfeasibleError)."""
     before = dict(vars(estimator))
     try:
         yield
