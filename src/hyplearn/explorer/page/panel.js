@@ -128,7 +128,7 @@ export class Panel {
     byId("wrong").checked = filter.onlyWrong;
     byId("disagree").checked = filter.onlyDisagreement;
     byId("support").checked = app.showsSupport;
-    byId("wrong-count").textContent = models.length > 1 ? `by ${counts.wrongs.map(grouped).join(" and ")}` : grouped(counts.wrong);
+    byId("wrong-count").textContent = counts.wrongs.map(grouped).join(" and ");
     byId("disagree-count").textContent = grouped(counts.disagree);
     this.legend.update(app.sizes, palette.styles);
     this.showColouring();
