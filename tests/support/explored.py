@@ -91,8 +91,8 @@ class Browser:
     def is_shown(self, name):
         return self.run("return !document.getElementById(arguments[0]).closest('[hidden]')", name)
 
-    def pixels(self, places, layer="pixels"):
-        """Red, green, blue and alpha at places of the stage."""
+    def pixels(self, places, layer="pixels", first=""):
+        """Red, green, blue and alpha at places of the stage, perhaps after a statement in the same moment."""
         script = """
             const [places, id] = arguments;
             const canvas = document.getElementById(id);
@@ -105,7 +105,7 @@ class Browser:
               const at = 4 * (Math.floor(y * ratio) * width + Math.floor(x * ratio));
               return [...data.slice(at, at + 4)];
             });"""
-        return np.array(self.run(script, np.asarray(places).tolist(), layer))
+        return np.array(self.run(first + script, np.asarray(places).tolist(), layer))
 
     def _chain(self, duration=0):
         """Actions to come; each move takes so many milliseconds."""

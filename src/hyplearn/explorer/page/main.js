@@ -429,6 +429,7 @@ window.hyplearnExplorer = Object.freeze({
   csv: () => csvOf(app, app.selection.indices()),
   svg: (pixels) => svgOf(app, pixels).text(),
   png: (pixels) => pngOf(app, pixels).then((blob) => blob.size),
+  drawQuickly: () => app.drawQuickly(),
   frames: () => [...app.frames],
   rests: () => [...app.rests],
   started: () => app.started,
