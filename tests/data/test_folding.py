@@ -1,12 +1,14 @@
 """How the parts of a pass become one."""
 
 import time
+from typing import ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyplearn.data.folding import PENDING, Folding, fold_parts, map_in_threads
+from hyplearn.data.folding import PENDING, Folding, fold_parts, joined, map_in_threads
 
 
 class Joining:
@@ -70,3 +72,33 @@ def test_items_that_wait_are_not_worked_on_after_an_error(threads):
     with pytest.raises(ZeroDivisionError):
         list(map_in_threads(reciprocal, [1, 0, *range(2, 500)], threads))
     assert len(seen) < 250
+
+
+class Counted(np.ndarray):
+    """An array that remembers how many bytes were taken from it at once."""
+
+    taken: ClassVar = []
+
+    def __getitem__(self, index):
+        part = super().__getitem__(index)
+        self.taken.append(part.nbytes)
+        return part
+
+
+@pytest.mark.parametrize("piece", [1, 50, 10**6])
+def test_arrays_are_joined_in_pieces_as_numpy_joins_them_at_once(piece):
+    arrays = [np.arange(12.0).reshape(6, 2), np.empty((0, 2)), np.ones((70, 2), dtype=np.float32)]
+    whole = joined(arrays, piece=piece)
+    assert whole.dtype == np.float64
+    assert np.array_equal(whole, np.concatenate(arrays))
+    assert joined(arrays[:1]) is arrays[0]
+    words = [np.array(["a" * n]) for n in range(1, 100)]
+    assert np.array_equal(joined(words, piece=piece), np.concatenate(words))
+
+
+def test_no_copy_of_a_join_is_longer_than_a_piece():
+    """Between two pieces an interrupt is answered: 5 GB in one call of NumPy are seconds."""
+    large = np.zeros((1000, 4)).view(Counted)
+    joined([large, large], piece=320)
+    assert sum(Counted.taken) == 2 * large.nbytes
+    assert max(Counted.taken) == 320

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, reduce
 from typing import Any, TypeAlias, TypeVar
 
 import joblib
@@ -20,6 +20,8 @@ M = TypeVar("M", bound=Merge)
 _IN_ANY_ORDER: set[Merge] = {max}
 # Parts that are merged at a time: few enough to hold, enough that large parts are not copied once per block.
 PENDING = 8
+# Bytes that are copied at a time: some milliseconds, after which an interrupt is answered.
+PIECE = 2**23
 
 
 def in_any_order(merge: M) -> M:
@@ -102,7 +104,26 @@ def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
 
 def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
     """Tuples of arrays, concatenated entry by entry; a single tuple is not copied."""
-    return tuple(parts[0]) if len(parts) == 1 else tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+    return tuple(joined(column) for column in zip(*parts, strict=True))
+
+
+def joined(arrays: Sequence[Array], *, piece: int = PIECE) -> Array:
+    """Concatenation of arrays, copied in pieces of so many bytes: an interrupt is answered between two of them.
+
+    A single array is not copied.
+    """
+    if len(arrays) == 1:
+        return arrays[0]
+    dtype = reduce(np.promote_types, {array.dtype for array in arrays})
+    out = np.empty((sum(map(len, arrays)), *arrays[0].shape[1:]), dtype)
+    rows = max(1, piece // max(1, out[:1].nbytes))
+    end = 0
+    for array in arrays:
+        for start in range(0, len(array), rows):
+            part = array[start : start + rows]
+            end += len(part)
+            out[end - len(part) : end] = part
+    return out
 
 
 def threads_of(n_jobs: int | None) -> int:

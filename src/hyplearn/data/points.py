@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from hyplearn.data.folding import Folding, Merge
+from hyplearn.data.folding import Folding, Merge, joined
 from hyplearn.files import check_unpacked
 from hyplearn.types import Array
 
@@ -208,7 +208,7 @@ def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:
     if len(blocks) == 1:
         return blocks[0]._replace(start=start)
     columns = list(zip(*blocks, strict=True))[:3]
-    X, y, weights = (None if column[0] is None else np.concatenate(column) for column in columns)
+    X, y, weights = (None if column[0] is None else joined(column) for column in columns)
     assert X is not None
     return Block(X, y, weights, start)
 

@@ -14,7 +14,7 @@ import numpy as np
 from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.class_counts import ClassCounts
-from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, map_in_threads
+from hyplearn.data.folding import Merge, columns_joined, fold_parts, in_any_order, joined, map_in_threads
 from hyplearn.data.labels import object_codes
 from hyplearn.data.points import Block, PointSource
 from hyplearn.geometry.border import pull_inside
@@ -212,7 +212,7 @@ class TrainingData:
     def reweighted(self, weights: Array) -> "TrainingData":
         """Rows in memory with other weights: for folds, where those held out weigh 0."""
         parts = [block._replace(weights=weights[block.start : block.start + len(block.X)]) for block in self.blocks]
-        codes = np.concatenate([block.codes for block in parts])
+        codes = joined([block.codes for block in parts])
         totals = np.bincount(codes, weights, minlength=self.n_classes)
         data = replace(self, totals=totals, weights=Costs.of(weights))
         data.__dict__["blocks"] = parts

@@ -16,11 +16,11 @@ from hyplearn.data.arrays import ArrayPoints
 from hyplearn.data.class_counts import ClassCounts, Outside, count_classes, find_outside
 from hyplearn.data.columns import listed
 from hyplearn.data.far_rows import find_far_rows, leave_out_far_rows
-from hyplearn.data.folding import threads_of
+from hyplearn.data.folding import joined, threads_of
 from hyplearn.data.labels import as_labels
 from hyplearn.data.labels import check_kind as check_label_kind
 from hyplearn.data.opening import opened, point_source
-from hyplearn.data.points import Block, PointSource
+from hyplearn.data.points import BLOCK_NUMBERS, Block, PointSource
 from hyplearn.data.training import Encoder, TrainingData
 from hyplearn.geometry.border import absolute_curvature as absolute_curvature
 from hyplearn.geometry.border import pull_inside
@@ -241,11 +241,14 @@ def ball_rows(estimator: Any, X: Any, *, reset: bool = False, keep_dtype: bool =
 
 
 def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) -> Array:
-    """Evaluate ``function(X, gaps)`` on an array, or block by block on a source."""
+    """Evaluate ``function(X, gaps)`` block by block: an interrupt is answered between two blocks."""
     if not isinstance(X, (str, os.PathLike, PointSource)):
-        return function(*ball_rows(estimator, X))
+        X, gaps = ball_rows(estimator, X)
+        step = max(1, BLOCK_NUMBERS // X.shape[1])
+        cuts = [slice(start, start + step) for start in range(0, len(X), step)]
+        return joined([function(X[cut], gaps[cut]) for cut in cuts])
     points = prediction_points(estimator, X)
-    return np.concatenate(
+    return joined(
         [function(*inside_rows(estimator, block.X, points.name, start=block.start)) for block in points.blocks()]
     )
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 
 from hyplearn.data.checkpoint import checkpointable
-from hyplearn.data.folding import Merge, fold_parts, map_in_threads
+from hyplearn.data.folding import Merge, fold_parts, joined, map_in_threads
 from hyplearn.data.points import BLOCK_NUMBERS, PIECE_NUMBERS
 from hyplearn.data.training import Costs
 from hyplearn.geometry.kernels import centred_sum_at, unrolled
@@ -179,9 +179,7 @@ class Rows(MemoryRows):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "Rows":
         """Several parts of rows as one, explicit."""
-        return Rows.explicit(
-            np.concatenate([part[:] for part in parts]), np.concatenate([part.costs for part in parts])
-        )
+        return Rows.explicit(joined([part[:] for part in parts]), joined([part.costs for part in parts]))
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
         """Rows made by ``function(self, *arguments)``."""
@@ -338,7 +336,7 @@ class ClassRows(HyperboloidRows):
     def joined(cls, parts: Sequence[Self]) -> "ClassRows":
         """Several parts of rows as one, explicit."""
         columns = zip(*((part[:], part.codes, part.costs) for part in parts), strict=True)
-        rows, codes, costs = (np.concatenate(column) for column in columns)
+        rows, codes, costs = map(joined, columns)
         return ClassRows.of(rows, codes, costs, parts[0].n_classes)
 
 

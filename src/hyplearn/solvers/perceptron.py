@@ -17,6 +17,7 @@ from numba import njit
 from scipy.linalg import solve_triangular
 
 from hyplearn.data.checkpoint import checkpointable
+from hyplearn.data.points import BLOCK_NUMBERS
 from hyplearn.geometry.kernels import dot, unrolled
 from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
@@ -105,10 +106,13 @@ class Perceptron:
         """Visit every row once, in order or shuffled by ``rng``; return the number of rows mistaken."""
         run = RUN if len(rows) >= MANY_ROWS else 1
         runs = IN_ORDER if rng is None else _shuffled(rows.X, run, rng)
-        mistakes = _visit(
-            rows.X, unrolled(rows.p), rows.along, rows.base, y, weights, runs, run,
-            self.w, self.root, self.outside, self.total, self.counts,
-        )  # fmt: skip
+        visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
+        # In pieces, between which an interrupt is answered.
+        for start in range(0, visits, step):
+            mistakes += _visit(
+                rows.X, unrolled(rows.p), rows.along, rows.base, y, weights, runs, run, start,
+                min(start + step, visits), self.w, self.root, self.outside, self.total, self.counts,
+            )  # fmt: skip
         return int(mistakes)
 
 
@@ -190,13 +194,16 @@ def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_mar
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _visit(X, p, along, base, y, weights, runs, run, w, root, outside, total, counts):  # type: ignore[no-untyped-def]
+def _visit(  # type: ignore[no-untyped-def]
+    X, p, along, base, y, weights, runs, run, start, stop, w, root, outside, total, counts
+):
+    """The visits number start to stop, in place; returns the number of rows mistaken."""
     n = X.shape[0]
     mistakes = 0
     z, e = np.empty(w.size), np.empty(w.size)
     missing = round(np.trace(outside))
     p_dot_w = dot(p, w)
-    for k in range(n if runs.size == 0 else runs.size * run):
+    for k in range(start, stop):
         i = k if runs.size == 0 else runs[k // run] * run + k % run
         if i >= n:  # the last run may be short
             continue
