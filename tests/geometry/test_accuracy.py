@@ -194,6 +194,17 @@ def test_exponentials_of_velocities_of_any_size_stay_in_the_ball():
     assert np.array_equal(geometry.mobius_add(-p, p), np.zeros(2))
 
 
+@curvatures
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_a_single_vector_gives_the_bits_of_a_row_among_many(d, c):
+    rng = np.random.default_rng(3)
+    X, Y = (np.array([at_gap(rng, d, gap, c) for gap in (0.9, 0.5, 1e-3, 1e-12)]) for _ in range(2))
+    V = np.array([0.0, 1e-9, 1.0, 1e3])[:, None] * X
+    for function, first in ((geometry.mobius_add, X), (geometry.exp_map, V)):
+        alone = [function(a, b, c=c) for a, b in zip(first, Y, strict=True)]
+        assert np.array_equal(alone, function(first, Y, c=c))
+
+
 def truth_of(v, p, c):
     return [float(a) for a in exact.exp_map(exact.vector(v), exact.vector(p), mpf(c))]
 

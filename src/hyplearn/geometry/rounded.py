@@ -29,20 +29,22 @@ def in_blocks(function: Callable[[Array, Array, float], Array], x: Array, y: Arr
     out, step = np.empty(X.shape), max(1, BLOCK // shape[-1])
     for start in range(0, len(X), step):
         part = slice(start, start + step)
-        out[part] = function(X[part] * scale, Y[part] * scale, c / scale / scale)
+        # The numbers of a single vector are scalars, whose arithmetic is ten times as fast as that of arrays.
+        rows = 0 if len(X) == 1 else part
+        out[rows] = function(X[rows] * scale, Y[rows] * scale, c / scale / scale)
     return (out / scale).reshape(shape)
 
 
 def added(x: Array, y: Array, c: float) -> Array:
-    """``x ⊕ y`` of rows."""
-    t, gap_x = Twofold.of(x) + y, _gap(Twofold.of(x), c)
-    square = (t * t).sum() * np.asarray(c)
-    below = gap_x * _gap(Twofold.of(y), c) + square
+    """``x ⊕ y`` of rows, or of two vectors."""
+    t, gap_x = Twofold.sum_of(x, y), _gap(x, c)
+    square = (t * t).sum() * c
+    below = gap_x * _gap(y, c) + square
     return ((t * gap_x.column() + square.column() * x) / below.column()).high
 
 
 def arrived(v: Array, p: Array, c: float) -> Array:
-    r"""``exp_p(v)`` of rows.
+    r"""``exp_p(v)`` of rows, or of a vector.
 
     .. math:: p + \frac{g_p\, \epsilon\, m}{\sqrt c \|m\|^2}, \qquad \epsilon = 1 - e^{-2 \sqrt c \|v\| / g_p},
               \quad m = (2 - \epsilon) \frac{v}{\|v\|} + \epsilon \sqrt c\, p
@@ -50,19 +52,20 @@ def arrived(v: Array, p: Array, c: float) -> Array:
     is the formula of the exponential map without its quotient ``τ = ε / (2 - ε)``.
     """
     largest = np.max(np.abs(v), axis=-1)
-    size = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))
-    unit = Twofold.of(np.where(largest[:, None] > 0, v / size[:, None], 1.0))
-    length, gap_p, root = (unit * unit).sum().sqrt(), _gap(Twofold.of(p), c), Twofold.of(np.asarray(c)).sqrt()
+    moves = largest > 0
+    size = np.exp2(np.floor(np.log2(largest + ~moves)))
+    unit = np.where(moves[..., None], v / size[..., None], 1.0)
+    length, gap_p, root = Twofold.product_of(unit, unit).sum().sqrt(), _gap(p, c), Twofold.of(np.asarray(c)).sqrt()
     time = root * length / gap_p
     # The product with the size may overflow; a row that moves by nothing has time 0.
     with np.errstate(over="ignore"):
-        size = np.where(largest > 0, np.minimum(size, FARTHEST / time.high), 0.0)
+        size = moves * np.minimum(size, FARTHEST / time.high)
     epsilon = -((time * (-2.0 * size)).expm1())
-    m = (unit / length.column()) * (Twofold.of(np.asarray(2.0)) - epsilon).column() + (epsilon * root).column() * p
+    m = ((-epsilon + 2.0) / length).column() * unit + (epsilon * root).column() * p
     step = gap_p * epsilon / (root * (m * m).sum())
     return (m * step.column() + p).high
 
 
-def _gap(x: Twofold, c: float) -> Twofold:
+def _gap(x: Array, c: float) -> Twofold:
     """``1 - c‖x‖²``."""
-    return Twofold.of(np.asarray(1.0)) - (x * x).sum() * np.asarray(c)
+    return -(Twofold.product_of(x, x).sum() * c) + 1.0

@@ -4,7 +4,7 @@ The error-free sum and product are those of Knuth and Dekker; the operations bui
 2017) have relative errors of a few 2⁻¹⁰⁶. They are meant for numbers between 1e-140 and 1e140.
 """
 
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from hyplearn.types import Array
 
 # Splits a float64 into two halves of 26 bits, whose products are exact.
 SPLITTER = 2.0**27 + 1.0
-# Terms of the series of e^x - 1, and halvings of x before it: |x| ≤ ln 2 / 64, where the last term is below 2⁻¹⁰⁶.
-TERMS, HALVINGS = 13, 5
+# Terms of the series of e^x - 1, and halvings of x before it: |x| ≤ ln 2 / 64, where the last term is below 2⁻¹⁰⁶ x.
+# The terms beyond DOUBLE together are below 2⁻⁵⁶ x: float64 is enough for them.
+TERMS, DOUBLE, HALVINGS = 13, 7, 5
 
 
 class Twofold(NamedTuple):
@@ -27,8 +28,20 @@ class Twofold(NamedTuple):
         """A float64."""
         return cls(a, np.zeros_like(a))
 
-    def __add__(self, other: Union["Twofold", Array]) -> "Twofold":  # type: ignore[override]
-        other = other if isinstance(other, Twofold) else Twofold.of(other)
+    @classmethod
+    def sum_of(cls, a: Array, b: Array) -> "Twofold":
+        """``a + b`` of two float64, exactly."""
+        return cls(*_sum(a, b))
+
+    @classmethod
+    def product_of(cls, a: Array, b: Array) -> "Twofold":
+        """``a b`` of two float64, exactly."""
+        return cls(*_product(a, b))
+
+    def __add__(self, other: Union["Twofold", Array, float]) -> "Twofold":  # type: ignore[override]
+        if not isinstance(other, Twofold):
+            high, error = _sum(self.high, other)
+            return Twofold(*_quick_sum(high, error + self.low))
         high, error = _sum(self.high, other.high)
         low, small = _sum(self.low, other.low)
         high, error = _quick_sum(high, error + low)
@@ -37,11 +50,13 @@ class Twofold(NamedTuple):
     def __neg__(self) -> "Twofold":
         return Twofold(-self.high, -self.low)
 
-    def __sub__(self, other: Union["Twofold", Array]) -> "Twofold":
+    def __sub__(self, other: Union["Twofold", Array, float]) -> "Twofold":
         return self + (-other)
 
-    def __mul__(self, other: Union["Twofold", Array]) -> "Twofold":  # type: ignore[override]
-        other = other if isinstance(other, Twofold) else Twofold.of(other)
+    def __mul__(self, other: Union["Twofold", Array, float]) -> "Twofold":  # type: ignore[override]
+        if not isinstance(other, Twofold):
+            high, error = _product(self.high, other)
+            return Twofold(*_quick_sum(high, error + self.low * other))
         high, error = _product(self.high, other.high)
         return Twofold(*_quick_sum(high, error + (self.high * other.low + self.low * other.high)))
 
@@ -52,18 +67,25 @@ class Twofold(NamedTuple):
         third = (rest - other * second).high / other.high
         return Twofold(*_quick_sum(first, second)) + third
 
+    def scaled(self, power: Array | float) -> "Twofold":
+        """The product with a power of two, which is exact."""
+        return Twofold(self.high * power, self.low * power)
+
     def sqrt(self) -> "Twofold":
         """Square root of a positive number, by one step of Newton's method."""
         root = np.sqrt(self.high)
-        rest = self - Twofold(*_product(root, root))
+        rest = self - Twofold.product_of(root, root)
         return Twofold(*_quick_sum(root, rest.high / (2 * root)))
 
     def sum(self) -> "Twofold":
         """Sum over the last axis."""
-        total = Twofold(self.high[..., 0], self.low[..., 0])
-        for j in range(1, self.high.shape[-1]):
-            total = total + Twofold(self.high[..., j], self.low[..., j])
-        return total
+        high, low, n = self.high.copy(), self.low.copy(), self.high.shape[-1]
+        while n > 1:
+            pairs = n // 2  # an odd column in the middle waits for its turn
+            first, last = (..., slice(pairs)), (..., slice(n - pairs, n))
+            high[first], low[first] = Twofold(high[first], low[first]) + Twofold(high[last], low[last])
+            n -= pairs
+        return Twofold(high[..., 0][()], low[..., 0][()])
 
     def column(self) -> "Twofold":
         """The same numbers with a last axis of length 1."""
@@ -72,19 +94,23 @@ class Twofold(NamedTuple):
     def expm1(self) -> "Twofold":
         """``e^x - 1`` of x between -700 and 0."""
         k = np.round(self.high / LN2.high)
-        r = (self - LN2 * k) * np.asarray(0.5**HALVINGS)
-        series = INVERSE_FACTORIALS[-1] + np.zeros_like(r.high)
-        for factor in INVERSE_FACTORIALS[-2::-1]:
+        r = (self - LN2 * k).scaled(0.5**HALVINGS)
+        tail = INVERSE_FACTORIALS[-1].high
+        for factor in INVERSE_FACTORIALS[-2 : DOUBLE - 1 : -1]:
+            tail = tail * r.high + factor.high
+        series = INVERSE_FACTORIALS[DOUBLE - 1] + tail * r.high
+        for factor in INVERSE_FACTORIALS[DOUBLE - 2 :: -1]:
             series = series * r + factor
         series = series * r
         for _ in range(HALVINGS):  # e^2x - 1 = (e^x - 1) (2 + (e^x - 1))
-            series = series * (series + np.asarray(2.0))
+            series = series.scaled(2.0) + series * series
         # 2^k (1 + series) - 1; for k = 0 that is the series itself, which keeps the digits of small x.
-        grown = (series + np.asarray(1.0)) * np.exp2(k) + np.asarray(-1.0)
-        return Twofold(np.where(k == 0, series.high, grown.high), np.where(k == 0, series.low, grown.low))
+        grown = (series + 1.0).scaled(np.exp2(k)) - 1.0
+        small = k == 0
+        return Twofold(np.where(small, series.high, grown.high)[()], np.where(small, series.low, grown.low)[()])
 
 
-def _sum(a: Array, b: Array) -> tuple[Array, Array]:
+def _sum(a: Array, b: Array | float) -> tuple[Array, Array]:
     """``a + b`` and its rounding error."""
     high = a + b
     arrived = high - a
@@ -97,7 +123,7 @@ def _quick_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return high, b - (high - a)
 
 
-def _product(a: Array, b: Array) -> tuple[Array, Array]:
+def _product(a: Array, b: Array | float) -> tuple[Array, Array]:
     """``a b`` and its rounding error."""
     high = a * b
     a_high, b_high = _upper(a), _upper(b)
@@ -105,7 +131,7 @@ def _product(a: Array, b: Array) -> tuple[Array, Array]:
     return high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def _upper(a: Array) -> Array:
+def _upper(a: Array | float) -> Any:
     scaled = SPLITTER * a
     return scaled - (scaled - a)
 
