@@ -266,10 +266,12 @@ def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Ar
     few = X.shape[1] <= FEW_COLUMNS
     for part in chunk_slices(X):
         # Of few coordinates, columns; of many, rows, whose sums run in several lanes, with small rounding errors.
-        s = np.subtract(X[part].T, p[:, None], order="C", dtype=np.float64) if few else X[part] - p
+        # A single row is doubled: einsum adds the entries of one column in another order than those of several.
+        rows = X[part] if len(X[part]) > 1 else np.repeat(X[part], 2, axis=0)
+        s = np.subtract(rows.T, p[:, None], order="C", dtype=np.float64) if few else rows - p
         if w is not None:
-            np.einsum("j,ji->i" if few else "j,ij->i", w, s, out=products[part])
-        np.einsum("ji,ji->i" if few else "ij,ij->i", s, s, out=squares[part])
+            products[part] = np.einsum("j,ji->i" if few else "j,ij->i", w, s)[: len(X[part])]
+        squares[part] = np.einsum("ji,ji->i" if few else "ij,ij->i", s, s)[: len(X[part])]
     return squares, products
 
 
