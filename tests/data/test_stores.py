@@ -120,3 +120,25 @@ def test_archives_that_are_compressed_are_read_into_memory(tmp_path):
     np.savez(tmp_path / "points.npz", X=X, y=Y)
     with pytest.raises(ValueError, match="has no array 'kind'; it holds 'X', 'y'"):
         open_points(tmp_path / "points.npz", label="kind")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("codes", np.full(4, 0.5)), ("codes", np.full(4, b"a")), ("categories", np.ones((2, 2))), ("categories", 7)],
+)
+def test_categorical_columns_with_impossible_parts_are_errors(tmp_path, name, values):
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["obsm/X_poincare"] = np.zeros((4, 2))
+        file["obs/label/codes"], file["obs/label/categories"] = np.arange(4) % 2, np.array([3, 5])
+        del file[f"obs/label/{name}"]
+        file[f"obs/label/{name}"] = values
+    with pytest.raises(ValueError, match=f"label/{name} must hold .* along one axis; got shape"):
+        load_points(tmp_path / "cells.h5ad")
+
+
+def test_a_zarr_array_of_more_chunks_than_can_be_listed_is_an_error(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(tmp_path / "points.zarr"), mode="w")
+    group.create_array("X", shape=(2**40, 2), chunks=(1000, 2), dtype="f8")
+    with pytest.raises(ValueError, match="has 1099511628 chunks; at most 1000000 are supported"):
+        load_points(tmp_path / "points.zarr")

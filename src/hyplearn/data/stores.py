@@ -21,6 +21,8 @@ from hyplearn.types import Array
 HDF5_MAGIC = b"\x89HDF"
 # The embedding that is read where AnnData holds several: the name that hyplearn and Poincaré maps give it.
 DEFAULT_BASIS = "X_poincare"
+# Chunks of a zarr array, whose names are listed to find missing ones: more would take gigabytes, or never end.
+MOST_CHUNKS = 10**6
 
 
 class Hdf5Array(StoredArray):
@@ -108,8 +110,14 @@ class ZarrArray(StoredArray):
             self._check_chunks()
 
     def _check_chunks(self) -> None:
-        missing = 0 if self.twin is not None else self.array.nchunks - self.array.nchunks_initialized
-        if missing:
+        if self.twin is not None:
+            return
+        if self.array.nchunks > MOST_CHUNKS:
+            raise ValueError(
+                f"{self.name} has {self.array.nchunks} chunks; at most {MOST_CHUNKS} are supported.\n"
+                "Write the array again with larger chunks."
+            )
+        if missing := self.array.nchunks - self.array.nchunks_initialized:
             self._refuse(f"{missing} of {self.array.nchunks} chunks")
 
     def _refuse(self, chunks: str) -> None:
@@ -249,8 +257,14 @@ class Store:
                 raise ValueError(f"{self.path} was written by AnnData before 0.8.\nRead and write it with a newer one.")
             return ObservationColumn(self.stored(found))
         if "codes" in found and "categories" in found:
-            categories = self.stored(found["categories"])
-            return ObservationColumn(self.stored(found["codes"]), categories.read(0, categories.shape[0]))
+            categories, codes = self.stored(found["categories"]), self.stored(found["codes"])
+            for array, kinds, content in ((codes, "iu", "integers"), (categories, "biufUM", "values")):
+                if len(array.shape) != 1 or array.dtype.kind not in kinds:
+                    raise ValueError(
+                        f"{array.name} must hold {content} along one axis; got shape {array.shape} of {array.dtype}.\n"
+                        "Write the column again with AnnData."
+                    )
+            return ObservationColumn(codes, categories.read(0, categories.shape[0]))
         if "values" in found and "mask" in found:
             return ObservationColumn(self.stored(found["values"]), mask=self.stored(found["mask"]))
         raise ValueError(
