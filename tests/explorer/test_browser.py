@@ -740,8 +740,8 @@ def test_all_points_are_there_when_a_sample_of_seventy_thousand_has_moved(browse
     model = fitted(PoincareLogisticRegression(), X[:2000], y[:2000])
     browser.open(explore(model, X, y), tmp_path)
     assert browser.ask("state().counts.shown") == 70_000
-    # A moving frame shows the sample where its points are, as squares: half of the pixels have the colours that they have
-    # at rest, and a fifth would if places were those of other points.
+    # A moving frame shows the sample where its points are, as squares: half of the pixels have the colours that they
+    # have at rest, and a fifth would if places were those of other points.
     grid = np.mgrid[200:470:9, 200:470:9].reshape(2, -1).T
     at_rest = browser.pixels(grid)
     moving = browser.pixels(grid, first="hyplearnExplorer.drawQuickly();")
