@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from hyplearn import PoincareSVC
+from hyplearn.data.training import TrainingData
 from hyplearn.geometry import distance, frechet_mean, gap, rotate, translate
 from hyplearn.reference import reference_point
-from hyplearn.reference.strategies import STRATEGIES, TWO_SIDED, checked_point
+from hyplearn.reference.strategies import STRATEGIES, TWO_SIDED, checked_point, merge_copies
 from support.two_classes import apart, overlapping
 
 PROBLEMS = [pytest.param(overlapping, id="overlapping"), pytest.param(apart, id="apart")]
@@ -156,3 +157,23 @@ def test_every_strategy_gives_a_point_of_the_ball(labelled):
     for name in STRATEGIES:
         assert gap(reference_point(name, *labelled, None, 1.0)) > 0
     assert not reference_point("origin", *labelled, None, 1.0).any()
+
+
+@pytest.mark.parametrize("d", [1, 2, 40])
+def test_merged_copies_have_the_same_bits_in_any_order(d):
+    rng = np.random.default_rng(2)
+    X = rng.choice([-0.5, -0.0, 0.0, 0.25], size=(60, d)) / d + rng.choice([0.0, 2.0**-9], size=(60, 1)) / d
+    y, weights = rng.integers(0, 2, 60), rng.integers(0, 4, 60)
+    order = rng.permutation(weights.sum())
+    copied = np.repeat(X, weights, axis=0)[order], np.repeat(y, weights)[order], None
+    one, other = (
+        merge_copies(TrainingData.of_arrays(*data, 1.0, n_classes=2)).gathered()
+        for data in ((X, y, weights.astype(float)), copied)
+    )
+    for part, twin in zip(one, other, strict=True):
+        np.testing.assert_array_equal(part, twin)
+    distinct, counts = np.unique(np.column_stack(copied[:2]), axis=0, return_counts=True)
+    merged = np.column_stack([one.X, one.codes])
+    sort = np.lexsort(merged.T[::-1])
+    np.testing.assert_array_equal(merged[sort], distinct)
+    np.testing.assert_array_equal(one.weights[sort], counts)
