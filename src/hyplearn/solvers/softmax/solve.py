@@ -339,10 +339,10 @@ def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
 
 def _product_block(block: ClassRows, W: Array, direction: Array) -> Array:
     """Product of the Hessian of the loss with a direction."""
-    out = np.zeros_like(W)
+    out, both = np.zeros_like(W), np.concatenate([W, direction])
     for chunk, codes, costs in _chunks(block, sum(W.shape)):
-        pi, _, _ = _probabilities(chunk.scores(W), codes)
-        slopes = chunk.scores(direction)
+        scores, slopes = np.split(chunk.scores(both), 2)
+        pi, _, _ = _probabilities(scores, codes)
         slopes -= np.sum(pi * slopes, axis=0)
         out += chunk.sums(costs * pi * slopes)
     return out
