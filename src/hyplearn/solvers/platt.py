@@ -9,7 +9,7 @@ Platt's probabilistic outputs for support vector machines" (2007): Newton's meth
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -60,54 +60,61 @@ def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool 
     if not spread > 0:
         return Sigmoid(0.0, constant)
     standard, shares = (scores - centre) / spread, weights / total
-    parameters, free = np.array([0.0, 0.0 if pinned else constant]), np.array([True, not pinned])
+    slope, offset = 0.0, 0.0 if pinned else constant
     stride = len(scores) // SAMPLE
     # From the best sigmoid of some rows, a step or two lead to that of all.
     for every in (stride, 1) if stride > 1 else (1,):
         rows = [np.ascontiguousarray(a[::every]) for a in (standard, targets, shares)]
-        parameters = minimise_newton(partial(_equations, *rows), parameters, free)
-    slope, offset = parameters.tolist()
+        slope, offset = _minimise(partial(_sums, *rows), slope, offset, pinned)
     if slope <= 0:
         return Sigmoid(0.0, constant)
     return Sigmoid(slope / spread, float(offset - slope * centre / spread))
 
 
-def minimise_newton(equations: Callable[[Array], tuple[float, Array, Array]], x: Array, free: Array) -> Array:
-    """Minimise a smooth convex function over the ``free`` entries of x, by damped Newton steps.
+def _minimise(sums: Callable[[float, float], tuple[float, ...]], a: float, b: float, pinned: bool) -> Sigmoid:
+    """Minimise the objective over a, and b if it is not ``pinned``, by damped Newton steps.
 
-    ``equations(x)`` gives the value, the gradient and the Hessian. The value is a mean loss: steps end when the
-    decrease that they promise is at most ``TOL``.
+    ``sums(a, b)`` gives the value, the gradient and the Hessian. The value is a mean loss: steps end when the decrease
+    that they promise is at most ``TOL``.
     """
-    value, gradient, hessian = equations(x)
+    value, *derivatives = sums(a, b)
     for _ in range(MAX_STEPS):
-        step = np.zeros(len(x))
-        try:
-            step[free] = -np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        except np.linalg.LinAlgError:  # every row is at an end of the sigmoid, to rounding
+        step = _newton_step(derivatives, pinned)
+        if step is None:  # every row is at an end of the sigmoid, to rounding
             break
-        slope, length, before = float(gradient @ step), 1.0, value
+        slope, length, before = derivatives[0] * step[0] + derivatives[1] * step[1], 1.0, value
         if -slope <= TOL:
-            return x + step
+            return Sigmoid(a + step[0], b + step[1])
         while length > SHORTEST_STEP:
-            tried = x + length * step
-            value, gradient, hessian = equations(tried)
+            tried = a + length * step[0], b + length * step[1]
+            value, *derivatives = sums(*tried)
             if value <= before + ENOUGH * length * slope:
                 break
             length /= 2
         else:
             break
-        x = tried
-    return x
+        a, b = tried
+    return Sigmoid(a, b)
 
 
-def _equations(s: Array, targets: Array, weights: Array, x: Array) -> tuple[float, Array, Array]:
-    """Value, gradient and Hessian of the objective at x = (a, b), in one pass."""
-    value, g_a, g_b, H_aa, H_ab, H_bb = _sums(s, targets, weights, x[0], x[1])
-    return value, np.array([g_a, g_b]), np.array([[H_aa, H_ab], [H_ab, H_bb]])
+def _newton_step(derivatives: Sequence[float], pinned: bool) -> tuple[float, float] | None:
+    """Newton's step by elimination, None if the Hessian is singular: for two numbers LAPACK takes far longer."""
+    g_a, g_b, H_aa, H_ab, H_bb = derivatives
+    if pinned:
+        return (-g_a / H_aa, 0.0) if H_aa > 0 else None
+    if not H_bb > 0:
+        return None
+    ratio = H_ab / H_bb
+    left = H_aa - ratio * H_ab
+    if not left > 0:
+        return None
+    step_a = -(g_a - ratio * g_b) / left
+    return step_a, -(g_b + H_ab * step_a) / H_bb
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sums(s, targets, weights, a, b):  # type: ignore[no-untyped-def]
+    """Value, gradient and Hessian of the objective at (a, b), in one pass."""
     value, g_a, g_b, H_aa, H_ab, H_bb = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(s.size):
         f = a * s[i] + b
