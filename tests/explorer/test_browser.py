@@ -711,8 +711,7 @@ def test_the_picture_follows_size_density_and_darkness(browser, tmp_path):
     browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
     light = browser.pixels([(2, 2)])[0]
     browser.resize(700, 900, ratio=2, scheme="dark")
-    browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    browser.rest()
+    browser.next_frames()
     size = browser.run("const c = document.getElementById('pixels'); return [c.width, c.height, c.clientWidth]")
     assert size[0] == 2 * size[2] == 1400
     dark = browser.pixels([(2, 2)])[0]

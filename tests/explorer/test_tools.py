@@ -358,7 +358,7 @@ def test_forty_classes_differ_in_colour_or_shape_and_stand_out_from_the_ground(b
     browser.open(explore(KNeighborsClassifier(3).fit(points, labels), points, labels), tmp_path)
     for scheme, ground in (("light", "#FFFFFF"), ("dark", "#191C22")):
         browser.resize(1000, 760, scheme=scheme)
-        browser.rest()
+        browser.next_frames()
         assert browser.ask("state().isDark") == (scheme == "dark")
         styles = browser.ask("styles()")
         assert len({(*style["colour"], style["shape"]) for style in styles}) == 40
@@ -441,7 +441,7 @@ def test_light_and_dark_follow_the_address_the_page_around_and_the_switch(browse
     browser.driver.switch_to.default_content()
     browser.run("document.querySelector('iframe').contentWindow.postMessage({ hyplearn: 'theme', name: 'dark' }, '*')")
     browser.driver.switch_to.frame(0)
-    browser.rest()
+    browser.next_frames()
     assert browser.ask("state().isDark")
     browser.driver.switch_to.default_content()
 
@@ -522,13 +522,13 @@ def test_a_widget_passes_the_selection_to_python_and_back(browser, tmp_path, pag
     browser.rest()
     assert browser.ask("state().selection") == [2, 5]
     browser.run("document.getElementById('invert').click()")
-    browser.rest()
+    browser.next_frames()
     browser.driver.switch_to.default_content()
     rest = [i for i in range(N) if i not in (2, 5)]
     assert browser.run("return window.sent") == [rest]
     browser.run("model.set('selection', new DataView(new Uint32Array([7, 11]).buffer))")
     browser.driver.switch_to.frame(0)
-    browser.rest()
+    browser.next_frames()
     assert browser.ask("state().selection") == [7, 11]
     browser.driver.switch_to.default_content()
     assert browser.run("return window.sent.length") == 1  # what came from Python is not sent back

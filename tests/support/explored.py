@@ -76,6 +76,11 @@ class Browser:
             assert time.monotonic() < until, "the page does not come to rest"
             time.sleep(0.02)
 
+    def next_frames(self):
+        """Wait for two frames, in which the browser tells a page of its new size and scheme, and until it rests."""
+        self.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.rest()
+
     def screen(self, points):
         """Where points of the data are on the stage."""
         return np.array(self.run("return arguments[0].map(hyplearnExplorer.screen)", np.asarray(points).tolist()))
