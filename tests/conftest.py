@@ -22,7 +22,7 @@ def published_data():
     """The folder of the published embeddings: HYPLEARN_DATA, or ``shared/data`` beside the checkout."""
     folder = Path(GIVEN or Path(__file__).resolve().parents[2] / "shared" / "data")
     if not folder.is_dir():
-        pytest.skip("the published embeddings are not here: name their folder by HYPLEARN_DATA")
+        pytest.skip("the published embeddings were not found: set HYPLEARN_DATA to their folder")
     return folder
 
 

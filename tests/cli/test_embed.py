@@ -145,7 +145,7 @@ def test_cells_are_mapped_from_their_principal_components(run, tmp_path):
     [
         ("animal,mother\na,\n", "t.csv", "tree", "no column 'parent'; it has animal, mother."),
         ("animal,parent\na,\na,\n", "t.csv", "tree", "holds 'a' more than once."),
-        ("animal,parent,length\na,,\nb,a,long\n", "t.csv", "tree", "holds 'long' where a number is needed."),
+        ("animal,parent,length\na,,\nb,a,long\n", "t.csv", "tree", "contains 'long' where a number is expected."),
         ("animal,parent\na,b\nb,a\n", "t.csv", "tree", "root"),
         ("x", "t.txt", "tree", "is not a tree: known are .nwk"),
         ("animal,parent\n", "t.csv", "tree", "no line below"),

@@ -96,7 +96,7 @@ def test_wrong_options_are_errors_of_usage(run, points, options, message):
     ("options", "message"),
     [
         (("--label", "sort"), "has no column 'sort'; its columns are 'x', 'y', 'kind'"),
-        (("--folds", 40), "40 folds need at least 2, and a class of as many rows; the largest has 20"),
+        (("--folds", 40), "Cannot make 40 folds: the largest class has 20 rows"),
         (("--curvature", -9), "lie outside the open ball of curvature -9"),
         (("--curvature", 1), "curvature must be a negative number"),
     ],
@@ -122,7 +122,7 @@ def test_files_that_are_not_there_or_no_models_are_named(run, tmp_path, points):
 
 def test_cells_need_the_name_of_their_labels(run, cells):
     told = run("fit", cells, "-o", "m.hyp", code=1).stderr
-    assert "cells.h5ad has no labels that could be found.\nPass --label." in told
+    assert "Cannot find labels in " in told and "cells.h5ad.\nPass --label." in told
 
 
 @pytest.mark.parametrize("stream", [(), ("--stream",)])

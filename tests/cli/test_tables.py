@@ -84,9 +84,7 @@ def test_labels_are_those_that_the_model_knows(run, as_json, known, wide):
 def test_texts_that_are_no_classes_are_no_labels(run, known, tmp_path):
     table().drop(columns="kind").to_csv(tmp_path / "new.csv", index=False)
     assert f"{UNUSED}'site', 'age'." in run("explore", known, "new.csv", "-o", "a.html").stderr
-    assert (
-        "new.csv has no labels that could be found.\nPass --label." in run("evaluate", known, "new.csv", code=1).stderr
-    )
+    assert "Cannot find labels in new.csv.\nPass --label." in run("evaluate", known, "new.csv", code=1).stderr
 
 
 def test_two_columns_of_classes_are_asked_about_where_labels_count(run, known, tmp_path):

@@ -143,10 +143,10 @@ def test_components_that_the_matrix_does_not_give_are_said_and_may_be_passed(atl
     query.obsm["X_pca"] = (query.X - atlas.X.mean(axis=0)) @ atlas.varm["PCs"]
     hs.tl.place(other, query, use_rep="X_pca")
     assert np.allclose(query.obsm["X_poincare"], hs.tl.place(atlas, query, copy=True).obsm["X_poincare"], atol=1e-3)
-    with pytest.raises(KeyError, match="keeps no map of the atlas"):
+    with pytest.raises(KeyError, match="contains no map of the atlas"):
         hs.tl.place(cells(9, 2), query)
     query.obsm["X_two"] = np.zeros((20, 2))
-    with pytest.raises(ValueError, match="query has 2 features, the atlas's map was made of 3"):
+    with pytest.raises(ValueError, match="query has 2 features; the atlas's map was fitted on 3"):
         hs.tl.place(other, query, use_rep="X_two")
 
 
@@ -157,7 +157,7 @@ def test_cells_far_from_the_atlas_are_measured_and_warned_of():
     assert near.obs["X_poincare_atlas_distance"].max() < 0.01  # the cells of the atlas itself
     far = cells(20, 1)
     far.X[:, 4:] += 2.0
-    with pytest.warns(UserWarning, match=r"of the query's cells lie farther from all cells of the atlas"):
+    with pytest.warns(UserWarning, match=r"of the query's cells are farther from the atlas"):
         hs.tl.place(atlas, far)
     assert np.median(far.obs["X_poincare_atlas_distance"]) > 2
 

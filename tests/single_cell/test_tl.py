@@ -186,7 +186,7 @@ def test_hundreds_of_integers_are_questioned(cells):
 def test_any_classifier_of_scikit_learn_serves_but_is_not_stored(cells):
     hs.tl.classify(cells, "kind", model=LogisticRegression())
     assert "model" not in cells.uns["kind_predicted"]
-    with pytest.raises(KeyError, match=r"keeps no model: LogisticRegression\(\)"):
+    with pytest.raises(KeyError, match=r"contains no model, because LogisticRegression\(\)"):
         hs.stored_model(cells, "kind_predicted")
 
 
@@ -215,11 +215,11 @@ def sparse_points(cells):
     [
         (None, {"label_key": "type"}, "obs has no column 'type'; it holds 'kind'"),
         (None, {"basis": "X_umap"}, "obsm has no 'X_umap'; it holds 'X_poincare'"),
-        (outside, {}, "'X_poincare' 1 of 90 points lies outside the open ball .* row 44 with norm 1.27.*\nPass basis="),
+        (outside, {}, "'X_poincare': 1 of 90 points lies outside the open ball .* row 44 with norm 1.27.*\nPass basis="),
         (lost, {}, "1 cells with NaN or infinite coordinates; the first is row 44"),
         (one_class, {}, r"at least two classes; got \['ash'\] on 90 labelled cells of 90"),
         (without_labels, {}, r"at least two classes; got \[\] on 0 labelled cells of 90"),
-        (sparse_points, {}, r"obsm\['X_poincare'\] must hold one point of real coordinates per cell"),
+        (sparse_points, {}, r"obsm\['X_poincare'\] must hold one point with real coordinates per cell"),
         (None, {"model": "forest"}, "no classifier called 'forest'"),
     ],
 )
@@ -234,7 +234,7 @@ def test_bad_input_is_one_clear_error_and_nothing_is_written(cells, spoil, argum
 
 def test_real_numbers_are_no_labels(cells):
     cells.obs["depth"] = np.linspace(0, 1, 90)
-    with pytest.raises(ValueError, match=r"obs\['depth'\] holds real numbers"):
+    with pytest.raises(ValueError, match=r"obs\['depth'\] contains real numbers"):
         hs.tl.classify(cells, "depth")
 
 
@@ -252,7 +252,7 @@ def test_what_is_no_anndata_is_named():
 def test_a_spoilt_model_is_refused(cells):
     hs.tl.classify(cells, "kind")
     cells.uns["kind_predicted"]["model"][100] ^= 1
-    with pytest.raises(ValueError, match="holds no usable model"):
+    with pytest.raises(ValueError, match="contains no usable model"):
         hs.stored_model(cells, "kind_predicted")
     with pytest.raises(KeyError, match="no classification 'kind'"):
         hs.stored_model(cells, "kind")

@@ -1,10 +1,10 @@
-"""The command ``hyplearn``: fit, predict, evaluate, plot, explore, inspect, from a shell."""
+"""Command line interface: ``hyplearn fit``, ``predict``, ``evaluate``, ``plot``, ``explore``, ``inspect`` and more."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line; the entry point of ``hyplearn``."""
+    """Run the command line interface (entry point of ``hyplearn``)."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
@@ -15,5 +15,5 @@ def main() -> None:
         from hyplearn.cli.app import app
 
         app(prog_name="hyplearn")
-    except KeyboardInterrupt:  # during imports, where typer does not catch it
-        raise SystemExit(130) from None  # 128 + SIGINT, as in shells
+    except KeyboardInterrupt:  # raised during imports, which typer does not guard
+        raise SystemExit(130) from None  # 128 + SIGINT, the convention of shells

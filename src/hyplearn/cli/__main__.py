@@ -1,4 +1,4 @@
-"""``python -m hyplearn.cli`` is ``hyplearn``."""
+"""Run the command line interface with ``python -m hyplearn.cli``."""
 
 from hyplearn.cli import main
 

@@ -1,7 +1,7 @@
-"""All commands under one name, with --json, --debug, errors without tracebacks, and exit codes.
+"""The command line application: collects the commands, adds --json and --debug, and reports errors.
 
 A command is a function that takes its options and returns an :class:`Outcome`; it prints nothing. Exit codes: 0 for
-success, 1 for wrong data, files or options of a model, 2 for a wrong command line.
+success, 1 for invalid data, files or model options, 2 for an invalid command line.
 """
 
 import re
@@ -22,13 +22,13 @@ from hyplearn import __version__
 if TYPE_CHECKING:
     from hyplearn.cli.output import Outcome
 
-# Module, function and one line of help of every command: modules are imported when a command of theirs runs, so that
-# ``hyplearn --help`` takes no second.
+# Module, function and one-line help of every command. A module is imported only when one of its commands runs, so that
+# ``hyplearn --help`` takes less than a second.
 COMMANDS = {
     "embed": (
         "embed",
         "embed",
-        "Bring a tree, distances, features or another model of the space into the ball, for the other commands.",
+        "Embed a tree, distances or features in the ball, or convert points from another model of hyperbolic space.",
     ),
     "fit": ("fit", "fit", "Fit a classifier to labelled points and write it to a model file."),
     "predict": (
@@ -39,38 +39,42 @@ COMMANDS = {
     "classify": (
         "cells",
         "classify",
-        "Predict the types of cells, and write types, probabilities and sets into their file.",
+        "Predict cell types, and write types, probabilities and prediction sets into the file of the cells.",
     ),
     "transfer": (
         "cells",
         "transfer",
-        "Place cells in the ball of an atlas, predict their types from its labels, and write them into their file.",
+        "Map cells into the ball of an atlas, predict their types from its labels, and write them to their file.",
     ),
     "evaluate": (
         "evaluate",
         "evaluate",
-        "Evaluate a model on labelled points; with --folds, beside Euclidean classifiers cross-validated on them.",
+        "Evaluate a model on labelled points; with --folds, compare it with Euclidean classifiers by cross-validation.",
     ),
-    "plot": ("views", "plot", "Draw the regions and boundaries of a model over the disk, with the points by class."),
+    "plot": (
+        "views",
+        "plot",
+        "Draw the decision regions and boundaries of a model in the disk, with the points coloured by class.",
+    ),
     "explore": (
         "views",
         "explore",
-        "Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it.",
+        "Write an interactive HTML page that shows a model and its points in the disk.",
     ),
     "inspect": (
         "views",
         "inspect",
-        "Show what a model file holds: class, parameters, classes, certificate, versions, checksum.",
+        "Show the contents of a model file: class, parameters, classes, certificate, versions, checksum.",
     ),
     "demo": (
         "builtin",
         "demo",
-        "Classify the mammals of WordNet beside Euclidean classifiers; draw them, and write a page to explore.",
+        "Compare classifiers on the mammals of WordNet; write a figure and an interactive page.",
     ),
     "reproduce": (
         "builtin",
         "reproduce",
-        "Rerun the paper's tables and figures, small, into experiments/results/quick; about ten minutes.",
+        "Rerun small versions of the paper's tables and figures in about ten minutes (experiments/results/quick).",
     ),
 }
 DATASETS = {
@@ -78,11 +82,11 @@ DATASETS = {
     "fetch": (
         "builtin",
         "fetch_dataset",
-        "Write a data set to a file that the other commands read; published ones are downloaded once and verified.",
+        "Write a data set to a file for the other commands; published data are downloaded once and verified.",
     ),
 }
 
-# The help of a command shows the lines that begin with its name.
+# Examples; the help of a command shows the lines that start with its name.
 EXAMPLES = """
 hyplearn embed species.nwk --method tree -o species.csv
 hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
@@ -116,17 +120,17 @@ hyplearn datasets list
 hyplearn datasets fetch mammals
 hyplearn datasets fetch olsson -o cells.npz
 """
-# Options of every command.
+# Options that every command has.
 COMMON: dict[str, Any] = {
     "as_json": Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")],
     "debug": Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")],
 }
 EXPECTED = (ValueError, KeyError, OSError, ImportError)
-# Options of the command line by the names of function arguments in messages.
+# Maps names of function arguments, as they appear in messages, to command line options.
 FLAGS = {"basis": "points", "key_added": "key"} | {
     name: name for name in ("label", "points", "outside", "curvature", "reference", "coverage", "hierarchy")
 }
-# What Python users are advised, and what to do instead on the command line.
+# Patterns of advice for Python users, and the equivalent advice for the command line.
 IN_SHELL = (
     (r"hyplearn\.embedding\.from_hyperboloid\([^)]*\)", "hyplearn embed DATA --method hyperboloid -o POINTS"),
     (r"open_points\(\.\.\., points=\)", "--points"),
@@ -134,12 +138,12 @@ IN_SHELL = (
     (r"lower C\b", "lower --c"),
     (r"pass the c of your embedding", "pass the --curvature of your embedding"),
 )
-# The class of click's errors about a wrong command line; its module depends on the version of typer.
+# click's class for usage errors; its module depends on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
 class Command(TyperCommand):
-    """A command that reports wrong usage in JSON too, like any other error."""
+    """Command that, with --json, reports usage errors as JSON too."""
 
     def get_params(self, ctx: Any) -> Any:
         """All options; flags have no value to show in help."""
@@ -176,7 +180,7 @@ def _usage_error_in_json(as_json: bool) -> Iterator[None]:
 
 
 class Lazy(TyperGroup):
-    """Commands whose modules are imported when one of them runs; until then they are names with a line of help."""
+    """Group of commands whose modules are imported only when a command runs."""
 
     table: ClassVar[dict[str, tuple[str, str, str]]] = COMMANDS
     group: ClassVar[str] = ""
@@ -186,7 +190,7 @@ class Lazy(TyperGroup):
         return _without_type_of_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is to run, with its options."""
+        """Import the command to run, with its options."""
         if args and args[0] in self.table:
             module, function, _ = self.table[args[0]]
             own = typer.Typer(add_completion=False)
@@ -196,14 +200,14 @@ class Lazy(TyperGroup):
 
 
 class LazyDatasets(Lazy):
-    """The commands of ``hyplearn datasets``."""
+    """Commands of ``hyplearn datasets``."""
 
     table = DATASETS
     group = "datasets"
 
 
 def add(app: typer.Typer, function: "Callable[..., Outcome]", name: str, group: str = "") -> None:
-    """Make a function a command of the app, or of a group of commands."""
+    """Add a function as a command to the app, or to a group of commands."""
     examples = [line for line in EXAMPLES.splitlines() if line.startswith(f"hyplearn {group or name}")]
     epilog = "\n\n".join(["Examples:", *examples])
     app.command(name, cls=Command, epilog=epilog)(_command(function))
@@ -218,7 +222,7 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                # Columns are chosen by name when a file is read; estimators get arrays, which have no names.
+                # Columns are selected by name when a file is read; estimators then get arrays, which have no names.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
                 outcome = function(**options)
             show(outcome, _messages(caught), as_json)
@@ -241,7 +245,7 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
 
 
 def explained(error: Exception) -> str:
-    """Return the message of an error with options in place of arguments, and advice for an unexpected error."""
+    """Return an error message with option names in place of argument names; unexpected errors get advice."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis error is unexpected. Run again with --debug for the traceback."
@@ -249,7 +253,7 @@ def explained(error: Exception) -> str:
 
 
 def as_options(text: str) -> str:
-    """Return advice for Python as advice for the command line."""
+    """Translate advice for Python into advice for the command line."""
     for pattern, command in IN_SHELL:
         text = re.sub(pattern, command, text)
     return re.sub(r"(?<![\w.-])(\w+)=([^\s,.;]?)", _as_flag, text)
@@ -262,7 +266,7 @@ def _as_flag(found: re.Match[str]) -> str:
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Return each warning once, without those that libraries address to developers."""
+    """Return each warning once, without warnings for developers, such as deprecations in libraries."""
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
     messages = dict.fromkeys(as_options(str(warning.message)) for warning in kept)
     alike: dict[str, list[str]] = {}
@@ -274,7 +278,7 @@ def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
 app = typer.Typer(
     name="hyplearn",
     cls=Lazy,
-    help="Linear classification in hyperbolic space: points of the Poincaré ball in, classes and probabilities out.",
+    help="Classification in hyperbolic space: fit, evaluate and plot classifiers for points in the Poincaré ball.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -300,12 +304,12 @@ def _options(
 
 
 def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
-    """List commands with their line of help."""
+    """Register the commands with their one-line help."""
     for name, (_, _, line) in table.items():
         app.command(name, help=line)(lambda: None)
 
 
-datasets = typer.Typer(help="Data sets to begin with.", no_args_is_help=True, cls=LazyDatasets)
+datasets = typer.Typer(help="Data sets to start with.", no_args_is_help=True, cls=LazyDatasets)
 _name(app, COMMANDS)
 _name(datasets, DATASETS)
 app.add_typer(datasets, name="datasets")

@@ -1,4 +1,4 @@
-"""``hyplearn datasets``, ``demo`` and ``reproduce``: commands that need no data of the user."""
+"""``hyplearn datasets``, ``demo`` and ``reproduce``: commands that need no user data."""
 
 import subprocess
 import sys
@@ -20,12 +20,12 @@ from hyplearn.explorer import explore
 from hyplearn.files import write_whole
 from hyplearn.progress import report_steps
 
-# The same list as in the Makefile.
+# Experiments of ``reproduce``; keep in step with the list in the Makefile.
 EXPERIMENTS = ("table1", "table2", "handicapped", "figures", "reference_points", "comparison", "synthetic", "claims")
 
 
 class Dataset(NamedTuple):
-    """A data set, its description, and the functions that load it and write its file."""
+    """Data set with its description and the functions that load it and write its file."""
 
     load: Callable[[], Any]
     about: str
@@ -43,7 +43,7 @@ def _points_csv(bunch: Any) -> bytes:
 
 
 def _tree_csv(bunch: Any) -> bytes:
-    """One line per node: its name, numbered if it occurs again, the name of its parent, and its order."""
+    """CSV text with one line per node: its name (numbered if it is repeated), its parent's name, and its order."""
     seen: Counter[str] = Counter()
     names = []
     for name in bunch.names.tolist():
@@ -88,7 +88,7 @@ def fetch_dataset(
         typer.Option("--output", "-o", help="The file to write: .csv for the mammals, .npz for the others."),
     ] = None,
 ) -> Outcome:
-    """Write a data set to a file that the other commands read; published ones are downloaded once and verified."""
+    """Write a data set to a file for the other commands; published data are downloaded once and verified."""
     if name not in DATASETS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(DATASETS)}.", param_hint="NAME")
     known = DATASETS[name]
@@ -102,10 +102,10 @@ def fetch_dataset(
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture and the page.")] = Path("out"),
-    folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation.")] = 5,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the figure and the page.")] = Path("out"),
+    folds: Annotated[int, typer.Option("--folds", help="Number of cross-validation folds.")] = 5,
 ) -> Outcome:
-    """Classify the mammals of WordNet beside Euclidean classifiers; draw them, and write a page to explore."""
+    """Compare classifiers on the mammals of WordNet; write a figure and an interactive page."""
     if output.exists() and not output.is_dir():
         raise ValueError(f"{output} is not a folder.\nPass another --output.")
     ours = {"PoincareLogisticRegression": PoincareLogisticRegression(), "PoincareSVC": PoincareSVC()}
@@ -113,7 +113,7 @@ def demo(
 
 
 def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
-    """Cross-validate classifiers of the mammals; write a picture and a page of the default model."""
+    """Cross-validate classifiers on the mammals, and write a figure and a page of the default model."""
     mammals = load_mammals()
     X, y, parents = mammals.data, mammals.target, mammals.parents
     scores = compare(models, X, y, folds, seed=0)
@@ -133,7 +133,7 @@ def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
 
 
 def reproduce() -> Outcome:
-    """Rerun the paper's tables and figures, small, into experiments/results/quick; about ten minutes."""
+    """Rerun small versions of the paper's tables and figures in about ten minutes (experiments/results/quick)."""
     folder = find_checkout([Path.cwd(), Path(__file__).resolve()])
     done: list[dict[str, Any]] = []
     with report_steps(len(EXPERIMENTS)) as report:
@@ -154,12 +154,12 @@ def reproduce() -> Outcome:
 
 
 def find_checkout(places: Iterable[Path]) -> Path:
-    """Return the folder, at or above one of the places, that has the experiments; an error if there is none."""
+    """Return the first of the given folders or their parents that contains the experiments; raise if none does."""
     for place in places:
         for folder in (place, *place.parents):
             if (folder / "experiments" / "__main__.py").is_file() and (folder / "src" / "hyplearn").is_dir():
                 return folder
     raise FileNotFoundError(
-        "The experiments are part of hyplearn's source, not of the installed package, and are not here.\n"
+        "The experiments are not in the installed package, and were not found near the working directory.\n"
         "Run this inside a checkout of the repository."
     )

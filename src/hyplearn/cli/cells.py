@@ -1,4 +1,4 @@
-"""``hyplearn classify`` and ``transfer``: cells of AnnData files, with results written into the files."""
+"""``hyplearn classify`` and ``transfer``: predict cell types in AnnData files and write the results into them."""
 
 import secrets
 import shutil
@@ -23,7 +23,8 @@ LABEL = Annotated[str, typer.Option("--label", help="Column of obs with the labe
 BASIS = Annotated[str, typer.Option("--points", help="Key of obsm with the points of the ball.")]
 MODEL = Annotated[str, typer.Option("--model", help=f"One of {', '.join(CLASSIFIERS)}.")]
 COVERAGE = Annotated[
-    float | None, typer.Option("--coverage", help="Promised probability that a cell's set of types holds the true one.")
+    float | None,
+    typer.Option("--coverage", help="Guaranteed probability that a cell's prediction set contains the true type."),
 ]
 HIERARCHY = Annotated[
     Path | None,
@@ -32,7 +33,7 @@ HIERARCHY = Annotated[
 KEY = Annotated[str | None, typer.Option("--key", help="Key of the results; <label>_predicted by default.")]
 OUTPUT = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="The file to write; by default the results go into the cells' file."),
+    typer.Option("--output", "-o", help="The file to write; by default the results are written into the input file."),
 ]
 
 
@@ -46,7 +47,7 @@ def _predict(
     hierarchy: HIERARCHY = None,
     key: KEY = None,
 ) -> Outcome:
-    """Predict the cells of the last path, from the labels of the first, and write them."""
+    """Predict the cells of the last path from the labels of the first, and write the results."""
     from hyplearn.single_cell import tl
 
     path = output or paths[-1]
@@ -59,7 +60,7 @@ def _predict(
 
 
 def _with_options(command: Callable[..., Outcome]) -> Callable[..., Outcome]:
-    """Give a command the options of :func:`_predict` in place of its ``**options``."""
+    """Replace the ``**options`` of a command by the options of :func:`_predict`."""
     own = [p for p in signature(command).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     parameters = [*own, *list(signature(_predict).parameters.values())[1:]]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -69,7 +70,7 @@ def _with_options(command: Callable[..., Outcome]) -> Callable[..., Outcome]:
 
 @_with_options
 def classify(data: CELLS, **options: Any) -> Outcome:
-    """Predict the types of cells, and write types, probabilities and sets into their file."""
+    """Predict cell types, and write types, probabilities and prediction sets into the file of the cells."""
     return _predict([data], **options)
 
 
@@ -77,12 +78,12 @@ def classify(data: CELLS, **options: Any) -> Outcome:
 def transfer(
     atlas: CELLS, data: Annotated[Path, typer.Argument(help="The cells to predict: .h5ad or .zarr.")], **options: Any
 ) -> Outcome:
-    """Place cells in the ball of an atlas, predict their types from its labels, and write them into their file."""
+    """Map cells into the ball of an atlas, predict their types from its labels, and write them to their file."""
     return _predict([atlas, data], **options)
 
 
 def check_cells(output: Path) -> None:
-    """Raise, before the work is done, if no AnnData file can be written there."""
+    """Raise early if no AnnData file can be written to the output path."""
     if output.suffix.lower() not in SUFFIXES:
         raise typer.BadParameter(f"{output} ends in none of {', '.join(SUFFIXES)}.", param_hint="--output")
     if not (output.suffix.lower() == ".zarr" and output.is_dir()):
@@ -90,7 +91,7 @@ def check_cells(output: Path) -> None:
 
 
 def read(path: Path) -> Any:
-    """Read the cells of a file or a store."""
+    """Read cells from an ``.h5ad`` file or a ``.zarr`` store."""
     try:
         import anndata
     except ImportError as error:
@@ -100,12 +101,12 @@ def read(path: Path) -> Any:
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # anndata's, of its file formats
+        warnings.simplefilter("ignore")  # anndata's warnings about its file formats
         return (anndata.read_zarr if path.suffix.lower() == ".zarr" else anndata.read_h5ad)(path)
 
 
 def write(cells: Any, path: Path) -> None:
-    """Write cells so that a file or store is there as a whole, the old one or the new one."""
+    """Write cells atomically: an error leaves the old file or store in place."""
     target = path.resolve()
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     with warnings.catch_warnings():
@@ -119,7 +120,7 @@ def write(cells: Any, path: Path) -> None:
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
-    # No system replaces a folder that is not empty in one step: the old one steps aside first.
+    # No operating system replaces a non-empty folder in one step, so the old one is renamed first.
     old = beside.with_name(f"{beside.name}.old")
     if target.exists():
         target.rename(old)
@@ -128,7 +129,7 @@ def write(cells: Any, path: Path) -> None:
 
 
 def _written(cells: Any, path: Path, key: str) -> Outcome:
-    """Write the cells, and tell what was found."""
+    """Write the cells, and return a summary of the results."""
     write(cells, path)
     about, counts = cells.uns[key], Counter(cells.obs[key].astype(str))
     values: dict[str, Any] = {

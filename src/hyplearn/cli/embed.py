@@ -1,4 +1,4 @@
-"""``hyplearn embed``: embed a tree, distances or a table of features in the ball, as points for the other commands."""
+"""``hyplearn embed``: embed a tree, distances or features in the ball, to get points for the other commands."""
 
 from pathlib import Path
 from time import perf_counter
@@ -20,14 +20,14 @@ from hyplearn.files import write_whole
 from hyplearn.types import Array
 
 METHODS = ("tree", "mds", "map", "hyperboloid", "klein")
-# Points of other models, the time coordinate of a hyperboloid first.
+# Conversions from other models; the time coordinate of a hyperboloid comes first.
 READERS = {"hyperboloid": from_hyperboloid, "klein": from_klein}
-# Names of the columns with the two ends of an edge.
+# Names of the columns with the two end points of an edge.
 ENDS = (("source", "target"), ("from", "to"))
 
 
 class Embedded(NamedTuple):
-    """Points, names and labels of the rows if they are known, and measures of the quality of the embedding."""
+    """Embedded points, their names and labels if known, and measures of the quality of the embedding."""
 
     X: Array
     names: Array | None
@@ -52,15 +52,16 @@ def embed(
     points: POINTS = None,
     dimensions: Annotated[int, typer.Option("--dimensions", help="Dimension of the ball.")] = 2,
     root: Annotated[
-        str | None, typer.Option("--root", help="What goes to the middle: a node of a tree, a cell by name or row.")
+        str | None,
+        typer.Option("--root", help="The centre of the embedding: a node of a tree, or a cell by name or row."),
     ] = None,
-    neighbors: Annotated[int, typer.Option("--neighbors", help="Neighbours of each row, for map.")] = 15,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of map.")] = 0,
+    neighbors: Annotated[int, typer.Option("--neighbors", help="Number of neighbours of each row, for map.")] = 15,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed, for map.")] = 0,
     curvature: Annotated[
         float, typer.Option("--curvature", help="Curvature of the points, for hyperboloid and klein.")
     ] = -1.0,
 ) -> Outcome:
-    """Bring a tree, distances, features or another model of the space into the ball, for the other commands."""
+    """Embed a tree, distances or features in the ball, or convert points from another model of hyperbolic space."""
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
     if method == "map" and output.suffix.lower() in SUFFIXES:
@@ -82,7 +83,7 @@ def embed(
 
 
 def _written(output: Path, found: Embedded, label: str | None, values: dict[str, Any]) -> Outcome:
-    """Write the points, and report what was found beside the given values."""
+    """Write the points, and return a summary with the given values."""
     label_column = _write(output, found, label)
     radius = float(2 * np.arctanh(np.linalg.norm(found.X, axis=1).max()))
     n, d = found.X.shape
@@ -99,7 +100,7 @@ def _written(output: Path, found: Embedded, label: str | None, values: dict[str,
 
 
 def _embed_cells(data: Path, output: Path, points: str | None, root: str | None, options: dict[str, Any]) -> Outcome:
-    """Embed the cells of an AnnData file, and write all of it with points and map."""
+    """Embed the cells of an AnnData file, and write the whole file with points and map."""
     from hyplearn.single_cell import tl
 
     check_cells(output)
@@ -122,9 +123,9 @@ def _embed_cells(data: Path, output: Path, points: str | None, root: str | None,
 
 
 def _write(output: Path, found: Embedded, label: str | None) -> str:
-    """Write the points and return the column of the labels in a table."""
+    """Write the points, and return the name of the label column."""
     coordinates = [f"x{j}" for j in range(found.X.shape[1])]
-    # The column keeps its name, unless names or coordinates have it.
+    # The label column keeps its name, unless the column of names or a coordinate has the same name.
     label_column = "label" if label is None or label in ("name", *coordinates) else label
     if output.suffix.lower() == ".csv":
         columns = {"name": found.names, label_column: found.labels, **dict(zip(coordinates, found.X.T, strict=True))}
@@ -144,7 +145,7 @@ def _embed_tree(path: Path, label: str | None, model: TreeEmbedding) -> Embedded
 
 
 def _embed_distances(path: Path, model: HyperbolicMDS) -> Embedded:
-    """Embed distances, as points of the unit ball."""
+    """Embed distances as points in the unit ball."""
     names, distances = _read_distances(path)
     model.fit(distances)
     quality = {"stress": model.stress_, "scale": float(np.sqrt(-model.curvature_))}
@@ -152,7 +153,7 @@ def _embed_distances(path: Path, model: HyperbolicMDS) -> Embedded:
 
 
 def _embed_features(path: Path, label: str | None, points: str | None, root: Any, model: PoincareMap) -> Embedded:
-    """Embed a table of features; of AnnData, the principal components by default."""
+    """Embed a table of features; for AnnData, by default the principal components."""
     data = read_points(path, points or ("X_pca" if path.suffix.lower() == ".h5ad" else None), label)
     if root is not None and root.isdigit() and (data.names is None or root not in data.names):
         root = int(root)
@@ -161,7 +162,7 @@ def _embed_features(path: Path, label: str | None, points: str | None, root: Any
 
 
 def _read_distances(path: Path) -> tuple[Array | None, Any]:
-    """Read names, if there are any, and a square matrix of distances or a sparse one of the lengths of edges."""
+    """Read names, if there are any, and a square distance matrix or a sparse matrix of edge lengths."""
     if path.suffix.lower() not in TEXT:
         return None, load_points(path)[0]
     names, rows = text_table(path)
@@ -169,7 +170,7 @@ def _read_distances(path: Path) -> tuple[Array | None, Any]:
         if set(ends) <= set(names):
             return _read_edges(path, names, rows, ends)
     if all(map(is_number, names)) and len(rows) < len(names):
-        rows.insert(0, names)  # the first line holds numbers, not names
+        rows.insert(0, names)  # the first line contains numbers, not names
     first = 0 if is_number(rows[0][0]) else 1
     matrix = np.array([[number_in(path, field) for field in row[first:]] for row in rows])
     return np.array([row[0] for row in rows]) if first else None, matrix

@@ -1,4 +1,4 @@
-"""``hyplearn evaluate``: scores of a model on labelled points, beside Euclidean baselines."""
+"""``hyplearn evaluate``: scores of a model on labelled points, compared with Euclidean baselines."""
 
 import warnings
 from collections.abc import Callable
@@ -24,9 +24,9 @@ from hyplearn.plotting.canvas import shorten
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
-# Confusions that are printed; all are in --json.
+# Number of confusions to print; --json contains all of them.
 MOST_SHOWN = 10
-# Letters of a class in their table, so that two classes and two numbers fit into 80 columns.
+# Length to which class names are cut in that table, so that two names and two numbers fit into 80 columns.
 MOST_LETTERS = 22
 NOTE = (
     "The first row is the model as it is: optimistic if it was fitted to these\n"
@@ -41,7 +41,7 @@ ECE = "ECE: expected calibration error."
 
 
 class Score(NamedTuple):
-    """Measures of one classifier; those of probabilities are None if it has none."""
+    """Scores of one classifier; scores of probabilities are None if it has no probabilities."""
 
     name: str
     accuracy: float
@@ -52,12 +52,12 @@ class Score(NamedTuple):
     seconds: float
 
     def accuracy_text(self) -> str:
-        """Return the accuracy in percent, with its standard deviation over folds."""
+        """Return the accuracy in percent, with its standard deviation over the folds."""
         spread = "" if self.accuracy_std is None else f" ± {100 * self.accuracy_std:.1f}"
         return f"{100 * self.accuracy:.1f}{spread} %"
 
     def row(self) -> list[str]:
-        """Return the cells of a table with :data:`COLUMNS`."""
+        """Return one table row, with the columns :data:`COLUMNS`."""
         loss = "" if self.log_loss is None else f"{self.log_loss:.3f}"
         error = "" if self.calibration_error is None else f"{self.calibration_error:.1%}"
         return [self.name, self.accuracy_text(), f"{self.macro_f1:.3f}", loss, error, f"{self.seconds:.1f} s"]
@@ -68,10 +68,12 @@ def evaluate(
     data: DATA,
     label: LABEL = None,
     points: POINTS = None,
-    folds: Annotated[int, typer.Option("--folds", help="Folds for a comparison with baselines on these points.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
+    folds: Annotated[
+        int, typer.Option("--folds", help="Number of folds for a comparison with baselines on these points.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of the folds.")] = 0,
 ) -> Outcome:
-    """Evaluate a model on labelled points; with --folds, beside Euclidean classifiers cross-validated on them."""
+    """Evaluate a model on labelled points; with --folds, compare it with Euclidean classifiers by cross-validation."""
     fitted = load_classifier(model, in_ball=bool(folds))
     found = read_labelled(data, points, label, fitted)
     X, y = found.X, found.y
@@ -98,12 +100,12 @@ def _check_labels(model: Any, y: Array, path: Path) -> None:
     if len(unknown) == len(np.unique(y)):
         raise ValueError(
             f"{path} has the labels {', '.join(map(repr, unknown[:5]))}, none of which is a class of the model: "
-            f"{', '.join(map(repr, model.classes_[:5].tolist()))}.\nPass --label, the column of its classes."
+            f"{', '.join(map(repr, model.classes_[:5].tolist()))}.\nPass --label with the column of the classes."
         )
     if unknown:
         warnings.warn(
             f"The labels {', '.join(map(repr, unknown[:5]))} are not classes of the model: their "
-            f"{int(np.isin(y, unknown).sum()):,} rows count as errors, and not in its log-loss and calibration.",
+            f"{int(np.isin(y, unknown).sum()):,} rows count as errors, and are left out of log-loss and calibration.",
             stacklevel=2,
         )
 
@@ -117,7 +119,7 @@ def _report_table(report: dict[str, Any]) -> Any:
 
 
 def _confusion_table(labels: Array, matrix: Array) -> Any:
-    """Show the pairs of a true and a predicted class that most points have."""
+    """Table of the most frequent confusions: pairs of a true and a predicted class."""
     wrong = matrix * (1 - np.eye(len(labels), dtype=int))
     if not wrong.any():
         return "All points are predicted right.\n"
@@ -132,13 +134,13 @@ def _confusion_table(labels: Array, matrix: Array) -> Any:
 
 
 def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
-    """Show scores, with the best from row ``first`` on in bold."""
+    """Table of scores; the best row from ``first`` on is bold."""
     best = None if first is None else first + int(np.argmax([score.accuracy for score in scores[first:]]))
     return table(title, COLUMNS, [score.row() for score in scores], best=best)
 
 
 def baselines() -> dict[str, Any]:
-    """Euclidean classifiers at their best: with an intercept, and C chosen inside each training fold."""
+    """Euclidean baselines, with an intercept and with C chosen inside each training fold."""
     softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
     return {
         "Euclidean softmax, tuned": GridSearchCV(softmax, {"C": COSTS}, cv=3),
@@ -148,11 +150,12 @@ def baselines() -> dict[str, Any]:
 
 
 def make_folds(y: Array, folds: int, seed: int) -> StratifiedKFold:
-    """Return the folds of a cross-validation; an error if no class has a row for each."""
+    """Return stratified folds; raise if no class has a row for every fold."""
     most = int(np.max(np.unique(y, return_counts=True)[1]))
     if folds < 2 or folds > most:
         raise ValueError(
-            f"{folds} folds need at least 2, and a class of as many rows; the largest has {most}.\nPass other --folds."
+            f"Cannot make {folds} folds: the largest class has {most} rows.\n"
+            f"Pass --folds from 2 to {most}, or more data."
         )
     return StratifiedKFold(folds, shuffle=True, random_state=seed)
 
@@ -167,14 +170,14 @@ def compare(models: dict[str, Any], X: Array, y: Array, folds: int, seed: int) -
 def cross_validate(
     name: str, model: Any, X: Array, y: Array, split: StratifiedKFold, report: Callable[[str], None]
 ) -> Score:
-    """Return measures on held-out rows, for classifiers fitted to the other rows."""
+    """Return scores on held-out rows."""
     start, compiling, classes = perf_counter(), 0.0, np.unique(y)
     predicted, accuracies = np.empty(len(y), dtype=classes.dtype), []
     proba: Array | None = np.zeros((len(y), len(classes)))
     for k, (train, test) in enumerate(split.split(X, y)):
         report(f"{name}: fold {k + 1} of {split.get_n_splits()}")
         with warnings.catch_warnings(), timed_compilation(announced=True) as seconds:
-            # The fit to all rows warns of points outside the ball, with their rows in the file.
+            # The fit to all rows already warns about points outside the ball, with their row numbers in the file.
             warnings.simplefilter("ignore", DataConversionWarning)
             fitted = clone(model).fit(X[train], y[train])
             predicted[test], own = fitted.predict(X[test]), probabilities(fitted, X[test])
@@ -188,7 +191,7 @@ def cross_validate(
 
 
 def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
-    """Return measures of a fitted classifier; those of probabilities on rows with labels among its classes."""
+    """Return the scores of a fitted classifier; scores of probabilities use only rows with labels among its classes."""
     start, predicted = perf_counter(), model.predict(X)
     proba, known = probabilities(model, X), np.isin(y, model.classes_)
     seconds = perf_counter() - start
@@ -198,7 +201,7 @@ def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
 
 
 def probabilities(model: Any, X: Array) -> Array | None:
-    """Return the probabilities of all classes; None for a model without them, such as that of a stream."""
+    """Return the probabilities of all classes; None if the model has none, for example after ``partial_fit``."""
     try:
         return np.asarray(model.predict_proba(X))
     except AttributeError:
@@ -210,7 +213,7 @@ def _score(
 ) -> Score:
     loss = error = None
     if proba is not None:
-        # A class that is missing in a training fold has probability 0, of infinite loss: it counts as half a row.
+        # A class that is missing in a training fold has probability 0 and infinite loss: it counts as half a row.
         raised = np.where(proba > 0, proba, 0.5 / len(y))
         loss = float(log_loss(y, raised / raised.sum(axis=1, keepdims=True), labels=classes))
         error = calibration_error(proba.max(axis=1), predicted == y)
@@ -218,7 +221,7 @@ def _score(
 
 
 def calibration_error(confidence: Array, right: Array) -> float:
-    """Mean distance of confidence and accuracy over bins of the confidence, weighted by rows (the ECE)."""
+    """Expected calibration error: mean difference of confidence and accuracy over bins, weighted by their rows."""
     which = np.minimum((BINS * confidence).astype(int), BINS - 1)
     bins = [which == b for b in np.unique(which)]
     return float(sum(np.mean(own) * abs(confidence[own].mean() - right[own].mean()) for own in bins))

@@ -1,4 +1,4 @@
-"""``hyplearn fit``: fit a classifier to labelled points, with its cross-validated accuracy and its certificate."""
+"""``hyplearn fit``: fit a classifier to labelled points, and report its cross-validated accuracy and certificate."""
 
 import sys
 from contextlib import redirect_stdout
@@ -25,7 +25,7 @@ CERTIFICATE = ("status_", "dual_gap_", "converged_", "n_updates_", "mistake_boun
 
 
 class Fitted(NamedTuple):
-    """A fitted model, its scores on held-out rows if there are any, the seconds of the fit, and facts on the data."""
+    """Fitted model, its held-out scores if there are any, the seconds of the fit, and a summary of the data."""
 
     model: Any
     score: Score | None
@@ -49,11 +49,11 @@ def fit(
     ] = None,
     curvature: Annotated[float, typer.Option("--curvature", help="Curvature of the embedding, negative.")] = -1.0,
     outside: Annotated[str, typer.Option("--outside", help="Points outside the ball: raise or project.")] = "raise",
-    folds: Annotated[int, typer.Option("--folds", help="Folds of the cross-validation; 0 for none.")] = 5,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.")] = 0,
+    folds: Annotated[int, typer.Option("--folds", help="Number of cross-validation folds; 0 for none.")] = 5,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of the folds.")] = 0,
     stream: STREAM = False,
     memory: Annotated[
-        int | None, typer.Option("--memory", min=0, help="With --stream, MiB that points may take in memory; else 128.")
+        int | None, typer.Option("--memory", min=0, help="Memory for points in MiB, with --stream; 128 by default.")
     ] = None,
 ) -> Outcome:
     """Fit a classifier to labelled points and write it to a model file."""
@@ -80,7 +80,7 @@ def fit(
 
 
 def _classifier(name: str, reference: str | None, c: str | None, **parameters: Any) -> Any:
-    """Return the classifier of the options; a usage error if its class has no such option."""
+    """Return the classifier with the given options; raise a usage error if it does not support one."""
     if name not in CLASSIFIERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
     known = CLASSIFIERS[name]().get_params()
@@ -96,7 +96,7 @@ def _classifier(name: str, reference: str | None, c: str | None, **parameters: A
 
 
 def _cost(text: str) -> float | str:
-    """Return the cost C, or "auto"."""
+    """Parse the cost C: a number, or "auto"."""
     try:
         return text if text == "auto" else float(text)
     except ValueError:
@@ -104,7 +104,7 @@ def _cost(text: str) -> float | str:
 
 
 def _reference(text: str) -> Any:
-    """Return the name of a strategy, None, or the coordinates between commas."""
+    """Parse a reference point: the name of a strategy, None, or comma-separated coordinates."""
     if text in (*STRATEGIES, "none"):
         return None if text == "none" else text
     try:
@@ -120,7 +120,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
     assert data.y is not None
     split, score = make_folds(data.y, folds, seed) if folds else None, None
     with report_steps(folds + 1) as report:
-        report("fit to all rows")  # before the folds, so that errors number the rows of the file
+        report("fit to all rows")  # before the folds, so that errors give the row numbers of the file
         start = perf_counter()
         try:
             with timed_compilation(announced=True) as compiling:
@@ -140,7 +140,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
 
 
 def _fit_in_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
-    """Fit the model in passes over a file, with progress in a terminal."""
+    """Fit the model in passes over a file; shows progress in a terminal."""
     model.set_params(verbose=int(sys.stderr.isatty()))
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
@@ -167,7 +167,7 @@ def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
 
 
 def _certificate_text(model: Any) -> str:
-    """Return the certificate in one line: the worst of all problems."""
+    """Return one line with the worst certificate of all problems."""
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
         return f"{statuses}: within {np.max(model.dual_gap_):.0e} of the optimum, proven"

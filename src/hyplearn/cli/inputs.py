@@ -1,4 +1,4 @@
-"""Inputs of commands: points from any file that :func:`hyplearn.open_points` reads, and classifiers from files."""
+"""Input of commands: points from any file that :func:`hyplearn.open_points` reads, and classifiers from files."""
 
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -31,15 +31,16 @@ POINTS = Annotated[
     typer.Option("--points", help="Array (npz, h5), columns separated by commas (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) written by `hyplearn fit`.")]
-# Suffixes of points, given where a model is expected.
+# Suffixes of data files, to recognise them if one is passed in place of a model.
 OTHER_FILES = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".h5", ".zarr", ".h5ad")
 STREAM = Annotated[bool, typer.Option("--stream", help="Read in blocks data that do not fit into memory.")]
 
 
 class Data(NamedTuple):
-    """Points, with labels and names if there are any.
+    """Points of a file, with labels and names if there are any.
 
-    ``left_out`` is the number of rows left out because they have no label; ``columns`` are those of a table by role.
+    ``left_out`` is the number of rows without a label, which are left out; ``columns`` are the columns of a table by
+    role.
     """
 
     path: Path
@@ -51,7 +52,7 @@ class Data(NamedTuple):
     left_out: int = 0
 
     def summary(self) -> str:
-        """Return one line about the data."""
+        """Return a summary of the data in one line."""
         classes = "" if self.y is None else f", {counted(len(np.unique(self.y)), 'class', 'classes')}"
         left = f" ({self.left_out:,} without a label left out)" if self.left_out else ""
         n, d = self.X.shape
@@ -68,7 +69,7 @@ class Data(NamedTuple):
 def open_data(
     path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True
 ) -> PointSource:
-    """Open a file; of a table, the columns that the model was fitted on and the column of labels with its classes."""
+    """Open a file; for a table, select the columns that the model was fitted on and the label column."""
     names = points.split(",") if points and "," in points else points
     fitted = getattr(model, "feature_names_in_", None)
     columns = None if fitted is None else list(fitted)
@@ -91,7 +92,7 @@ def open_data(
 
 
 def _label_column(path: Path, source: TablePoints, model: Any) -> str | None:
-    """Return the column with a conventional name, else the one that holds classes of the model."""
+    """Return the label column: by its conventional name, or else the column that contains classes of the model."""
     free, classes = source.columns.unused, {str(label) for label in model.classes_.tolist()}
     found = [name for name in free if name in LABEL_COLUMNS]
     found = found or [name for name in free if classes.intersection(source.strings(name, HEAD_ROWS))]
@@ -99,16 +100,16 @@ def _label_column(path: Path, source: TablePoints, model: Any) -> str | None:
 
 
 def read_points(path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True) -> Data:
-    """Read all points of a file; with labels if all points have one."""
+    """Read all points of a file, with labels if every point has one."""
     data, known = _read(path, open_data(path, points, label, model, labelled=labelled), model)
     return data if known.all() else data._replace(y=None)
 
 
 def read_labelled(path: Path, points: str | None, label: str | None, model: Any = None) -> Data:
-    """Read the points of a file that have labels; an error if there are none."""
+    """Read the labelled points of a file; raise if there are none."""
     data, known = _read(path, open_data(path, points, label, model), model)
     if data.y is None or not known.any():
-        raise ValueError(f"{path} has no labels that could be found.\nPass --label.")
+        raise ValueError(f"Cannot find labels in {path}.\nPass --label.")
     if known.all():
         return data
     names = None if data.names is None else data.names[known]
@@ -116,35 +117,35 @@ def read_labelled(path: Path, points: str | None, label: str | None, model: Any 
 
 
 def _read(path: Path, source: PointSource, model: Any) -> tuple[Data, Array]:
-    """Return the data and the mask of rows with a label; an error if the model takes another number of coordinates."""
+    """Return the data and a mask of the labelled rows; raise if the model was fitted on another dimension."""
     block, known = gather_known(source)
     d = block.X.shape[1]
     expected = getattr(model, "n_features_in_", d)
     if d != expected:
         raise ValueError(
             f"{path} has points of {d} coordinates; the model was fitted on {expected}.\n"
-            "Pass --points, the coordinates, or --label, if the labels are a column of numbers."
+            "Pass --points with the coordinates, or --label if the labels are a column of numbers."
         )
     columns = source.columns if isinstance(source, TablePoints) else None
     return Data(path, block.X, block.y, source.row_names(), columns, source.feature_names), known
 
 
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
-    """Load a fitted classifier; with ``in_ball``, a network that takes features instead of points is an error."""
+    """Load a fitted classifier; with ``in_ball``, raise for a network that takes features instead of points."""
     if path.suffix.lower() in OTHER_FILES:
         raise ValueError(f"{path} is not a model file (.hyp).\nThe model comes first, then the points.")
     model = load(path)
     if not hasattr(model, "predict"):
-        raise ValueError(f"{path} holds a {type(model).__name__}, which predicts nothing.\nPass a classifier.")
+        raise ValueError(f"{path} holds a {type(model).__name__}, which is not a classifier.\nPass a classifier.")
     check_is_fitted(model)
     if len(shape := getattr(model, "input_shape_", ())) > 1:
         raise ValueError(
-            f"{path} holds a network that takes images of shape {shape}, and files of the command line have rows.\n"
+            f"{path} holds a network that takes images of shape {shape}; the command line supports only rows.\n"
             "Use it in Python: hyplearn.load(path).predict(images)."
         )
     if in_ball and isinstance(model, BallNet):
         raise ValueError(
-            f"{path} holds a BallNet, which takes features, and no points of the ball to draw or to compare on.\n"
+            f"{path} holds a BallNet, which takes features; this command needs a classifier of points in the ball.\n"
             "Use hyplearn predict, or evaluate with --folds 0; or fit a classifier to the points of its transform."
         )
     return model

@@ -1,4 +1,4 @@
-"""Results of commands: plain values for programs, tables for people."""
+"""Output of commands: JSON values for programs, tables for people."""
 
 import csv
 import io
@@ -24,19 +24,19 @@ from rich.text import Text
 
 from hyplearn.files import place_of
 
-# Characters that a terminal obeys or that hide others: controls, lone surrogates, and marks of writing direction.
+# Characters that control a terminal or hide text: control characters, lone surrogates and direction marks.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-# First characters of cells that spreadsheets take for formulas.
+# First characters of strings that spreadsheets interpret as formulas.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# Width of text that does not go to a terminal.
+# Width of output that does not go to a terminal.
 PIPE_WIDTH = 120
-# A table's first column is not wrapped below this width; between columns there is a gap.
+# Minimum width to which the first column of a table is wrapped, and the space between columns.
 NAME_WIDTH, COLUMN_GAP = 12, 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a command: values for ``--json``, strings or tables to print without it, and notes for the user."""
+    """Result of a command: values for ``--json``, strings or tables to print otherwise, and notes for the user."""
 
     values: dict[str, Any]
     shown: Sequence[Any] = field(default_factory=list)
@@ -45,31 +45,31 @@ class Outcome:
 
 
 def visible(text: str) -> str:
-    """Return a text with characters that a terminal would obey as escapes; lines and tabs stay."""
+    """Replace control characters by escape sequences, except line breaks and tabs."""
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def cell_text(text: str) -> str:
-    """Return a text for one line of a terminal."""
+    """Return text that prints on one line of a terminal."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def check_output(output: Path, suffixes: Sequence[str]) -> None:
-    """Raise, before the work is done, if the suffix is not supported or no file can be written there."""
+    """Raise early if the suffix is not supported or the file cannot be written."""
     if output.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{output} ends in none of {', '.join(suffixes)}.", param_hint="--output")
     place_of(output)
 
 
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
-    """Print an outcome to stdout, notes and warnings to stderr; as JSON, all in one object."""
+    """Print an outcome to stdout, and notes and warnings to stderr; with JSON, everything in one object."""
     if as_json:
         extra = {"notes": list(outcome.notes), "warnings": warned}
         with _written_or_dropped():
             write_json(outcome.values | {name: texts for name, texts in extra.items() if texts})
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-    with _written_or_dropped():  # before the notes on it
+    with _written_or_dropped():  # flushed before the notes about it
         for block in outcome.shown:
             if sys.stdout.isatty():
                 console.print(escape(visible(block)) if isinstance(block, str) else block, crop=False)
@@ -81,16 +81,16 @@ def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
 
 
 def show_error(message: str, as_json: bool) -> None:
-    """Print an error to stderr, and as JSON to stdout too, for programs."""
+    """Print an error to stderr; with --json, also as JSON to stdout."""
     complain("error", message)
     if as_json:
-        with suppress(OSError), _written_or_dropped():  # a full disk may be the error itself
+        with suppress(OSError), _written_or_dropped():  # the error may be a full disk
             write_json({"error": message})
 
 
 @contextmanager
 def _written_or_dropped() -> Iterator[None]:
-    """Flush stdout; if that fails, drop its contents, so that Python does not try again when it ends."""
+    """Flush stdout; if that fails, discard its contents, so that Python does not try again at exit."""
     try:
         yield
         sys.stdout.flush()
@@ -100,12 +100,12 @@ def _written_or_dropped() -> Iterator[None]:
 
 
 def write_json(values: dict[str, Any]) -> None:
-    """Print one object to stdout."""
+    """Print one JSON object to stdout."""
     sys.stdout.write(visible(json.dumps(plain(values), ensure_ascii=False, indent=2, allow_nan=False)) + "\n")
 
 
 def unpadded(console: Console, block: Any) -> str:
-    """Return text for a pipe: lines are not wrapped, and tables not padded to the width of a screen."""
+    """Return text for a pipe, without wrapped lines and without padding of tables to the screen width."""
     if isinstance(block, str):
         return f"{block}\n"
     with console.capture() as captured:
@@ -121,7 +121,7 @@ def complain(kind: str, message: str) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Convert values to types of JSON; infinite numbers, NaN and paths become strings."""
+    """Convert values to JSON types; infinite numbers, NaN and paths become strings."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -134,9 +134,9 @@ def plain(value: Any) -> Any:
 
 
 def csv_text(columns: Mapping[str, Iterable[Any]], *, escape_formulas: bool = False) -> str:
-    """Return a table with the names of its columns as the first line; numbers are exact.
+    """Return CSV text with a header line; numbers are written exactly.
 
-    With ``escape_formulas`` an apostrophe stands before strings that a spreadsheet would take for formulas.
+    With ``escape_formulas``, strings that a spreadsheet would interpret as formulas get an apostrophe in front.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -151,7 +151,7 @@ def _no_formula(cell: Any) -> Any:
 
 
 def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """Return a compressed archive of arrays."""
+    """Return the bytes of a compressed ``.npz`` archive."""
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)
     return file.getvalue()
@@ -168,7 +168,7 @@ def facts(pairs: dict[str, str]) -> Table:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, best: int | None = None) -> Group:
-    """Return a table with numbers aligned to the right and the best row in bold; only its first column is wrapped."""
+    """Return a table with right-aligned numbers and the best row in bold; only its first column is wrapped."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     columns, rows = [cell_text(name) for name in columns], [[cell_text(cell) for cell in row] for row in rows]
     for k, name in enumerate(columns):
@@ -185,7 +185,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
 
 @dataclass(frozen=True)
 class Uncut:
-    """A table that may be wider than the screen; rich alone would cut its cells, the first column first."""
+    """Table that may be wider than the screen; rich would otherwise truncate its cells."""
 
     table: Table
 

@@ -1,4 +1,4 @@
-"""``hyplearn predict``: labels and probabilities of points, to a file or to stdout."""
+"""``hyplearn predict``: write predicted labels and probabilities to a file or to stdout."""
 
 import io
 import sys
@@ -31,7 +31,7 @@ def predict(
     stream: STREAM = False,
     escape_formulas: Annotated[
         bool,
-        typer.Option("--escape-formulas", help="In CSV, put ' before strings that spreadsheets take for formulas."),
+        typer.Option("--escape-formulas", help="In CSV, put ' before strings that spreadsheets interpret as formulas."),
     ] = False,
 ) -> Outcome:
     """Predict the class of each point, with the probabilities of all classes (with --stream, only the class)."""
@@ -64,7 +64,7 @@ def predict(
 
 
 def _predict_blocks(model: Any, source: PointSource, output: Path | None) -> Outcome:
-    """Predict block by block, with progress in a terminal."""
+    """Predict block by block; shows progress in a terminal."""
     if output is None:
         raise typer.BadParameter("--stream writes to a file; pass --output.", param_hint="--output")
     with redirect_stdout(sys.stderr):

@@ -1,4 +1,4 @@
-"""Trees and tables of nodes in files, for ``hyplearn embed`` and for trees of classes."""
+"""Read trees from Newick files and tables of nodes, for ``hyplearn embed`` and for class hierarchies."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,9 +12,9 @@ LENGTHS = ("length", "weight", "distance")
 
 
 def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | None, dict[str, str] | None]:
-    """Read Newick text, or a table with a line per node: its name first, and its parent, empty for the root.
+    """Read Newick text, or a table with one line per node: its name first, and its parent (empty for the root).
 
-    Returns the input of :class:`~hyplearn.embedding.TreeEmbedding`, the lengths of edges and the labels of nodes.
+    Returns the input of :class:`~hyplearn.embedding.TreeEmbedding`, the edge lengths and the node labels.
     """
     suffix = path.suffix.lower()
     if suffix in NEWICK:
@@ -39,12 +39,12 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
 
 
 def length_column(names: list[str]) -> int | None:
-    """Position of the column of lengths, if there is one."""
+    """Position of the column with edge lengths, or None."""
     return next((names.index(name) for name in LENGTHS if name in names), None)
 
 
 def column_of(path: Path, names: list[str], name: str) -> int:
-    """Position of a column; an error if there is none."""
+    """Position of the column with a given name; raises if there is none."""
     if name not in names:
         raise ValueError(
             f"{path} has no column {name!r}; it has {', '.join(names)}.\nA tree's table has a line for each node: its "
@@ -54,7 +54,7 @@ def column_of(path: Path, names: list[str], name: str) -> int:
 
 
 def number_in(path: Path, text: str) -> float:
-    """The number in a field; an error if it holds none."""
+    """Parse a number; raises if the text is not a number."""
     if not is_number(text):
-        raise ValueError(f"{path} holds {text!r} where a number is needed.\nCorrect it.")
+        raise ValueError(f"{path} contains {text!r} where a number is expected.\nCorrect it.")
     return float(text)

@@ -1,4 +1,4 @@
-"""``hyplearn plot``, ``explore`` and ``inspect``: a model as a picture, as a page and as text."""
+"""``hyplearn plot``, ``explore`` and ``inspect``: show a model as a figure, a page or text."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,19 +14,19 @@ from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
 from hyplearn.plotting.style import DPI, STYLE, WIDTH
 
-# Entries of a list that are printed; enough for the orders of the mammals.
+# Maximum number of list entries to print; enough for the orders of the mammals.
 MOST_SHOWN = 13
 
 
 def plot(
     model: MODEL,
     data: DATA,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The picture to write: .png, .svg or .pdf.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The figure to write: .png, .svg or .pdf.")],
     label: LABEL = None,
     points: POINTS = None,
-    title: Annotated[str | None, typer.Option("--title", help="A heading.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the figure.")] = None,
 ) -> Outcome:
-    """Draw the regions and boundaries of a model over the disk, with the points by class."""
+    """Draw the decision regions and boundaries of a model in the disk, with the points coloured by class."""
     check_output(output, (".png", ".svg", ".pdf"))
     fitted, found, notes = _read(model, data, label, points)
     draw(fitted, found.X, found.y, output, title)
@@ -40,15 +40,15 @@ def explore(
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write (.html).")],
     label: LABEL = None,
     points: POINTS = None,
-    title: Annotated[str | None, typer.Option("--title", help="A heading; the file's name by default.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page; by default the file name.")] = None,
     beside: Annotated[
-        Path | None, typer.Option("--beside", help="Another model of the same classes, to show side by side.")
+        Path | None, typer.Option("--beside", help="Second model with the same classes, to show side by side.")
     ] = None,
     of: Annotated[
-        str | None, typer.Option("--of", help="What the points are to the model: training or held-out.")
+        str | None, typer.Option("--of", help="Whether the points are training or held-out data: training or held-out.")
     ] = None,
 ) -> Outcome:
-    """Write a page that shows a model in the disk, to drag, to zoom and to point at; a browser opens it."""
+    """Write an interactive HTML page that shows a model and its points in the disk."""
     check_output(output, (".html", ".htm"))
     fitted, found, notes = _read(model, data, label, points)
     models = [fitted] if beside is None else [fitted, load_classifier(beside, in_ball=True)]
@@ -58,7 +58,7 @@ def explore(
 
 
 def _read(model: Path, data: Path, label: str | None, points: str | None) -> tuple[Any, Data, list[str]]:
-    """Return the model, the points to show (with --label, those that have one), and notes on the rest."""
+    """Return the model, the points to show (with --label, only labelled ones), and notes on rows left out."""
     fitted = load_classifier(model, in_ball=True)
     found = (read_points if label is None else read_labelled)(data, points, label, fitted)
     notes = found.notes()
@@ -68,20 +68,20 @@ def _read(model: Path, data: Path, label: str | None, points: str | None) -> tup
 
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:
-    """Write the picture; no window is opened."""
-    plt = pyplot()  # an error that tells what to install
+    """Write the figure to a file, without opening a window."""
+    plt = pyplot()  # raises an error that says what to install
     from matplotlib.figure import Figure
 
     with plt.rc_context(STYLE), replacing(output) as file:
         figure = Figure(figsize=(WIDTH, 0.72 * WIDTH), layout="constrained")
         BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(figure.subplots())
         if title:
-            figure.suptitle(title)  # the axes' own says how many dimensions were projected
+            figure.suptitle(title)  # the title of the axes says how many dimensions were projected
         figure.savefig(file, format=output.suffix[1:].lower(), dpi=DPI)
 
 
 def inspect(model: MODEL) -> Outcome:
-    """Show what a model file holds: class, parameters, classes, certificate, versions, checksum."""
+    """Show the contents of a model file: class, parameters, classes, certificate, versions, checksum."""
     about = read_metadata(model)
     names = "" if about["feature_names"] is None else f": {_join(about['feature_names'])}"
     lines = {

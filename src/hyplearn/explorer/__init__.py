@@ -1,4 +1,4 @@
-"""An interactive page of the disk: one self-contained HTML file, for a browser or a notebook."""
+"""Interactive page of the disk: one self-contained HTML file, for a browser or a notebook."""
 
 from hyplearn.explorer.explore import Explorer, explore
 

@@ -10,20 +10,20 @@ from hyplearn.explorer.typed import code_array, shortened, typed_array
 from hyplearn.plotting import palette
 from hyplearn.types import Array
 
-# Kinds of NumPy's types that are numbers; bool is a category.
+# NumPy dtype kinds that are shown as numbers; bool is shown as a category.
 NUMBERS = "iuf"
 MISSING = "missing"
 
 
 def styles_of(labels: Any) -> list[dict[str, str]]:
-    """Colour of each label on a light and on a dark ground, and its shape."""
+    """Colour of each label on a light and on a dark background, and its shape."""
     labels = list(labels)
     light, dark = palette.label_styles(labels), palette.label_styles(labels, dark=True)
     return [{"light": light[k].colour, "dark": dark[k].colour, "shape": light[k].shape} for k in labels]
 
 
 def columns_json(columns: Any, n: int) -> list[dict[str, Any]]:
-    """Columns as values of JSON, from a mapping of names to values or a data frame."""
+    """Convert columns, a mapping of names to values or a data frame, to JSON values."""
     if columns is None:
         return []
     if not isinstance(columns, Mapping) and not hasattr(columns, "columns"):
@@ -65,7 +65,7 @@ def _categories(values: Any) -> list[str] | None:
 
 
 def _coded(values: Array, categories: list[str] | None) -> tuple[Array, list[str]]:
-    """Codes of the values and the names of the codes; missing values come last."""
+    """Category code of each value, and the names of the categories; missing values come last."""
     texts = np.array([MISSING if _is_missing(value) else str(value) for value in values.tolist()], dtype=object)
     present = [str(one) for one in distinct(texts)[0]]
     known = categories if categories is not None else [one for one in present if one != MISSING]
@@ -81,7 +81,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _category_styles(names: list[str]) -> list[dict[str, str]]:
-    """Styles of categories; missing ones are grey."""
+    """Styles of categories; missing values are grey."""
     grey = {"light": palette.GREY, "dark": palette.GREY, "shape": palette.SHAPES[0]}
     found = iter(styles_of([name for name in names if name != MISSING]))
     return [grey if name == MISSING else next(found) for name in names]

@@ -1,4 +1,4 @@
-"""The page: the scene, the template, and the modules of JavaScript in one file."""
+"""Build the page: scene, template and JavaScript modules in one file."""
 
 import html
 import json
@@ -16,22 +16,22 @@ from hyplearn.explorer.widget import to_bytes, to_rows, widget_class
 from hyplearn.files import write_whole
 from hyplearn.types import Array
 
-# Modules of JavaScript, each after those that it imports.
+# JavaScript modules, each after the modules that it imports.
 MODULES = (
     "geometry", "decision", "view", "colours", "shapes", "dom", "points", "model", "stamps", "haste", "regions",
     "nearest", "curves", "overlay", "disk", "filter", "colouring", "selection", "csv", "legend", "card", "camera",
     "address", "panel", "search", "theme", "host", "contour", "svg", "picture", "input", "main",
 )  # fmt: skip
 NOTEBOOK_HEIGHT = 680
-# Inside a script element only these could end it, begin a comment, or (the last two) break a line.
+# Characters to escape inside a script element: they could end it, start a comment, or (the last two) break a line.
 UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
 
 
 class Explorer:
-    """A page made by :func:`hyplearn.explore`; ``page.html`` is its text, and a notebook displays it.
+    """Page made by :func:`hyplearn.explore`. A notebook displays it, and ``page.html`` is its text.
 
-    With anywidget (``pip install 'hyplearn[notebook]'``) the points that are selected in a notebook are
-    :attr:`selection`, and setting it selects them there.
+    With anywidget (``pip install 'hyplearn[notebook]'``), :attr:`selection` contains the points that are selected in
+    the notebook, and setting it selects other points there.
     """
 
     def __init__(self, parts: dict[str, str], n_points: int) -> None:
@@ -41,14 +41,14 @@ class Explorer:
 
     @property
     def html(self) -> str:
-        """The page as text, with the points that are selected."""
+        """HTML text of the page, including the current selection."""
         parts = self._parts | {"selection": json.dumps(self.selection.tolist(), separators=(",", ":"))}
-        # In one pass, so that ``{{name}}`` in a label is left alone.
+        # All placeholders in one pass, so that ``{{name}}`` in a label is not replaced.
         return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("template.html"))
 
     @property
     def selection(self) -> Array:
-        """Rows of X that are selected, in ascending order. Set rows, or a mask of all rows, to select others."""
+        """Rows of X that are selected, in ascending order. Assign rows or a boolean mask to change the selection."""
         return self._selection if self._widget is None else to_rows(self._widget.selection)
 
     @selection.setter
@@ -59,14 +59,14 @@ class Explorer:
             self._widget.selection = to_bytes(rows)
 
     def _checked_rows(self, rows: Array) -> Array:
-        """Rows in ascending order, or an error."""
+        """Validate rows or a mask, and return rows in ascending order."""
         if rows.dtype == bool and rows.shape == (self._n_points,):
             return np.flatnonzero(rows)
         if rows.size == 0:
             return np.empty(0, dtype=np.int64)
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= self._n_points:
             raise ValueError(
-                f"selection must hold rows of X, 0 to {self._n_points - 1}, or a mask of all of them; got "
+                f"selection must hold rows of X, 0 to {self._n_points - 1}, or a mask of all rows; got "
                 f"{rows.dtype} of shape {rows.shape}.\nPass an array of integers, such as np.flatnonzero(mask)."
             )
         return np.unique(rows).astype(np.int64)
@@ -75,7 +75,7 @@ class Explorer:
         return f"<Explorer: a page of {self._parts['size']}; save(path) writes it>"
 
     def widget(self) -> Any:
-        """The page as a widget of a notebook, which needs anywidget; a cell that ends with the page shows it too."""
+        """Page as a notebook widget, which needs anywidget; a notebook cell that ends with the page displays it too."""
         made = widget_class()
         if made is None:
             raise ImportError("Selections in a notebook need anywidget: pip install 'hyplearn[notebook]'.")
@@ -84,11 +84,11 @@ class Explorer:
         return self._widget
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget where anywidget is installed; the frame of :meth:`_repr_html_` remains for exported notebooks."""
+        """Display the widget if anywidget is installed; exported notebooks use the frame of :meth:`_repr_html_`."""
         return {} if widget_class() is None else self.widget()._repr_mimebundle_(**kwargs)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that its style and the notebook's stay apart."""
+        """Page in an iframe, which separates its styles from those of the notebook."""
         return (
             '<iframe title="hyplearn explorer" sandbox="allow-scripts allow-downloads" '
             f'style="width:100%;border:0;border-radius:10px" height="{NOTEBOOK_HEIGHT}" '
@@ -96,7 +96,7 @@ class Explorer:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file in one step, and return its path."""
+        """Write the page to a file atomically, and return its path."""
         write_whole(path, self.html.encode())
         return Path(path)
 
@@ -115,36 +115,37 @@ def explore(
     curvature: float | None = None,
     title: str | None = None,
 ) -> Explorer:
-    r"""A page to explore a fitted classifier: its regions and boundaries in the disk, with the points.
+    r"""Make an interactive page of a fitted classifier: its regions and boundaries in the disk, with the points.
 
-    One self-contained HTML file that needs no network and no program but a browser. Dragging moves the disk by
-    hyperbolic translations, the wheel or two fingers zoom, pointing at a point shows its name, class, probabilities and
-    distances to boundaries. Points can be found by name, coloured by anything, and selected; the address keeps the
-    view.
+    The page is one self-contained HTML file that needs only a browser and no network. Dragging moves the disk by
+    hyperbolic translations, the wheel or two fingers zoom, and hovering over a point shows its name, class,
+    probabilities and distances to boundaries. Points can be searched by name, coloured by any column, and selected; the
+    URL keeps the view.
 
     Parameters
     ----------
     estimator : fitted classifier with `predict` and `classes_`, or a list of two
-        Takes points of the ball, alone or at the end of a pipeline. The page evaluates classifiers of hyplearn itself,
-        for every pixel and at any magnification; others are shown by a table of 512 × 512 predictions. Two classifiers
-        are shown side by side, with stripes where they disagree.
+        Classifier of points in the ball, alone or as the last step of a pipeline. The page itself evaluates classifiers
+        of hyplearn, for every pixel and at any magnification; others are shown as a grid of 512 × 512 predictions. Two
+        classifiers are shown side by side, with stripes where they disagree.
     X : array-like of shape (n, d)
-        Points of the ball, in more than two dimensions projected as in :class:`~hyplearn.plotting.BoundaryDisplay`
-        for the first classifier.
+        Points in the ball. Points with more than two dimensions are projected as in
+        :class:`~hyplearn.plotting.BoundaryDisplay`, for the first classifier.
     y : array-like of shape (n,), optional
-        Their classes. Without them, points have the colours of their predictions.
+        Classes of the points. Without them, points are coloured by their predicted class.
     names : sequence of str, optional
         Name of each point.
     columns : mapping of names to values, or data frame, optional
-        Further values of the points to colour them by, numbers or categories.
+        Further columns to colour the points by, with numbers or categories.
     parents : array-like of shape (n,), optional
-        Row of the parent of each point in a tree, -1 for the root; geodesics join children and parents.
+        Row of each point's parent in a tree, -1 for the root; geodesics connect children and parents.
     edges : array-like of shape (m, 2), optional
-        Pairs of rows of X to join by geodesics, for graphs other than trees.
+        Pairs of rows of X to connect by geodesics, for graphs other than trees.
     of : {"training", "held-out"}, optional
-        What the points are to the model, which the page then says beside its counts; by default it says "these points".
+        Whether the points are training or held-out data, which the page then says next to its counts; by default it
+        says "these points".
     path : path, optional
-        Where to save the page.
+        File to save the page to.
     curvature : float, optional
         Sectional curvature, by default that of the estimator, or -1 if it has none.
     title : str, optional
@@ -153,13 +154,13 @@ def explore(
     Returns
     -------
     Explorer
-        With ``save(path)``, its text as ``page.html``, and a picture of itself in notebooks.
+        The page: ``page.save(path)`` writes it, ``page.html`` is its text, and notebooks display it.
 
     Notes
     -----
-    Coordinates are stored as float64: in float32 a point at hyperbolic radius 12, once dragged to the centre, would be
-    a pixel off. With a curvature other than -1 they are scaled by √c, which moves points by up to 3e-16 / (1 - c‖x‖²).
-    50,000 points without names make a page of 1.7 MB; a column of numbers adds 0.3 MB.
+    Coordinates are stored as float64, because in float32 a point at hyperbolic radius 12 would be a pixel off when
+    it is dragged to the centre. With a curvature other than -1 they are scaled by √c, which moves points by up to
+    3e-16 / (1 - c‖x‖²). 50,000 points without names make a page of 1.7 MB; a column of numbers adds 0.3 MB.
 
     Examples
     --------
@@ -188,25 +189,25 @@ def explore(
 
 
 def script_json(value: Any) -> str:
-    """JSON that is safe inside a script element: a label such as ``</script>`` cannot end it."""
+    """Convert to JSON that is safe inside a script element: a label such as ``</script>`` cannot end it."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Lone surrogates of Python strings cannot be encoded in UTF-8.
+    # Lone surrogates in Python strings cannot be encoded in UTF-8.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text.translate(UNSAFE)
 
 
 @cache
 def _script() -> str:
-    """All modules in one script."""
+    """Join all modules into one script."""
     return "\n".join(_enclosed(name, _read(f"{name}.js")) for name in MODULES)
 
 
 def _enclosed(name: str, source: str) -> str:
-    """A module as a function that is called once and returns the exports, so that other names stay private."""
+    """Wrap a module in a function that is called once and returns its exports, so that other names stay private."""
     exports = re.findall(r"^export (?:class|const|function\*?) (\w+)", source, flags=re.MULTILINE)
     source = re.sub(r'^import (\{.*\}) from "\./(\w+)\.js";$', r"const \1 = \2;", source, flags=re.MULTILINE)
     source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
-    # Comments and indentation, a third of the text, are for readers of the modules.
+    # Comments and indentation, a third of the text, are removed.
     source = re.sub(r"^[ ]*(//.*\n)?", "", source, flags=re.MULTILINE)
     return f"const {name} = (() => {{\n{source}return {{ {', '.join(exports)} }};\n}})();"
 

@@ -1,4 +1,4 @@
-"""The content of a page, computed once: points in the unit disk, classes, columns, and what each model says of them."""
+"""Compute the content of a page: points in the unit disk, classes, columns, and the predictions of each model."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,15 +17,15 @@ from hyplearn.plotting.disk import check_edges, check_labelled
 from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_codes
 from hyplearn.types import Array
 
-# Pixels along the diameter of the table of a classifier that the page cannot evaluate: 0.5 MB of base64.
+# Width in pixels of the prediction table, for classifiers that the page cannot evaluate: 0.5 MB of base64.
 TABLE_PIXELS = 512
-# Probabilities per point in the page if it cannot compute them.
+# Number of probabilities to store per point if the page cannot compute them.
 TOP = 3
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A classifier, its decision, the plane of the picture, and the decision that the page evaluates there."""
+    """Classifier with its decision, the plane that is shown, and the decision that the page evaluates on it."""
 
     estimator: Any
     decision: Decision | ForeignDecision
@@ -35,7 +35,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Extras:
-    """What a page shows beside the model, the points and their classes."""
+    """Optional content of a page: everything but the model, the points and their classes."""
 
     names: Any = None
     edges: Any = None
@@ -46,12 +46,12 @@ class Extras:
 
 
 def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: float | None) -> dict[str, Any]:
-    """The content of the page, as values of JSON."""
+    """Content of the page, as JSON values."""
     X, y = check_labelled(X, y)
     X = points_inside(fitted_classifier(estimators[0]), X)
     models = _fitted(estimators, X, curvature)
     first = models[0]
-    gap(X, c=first.decision.c)  # raises for points outside
+    gap(X, c=first.decision.c)  # raises if a point is outside the ball
     names = _model_names(models)
     return {
         "title": " beside ".join(names) if extras.title is None else str(extras.title),
@@ -72,21 +72,21 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
 
 
 def _set_columns(estimator: Any, X: Array) -> dict[str, Array]:
-    """Prediction sets of a conformal classifier, to colour points with; no columns for other classifiers."""
+    """Columns that describe the prediction sets of a conformal classifier; empty for other classifiers."""
     if not hasattr(estimator, "set_columns"):
         return {}
     return estimator.set_columns(estimator.predict_set(X))
 
 
 def _of(of: str | None) -> str:
-    """What the points are to the model."""
+    """Description of the points in the page: training, held-out or these points."""
     if of not in (None, "training", "held-out"):
         raise ValueError(f'of must be "training" or "held-out"; got {of!r}.\nLeave it out for other points.')
     return of or "points"
 
 
 def _pair() -> list[dict[str, str]]:
-    """Styles of what is as it should be and what is not, which differ in colour and in shape."""
+    """Styles of correct and wrong predictions, which differ in colour and in shape."""
     light, dark = palette.LIGHT, palette.DARK
     return [
         {"light": light[0], "dark": dark[0], "shape": "circle"},
@@ -95,9 +95,9 @@ def _pair() -> list[dict[str, str]]:
 
 
 def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
-    """Classifiers with their decisions; the plane of the picture is that of the first.
+    """Classifiers with their decisions, on the plane that is chosen for the first classifier.
 
-    On a plane that was not chosen for it, a classifier is shown by a vote of its predictions for the points.
+    The second classifier is shown on this plane by a vote of its predictions for the points.
     """
     decisions = [decision_of(estimator, curvature) for estimator in estimators]
     classifiers = [fitted_classifier(estimator) for estimator in estimators]
@@ -126,26 +126,26 @@ def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fi
 
 
 def _model_names(models: list[Fitted]) -> list[str]:
-    """Names of the classes of the models, numbered if they are equal."""
+    """Class names of the estimators, numbered if they are equal."""
     names = [type(model.estimator).__name__ for model in models]
     return [f"{name} {k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
 def _across(decision: Decision) -> Decision | None:
-    """The decision on a plane across the boundary of two classes, if scores depend only on the distance to it.
+    """Decision on a plane across the boundary of two classes, if scores depend only on the distance to it.
 
-    On that plane the point of the boundary is the centre and its normal points to the right.
+    On this plane the centre is a point of the boundary, and the normal of the boundary points to the right.
     """
     found = decision.boundary()
     if not isinstance(found, Equidistant) or decision.link not in ("arsinh", "z"):
         return None
-    # The normal of the boundary is turned around where a sigmoid falls; that of the weights is not.
+    # If the sigmoid decreases, the normal of the boundary is reversed, but the weights are not.
     along = np.linalg.norm(decision.weights[0]) * np.sign(decision.weights[0] @ found.w)
     return replace(decision, weights=np.array([[along, 0.0]]), points=np.zeros((1, 2)), through_points=False)
 
 
 def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
-    """Names and styles of all classes, those of the classifier first, and the class of each point where known."""
+    """Names and styles of all classes, starting with those of the classifier, and the class of each point if known."""
     known = fitted.decision.classes
     classes = known if y is None else all_classes(y, known)
     return {
@@ -157,7 +157,7 @@ def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
 
 
 def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
-    """What one model says of the points, and how the page evaluates it."""
+    """Predictions of a model for the points, and the data with which the page evaluates it."""
     support = None if fitted.shown is None else support_of(fitted.estimator)
     return {
         "name": shortened(name),
@@ -169,12 +169,12 @@ def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
 
 
 def _votes(plane: Plane | None) -> float | None:
-    """Share of the points whose region has their predicted class, if regions are votes; None if all have."""
+    """Fraction of the points whose region agrees with their prediction, if regions are votes; None if all agree."""
     return None if plane is None or plane.neighbours is None else plane.agreement
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Predictions for the points of the ball, not for their projections."""
+    """Predictions for the points in the ball, not for their projections."""
     estimator, probabilities, n_classes = fitted.estimator, None, len(fitted.decision.classes)
     if fitted.decision.has_probabilities:
         probabilities = np.asarray(evaluate(estimator, "predict_proba", None, X), dtype=np.float64)
@@ -198,7 +198,7 @@ def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
 
 
 def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, Any]:
-    """By how much the first class leads the second, in score or in probability, where the page cannot compute it."""
+    """Difference of the two largest scores or probabilities of each point, if the page cannot compute it."""
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(evaluate(estimator, "decision_function", None, X), dtype=np.float64)
         name = "lead in score"
@@ -213,7 +213,7 @@ def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, An
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:
-    """The decision, or a table of the predicted classes over the disk."""
+    """JSON values of the decision, or a table of predicted classes over the disk."""
     decision = fitted.shown
     if decision is None:
         regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.decision.c)[1]
@@ -225,9 +225,9 @@ def _decision(fitted: Fitted) -> dict[str, Any]:
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:
-    """A decision of two dimensions as values of JSON, in coordinates of the unit disk.
+    """Convert a two-dimensional decision to JSON values, in coordinates of the unit disk.
 
-    There z is √c times as long, so that weights of the links "frame", "z" and "ball" are divided by √c.
+    In these coordinates z is √c times as long, so the weights of the links "frame", "z" and "ball" are divided by √c.
     """
     root, calibration, boundaries = float(np.sqrt(decision.c)), decision.calibration, decision.boundaries
     weights = decision.weights / (root if decision.link in ("frame", "z", "ball") else 1.0)
@@ -251,7 +251,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
 
 
 def _boundary_json(found: Boundary, root: float) -> dict[str, Any]:
-    """A boundary in coordinates and units of the unit disk."""
+    """Convert a boundary to JSON values, in coordinates and units of the unit disk."""
     place = {"kind": found.kind, "p": (root * found.p).tolist()}
     if isinstance(found, Sphere):
         return {**place, "radius": root * found.radius, "side": found.side}
@@ -259,13 +259,13 @@ def _boundary_json(found: Boundary, root: float) -> dict[str, Any]:
 
 
 def _places(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Positions of points of the ball in the unit disk of the page."""
+    """Positions of the points in the unit disk of the page."""
     x = np.sqrt(fitted.decision.c) * (X if fitted.plane is None else fitted.plane.project(X))
     return {"x": typed_array(x[:, 0], "<f8"), "y": typed_array(x[:, 1], "<f8")}
 
 
 def _names(names: Any, n: int) -> list[str]:
-    """One string per point, or an error."""
+    """Validate names: one string per point."""
     texts = [str(name) for name in names] if np.ndim(names) == 1 else []
     if len(texts) != n:
         raise ValueError(
@@ -276,7 +276,7 @@ def _names(names: Any, n: int) -> list[str]:
 
 
 def _edges(extras: Extras, n: int) -> dict[str, str] | None:
-    """Pairs of rows to join: those given, and each row with its parent."""
+    """Pairs of rows to connect: the given edges, and each row with its parent."""
     if extras.edges is None and extras.parents is None:
         return None
     pairs = [] if extras.edges is None else [check_edges(extras.edges, n)]
@@ -286,13 +286,13 @@ def _edges(extras: Extras, n: int) -> dict[str, str] | None:
 
 
 def _parent_edges(parents: Array, n: int) -> Array:
-    """Pairs of a row and its parent; a root has itself or -1."""
+    """Pairs of a row and its parent; the parent of a root is itself or -1."""
     if parents.shape != (n,) or parents.dtype.kind not in "iu" or (n and not -1 <= parents.min() <= parents.max() < n):
         raise ValueError(
             f"parents must hold one row of X, 0 to {n - 1}, for each of the {n} rows, and -1 for a root; got "
             f"{parents.dtype} of shape {parents.shape}"
             f"{f', from {parents.min()} to {parents.max()}' if parents.size and parents.dtype.kind in 'iu' else ''}.\n"
-            "Pass the number of the parent's row."
+            "Pass the index of the parent's row."
         )
     rows = np.flatnonzero((parents >= 0) & (parents != np.arange(n)))
     return np.stack([rows, parents[rows]], axis=1)

@@ -1,4 +1,4 @@
-"""Maps kept with the cells they were made of: gene names, loadings and a summary of the matrix, to place new cells."""
+"""Maps stored with their cells (model, gene names, loadings, summary of the matrix), to place new cells."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -13,19 +13,19 @@ from hyplearn.single_cell.cells import cell_features, whole_matrix
 from hyplearn.types import Array
 
 DEFAULT_KEY = "X_poincare"
-# Largest difference of recomputed principal components, relative to the largest of them: scanpy has them in float32.
+# Tolerance for recomputed principal components, relative to the largest component; scanpy stores float32.
 SAME_COMPONENTS = 1e-3
-# Mean totals of two data sets with the same normalisation differ by less than this factor; genes and depth vary.
+# Largest factor between the mean totals per cell of two data sets with the same normalisation: genes and depth vary.
 SAME_SCALE = 3.0
 
 
 def map_key(basis: str) -> str:
-    """Key of ``uns`` for the map of a basis."""
+    """Key in ``uns`` of the map of a basis."""
     return "poincare_map" if basis == DEFAULT_KEY else basis
 
 
 class Matrix(NamedTuple):
-    """What a matrix holds: "counts", "non-negative" or "scaled", with its mean total and its largest value."""
+    """Kind of values in a matrix ("counts", "non-negative" or "scaled"), its mean total per cell and largest value."""
 
     kind: str
     mean_total: float
@@ -33,7 +33,7 @@ class Matrix(NamedTuple):
 
     @classmethod
     def of(cls, X: Any) -> "Matrix":
-        """Look at a matrix, dense or sparse."""
+        """Summarise a dense or sparse matrix."""
         values = X.data if hasattr(X, "tocsr") else np.asarray(X)
         if values.size and values.min() < 0:
             kind = "scaled"
@@ -46,7 +46,7 @@ class Matrix(NamedTuple):
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
-    """Entries of ``uns`` from which :func:`placed_features` and :func:`stored_map` work, for h5ad and zarr."""
+    """Entries for ``uns``, which h5ad and zarr can store; :func:`placed_features` and :func:`stored_map` use them."""
     data = np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
     kept: dict[str, Any] = {"model": data, "fingerprint": hashlib.sha256(data.tobytes()).hexdigest()}
     if use_rep == "X":
@@ -63,7 +63,7 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
-    """Matrix, genes, loadings and centre of scanpy's components; None if the matrix does not give them."""
+    """Matrix, genes, loadings and centre of scanpy's components; None if they do not reproduce the components."""
     Z = cell_features(adata, use_rep)
     P = np.asarray(adata.varm["PCs"]) if "PCs" in adata.varm else None
     if P is None or use_rep.removeprefix("X_") != "pca" or adata.X is None or P.shape[1] != Z.shape[1]:
@@ -84,26 +84,26 @@ def stored_map(adata: Any, basis: str) -> tuple[PoincareMap, dict[str, Any]]:
     kept = adata.uns.get(map_key(basis))
     if not isinstance(kept, dict) or "model" not in kept:
         raise KeyError(
-            f"uns[{map_key(basis)!r}] keeps no map of the atlas.\n"
+            f"uns[{map_key(basis)!r}] contains no map of the atlas.\n"
             "Run hyplearn.single_cell.tl.poincare_map on the atlas, and keep uns when you write or subset it."
         )
     try:
         model = from_bytes(np.asarray(kept["model"], dtype=np.uint8).tobytes())
     except FlawError as flaw:
         raise ModelFileError(
-            f"uns[{map_key(basis)!r}] holds no map that can be used: {flaw.problem}.\n{flaw.advice}"
+            f"uns[{map_key(basis)!r}] contains no usable map: {flaw.problem}.\n{flaw.advice}"
         ) from None
     return model, kept
 
 
 def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Array:
-    """Features of new cells in the space of the atlas: from the genes of the same name, or as given in ``obsm``."""
+    """Features of new cells in the space of the atlas: computed from genes with the same names, or from ``obsm``."""
     if use_rep is not None and use_rep != "X":
         return cell_features(query, use_rep)
     if "genes" not in kept:
         raise ValueError(
-            f"The atlas's {kept['params']['use_rep']!r} cannot be computed from its X, so new cells cannot be brought "
-            "there by their genes.\nRun scanpy.pp.pca and poincare_map on the atlas as it is; or put the query's "
+            f"The atlas's {kept['params']['use_rep']!r} cannot be computed from its X, so new cells cannot be mapped "
+            "from their genes.\nRun scanpy.pp.pca and poincare_map on the atlas as it is; or put the query's "
             "features of the same space into obsm (as scanpy.tl.ingest does), and pass use_rep= to tl.place."
         )
     X = _same_genes(query, kept["genes"])
@@ -115,7 +115,7 @@ def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Ar
 
 
 def _same_genes(query: Any, genes: Any) -> Any:
-    """Columns of the query's matrix, in the atlas's order."""
+    """Columns of the query's matrix, in the order of the atlas's genes."""
     names = [str(name) for name in np.asarray(genes).tolist()]
     places = query.var_names.get_indexer(names) if query.var_names.is_unique else None
     if places is None:
@@ -131,17 +131,17 @@ def _same_genes(query: Any, genes: Any) -> Any:
 
 
 def _check_matrix(query: Matrix, atlas: Matrix) -> None:
-    """Raise if the matrices were not normalised alike."""
+    """Raise if the matrices were not normalised in the same way."""
     if str(atlas.kind) != query.kind:
         raise ValueError(
             f"The query's X holds {_described(query)}, that of the atlas {_described(atlas)}.\n"
-            "Normalise the query as the atlas was (scanpy.pp.normalize_total, log1p, scale), from its counts."
+            "Normalise the query like the atlas (scanpy.pp.normalize_total, log1p, scale), from its counts."
         )
     ratio = query.mean_total / atlas.mean_total if atlas.mean_total > 0 and query.mean_total > 0 else 1.0
     if query.kind != "scaled" and not 1 / SAME_SCALE < ratio < SAME_SCALE:
         raise ValueError(
             f"A cell of the query has a mean total of {query.mean_total:.4g} over the atlas's genes, one of the atlas "
-            f"{atlas.mean_total:.4g}.\nNormalise the query as the atlas was: is log1p missing, or target_sum another?"
+            f"{atlas.mean_total:.4g}.\nNormalise the query like the atlas: is log1p missing, or target_sum different?"
         )
 
 
@@ -152,14 +152,14 @@ def _described(matrix: Matrix) -> str:
 
 
 def check_same_ball(reference: Any, query: Any, basis: str) -> None:
-    """Raise if the query's coordinates come from another map than those of the reference."""
+    """Raise if the coordinates of the query and of the reference come from different maps."""
     own, other = (_fingerprint(adata, basis) for adata in (reference, query))
     if own == other:
         return
     seen = "from a map of its own" if other else "from no map that is recorded"
     raise ValueError(
-        f"The query's {basis!r} comes {seen}, not from the reference's: two maps share no coordinates.\n"
-        f"Call hyplearn.single_cell.tl.place(reference, query), or delete query.obsm[{basis!r}] to have it done."
+        f"The query's {basis!r} comes {seen}, not from the reference's; different maps are not comparable.\n"
+        f"Call hyplearn.single_cell.tl.place(reference, query), or delete query.obsm[{basis!r}] to have it placed."
     )
 
 

@@ -1,4 +1,4 @@
-"""Input from AnnData, checked: points from ``obsm``, labels from ``obs``, fitted classifiers from ``uns``."""
+"""Read and validate AnnData objects: points from ``obsm``, labels from ``obs``, fitted classifiers from ``uns``."""
 
 import os
 from typing import Any, NamedTuple
@@ -24,20 +24,22 @@ class Cells(NamedTuple):
 
 
 class MissingKeyError(KeyError):
-    """A key that AnnData has not; its message is shown as it is, where KeyError shows its representation."""
+    """KeyError for a key missing in AnnData; prints its message verbatim, where KeyError prints the repr."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 def check_adata(adata: Any, copy: bool = False) -> Any:
-    """Return the AnnData object or a copy of it; an error if it is of another type."""
+    """Return the AnnData object or a copy of it; raise if it has another type."""
     try:
         from anndata import AnnData
     except ImportError as error:
         raise ImportError("Single cells need anndata: pip install 'hyplearn[single-cell]'.") from error
     if not isinstance(adata, AnnData):
-        raise TypeError(f"adata must be an AnnData object; got {type(adata).__name__}.\nRead it by anndata.read_h5ad.")
+        raise TypeError(
+            f"adata must be an AnnData object; got {type(adata).__name__}.\nRead it with anndata.read_h5ad."
+        )
     return adata.copy() if copy else adata
 
 
@@ -64,8 +66,8 @@ def cell_features(adata: Any, use_rep: str) -> Array:
 
 
 def whole_matrix(adata: Any) -> Any:
-    """Return X in memory, dense or sparse, in rows."""
-    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # a sparse matrix in a file
+    """Return X in memory, as a dense array or a CSR matrix."""
+    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # a sparse matrix backed by a file
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
@@ -76,21 +78,21 @@ def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
     X = np.asarray(adata.obsm[key])
     if X.ndim != 2 or X.dtype.kind not in "fiu":
         raise ValueError(
-            f"obsm[{key!r}] must hold one point of real coordinates per cell; got shape {X.shape} of {X.dtype}.\n"
+            f"obsm[{key!r}] must hold one point with real coordinates per cell; got shape {X.shape} of {X.dtype}.\n"
             "Store a dense array of shape (n_cells, d)."
         )
     return X
 
 
 def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
-    """Return the labels of all cells, None where unknown, and a mask of the known ones."""
+    """Return the labels of all cells (None if unknown) and a mask of the known ones."""
     if key not in adata.obs:
         raise MissingKeyError(f"obs has no column {key!r}; it holds {_listed(adata.obs)}.\nPass one of these.")
     column = adata.obs[key]
     known = column.notna().to_numpy()
     if known.any() and column.dtype.kind == "f" and np.any(column[known] % 1):
         raise ValueError(
-            f"obs[{key!r}] holds real numbers, such as {column[known].iloc[0]}, and no classes.\n"
+            f"obs[{key!r}] contains real numbers, such as {column[known].iloc[0]}, not classes.\n"
             "Pass a column of categories, strings, booleans or integers."
         )
     labels = np.array(column.astype(object), dtype=object)
@@ -117,7 +119,7 @@ def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare")
 
 
 def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str = "X_poincare") -> Cells:
-    """Read points, names and labels of an ``.h5ad`` file or a ``.zarr`` store, without its matrix of counts.
+    """Read points, names and labels of an ``.h5ad`` file or a ``.zarr`` store, without the count matrix.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def _listed(mapping: Any) -> str:
 
 
 def model_bytes(model: Any) -> Array | None:
-    """Return the model file of a classifier as an array, which every file format of AnnData keeps; None for others."""
+    """Serialise a classifier of hyplearn to a byte array, which AnnData files can store; None for other classifiers."""
     if all(type(model) is not schema.cls for schema in SCHEMAS.values()):
         return None
     return np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
@@ -166,10 +168,10 @@ def stored_model(adata: Any, key: str) -> Any:
         raise MissingKeyError(f"uns has no classification {key!r}.\nRun hyplearn.single_cell.tl.classify first.")
     if "model" not in kept:
         raise MissingKeyError(
-            f"uns[{key!r}] keeps no model: {kept['params']['model']} is no estimator of hyplearn alone.\n"
+            f"uns[{key!r}] contains no model, because {kept['params']['model']} is not an estimator of hyplearn.\n"
             "Classify with one, or keep the fitted model yourself."
         )
     try:
         return from_bytes(np.asarray(kept["model"], dtype=np.uint8).tobytes())
     except FlawError as flaw:
-        raise ModelFileError(f"uns[{key!r}] holds no usable model: {flaw.problem}.\n{flaw.advice}") from None
+        raise ModelFileError(f"uns[{key!r}] contains no usable model: {flaw.problem}.\n{flaw.advice}") from None

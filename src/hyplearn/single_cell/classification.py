@@ -1,4 +1,4 @@
-"""Predict types of cells from their points in the ball, with held-out quality, prediction sets and unknown cells."""
+"""Predict cell types from points in the ball, with held-out accuracy, prediction sets and unknown cells."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -15,12 +15,12 @@ from hyplearn.single_cell.mapping import place
 from hyplearn.single_cell.quality import held_out_quality, warn_of_never_predicted
 from hyplearn.types import Array
 
-# Integers of more values than this are rarely classes.
+# A column with more different integers than this is probably a count: warn.
 MANY_CLASSES = 50
 
 
 class Fitted(NamedTuple):
-    """A classifier of cells, the conformal one around it if a coverage was asked for, and its held-out quality."""
+    """Fitted classifier, its conformal wrapper if ``coverage`` is given, and its held-out quality."""
 
     model: Any
     conformal: Any
@@ -38,9 +38,9 @@ def classify(
     key_added: str | None = None,
     copy: bool = False,
 ) -> Any:
-    """Fit a classifier to the labels of cells and their points in the ball, and predict all cells.
+    """Fit a classifier to labelled cells in the ball, and predict the labels of all cells.
 
-    Cells without a label (NaN) are left out of the training and predicted like the others.
+    Cells without a label (NaN) are not used for training, but are predicted like the others.
 
     Parameters
     ----------
@@ -53,10 +53,10 @@ def classify(
     model : {"softmax", "svc", "perceptron", "second-order"} or estimator
         The classifier; an estimator is cloned, and may be any scikit-learn classifier.
     coverage : float, optional
-        Promised probability that the set of a cell holds its true type; None for no sets. The sets are those of
-        :class:`hyplearn.ConformalClassifier` by class, with ``conformity="distance"``.
+        Guaranteed probability that the prediction set of a cell contains its true type; None for no sets. The sets come
+        from :class:`hyplearn.ConformalClassifier` with ``conformity="distance"``, with the guarantee for each class.
     hierarchy : mapping, networkx.DiGraph or str, optional
-        The types in a tree, as in :class:`hyplearn.ConformalClassifier`; needs ``coverage``.
+        Tree of the types, as in :class:`hyplearn.ConformalClassifier`; needs ``coverage``.
     key_added : str, optional
         Key of the results, by default ``f"{label_key}_predicted"``.
     copy : bool
@@ -65,39 +65,39 @@ def classify(
     Returns
     -------
     AnnData or None
-        The copy, with ``copy=True``. Written are, under ``key = key_added``:
+        The copy, with ``copy=True``. The following results are written, with ``key = key_added``:
 
         ``obs[key]``
             Predicted labels. Categories without cells are dropped, the others keep the order of ``obs[label_key]``.
         ``obs[f"{key}_probability"]``, ``obsm[f"{key}_probabilities"]``
             Probability of the predicted label, and of all labels in the order of ``uns[key]["classes"]``.
         ``obsm[f"{key}_distances"]``
-            Signed hyperbolic distances to the boundary of each class against the rest (for two classes, to the one
-            between them), for all classifiers with such boundaries, that is all but "softmax".
+            Signed hyperbolic distances to the boundary between each class and the rest (for two classes, to the
+            boundary between them), for all classifiers with such boundaries: all but "softmax".
         ``obsm[f"{key}_scores"]``
             Scores of the classes, for the other classifiers.
         ``obs[f"{key}_set"]``, ``obsm[f"{key}_sets"]``, ``obs[f"{key}_unknown"]``
             With ``coverage``: the types that a cell may have, joined by " | " and as a matrix in the order of
-            ``uns[key]["classes"]``, and whether it is unlike all of them. The promise is for new cells: those of
-            training cells hold their label more often.
+            ``uns[key]["classes"]``, and whether it is unlike all types. The guarantee is for new cells; the sets of
+            training cells contain their label more often.
         ``obs[f"{key}_answer"]``
-            With ``hierarchy``: the least subtree that covers the set.
+            With ``hierarchy``: the smallest subtree that covers the set.
         ``uns[key]``
-            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), numbers of cells, the accuracy of the
-            training cells and that of held-out ones in five folds with the recall of each class (``held_out``), and
-            the model for :func:`hyplearn.single_cell.stored_model`.
+            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), cell counts, the training accuracy, the
+            accuracy and the recall of each class on held-out cells in five folds (``held_out``), and the model for
+            :func:`hyplearn.single_cell.stored_model`.
         ``uns[f"{key}_colors"]``
             The colours of ``label_key``, if there are any.
 
     Warns
     -----
     UserWarning
-        If classes are never predicted, or integers look like counts.
+        If a class is never predicted, or the labels are integers that look like counts.
 
     Raises
     ------
     KeyError
-        If there is no such label or embedding.
+        If the label column or the embedding does not exist.
     ValueError
         If points lie outside the ball, or there are fewer than two different labels.
 
@@ -131,10 +131,10 @@ def transfer(
     key_added: str | None = None,
     copy: bool = False,
 ) -> Any:
-    """Fit a classifier to one set of cells and predict another one in the same ball.
+    """Fit a classifier to one set of cells, and predict another set in the same ball.
 
-    A query without points is placed in the ball of the reference by :func:`hyplearn.single_cell.tl.place`. Points of
-    another map are an error.
+    A query without points is first placed in the ball of the reference with :func:`hyplearn.single_cell.tl.place`.
+    Points from another map raise an error.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def transfer(
 
 
 class _Wanted(NamedTuple):
-    """The classifier and the sets that were asked for."""
+    """Requested classifier and prediction sets."""
 
     model: Any
     coverage: float | None
@@ -167,7 +167,7 @@ class _Wanted(NamedTuple):
 
 
 def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wanted, key_added: str | None) -> None:
-    """Fit to the reference and write predictions to the query; in case of an error nothing is written."""
+    """Fit to the reference and write predictions to the query; writes nothing if an error occurs."""
     cells, X = labelled_cells(reference, label_key, basis), cell_points(query, basis)
     if X.shape[1] != cells.X.shape[1]:
         raise ValueError(
@@ -196,7 +196,7 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wa
 def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
     labels = _plain_labels(cells, label_key)
     if wanted.hierarchy is not None and wanted.coverage is None:
-        raise ValueError("hierarchy= needs coverage=, the promise of the sets that it covers.\nPass coverage=0.9.")
+        raise ValueError("hierarchy= needs coverage=, because it summarises prediction sets.\nPass coverage=0.9.")
     estimator = classifier_named(wanted.model) if isinstance(wanted.model, str) else clone(wanted.model)
     if getattr(estimator, "outside", None) == "raise":
         _check_inside(cells.X, estimator.curvature, basis)
@@ -215,20 +215,20 @@ def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
 
 
 def _plain_labels(cells: Cells, label_key: str) -> Array:
-    """Labels of one plain type, as classifiers need it: labels of several types become strings."""
+    """Labels with a single type, as classifiers need; labels of mixed types become strings."""
     assert cells.labels is not None
     known = cells.labels[cells.known].tolist()
     labels = np.array(known if len({type(label) for label in known}) == 1 else [str(label) for label in known])
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
-            f"obs[{label_key!r}] must name at least two classes; got {classes.tolist()} on "
+            f"obs[{label_key!r}] must contain at least two classes; got {classes.tolist()} on "
             f"{cells.known.sum()} labelled cells of {len(cells.known)}.\nLabel some cells of another class."
         )
     if labels.dtype.kind in "iu" and len(classes) > MANY_CLASSES:
         warnings.warn(
-            f"obs[{label_key!r}] holds {len(classes)} different integers from {classes[0]} to {classes[-1]}, which are "
-            "taken as classes.\nIs it a count? Pass a column of types, or of clusters.",
+            f"obs[{label_key!r}] contains {len(classes)} different integers from {classes[0]} to {classes[-1]}, which "
+            "are used as classes.\nIf they are counts, pass a column of types or clusters instead.",
             UserWarning,
             stacklevel=5,
         )
@@ -236,7 +236,7 @@ def _plain_labels(cells: Cells, label_key: str) -> Array:
 
 
 def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
-    """Columns of sets, answers and unknown cells, and the matrix of sets."""
+    """New columns of ``obs`` (sets, answers, unknown cells), and the matrix of sets."""
     import pandas as pd
 
     sets = conformal.predict_set(X)
@@ -247,14 +247,14 @@ def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
 
 
 def _check_inside(X: Array, curvature: float, basis: str) -> None:
-    """Raise if cells, labelled or not, lie outside the ball; the error gives their rows among all cells."""
+    """Raise if any cell, labelled or not, lies outside the ball; the error gives row numbers among all cells."""
     try:
         gap(X, c=absolute_curvature(curvature))
     except ValueError as error:
         problem = str(error).partition("\n")[0]
         raise ValueError(
-            f"Of the basis {basis!r} {problem}\nPass basis=, the key of an embedding in the ball, or model=, an "
-            'estimator with its curvature or with outside="project".'
+            f"Basis {basis!r}: {problem}\nPass basis= with the key of an embedding in the ball, or model= with an "
+            'estimator that has its curvature or outside="project".'
         ) from None
 
 
@@ -263,7 +263,7 @@ def _predictions(fitted: Any, X: Array, key: str, categories: list[Any]) -> tupl
     import pandas as pd
 
     predicted = pd.Categorical(fitted.predict(X).tolist(), categories=categories)
-    # A category without cells stops scanpy.tl.rank_genes_groups.
+    # Empty categories make scanpy.tl.rank_genes_groups fail.
     obs: dict[str, Any] = {key: predicted.remove_unused_categories()}
     obsm: dict[str, Array] = {}
     if hasattr(fitted, "predict_proba"):
@@ -285,20 +285,20 @@ def _description(fitted: Any) -> dict[str, Any]:
 
 
 def _storable(values: Any) -> Array:
-    """Return an array, of objects if it holds strings: HDF5 has no strings of fixed width in characters."""
+    """Return an array that HDF5 can store: strings become objects, because it has no NumPy string type."""
     values = np.asarray(values)
     return values.astype(object) if values.dtype.kind == "U" else values
 
 
 def _categories(column: Any, classes: Array) -> list[Any]:
-    """Return all categories of the labels in their order; the classes if the labels are not categorical."""
+    """Return the categories of the labels in their order, or the classes if the labels are not categorical."""
     if hasattr(column, "cat") and set(classes.tolist()) <= set(column.cat.categories.tolist()):
         return list(column.cat.categories)
     return classes.tolist()
 
 
 def _write(query: Any, key: str, obs: dict[str, Any], obsm: dict[str, Array]) -> None:
-    """Write the predictions, and remove those of an earlier classification with the same key."""
+    """Write the predictions, and remove the results of an earlier classification with the same key."""
     for ending in ("probabilities", "distances", "scores", "sets"):
         query.obsm.pop(f"{key}_{ending}", None)
     for ending in ("probability", "set", "answer", "unknown"):

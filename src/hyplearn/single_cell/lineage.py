@@ -1,4 +1,4 @@
-"""Time and branches of cells, from their points in the ball and a root."""
+"""Pseudotime and branches of cells, from their points in the ball and a root."""
 
 import warnings
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from hyplearn.geometry.nearest import nearest, nearest_tree
 from hyplearn.single_cell.cells import cell_labels, cell_points, check_adata
 from hyplearn.types import Array
 
-# A root is at a tip if the directions to all cells have a mean of this length (1: one direction), and half of the cells
-# are this far.
+# A root is at a tip if the mean of the unit directions to all cells has at least the norm ONE_SIDED (1: all directions
+# agree), and half of the cells are farther than FAR.
 ONE_SIDED, FAR = 0.85, 3.0
 
 
 def root_of(adata: Any, X: Array, root: Any) -> int:
-    """Row of the root: ``uns["iroot"]`` for None, else the cell nearest to the centre of the ball."""
+    """Row of the root; for None, ``uns["iroot"]`` or else the cell nearest to the centre of the ball."""
     if root is None:
         root = adata.uns.get("iroot")
     if root is None:
@@ -32,8 +32,8 @@ def root_of(adata: Any, X: Array, root: Any) -> int:
 def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> int:
     """Row of a root given as a row, as the name of a cell, or as a pair (column of obs, label).
 
-    Of the cells with that label it is the one nearest to their mean; ``from_mean`` returns the distances of some cells
-    to the mean of these.
+    For a label, the root is the cell nearest to the mean of the cells with that label; ``from_mean`` returns the
+    distances of cells to their mean.
     """
     if isinstance(root, (tuple, list)):
         column, label = root
@@ -51,7 +51,7 @@ def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> in
 
 
 def warn_if_at_tip(X: Array, root: int) -> None:
-    """Warn if all cells lie in one direction from the root, where the disk shows them in a few pixels."""
+    """Warn if all cells lie in one direction from the root, so that the disk shows them in a few pixels."""
     others = np.arange(len(X)) != root
     vectors = log_map(X[others], X[root])
     lengths = np.linalg.norm(vectors, axis=1)
@@ -60,8 +60,8 @@ def warn_if_at_tip(X: Array, root: int) -> None:
     if one_sided > ONE_SIDED and far > FAR:
         warnings.warn(
             f"The root is at a tip: all cells lie in one direction from it, half of them beyond the distance {far:.1f},"
-            " where the disk shows them in a few pixels.\nLeave root out to have the centre of all cells in the middle;"
-            " tl.pseudotime takes the root by itself.",
+            " where the disk shows them in a few pixels.\nOmit root to centre the disk at the mean of all cells;"
+            " tl.pseudotime has its own root parameter.",
             UserWarning,
             stacklevel=3,
         )
@@ -76,19 +76,20 @@ def pseudotime(
     key_added: str = "poincare_pseudotime",
     copy: bool = False,
 ) -> Any:
-    """Order cells by their hyperbolic distance from a root, straight and along branches.
+    """Order cells by their hyperbolic distance from a root, along geodesics and along branches.
 
     Parameters
     ----------
     adata : AnnData
         The cells, with points of the ball of curvature -1 in ``obsm[basis]``.
     root : int, str or (str, str), optional
-        Row of the root cell, its name, or a column of ``obs`` and a label: of the cells with that label the one nearest
-        to their Fréchet mean. By default ``uns["iroot"]``, else the cell nearest to the centre of the ball.
+        Row or name of the root cell; or a column of ``obs`` and a label, for the cell with that label that is nearest
+        to the Fréchet mean of these cells. By default ``uns["iroot"]`` or, if it is missing, the cell nearest to the
+        centre of the ball.
     basis : str
         Key of the points in ``obsm``.
     n_neighbors : int
-        Number of nearest cells in the ball that a path may step to.
+        Number of nearest neighbours of each cell in the graph of paths.
     key_added : str
         Key of the results.
     copy : bool
@@ -102,8 +103,8 @@ def pseudotime(
         ``obs[key_added]``
             Hyperbolic distance from the root, along the geodesic.
         ``obs[f"{key_added}_along"]``
-            Length of the shortest path from the root over neighbouring cells. It is larger where the geodesic leaves
-            the branches; infinite for cells that no path reaches.
+            Length of the shortest path from the root in the neighbour graph. It is larger if the geodesic leaves the
+            branches, and infinite for cells that no path reaches.
         ``uns[key_added]``
             The row and name of the root.
 
@@ -129,14 +130,14 @@ def pseudotime(
 
 
 def _neighbour_graph(X: Array, n_neighbors: int) -> Any:
-    """Distances of each cell to its nearest ones, as a sparse matrix."""
+    """Sparse matrix of the distances from each cell to its nearest neighbours."""
     n, k, gaps = len(X), min(n_neighbors, len(X) - 1), row_gaps(X, 1.0)
     values, columns = nearest(nearest_tree(X, gaps), X, gaps, k + 1, 1.0)
-    # Among k + 1 nearest cells is the cell itself, unless k + 1 others have its point.
+    # The k + 1 nearest cells include the cell itself, unless k + 1 other cells have the same point.
     own = columns == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
     values, columns = values[~own].reshape(n, k), columns[~own].reshape(n, k)
-    # A distance of 0 would be no edge.
+    # In a sparse graph a distance of 0 would not count as an edge.
     values = np.maximum(values, np.finfo(np.float64).tiny)
     return sparse.csr_array((values.ravel(), columns.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
@@ -151,12 +152,12 @@ def branches(
     key_added: str = "poincare_branch",
     copy: bool = False,
 ) -> Any:
-    r"""Find which cells lie on which branch of the lineage that starts at a root.
+    r"""Assign cells to the branches of the lineage that starts at a root.
 
     The geodesics from the root r to two cells run together for about their Gromov product,
-    :math:`(x|y)_r = \tfrac12 (d(x, r) + d(y, r) - d(x, y))`. At depth t two cells are on one branch if a chain of cells
-    joins them whose neighbours all have a product above t. With growing t a branch ends in a tip, or parts into two or
-    more of at least ``min_cells`` cells each.
+    :math:`(x|y)_r = \tfrac12 (d(x, r) + d(y, r) - d(x, y))`. At depth t, two cells are on the same branch if they
+    are joined by a chain of cells in which all consecutive pairs have a product above t. As t grows, a branch ends in a
+    tip, or splits into two or more branches of at least ``min_cells`` cells each.
 
     Parameters
     ----------
@@ -167,10 +168,10 @@ def branches(
     basis : str
         Key of the points in ``obsm``.
     min_cells : int, optional
-        Least number of cells of a branch; by default 5 % of all cells, and at least 5.
+        Minimum number of cells of a branch; by default 5 % of all cells, but at least 5.
     n_landmarks : int
-        Number of cells whose branches are found from the distances of all pairs, 32 MB for 2,000. The others take the
-        branch of the nearest of these.
+        Number of cells whose branches are computed from all pairwise distances (32 MB for 2,000). Every other cell
+        gets the branch of its nearest landmark.
     key_added : str
         Key of the results.
     copy : bool
@@ -182,10 +183,10 @@ def branches(
         The copy, with ``copy=True``. Written are:
 
         ``obs[key_added]``
-            Branches as categories: "0" is the one at the root, "0.1" and "0.2" are those into which it parts, the
-            larger first, and so on.
+            Branches as categories: "0" is the branch at the root, "0.1" and "0.2" are the branches into which it
+            splits, the larger first, and so on.
         ``uns[key_added]``
-            The row and name of the root, and the depths at which branches part.
+            The row and name of the root, and the depths at which branches split.
 
     Examples
     --------
@@ -227,11 +228,11 @@ def _order(name: str) -> list[int]:
 
 
 def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]:
-    """Branch of each cell, and the depth at which each branch parts."""
+    """Branch of each cell, and the depth at which each branch splits."""
     r = distance(X, X[root])
     D = pairwise_distance(X)
     product = 0.5 * (r[:, None] + r[None, :] - D)
-    # The chain with the largest least product between two cells runs over edges of the tree with the largest products.
+    # The best chain between two cells, with the largest minimum product, follows the maximum spanning tree.
     cost = product.max() + 1.0 - product
     np.fill_diagonal(cost, 0.0)
     tree = minimum_spanning_tree(cost).tocoo()
@@ -252,7 +253,7 @@ def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]
 
 
 def _first_parting(cells: Array, edges: Array, depth: Array, least: float) -> tuple[float, list[Array]] | None:
-    """Least depth at which two or more parts of the cells are large enough; None if there is none."""
+    """Smallest depth at which the cells split into two or more large enough parts; None if there is none."""
     place = np.full(int(edges.max()) + 1, -1)
     place[cells] = np.arange(len(cells))
     inside = (place[edges[:, 0]] >= 0) & (place[edges[:, 1]] >= 0)

@@ -13,11 +13,11 @@ from hyplearn.single_cell.cells import cell_features, check_adata
 from hyplearn.single_cell.lineage import named_root, warn_if_at_tip
 from hyplearn.types import Array
 
-# A new cell is far if it is farther from all cells of the atlas than this share of them from each other.
+# A new cell is far if its distance to the nearest atlas cell exceeds this quantile of such distances in the atlas.
 FAR = 0.99
-# Share of far cells above which a warning is given: ten times that of the atlas itself.
+# Fraction of far cells above which to warn: ten times the fraction in the atlas itself.
 MANY_FAR = 0.1
-# Largest value that is taken for a logarithm, or for a level or flag: log1p of a million is 14; counts go higher.
+# Values above this are not logarithms: log1p of a million is 14, while raw counts are larger.
 LARGEST = 20
 PASS_COMPONENTS = ', and pass use_rep="X_pca"'
 
@@ -37,7 +37,7 @@ def poincare_map(
     copy: bool = False,
     **options: Any,
 ) -> Any:
-    """Embed cells in the Poincaré ball with a map of their neighbourhoods (Klimovskaia et al., 2020).
+    """Embed cells in the Poincaré ball with a Poincaré map (Klimovskaia et al., 2020).
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def poincare_map(
     n_components, n_neighbors, sigma, gamma, n_landmarks, random_state
         As in :class:`hyplearn.embedding.PoincareMap`.
     root : int, str or (str, str), optional
-        Row or name of the cell at the centre, such as a stem cell, or a column of ``obs`` and a label: of the cells
-        with that label the one nearest to the mean of their features. By default the mean of all cells is at the
+        Row or name of the cell at the centre, such as a stem cell; or a column of ``obs`` and a label, for the cell
+        with that label that is nearest to the mean of these cells' features. By default the mean of all cells is at the
         centre.
     key_added : str
         Key of the points in ``obsm``.
@@ -67,12 +67,12 @@ def poincare_map(
             The points.
         ``uns["poincare_map"]``, or ``uns[key_added]`` for another key than the default
             ``params``, ``gamma``, ``loss``, ``n_iter``, and the map itself for :func:`place`: the model, the names of
-            the genes, the loadings of principal components, and what kind of numbers the matrix held.
+            the genes, the loadings of the principal components, and a summary of the matrix.
 
     Raises
     ------
     KeyError
-        If there are no such features, or no such root.
+        If the features or the root do not exist.
 
     Examples
     --------
@@ -120,9 +120,9 @@ def poincare_map(
 def place(
     reference: Any, query: Any, *, basis: str = DEFAULT_KEY, use_rep: str | None = None, copy: bool = False
 ) -> Any:
-    """Place new cells in the ball of an atlas, whose map does not change.
+    """Place new cells in the ball of an atlas, without changing its map.
 
-    Genes are matched by name, and the query must be normalised as the atlas was.
+    Genes are matched by name, and the query must be normalised like the atlas.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def place(
     basis : str
         Key of the atlas's points in ``obsm``.
     use_rep : str, optional
-        Key of ``obsm`` with features of the query in the space of the atlas's, such as components by the atlas's
-        loadings; by default they are computed from X.
+        Key of ``obsm`` with features of the query in the feature space of the atlas, such as components computed with
+        the atlas's loadings; by default they are computed from X.
     copy : bool
         Whether to write to a copy and return it.
 
@@ -146,17 +146,17 @@ def place(
         ``obsm[basis]``
             The points.
         ``obs[f"{basis}_atlas_distance"]``
-            How far each cell lies from all cells of the atlas: its distance to the nearest of them in the space of the
-            features, in units of the median of such distances within the atlas. 1 is usual.
+            Distance from each cell to the nearest cell of the atlas in feature space, relative to the median of such
+            distances within the atlas. Typical values are about 1.
         ``uns["poincare_map"]``, or ``uns[basis]`` for another basis
             ``params`` and the fingerprint of the atlas's map.
 
     Raises
     ------
     KeyError
-        If the atlas keeps no map.
+        If the atlas contains no map.
     ValueError
-        If genes are missing, or the matrices are not normalised alike.
+        If genes are missing, or the matrices are not normalised in the same way.
 
     Examples
     --------
@@ -175,8 +175,8 @@ def place(
     X = placed_features(kept, query, use_rep)
     if X.shape[1] != model.n_features_in_:
         raise ValueError(
-            f"The query has {X.shape[1]} features, the atlas's map was made of {model.n_features_in_}.\n"
-            "Pass use_rep=, features of the same space."
+            f"The query has {X.shape[1]} features; the atlas's map was fitted on {model.n_features_in_}.\n"
+            "Pass use_rep= with features of the same space."
         )
     points, far = model.transform(X), _atlas_distance(model, X)
     query.obsm[basis] = points
@@ -189,18 +189,18 @@ def place(
 
 
 def _atlas_distance(model: PoincareMap, X: Array) -> Array:
-    """Distances of new cells to the nearest landmark, relative to those within the atlas; a warning if many are far."""
+    """Distances of new cells to the nearest landmark, relative to those within the atlas; warns if many are far."""
     tree = cKDTree(model._cells)
-    # The nearest but itself.
+    # The second nearest, because the nearest is the cell itself.
     within = tree.query(model._cells, k=2)[0][:, 1]
     unit = float(np.median(within)) or 1.0
     distances = tree.query(X)[0] / unit
     far = np.mean(distances > np.quantile(within, FAR) / unit)
     if far > MANY_FAR:
         warnings.warn(
-            f"{far:.0%} of the query's cells lie farther from all cells of the atlas than {FAR:.0%} of these from each "
-            "other.\nThey may be of types that the atlas lacks, or of another batch: look at the column "
-            "_atlas_distance, and pass coverage= to call them unknown by rule.",
+            f"{far:.0%} of the query's cells are farther from the atlas than {FAR:.0%} of its cells are from each "
+            "other.\nThey may have types that the atlas lacks, or come from another batch: check the column "
+            "_atlas_distance, and pass coverage= to mark such cells as unknown.",
             UserWarning,
             stacklevel=3,
         )
@@ -208,7 +208,7 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
 
 
 def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
-    """Warn of raw counts, and of values so large that their logarithm was forgotten: they make poor neighbours."""
+    """Warn about raw counts and values without log transform, which give poor neighbours."""
     if matrix.kind == "scaled" or matrix.largest <= LARGEST:
         return
     made = "" if use_rep == "X" else f", of which {use_rep!r} was made"
@@ -225,11 +225,11 @@ def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
 
 
 def warn_about_constants(use_rep: str, X: Array) -> None:
-    """Warn of features that are the same in all cells."""
+    """Warn about features that are the same in all cells."""
     constant = int(np.sum(np.ptp(X, axis=0) == 0)) if len(X) else 0
     if constant:
         warnings.warn(
-            f"{constant} of {X.shape[1]} features of {use_rep!r} are the same in all cells and tell nothing.\n"
+            f"{constant} of {X.shape[1]} features of {use_rep!r} are the same in all cells and carry no information.\n"
             "Remove them: scanpy.pp.filter_genes(adata, min_cells=1), or choose highly variable genes.",
             UserWarning,
             stacklevel=3,

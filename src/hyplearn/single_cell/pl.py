@@ -25,21 +25,21 @@ from hyplearn.single_cell.cells import MissingKeyError, cell_points, check_adata
 from hyplearn.types import Array
 
 UNKNOWN = "lightgray"
-# Cells for which a boolean column is true stand out from the others.
+# Colour of the cells for which a boolean column is true.
 YES = "#CC3311"
-# Side of a panel, space above it for the title, and the least space between panels, in inches.
+# Side of a panel, space above it for the title, and minimum space between panels, in inches.
 PANEL, TITLE, SPACE = 4.2, 0.4, 0.15
-# Entries of a legend in one column beside a panel.
+# Maximum number of legend entries in one column.
 ENTRIES = 20
-# Text of vector graphics stays text, which can be searched and edited.
+# Text in vector graphics stays text, which can be searched and edited.
 TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
-# Endings of the columns of a classification with sets.
+# Suffixes of the columns that a classification with sets writes.
 OF_SETS = ("", "_set", "_answer", "_probability")
 
 
 class Panel(NamedTuple):
-    """What one picture shows: its title, values, the styles of categories, boundaries, and a mask of unknown cells."""
+    """Content of one panel: title, values, category styles, boundaries, and a mask of unknown cells."""
 
     title: str
     values: Any
@@ -72,28 +72,28 @@ def disk(
     adata : AnnData
         The cells, with two coordinates each in ``obsm[basis]``.
     color : str or list of str, optional
-        Columns of ``obs``, or genes. Categories have the colours of ``uns[f"{color}_colors"]``, else hyplearn's, with
-        other shapes beyond ten; cells without a category are light grey. Numbers are shown with ``cmap`` and a colour
-        bar, and the prediction sets of a classification, ``f"{key}_set"``, with the number of types in them.
+        Columns of ``obs``, or genes. Categories have the colours of ``uns[f"{color}_colors"]`` if it exists, otherwise
+        those of hyplearn, with other marker shapes beyond ten; cells without a category are light grey. Numbers are
+        shown with ``cmap`` and a colour bar. Prediction sets, ``f"{key}_set"``, are shown by their number of types.
     basis : str
         Key of the embedding in ``obsm``, with or without its ``"X_"``.
     boundaries : bool or str
-        Whether to draw the boundaries of the classification ``color``, or the key of another one.
+        Whether to draw the boundaries of the classification ``color``; or the key of another classification.
     unknown : bool
-        Whether to mark the cells that are unlike all types, in colourings of a classification with sets.
+        Whether to mark the cells that are unlike all types, in panels of a classification with sets.
     curvature : float
         Sectional curvature of the disk.
     palette : dict, list or str, optional
-        Colours of categories: by name, in their order, or those of a matplotlib colour map.
+        Colours of categories: a dict by name, a list in their order, or the name of a matplotlib colour map.
     size : float, optional
         Area of a marker in square points; by default it decreases with the number of cells, as in scanpy.
     cmap : str
-        Colour map of numbers.
+        Colour map for numbers.
     legend : bool
         Whether to draw legends and colour bars. Panels with the same categories and colours share one legend, beside
         the last of them.
     ncols : int
-        Most panels in a row.
+        Maximum number of panels in a row.
     ax : matplotlib axes, optional
         Axes to draw one panel in; by default a new figure is made.
     save : path, optional
@@ -112,7 +112,9 @@ def disk(
     """
     X, c = cell_points(check_adata(adata), basis), absolute_curvature(curvature)
     if X.shape[1] != 2:
-        raise ValueError(f"The disk shows two coordinates; {basis!r} has {X.shape[1]}.\nPass a basis of two.")
+        raise ValueError(
+            f"The disk shows two coordinates; {basis!r} has {X.shape[1]}.\nPass a basis with two coordinates."
+        )
     gap(X, c=c)  # raises for points outside the disk
     names = [color] if color is None or isinstance(color, str) else list(color)
     panels = [_panel(adata, name, boundaries, unknown, palette) for name in names]
@@ -146,21 +148,21 @@ def explore(
     path: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Explorer:
-    """A page to explore a classification of cells in a browser; see :func:`hyplearn.explore`.
+    """Make an interactive page of a classification of cells; see :func:`hyplearn.explore`.
 
     Parameters
     ----------
     adata : AnnData
         Cells that :func:`hyplearn.single_cell.tl.classify` has classified.
     key : str
-        The column of predictions, ``key_added``. Cells have the classes of the labels it was learned from, where all
-        have one.
+        The column of predictions, ``key_added``. Cells are shown with the labels it was fitted to, if every cell has
+        one.
     columns : list of str
         Columns of ``obs`` and genes to colour the cells by.
     basis : str
         Key of the embedding in ``obsm``, with or without its ``"X_"``.
     path : path, optional
-        Where to save the page.
+        File to save the page to.
     **options
         Further arguments of :func:`hyplearn.explore`, such as ``title`` and ``of``.
 
@@ -187,7 +189,7 @@ def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool,
 
 
 def _classification(adata: Any, color: str | None) -> str | None:
-    """Key of the classification with sets that a column belongs to."""
+    """Key of the classification with sets that a column belongs to, or None."""
     keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
     return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
 
@@ -199,13 +201,13 @@ def _unknown(adata: Any, color: str | None) -> Array | None:
 
 
 def _new_axes(n: int) -> list[Any]:
-    """Axes of a new figure, to be arranged when their legends are drawn."""
+    """Axes of a new figure; they are arranged after their legends are drawn."""
     figure = pyplot().figure(figsize=(PANEL, PANEL))
     return [figure.add_subplot(label=str(k)) for k in range(n)]
 
 
 def _arrange(axes: list[Any], ncols: int) -> None:
-    """Make every panel a square, with the space around it that its title, legend or colour bar takes."""
+    """Make every panel square, with space around it for its title, legend or colour bar."""
     figure, dpi = axes[0].figure, axes[0].figure.dpi
     for ax in axes:
         ax.set_position([0, 0, 1, 1])
@@ -232,7 +234,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
     cmap, size, legend = style
     draw_rim(ax, c)
     known = np.ones(len(X), dtype=bool) if panel.unknown is None else ~panel.unknown
-    # Markers of a hundred thousand cells would make a vector graphic of many megabytes.
+    # Rasterised, because vector markers of a hundred thousand cells would take many megabytes.
     markers = {"s": size, "linewidths": 0, "rasterized": len(X) > MOST_MARKERS}
     if panel.values is None:
         ax.scatter(*X.T, **markers, color=UNKNOWN, zorder=2)
@@ -254,7 +256,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
 
 
 def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
-    """Draw the legend of each panel to its right; one for all panels whose categories agree, beside the last."""
+    """Draw the legend of each panel to its right; panels with the same categories share the legend of the last."""
     groups: list[list[int]] = []
     for k, panel in enumerate(panels):
         alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]
@@ -273,7 +275,7 @@ def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
 
 def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
     columns = -(-len(names) // ENTRIES)
-    # Unknown cells are named below a colour bar.
+    # The legend entry of unknown cells goes below a colour bar.
     place = {
         "loc": "lower left" if ax.child_axes else "upper left",
         "bbox_to_anchor": (1.02, 0 if ax.child_axes else 1),
@@ -286,19 +288,19 @@ def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
 
 
 def _agree(one: dict[Any, ClassStyle] | None, *others: dict[Any, ClassStyle] | None) -> bool:
-    """Whether the categories of panels have the same styles, and one panel has them all."""
+    """Whether the panels' categories have the same styles, and one panel has all categories."""
     together = [styles or {} for styles in (one, *others)]
     most = max(together, key=len)
     return bool(one) and all(most.get(label) == style for own in together for label, style in own.items())
 
 
 def _values(adata: Any, color: str) -> Any:
-    """Return a column of obs, strings and booleans as categories, or the expression of a gene."""
+    """Return a column of obs (strings and booleans as categories), or the expression of a gene."""
     if color not in adata.obs:
         if color in adata.var_names:
             return adata.obs_vector(color)
         raise MissingKeyError(
-            f"{color!r} is neither a column of obs nor a gene; obs holds {', '.join(map(repr, adata.obs))}.\n"
+            f"{color!r} is neither a column of obs nor a gene; obs contains {', '.join(map(repr, adata.obs))}.\n"
             "Pass color= one of these, or one of var_names."
         )
     if color.endswith("_set") and _classification(adata, color) is not None:
@@ -308,7 +310,7 @@ def _values(adata: Any, color: str) -> Any:
 
 
 def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dict[Any, ClassStyle]:
-    """Return the styles of categories: in the colours passed, those in ``uns``, else hyplearn's."""
+    """Return category styles, with the colours of the palette, of ``uns``, or else of hyplearn."""
     if palette is not None:
         return _circles(_passed(palette, categories))
     given = adata.uns.get(f"{color}_colors", ())
@@ -323,7 +325,7 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
 
 
 def _answer_styles(adata: Any, key: str, categories: Any) -> dict[Any, ClassStyle]:
-    """Answers that are types look like these; branches of the tree are squares."""
+    """Styles of answers: a type keeps its style, an inner node of the tree is a square."""
     label_key = adata.uns[key]["params"]["label_key"]
     column = label_key if label_key in adata.obs else key
     types = adata.obs[column].astype("category").cat.categories
@@ -372,7 +374,7 @@ def _draw_categories(
 def _draw_numbers(ax: Any, X: Array, values: Array, cmap: str, known: Array, markers: dict[str, Any]) -> Any:
     missing = np.isnan(values) & known
     ax.scatter(*X[missing].T, **markers, color=UNKNOWN, zorder=1.9)
-    # The largest values on top, as in scanpy: few cells express a gene.
+    # The largest values are drawn on top, as in scanpy, because few cells express a gene.
     shown = np.flatnonzero(known & ~np.isnan(values))
     order = shown[np.argsort(values[shown], kind="stable")]
     return ax.scatter(*X[order].T, c=values[order], **markers, cmap=cmap, zorder=2)
@@ -382,12 +384,12 @@ def _boundaries(adata: Any, key: str | bool | None) -> BoundaryDisplay | None:
     if key is False:
         return None
     if not isinstance(key, str):
-        raise ValueError(f"boundaries=True needs color=, the key of a classification; got color={key!r}.\nName it.")
+        raise ValueError(f"boundaries=True needs the key of a classification as color=; got color={key!r}.\nPass one.")
     return BoundaryDisplay.from_estimator(stored_model(adata, key))
 
 
 def _draw_lines(ax: Any, display: BoundaryDisplay) -> None:
-    """Draw arcs if the model has them, else the edges of the regions."""
+    """Draw boundary arcs if the model has them, otherwise the edges of its regions."""
     from matplotlib.patches import Circle
 
     for arc in display.boundaries:
@@ -397,7 +399,7 @@ def _draw_lines(ax: Any, display: BoundaryDisplay) -> None:
     rim = Circle((0, 0), 1 / np.sqrt(absolute_curvature(display.curvature)), transform=ax.transData)
     inside = display.regions >= 0
     for k in range(len(display.classes)):
-        # Outside the disk nothing is predicted, and no line belongs there.
+        # There are no predictions outside the disk, so no line is drawn there.
         own = np.ma.array(display.regions == k, mask=~inside)
         if own.any() and not own[inside].all():
             style = {"levels": [0.5], "colors": INK, "linewidths": 0.9, "zorder": 2.2}

@@ -1,4 +1,4 @@
-"""How good a classifier of cells is: accuracy and recall of held-out cells, and classes that it never predicts."""
+"""Quality of a classifier of cells: held-out accuracy and recall, and classes that are never predicted."""
 
 import warnings
 from typing import Any
@@ -9,15 +9,15 @@ from sklearn.base import clone
 from hyplearn.decision.conformal import deal_in_turn
 from hyplearn.types import Array
 
-# Folds of the held-out quality.
+# Number of cross-validation folds for the held-out quality.
 FOLDS = 5
 
 
 def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dict[str, Any]:
-    """Accuracy of the training cells, and accuracy and recall of cells by models that have not seen them."""
+    """Training accuracy, and accuracy and recall of each class on held-out cells."""
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.bincount(codes)
-    dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)  # nothing can be learned of a held-out class
+    dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)  # a class of one cell is not held out
     predicted = model.predict(X)
     training = predicted == labels
     held = dealt >= 0
@@ -40,14 +40,14 @@ def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dic
 
 
 def warn_of_never_predicted(quality: dict[str, Any], classes: Array, labels: Array) -> None:
-    """Warn of classes that the model predicts for no training cell."""
+    """Warn about classes that the model predicts for no training cell."""
     never = [label for label, n in zip(classes.tolist(), quality["training_predicted"], strict=True) if n == 0]
     if never:
         named = ", ".join(f"{label!r} ({np.sum(labels == label)} cells)" for label in never[:5])
         warnings.warn(
             f"{len(never)} of {len(classes)} classes are never predicted, not even for a training cell: {named}"
             f'{", ..." if len(never) > 5 else ""}.\nMore dimensions (n_components), model="svc" or another embedding '
-            "may tell them apart; coverage= lists them where they are possible.",
+            "may separate them; coverage= lists them for cells where they are possible.",
             UserWarning,
             stacklevel=6,
         )
