@@ -1,7 +1,7 @@
 """Mammals in the disk: a real hierarchy, classified by order, beside Euclidean classifiers with intercept.
 
 The 1,170 mammals of WordNet stand in the Poincaré disk as a tree. Every classifier sees the same two coordinates and
-the same folds. The rivals tune their C by an inner cross-validation, so that none loses by a poor default; ours are as
+the same folds. The baselines tune their C by an inner cross-validation, so that none loses by a poor default; ours are as
 they come. Writes ``out/mammals.png``, and ``out/mammals.html`` to explore.
 """
 
@@ -58,7 +58,7 @@ def main():
     mammals = load_mammals()
     X, y = mammals.data, mammals.target
     print(f"{len(X)} mammals of WordNet in the Poincaré disk, {len(mammals.target_names)} classes.")
-    print("Accuracy by 5-fold cross-validation; rivals tune C inside each training fold, ours have defaults.\n")
+    print("Accuracy by 5-fold cross-validation; baselines tune C inside each training fold, ours have defaults.\n")
     print(f"{'classifier':50} accuracy    std   time")
     accuracies = {}
     for name, model in MODELS.items():

@@ -100,7 +100,7 @@ def at_origin(X):
 
 
 def classifiers():
-    """All classifiers by name, the rivals first."""
+    """All classifiers by name, the baselines first."""
     rbf = CalibratedClassifierCV(make_pipeline(FunctionTransformer(at_origin), SVC()), ensemble=False)
     return {
         "largest class": DummyClassifier(strategy="prior"),
@@ -157,7 +157,7 @@ def all_cells(config):
 def measure(config, cell):
     """The metrics of one fit, by name."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rivals that stop short of their tolerance; classes of few rows
+        warnings.simplefilter("ignore")  # baselines that stop short of their tolerance; classes of few rows
         values = measured(classifiers()[cell["classifier"]], *splits(cell["set"], config)[cell["split"]])
     return {metric: float(f"{value:.6g}") for metric, value in zip(METRICS, values, strict=True)}
 

@@ -178,11 +178,11 @@ def text(config, rows):
     columns = ("set", "embedding", *CLASSIFIERS, "trustworthiness", "CPU seconds")
     lines = [f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
     for row in rows:
-        rivals = [other for other in rows if other["set"] == row["set"] and other["embedding"] != FEATURES]
+        baselines = [other for other in rows if other["set"] == row["set"] and other["embedding"] != FEATURES]
         shown = [f"{row[name]:.1f} ± {row[f'{name} ±']:.1f}" if row[name] != "" else "–" for name in CLASSIFIERS]
-        best = [max(other[name] for other in rivals if other[name] != "") for name in CLASSIFIERS]
+        best = [max(other[name] for other in baselines if other[name] != "") for name in CLASSIFIERS]
         shown = [
-            f"**{value}**" if row in rivals and row[name] == most and name != "PoincareLR" else value
+            f"**{value}**" if row in baselines and row[name] == most and name != "PoincareLR" else value
             for value, name, most in zip(shown, CLASSIFIERS, best, strict=True)
         ]
         trust = "–" if row["embedding"] == FEATURES else f"{row['trustworthiness']:.4f}"

@@ -178,7 +178,7 @@ def measure(config, cell):
     """Test accuracy of a cell; nothing where the method does not apply."""
     points = PUBLISHED[cell["set"]]().reference_points if cell["set"] in PUBLISHED else None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rivals and odd points may stop short of their tolerance
+        warnings.simplefilter("ignore")  # baselines and odd points may stop short of their tolerance
         value = accuracy(cell["method"], split(cell, config), points, config)
     return {"accuracy": "" if np.isnan(value) else round(float(value), 6)}
 

@@ -1,4 +1,4 @@
-"""Table II of the paper: SVMs on embeddings of cells and pictures, the paper's protocol beside ours and fair rivals.
+"""Table II of the paper: SVMs on embeddings of cells and pictures, the paper's protocol beside ours and fair baselines.
 
 The paper's protocol: logarithms at the published reference points, liblinear's squared hinge with C = 5 and without
 intercept, Platt's sigmoids of the training scores, the official split. "Solved to the optimum" is the same problem in
