@@ -210,7 +210,7 @@ def _visit(  # type: ignore[no-untyped-def]
         weight = weights[i] if weights.size else 1.0
         mistaken = False
         while weight > 0.0:
-            margin = row_product(X, p, along, base, i, w, p_dot_w)
+            margin = _margin(X, p, along, base, i, w, p_dot_w)
             new = False
             if missing > 0:
                 _write_row(X, i, p, along, base, z)
@@ -240,6 +240,13 @@ def _visit(  # type: ignore[no-untyped-def]
             counts[2] += step
         mistakes += mistaken
     return mistakes
+
+
+# A function of its own: inlined by numba into the loops of a visit, it runs at a fifth of the speed.
+@njit(cache=True, error_model="numpy")
+def _margin(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
+    """``⟨z, w⟩`` of row i."""
+    return row_product(X, p, along, base, i, w, p_dot_w)
 
 
 @njit(cache=True, error_model="numpy")
