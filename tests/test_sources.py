@@ -215,7 +215,7 @@ IN_MEMORY = {
     "function": (PoincareSVC(halfway, calibration=None), "reference=halfway needs all points in memory"),
     "shuffled": (PoincarePerceptron(max_epochs=3, calibration=None), "is read in blocks, .*; got shuffle=True"),
     **{
-        type(baseline).__name__: (baseline, f"{type(baseline).__name__} learns from points in memory; .*100 rows, is")
+        type(baseline).__name__: (baseline, f"{type(baseline).__name__} needs all points in memory; .*100 rows, is")
         for baseline in (
             PaperSVC("means"),
             AuthorsSVC("means"),

@@ -31,7 +31,7 @@ def check_kind(path: Path, magic: bytes = b"") -> None:
         raise ValueError(f"{path} is empty.\nWrite it again.")
     if not start.startswith(magic):
         raise ValueError(
-            f"{path} is not a {path.suffix} file: it begins with {start!r}, not with {magic!r}.\nCheck its suffix."
+            f"{path} is not a {path.suffix} file: it starts with {start!r}, not with {magic!r}.\nCheck its suffix."
         )
 
 

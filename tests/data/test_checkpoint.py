@@ -226,7 +226,9 @@ def test_a_checkpoint_holds_registered_classes_and_numpys_own(tmp_path):
 def test_a_checkpoint_holds_nothing_else(tmp_path):
     for foreign in (Unregistered(0.1), Registered(0.1, Unregistered), PoincareSVC(), pickle.loads, os.system):
         write_state(State(("points", 2), [("first", foreign)]), tmp_path / "state")
-        with pytest.raises(ValueError, match=r"A checkpoint does not hold .*\nRemove the file to start again"):
+        with pytest.raises(
+            ValueError, match=r"contains an object of an unexpected type.*\nRemove the file to start again"
+        ):
             read_state(tmp_path / "state")
 
 

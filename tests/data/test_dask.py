@@ -441,7 +441,7 @@ def test_a_fit_ends_with_an_error_where_no_worker_comes_back(client, monkeypatch
     points = DaskPoints(cut(overlapping()[0], 100), client=client, check_seconds=0.1, patience=0.2)
     monkeypatch.setattr(client, "nthreads", dict)
     slow = client.submit(time.sleep, 3, pure=False)
-    with pytest.raises(RuntimeError, match="has had no workers for 0 seconds, so no model was made"):
+    with pytest.raises(RuntimeError, match="has had no workers for 0 seconds, so the fit failed"):
         points._gathered([slow])
     slow.cancel()
 
@@ -451,7 +451,7 @@ def test_a_fit_ends_with_an_error_where_a_dead_worker_had_the_only_copy(client, 
     X, y = overlapping()
     data = spread(client, X, 100), spread(client, y, 100)
     killing(client, monkeypatch, at=4)
-    with pytest.raises(RuntimeError, match="cannot be computed again, so no model was made"):
+    with pytest.raises(RuntimeError, match="cannot be recomputed, so the fit failed"):
         PoincareSVC().fit(*data)
 
 

@@ -139,7 +139,7 @@ def test_rows_of_hdf5_that_were_never_written_are_no_zeros(tmp_path):
     for name, message in {
         "chunked": "4 of 5 chunks",
         "whole": "1 of 1 chunks",
-        "virtual": "lies in other files",
+        "virtual": "is stored in other files",
     }.items():
         with pytest.raises(ValueError, match=f"points.h5, /{name}.*{message}"):
             open_points(tmp_path / "points.h5", points=name)

@@ -54,7 +54,7 @@ def test_another_number_of_rows_in_a_later_pass_is_an_error(later):
         assert len(points.gathered().X) == 20
         return
     points.gathered()
-    with pytest.raises(ValueError, match=rf"yielded {sum(later)} rows, in an earlier pass 20"):
+    with pytest.raises(ValueError, match=rf"yielded {sum(later)} rows, but 20 in an earlier pass"):
         points.gathered()
 
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_of_other_blocks_is_refused(tmp_path):
     [
         ([], "yielded no rows"),
         ([(X[:0], Y[:0])], "yielded no rows"),
-        ([(X, Y), (X, np.arange(20))], "from row 20 on is unlike the first; it holds float64 of shape"),
+        ([(X, Y), (X, np.arange(20))], "from row 20 on differs from the first one; it has float64 of shape"),
         ([(X, Y), (X, Y, np.ones(20))], "unlike the first"),
         ([(X, Y), (X, Y[:3])], "unlike the first"),
         ([(X[0], Y)], "must give blocks"),

@@ -236,8 +236,12 @@ def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, form, dtype):
     [
         ("missing.npy", {}, "There is no file missing.npy"),
         ("missing/*.parquet", {}, "There is no Parquet file"),
-        ("points.xlsx", {}, "points.xlsx has the suffix '.xlsx'; known are .npz, .npy, .csv, .tsv, .parquet, .pq, .h5"),
-        ("*.xlsx", {}, "points.xlsx has the suffix '.xlsx'; known are .npz"),
+        (
+            "points.xlsx",
+            {},
+            "points.xlsx has the suffix '.xlsx'; supported are .npz, .npy, .csv, .tsv, .parquet, .pq, .h5",
+        ),
+        ("*.xlsx", {}, "points.xlsx has the suffix '.xlsx'; supported are .npz"),
         ("points.csv", {"basis": "X_pca"}, "basis does not apply to points.csv"),
         ("points.csv", {"weight": "kind"}, "column 'kind', holds no numbers.\nPass weight="),
         ("X.npy", {"points": "u"}, "points does not apply to X.npy; got points='u'"),
@@ -270,7 +274,7 @@ def test_what_cannot_be_opened_is_an_error_that_says_so(tmp_path, monkeypatch, s
 
 def test_a_source_brings_its_own_labels(tmp_path):
     points = npy(tmp_path, *separated(40))
-    with pytest.raises(ValueError, match="brings its own labels and weights"):
+    with pytest.raises(ValueError, match="already has labels and weights"):
         PoincareSVC().fit(points, np.zeros(40))
 
 

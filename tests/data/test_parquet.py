@@ -120,7 +120,7 @@ def test_decimals_are_numbers(tmp_path):
         (FRAME.assign(batch="x"), {}, "holds the labels; candidates: 'kind', 'batch'"),
         (FRAME.assign(kind=pd.Timestamp("2020")), {}, "must hold labels, numbers or strings; got timestamp"),
         (FRAME[:0], {}, "holds no points: it has no rows"),
-        (FRAME, {"label": np.zeros(6)}, "lie in the file; got array("),
+        (FRAME, {"label": np.zeros(6)}, "are stored in the file; got array("),
         (FRAME, {"basis": "X_pca"}, "basis does not apply to"),
     ],
 )

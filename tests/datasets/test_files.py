@@ -401,7 +401,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     with pytest.raises(
-        ValueError, match=r"has the suffix '\.xlsx'; known are \.npz, \.npy, \.csv, \.tsv, \.parquet, \.pq, \.h5"
+        ValueError, match=r"has the suffix '\.xlsx'; supported are \.npz, \.npy, \.csv, \.tsv, \.parquet, \.pq, \.h5"
     ):
         load_points(written(tmp_path, "points.xlsx", "a,b"))
 
@@ -430,7 +430,7 @@ def test_a_truncated_file_is_named(tmp_path, form, size):
 @pytest.mark.parametrize("form", ["npy", "npz", "parquet", "h5"])
 @pytest.mark.parametrize("content", [b"<html>", b"\x80\x04N.", b"a,b\n0.1,0.2\n"])
 def test_a_file_of_another_kind_is_named(tmp_path, form, content):
-    with pytest.raises(ValueError, match=rf"points\.{form} is not a \.{form} file: it begins with b'"):
+    with pytest.raises(ValueError, match=rf"points\.{form} is not a \.{form} file: it starts with b'"):
         load_points(written(tmp_path, f"points.{form}", content))
 
 

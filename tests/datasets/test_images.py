@@ -75,9 +75,9 @@ def test_without_any_directory_the_error_says_so(monkeypatch):
     [
         (zipped(idx(draw(3)))[:-9], "is damaged"),
         (b"no gzip at all", "is damaged"),
-        (zipped(b"\0\0\x0d\x01" + bytes(8)), r"begins with .*, not with b'\\x00\\x00\\x08\\x01'"),
-        (zipped(idx(draw(3, 2))), "begins with"),
-        (zipped(b"\0\0\x08\x01\0"), "begins with"),
+        (zipped(b"\0\0\x0d\x01" + bytes(8)), r"starts with .*, not with b'\\x00\\x00\\x08\\x01'"),
+        (zipped(idx(draw(3, 2))), "starts with"),
+        (zipped(b"\0\0\x08\x01\0"), "starts with"),
         (zipped(idx(draw(3))[:-1]), r"has 2 bytes for the shape \(3,\)"),
         (zipped(idx(draw(3)) + b"x"), r"has 4 bytes for the shape \(3,\)"),
     ],

@@ -286,7 +286,7 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name):
 
 def test_labels_come_with_the_source():
     X, y, weights = clouds()
-    with pytest.raises(ValueError, match="brings its own labels"):
+    with pytest.raises(ValueError, match="already has labels"):
         PoincareSVC().fit(in_blocks(X, y), y)
     with pytest.raises(ValueError, match="at least 2 classes"):
         PoincareSVC().fit(in_blocks(X, np.full(len(X), "one")))

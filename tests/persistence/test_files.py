@@ -375,7 +375,7 @@ def test_what_is_no_whole_estimator_is_refused(path):
         hyplearn.save(ExpMap(), path.parent / "none" / "model.hyp")
     mixed = PoincareLogisticRegression().fit(X, np.array([1, 2, 3], dtype=object)[y].tolist())
     mixed.classes_ = np.array([1, 2, 3], dtype=object)
-    with pytest.raises(ValueError, match=r"cannot hold an array of dtype object(.|\n)*Pass labels as text"):
+    with pytest.raises(ValueError, match=r"cannot store an array of dtype object(.|\n)*Pass labels as text"):
         hyplearn.save(mixed, path)
     (path.parent / "folder.hyp").mkdir()
     with pytest.raises(ValueError, match="is not a regular file"):

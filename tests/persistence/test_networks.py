@@ -94,7 +94,7 @@ BATCHES = VARIANCES + 16
 @pytest.mark.parametrize(
     ("attribute", "change", "problem"),
     [
-        ("weights_", lambda w: w[:-1], r"its network has [\d,]+ numbers, and weights_ holds"),
+        ("weights_", lambda w: w[:-1], r"its network has [\d,]+ parameters, weights_ has"),
         ("weights_", lambda w: w.astype(np.float32), "weights_ must be float64 numbers in the range of float32"),
         ("weights_", with_one(np.nan, 5), "weights_ must be float64 numbers in the range"),
         ("weights_", with_one(1e39, 5), "weights_ must be float64 numbers in the range"),
@@ -106,8 +106,8 @@ BATCHES = VARIANCES + 16
         ("head", lambda head: "euclidean", r"its network has [\d,]+ numbers"),
         ("classes_", lambda classes: classes[:2], r"its network has [\d,]+ numbers"),
         ("input_shape_", lambda shape: (1, 8, 7), "takes images of 8 by 8 or more; it has"),
-        ("input_shape_", lambda shape: (72,), "is not that of rows with a second axis of length 8"),
-        ("input_shape_", lambda shape: (2, 8, 9), "is not that of rows with a second axis of length 8"),
+        ("input_shape_", lambda shape: (72,), "does not fit rows with a second axis of length 8"),
+        ("input_shape_", lambda shape: (2, 8, 9), "does not fit rows with a second axis of length 8"),
         ("input_shape_", lambda shape: [1, 8, 9], "input_shape_ must be a tuple of one or three integers"),
         ("embedding_", lambda X: X + 2, "embedding_ must hold points inside the ball"),
         ("embedding_", lambda X: X[:, :1], "embedding_ must hold points of n_components=2 coordinates"),

@@ -156,7 +156,7 @@ def test_what_cannot_be_exported_is_told(path):
     with pytest.raises(NotFittedError):
         export_onnx(PoincareSVC(), path)
     model = PoincareLogisticRegression(outside="project").fit(X, y)
-    with pytest.raises(ValueError, match=r"moves no points into the ball; got outside='project'\.\nProject"):
+    with pytest.raises(ValueError, match=r"cannot move points into the ball; got outside='project'\.\nProject"):
         export_onnx(model, path)
     with pytest.raises(ValueError, match=r"end in \.onnx; got 'model.hyp'"):
         export_onnx(model, path.with_suffix(".hyp"))

@@ -68,14 +68,14 @@ def svc_bytes():
 
 
 def test_damage_is_told_from_another_kind_of_file_and_from_a_newer_one(svc_bytes, path):
-    refused(path, b"", "it begins with b''")
-    refused(path, b"PK\x03\x04" + svc_bytes, "it begins with b'PK")
+    refused(path, b"", "it starts with b''")
+    refused(path, b"PK\x03\x04" + svc_bytes, "it starts with b'PK")
     refused(path, svc_bytes[:40], "it ends after 40 bytes")
     refused(path, svc_bytes[:-1], "checksum does not fit")
     refused(path, svc_bytes + b"\n", "checksum does not fit")
     refused(path, svc_bytes[:500] + b"\x00" + svc_bytes[501:], "checksum does not fit")
     refused(path, with_prefix(svc_bytes, VERSION, 3), r"schema version is 3, and (.|\n)*Upgrade hyplearn")
-    refused(path, with_prefix(svc_bytes, VERSION, 0), "versions begin with 1")
+    refused(path, with_prefix(svc_bytes, VERSION, 0), "versions start at 1")
     refused(path, edited(svc_bytes, "class", value="PoincareForest"), r"unknown class(.|\n)*Upgrade hyplearn")
     refused(path, edited(svc_bytes, "note", value=1), "its header has the entries")
     refused(path, edited(svc_bytes, "library", value="1.0\n"), "not a library version")
@@ -97,7 +97,7 @@ def test_declared_sizes_are_held_to_the_file_before_memory_is_taken(svc_bytes, p
 
 @pytest.mark.parametrize(
     ("size", "message"),
-    [(LARGEST_FILE, "it begins with"), (LARGEST_FILE + 1, "it has 4,294,967,297 bytes; a model file has up to")],
+    [(LARGEST_FILE, "it starts with"), (LARGEST_FILE + 1, "it has 4,294,967,297 bytes; a model file has up to")],
 )
 def test_a_huge_file_of_another_kind_is_refused_without_reading_it(size, message, path):
     with path.open("wb") as file:

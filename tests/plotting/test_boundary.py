@@ -361,7 +361,7 @@ def test_what_does_not_fit_the_estimator_is_named(labelled, change, message):
 
 def test_points_are_needed_to_choose_a_plane():
     X = cloud(np.random.default_rng(1), 40, 3, 1.0)
-    with pytest.raises(ValueError, match="3 dimensions shows a plane that is chosen from the points; got X=None"):
+    with pytest.raises(ValueError, match="In 3 dimensions the plotted plane is chosen from the points; got X=None"):
         BoundaryDisplay.from_estimator(PoincareSVC().fit(X, X[:, 0] > 0))
 
 

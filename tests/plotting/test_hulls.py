@@ -100,5 +100,5 @@ def test_a_point_of_both_classes_has_nothing_halfway(ax):
 
 @pytest.mark.parametrize("y", [["a"] * 7, list("abcabca")])
 def test_hulls_are_of_two_classes(y):
-    with pytest.raises(ValueError, match=f"exactly 2 classes; y holds {len(set(y))}"):
+    with pytest.raises(ValueError, match=f"exactly 2 classes; y has {len(set(y))}"):
         HullDisplay.from_points(X / 2, y)

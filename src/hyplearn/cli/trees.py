@@ -20,7 +20,7 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
     if suffix in NEWICK:
         return path.read_text(encoding="utf-8"), None, None
     if suffix not in TEXT:
-        raise ValueError(f"{path} is not a tree: known are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it.")
+        raise ValueError(f"{path} is not a tree: supported are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it.")
     names, rows = text_table(path)
     parent = column_of(path, names, "parent")
     node = 0 if parent else 1

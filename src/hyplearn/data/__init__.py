@@ -1,1 +1,1 @@
-"""Sources of points: one reader per format, columns, label codes and class counts, checkpoints."""
+"""Sources of points: file readers, column roles, label codes, class counts and checkpoints."""

@@ -22,26 +22,26 @@ from hyplearn.files import Watched, WatchedFile, check_kind, check_unpacked, dam
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
-# Bytes read at once if the rows of an array are scattered over a file: a trade of calls against memory.
+# Bytes per read if the rows of an array are scattered over a file. Larger reads need fewer calls and more memory.
 SPAN = 2**23
-# The fixed part of the header before each member of an archive, and where the lengths of its other parts stand.
+# Size of the fixed part of a zip member's local header, and the offset in it of the lengths of the variable parts.
 LOCAL_HEADER, LENGTHS_AT = 30, 26
-# Bytes read at once where a checksum is compared.
+# Bytes per read while a checksum is computed: large enough that the number of calls does not matter.
 CHUNK = 2**20
 
 
 class StoredArray(ABC):
-    """An array outside of memory that is read some rows at a time, from a file or folder that must not change."""
+    """Array on disk, read one slice of rows at a time; its file or folder must not change while it is in use."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    # None if the array lies in memory or on another machine.
+    # None if the array is in memory or on another machine.
     file: Watched | None
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Array:
-        """Some rows."""
+        """Read rows start to stop."""
 
     def check(self) -> None:
         """Raise if the array was changed while it was read."""
@@ -55,7 +55,7 @@ class StoredArray(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Name the array in the errors of a library that reads it, and say so if its file was changed."""
+        """Add the array's name to errors of the reading library, and report a file that changed in the meantime."""
         try:
             with damage_named(self.name):
                 yield
@@ -65,7 +65,7 @@ class StoredArray(ABC):
 
 
 class ArrayFile(StoredArray):
-    """An array in a file: row by row, column by column, or with other strides."""
+    """Array in a file, in C order, Fortran order or with other strides."""
 
     file: WatchedFile
 
@@ -94,7 +94,7 @@ class ArrayFile(StoredArray):
 
     @classmethod
     def npy(cls, path: str | os.PathLike[str], *, at: int = 0, name: str | None = None) -> "ArrayFile":
-        """The array of a ``.npy`` file, or of a member of an archive that begins at the given place."""
+        """Array of a ``.npy`` file, or of a member of an archive that starts at the given offset."""
         if not at:
             check_kind(Path(path), NPY_MAGIC)
         with Path(path).open("rb") as stream:
@@ -107,7 +107,7 @@ class ArrayFile(StoredArray):
 
     @classmethod
     def of(cls, X: np.memmap[Any, Any], *, span: int = SPAN) -> "ArrayFile":
-        """The file behind a memory map, from the first element of the map on."""
+        """Array in the file of a memory map, starting at the map's first element."""
         root = X
         while isinstance(root.base, np.memmap):
             root = root.base
@@ -116,7 +116,7 @@ class ArrayFile(StoredArray):
         return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead, strides, span=span)
 
     def read(self, start: int, stop: int) -> Array:
-        """Some rows."""
+        """Read rows start to stop."""
         out = np.empty((stop - start, *self.shape[1:]), dtype=self.dtype)
         place = self.offset + start * self.strides[0]
         if self.is_dense:
@@ -126,7 +126,7 @@ class ArrayFile(StoredArray):
         return out
 
     def _collect(self, out: Array, place: int, strides: tuple[int, ...]) -> None:
-        """Fill an array with values that are scattered over a file: by columns if these lie apart, else by rows."""
+        """Fill an array with scattered values of a file, by columns if the columns are separate, else by rows."""
         if out.ndim == 2 and abs(strides[0]) < abs(strides[1]):
             for j in range(out.shape[1]):
                 self._collect(out[:, j], place + j * strides[1], strides[:1])
@@ -141,12 +141,12 @@ class ArrayFile(StoredArray):
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """State of the file, and the place of the array in it."""
+        """State of the file, and the offset of the array in it."""
         return self.file.state, self.offset, self.strides
 
 
 def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, order and type of the array that begins here."""
+    """Read the header at the current position of the stream: shape, order and dtype of the array."""
     version = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     return read(stream)
@@ -158,7 +158,7 @@ def _refuse_objects(dtype: np.dtype[Any], name: str) -> None:
 
 
 def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
-    """Bytes from one entry to the next along each axis of an array that lies row by row."""
+    """Strides in bytes of an array in C order."""
     return tuple(dtype.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -176,7 +176,7 @@ class ArrayPoints(PointSource):
     Points of float32 keep their type; other real numbers become float64.
     """
 
-    # Reads the array of names of the rows, if the source has one.
+    # Function that reads the names of the rows, if the source has names.
     names: Callable[[], Any] | None = None
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
@@ -224,7 +224,7 @@ class ArrayPoints(PointSource):
                 array.check()
 
     def row_names(self) -> Array | None:
-        """The array of names, if it holds one string per row."""
+        """Array of row names, if the source has one string per row."""
         names = None if self.names is None else self.names()
         if names is None or tuple(names.shape) != self.X.shape[:1] or names.dtype.kind not in "US":
             return None
@@ -232,7 +232,7 @@ class ArrayPoints(PointSource):
 
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """Value that changes with the contents of an array, if these can be compared."""
+    """Value that changes with the contents of an array, if the contents can be compared."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
     return (checksum(array),) if isinstance(array, np.ndarray) else ()
@@ -265,7 +265,7 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
 
 
 def _member(path: Path, info: ZipInfo) -> Any:
-    """An array of an archive: read into memory if it is compressed, else as a part of the file."""
+    """Array of an archive: loaded into memory if it is compressed, otherwise read from the file when needed."""
     name = f"{path}, array {info.filename[:-4]!r}"
     with ZipFile(path) as archive:
         if info.compress_type != ZIP_STORED:
@@ -279,7 +279,7 @@ def _member(path: Path, info: ZipInfo) -> Any:
             with damage_named(name), archive.open(info) as stream:
                 return np.lib.format.read_array(stream, allow_pickle=False)
         with damage_named(path), archive.open(info) as stream:
-            while stream.read(CHUNK):  # the archive compares its checksum at the end
+            while stream.read(CHUNK):  # zipfile compares the checksum once all bytes are read
                 pass
     with damage_named(path), path.open("rb") as file:
         file.seek(info.header_offset + LENGTHS_AT)

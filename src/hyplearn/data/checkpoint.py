@@ -1,4 +1,4 @@
-"""Checkpoints: the results of passes are written to a file, so that a fit that was killed continues from there.
+"""Checkpoints: results of passes are written to a file, so that an interrupted fit can continue from it.
 
 A fit is a chain of passes, each determined by the results of those before it. So nothing of a solver needs to be saved:
 it is run again from its start, gets the results of finished passes at once, and reads only the rest.
@@ -26,7 +26,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
 MAGIC = b"hyplearn checkpoint 2\n"
-# NumPy's own names, under which arrays and scalars of NumPy 1 and 2 are pickled.
+# Functions and classes that NumPy 1 and 2 write into pickles of arrays and scalars.
 NUMPY = {
     ("numpy", "dtype"),
     ("numpy", "ndarray"),
@@ -37,7 +37,7 @@ _REGISTERED: dict[tuple[str, str], type] = {}
 
 
 def checkpointable(cls: C) -> C:
-    """Register a class whose instances are results of passes, so that a checkpoint may hold them."""
+    """Register a class whose instances may be stored in a checkpoint as results of passes."""
     _REGISTERED[cls.__module__, cls.__qualname__] = cls
     return cls
 
@@ -45,7 +45,7 @@ def checkpointable(cls: C) -> C:
 @checkpointable
 @dataclass
 class State:
-    """Digests and results of the finished passes; digest, blocks read and parts of the current one."""
+    """Digests and results of the finished passes; digest, blocks read and parts of the current pass."""
 
     identity: tuple[Any, ...]
     finished: list[tuple[str, Any]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class State:
 
 
 class CheckpointedPoints(PointSource):
-    """Points whose passes write their results to a file, at most once in ``every`` seconds.
+    """Points whose passes write their results to a file, at most once every ``every`` seconds.
 
     Made by :meth:`~hyplearn.data.points.PointSource.checkpointed`. The file is removed when the fit is finished.
     """
@@ -72,7 +72,7 @@ class CheckpointedPoints(PointSource):
         if self.state.identity != self.identity:
             raise ValueError(
                 f"{self.path} belongs to other data, or these were changed since it was written.\n"
-                f"Remove it to start again: its data are {self.state.identity}, those of this fit are {self.identity}."
+                f"Remove it to start again: its data are {self.state.identity}, the current data are {self.identity}."
             )
         self.turn, self.saved = 0, time.monotonic()
 
@@ -86,7 +86,7 @@ class CheckpointedPoints(PointSource):
         return self.points.blocks(first)
 
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
-        """One pass, or the rest of it."""
+        """Run one pass, or the rest of an interrupted one."""
         key = digest((function, merge, build, arguments))
         if build is not None:
             function, arguments = on_pieces, (build, function, merge, arguments)
@@ -100,7 +100,7 @@ class CheckpointedPoints(PointSource):
         return self._passed(key, folding, merge)
 
     def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
-        """One pass from block to block, or the rest of it."""
+        """Run one sequential pass, or the rest of an interrupted one."""
 
         def visiting(pending: list[T], first: int) -> Iterator[list[T]]:
             begun = pending[0] if pending else state
@@ -145,9 +145,9 @@ class CheckpointedPoints(PointSource):
 
 
 def write_state(state: State, path: Path) -> None:
-    """Write a checkpoint so that the file is either the old one or the new one, whenever the machine stops."""
+    """Write a checkpoint atomically: after a crash the file is either the old or the new one."""
     content = pickle.dumps(state, protocol=5)
-    # Always the same name, so that a process killed again and again leaves one such file behind, not many.
+    # A fixed name, so that a process that is killed repeatedly leaves only one temporary file behind.
     temporary = path.with_name(path.name + ".writing")
     with taking_the_place(temporary, path), temporary.open("wb") as stream:
         stream.write(sealed(MAGIC, content))
@@ -156,7 +156,7 @@ def write_state(state: State, path: Path) -> None:
 
 
 def read_state(path: Path) -> State:
-    """The state in a checkpoint, which can hold only numbers, arrays and registered results of passes."""
+    """Load the state of a checkpoint; only numbers, arrays and registered classes are unpickled."""
     return _Reader(io.BytesIO(unsealed(path, MAGIC))).load()
 
 
@@ -165,7 +165,10 @@ class _Reader(pickle.Unpickler):
         if (module, name) in NUMPY:
             return super().find_class(module, name)
         if (module, name) not in _REGISTERED:
-            raise ValueError(f"A checkpoint does not hold {module}.{name}.\nRemove the file to start again.")
+            raise ValueError(
+                f"The checkpoint contains an object of an unexpected type, {module}.{name}.\n"
+                "Remove the file to start again."
+            )
         return _REGISTERED[module, name]
 
 
@@ -179,7 +182,7 @@ def digest(value: Any) -> str:
 def _hash_value(value: Any, update: Callable[[bytes], None]) -> None:
     if isinstance(value, np.ndarray):
         update(f"{value.dtype.str}{value.shape}".encode())
-        if value.dtype.hasobject:  # whose bytes are addresses
+        if value.dtype.hasobject:  # the bytes of an object array are memory addresses
             _hash_value(value.tolist(), update)
         else:
             update(np.ascontiguousarray(value).tobytes())

@@ -17,7 +17,7 @@ from hyplearn.types import Array
 
 @checkpointable
 class Outside(NamedTuple):
-    """Number of rows on or beyond the rim, and gap, position and norm of the farthest row.
+    """Number of rows on or beyond the rim, and the gap, position and norm of the farthest row.
 
     ``advice`` says how to convert rows of the farthest one's block that are points of another model.
     """
@@ -29,13 +29,13 @@ class Outside(NamedTuple):
     advice: str = ""
 
     def describe(self, n_rows: int, c: float) -> str:
-        """One sentence on the rows outside the ball; empty if there are none."""
+        """Describe the rows outside the ball in one sentence; an empty string if there are none."""
         return outside_sentence(self.n_outside, n_rows, self.row, self.norm, c) if self.n_outside else ""
 
 
 @checkpointable
 class ClassCounts(NamedTuple):
-    """Classes with their row counts, total weights, least weight above 0 and largest weight; and rows outside.
+    """Classes with their row counts, total weights, smallest positive and largest weights; rows outside.
 
     ``gaps`` holds the gaps of the rows block by block if the points lie in memory, and nothing otherwise.
     """
@@ -55,7 +55,7 @@ class ClassCounts(NamedTuple):
 
 
 def count_classes(points: PointSource, c: float, threads: int) -> ClassCounts:
-    """Count the rows of every class, and those outside the ball; NaN is an error."""
+    """Count the rows of every class and the rows outside the ball; raise if coordinates are NaN."""
     return points.fold(_count, _merge, points.name, points.n_features, c, points.in_memory, threads=threads)
 
 
@@ -76,7 +76,7 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
 
 
 def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
-    """Rows of a block on or beyond the rim, from the gaps of all its rows; NaN and infinity are an error."""
+    """Find the rows of a block on or beyond the rim, given all gaps; raise if coordinates are NaN or infinite."""
     if np.all(gaps > 0):
         return Outside(0, np.inf, 0, 0.0)
     X, bad = block.X, np.argwhere(~np.isfinite(block.X))
@@ -92,7 +92,7 @@ def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
     return Outside(count, float(gaps[far]), block.start + far, norm, hyperboloid_advice(X, c))
 
 
-@in_any_order  # points in memory, whose gaps are kept, are merged in order anyway
+@in_any_order  # sources in memory keep their gaps in order, but these are always merged in order
 def _merge(parts: Sequence[ClassCounts]) -> ClassCounts:
     classes, counts, totals, lows, highs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:5])
     classes, places = distinct(classes)

@@ -1,4 +1,4 @@
-"""Names of columns and arrays: the names a caller passes, and the conventions for those that are left out."""
+"""Roles of columns and arrays: by the names that the caller passes, else by naming conventions."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,18 +12,18 @@ from hyplearn.types import Array
 
 POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
 LABEL_NAMES = ("y", "label", "labels", "target")
-# Without "y", which beside "x" is a coordinate.
+# "y" is not in this list: next to a column "x" it is a coordinate.
 LABEL_COLUMNS = ("label", "labels", "target", "class")
-# Names of rows; labels only if label= says so.
+# Columns and arrays of row names. They are used as labels only if label= names them.
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
-# Rows that decide which columns of a table hold strings, and which classes these hold.
+# Number of leading rows that decide which columns of a table contain strings, and which classes occur in them.
 HEAD_ROWS = 10_000
 
 Names: TypeAlias = str | Sequence[str] | None
 
 
 class Wanted(NamedTuple):
-    """Names that a caller passes; None where the conventions decide."""
+    """Names passed by the caller; None if the naming conventions decide."""
 
     # Columns of the coordinates, or the array of points.
     points: Names = None
@@ -32,14 +32,15 @@ class Wanted(NamedTuple):
     weight: Any = None
     # AnnData only: key of obsm.
     basis: str | None = None
-    # Tables only: columns that a model was fitted on, read if points is None and the table names its columns.
+    # Tables only: columns that the model was fitted on. They are read if points is None and the table names its
+    # columns.
     fitted: Sequence[str] | None = None
-    # Whether labels are looked for if label is None.
+    # Whether to look for labels by convention if label is None.
     labelled: bool = True
 
 
 class Columns(NamedTuple):
-    """Columns of a table by role: coordinates, labels, weights, names of rows, and those that are not read."""
+    """Columns of a table by role: coordinates, labels, weights, row names, and ignored columns."""
 
     coordinates: list[str]
     label: str | None
@@ -60,7 +61,7 @@ class TablePoints(PointSource):
 
     @abstractmethod
     def parts(self, start: int) -> Iterator[Block]:
-        """The rows from the given one on, in blocks of any size."""
+        """Iterate over the rows in blocks of any size, starting at row ``start``."""
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
         """Blocks of ``block_rows`` rows."""
@@ -69,17 +70,17 @@ class TablePoints(PointSource):
 
     @abstractmethod
     def strings(self, column: str, most: int | None = None) -> list[str]:
-        """One column as strings; at most the given number of rows."""
+        """Read one column as strings, at most the given number of rows."""
 
     def row_names(self) -> Array | None:
-        """The column called name, if it holds strings and has no other role."""
+        """Read the column "name", if it contains strings and has no other role."""
         return None if self.columns.name is None else np.array(self.strings(self.columns.name), dtype=str)
 
 
 def choose_columns(
     path: Path, names: Sequence[str], texts: Collection[str], wanted: Wanted, *, named: bool = True
 ) -> Columns:
-    """The role of each column of a table, of which ``texts`` hold no numbers.
+    """Assign a role to each column of a table; the columns ``texts`` are not numeric.
 
     ``named`` says whether the file itself names its columns.
     """
@@ -126,7 +127,7 @@ def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str],
 def choose_arrays(
     path: Path, names: Sequence[str], array: Callable[[str], Any], wanted: Wanted
 ) -> tuple[str, str | None]:
-    """Names of the array of points and of the array of labels, or None for the latter.
+    """Names of the array of points and of the array of labels; the latter may be None.
 
     ``array`` returns an array, which has a shape and a dtype, by its name.
     """
@@ -162,6 +163,6 @@ def the_only(names: Sequence[str], kind: str, role: str, path: Path, present: Se
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Some names, for a message."""
+    """Format the first few names for a message."""
     more = "" if len(names) <= most else f" and {len(names) - most} more"
     return ", ".join(repr(name) for name in names[:most]) + more

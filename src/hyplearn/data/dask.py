@@ -20,7 +20,7 @@ million numbers for probabilities; 20,000 rows for the means; up to 10,000 rows 
 ``benchmarks/bench_dask.py`` measures these.
 
 Chunks should fit into the memory of their workers. A worker that is lost costs the time to compute its chunks again;
-where they cannot be computed again, the fit ends with an error. So it does after a minute without any worker.
+if they cannot be recomputed, the fit fails. It also fails after a minute without any worker.
 """
 
 import copy
@@ -44,18 +44,18 @@ from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, o
 from hyplearn.types import Array
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-# Bytes of a pass's arguments beyond which workers pass them on to each other.
+# Size in bytes above which the arguments of a pass are sent once as a task of their own, from which workers copy them.
 LARGE = 2**20
-# Arguments travel as often as workers need them, which is not worth a warning.
+# Smaller arguments are sent with every task on purpose, so Dask's warning about large graphs is switched off.
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
-# Fitted attributes that may be as large as the data and that predictions do not read.
+# Fitted attributes that may be as large as the data and are not needed for predictions.
 UNUSED = ("support_", "support_vectors_", "dual_coef_")
 # Points, labels (None if there are none) and weights (None if all are equal) of a chunk.
 Chunk: TypeAlias = tuple[Array, Array | None, Array | None]
 
 
 class DaskPoints(PointSource):
-    """Points, labels and weights in the chunks of Dask collections, which stay on the workers that hold them.
+    """Points, labels and weights in Dask collections, whose chunks stay on their workers.
 
     A pass is one task per worker: it works on the chunks that lie there, merges the results, and sends the merged one
     to the client, which merges those of all workers in the order of rows. The assignment of chunks to workers is fixed
@@ -84,7 +84,7 @@ class DaskPoints(PointSource):
         counts = [self.client.submit(_count_rows, one, pure=False) for one in chunks]
         sizes = np.array(self._gathered(counts), dtype=np.int64)
         if not sizes.any():
-            raise ValueError("X holds no rows at all.\nCheck how it was made.")
+            raise ValueError("X has no rows.\nPass at least one row.")
         self.n_rows = int(sizes.sum())
         kept = np.flatnonzero(sizes)
         self._chunks = [chunks[i] for i in kept]
@@ -96,20 +96,20 @@ class DaskPoints(PointSource):
         holders = self.client.who_has(self._chunks)
         groups: dict[str, list[int]] = {}
         for i, one in enumerate(self._chunks):
-            # Of several workers the first in the order of addresses; "" if the only one was just lost.
+            # If several workers have the chunk, choose the smallest address; "" if the only one was just lost.
             groups.setdefault(min(holders[one.key], default=""), []).append(i)
         return list(groups.items())
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """One chunk after the other, brought to the client."""
+        """Fetch one chunk after another to the client."""
         for start, one in zip(self._starts[first:], self._chunks[first:], strict=True):
             X, y, weights = self._gathered([one])[0]
             yield Block(X, y, weights, start)
 
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
-        """One pass, in as many threads as the workers have: blocks are reduced on their workers and then here.
+        """Run one pass with all threads of the workers: blocks are reduced on their workers, then on the client.
 
-        If the order of parts matters, only neighbours are merged on a worker, and the others travel.
+        If the order of parts matters, a worker merges only consecutive parts, and the client merges the rest.
         """
         self.n_passes += 1
         load, pending = pickle.dumps((function, merge, needs_order(merge), build, arguments)), []
@@ -123,7 +123,7 @@ class DaskPoints(PointSource):
         return fold_parts((part for _, part in parts), merge)
 
     def visited(self, function: Visitor[Any], state: Any, *, threads: int = 1) -> Any:
-        """One pass from block to block, each visited where it lies, in as many threads as its worker has."""
+        """Run one sequential pass: each block is processed on its worker, with all threads of that worker."""
         self.n_passes += 1
         with dask.config.set(NO_WARNING):
             for start, one in zip(self._starts, self._chunks, strict=True):
@@ -136,12 +136,12 @@ class DaskPoints(PointSource):
             return list(self.client.gather(list(futures)))
         except CancelledError as lost:
             raise RuntimeError(
-                "A worker was lost with data that cannot be computed again, so no model was made.\n"
-                "Pass collections that are made by a graph, such as read from files, or scatter with broadcast=True."
+                "A worker was lost with data that cannot be recomputed, so the fit failed.\n"
+                "Pass collections with a task graph, such as data read from files, or scatter with broadcast=True."
             ) from lost
 
     def _wait(self, futures: list[Any]) -> None:
-        """Wait for results; an error if there is no worker for a while."""
+        """Wait for results; raise if there is no worker for ``patience`` seconds."""
         last_seen = time.monotonic()
         while True:
             try:
@@ -154,13 +154,13 @@ class DaskPoints(PointSource):
                 self.client.run_on_scheduler(_lift_restrictions)
             elif time.monotonic() - last_seen > self.patience:
                 raise RuntimeError(
-                    f"The Dask cluster has had no workers for {self.patience:.0f} seconds, so no model was made.\n"
+                    f"The Dask cluster has had no workers for {self.patience:.0f} seconds, so the fit failed.\n"
                     "Start some, and fit again."
                 )
 
 
 def _lift_restrictions(dask_scheduler: Any) -> None:
-    """Let tasks run anywhere that wait for a worker which is gone.
+    """Let tasks that are bound to a lost worker run anywhere.
 
     The scheduler forgets that they may run elsewhere if all workers were gone for a moment (distributed 2026.3).
     """
@@ -179,7 +179,7 @@ def _visit_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> 
 
 
 def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
-    """Reduce the chunks of a worker: to one part, or to one for every run of neighbours."""
+    """Reduce the chunks of a worker to one part, or to one part per run of consecutive chunks if order matters."""
     function, merge, in_order, build, arguments = pickle.loads(load)
     blocks = [Block(*one, start) for one, start in zip(chunks, starts, strict=True)]
     if build is not None:
@@ -191,16 +191,16 @@ def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: li
 
 
 def _running_client(client: Client | None) -> Client:
-    """The client that was passed, or the one that was started last."""
+    """The given client, or else the client that was started last."""
     try:
         found = default_client() if client is None else client
     except ValueError:
-        raise ValueError(
-            "There is no Dask cluster to work on.\nStart one with distributed.Client(), or pass client."
-        ) from None
+        raise ValueError("There is no Dask cluster.\nStart one with distributed.Client(), or pass client.") from None
     if found.status != "running" or found.asynchronous:
         state = "asynchronous" if found.status == "running" else found.status
-        raise ValueError(f"The Dask client is {state}.\nPass one that runs and waits, such as distributed.Client().")
+        raise ValueError(
+            f"The Dask client is {state}.\nPass a running, synchronous client such as distributed.Client()."
+        )
     return found
 
 
@@ -213,7 +213,7 @@ def _check_points(X: Any) -> None:
     else:
         raise TypeError(
             f"X must be a Dask array of shape (n, d) or a Dask dataframe; got {_described(X)}.\n"
-            "Points in memory need no Dask: pass them to the estimator of hyplearn itself."
+            "Pass points in memory to the estimator of hyplearn that does not use Dask."
         )
     if not types or any(kind not in FLOATS for kind in types):
         named = ", ".join(sorted({str(kind) for kind in types}))
@@ -223,14 +223,14 @@ def _check_points(X: Any) -> None:
 
 
 def _align_chunks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Delayed points, labels and weights of every chunk; arrays of known sizes are cut like X."""
+    """Delayed points, labels and weights of every chunk; arrays of known sizes are rechunked like X."""
     columns = [_parts(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)]
     for name, column in (("y", y), ("sample_weight", sample_weight)):
         columns.append([None] * len(columns[0]) if column is None else _parts(_cut_like(X, column, name)))
         if len(columns[-1]) != len(columns[0]):
             raise ValueError(
                 f"X has {len(columns[0])} chunks, {name} has {len(columns[-1])}, and their sizes are not known.\n"
-                "Cut both in the same way, or call compute_chunk_sizes() on both."
+                "Chunk both in the same way, or call compute_chunk_sizes() on both."
             )
     return list(zip(*columns, strict=True))
 
@@ -260,7 +260,7 @@ def _parts(collection: Any) -> list[Any]:
 
 
 def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]) -> list[Any]:
-    """The chunks as futures: persisted chunks stay on their workers, others go in equal runs to all workers.
+    """Futures of the chunks: persisted chunks stay on their workers, the others are distributed evenly.
 
     With runs the place of a chunk, and so the last bits of a sum, depend on the number of workers alone.
     """
@@ -286,13 +286,14 @@ def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
     for name, column in (("labels", labels), ("weights", weights)):
         if column is not None and column.shape != points.shape[:1]:
             raise ValueError(
-                f"A chunk of {len(points)} points has {len(column)} {name}.\nCut X, y and sample_weight alike."
+                f"A chunk of {len(points)} points has {len(column)} {name}.\n"
+                "Use the same chunks for X, y and sample_weight."
             )
     return points, labels, weights
 
 
 def _labels(y: Any) -> Array:
-    """Labels as a NumPy array, with strings of pandas as strings; missing ones are an error."""
+    """Labels as a NumPy array, with pandas strings as Python strings; raise if labels are missing."""
     if hasattr(y, "isna") and y.isna().any():
         raise ValueError(f"{int(y.isna().sum())} labels of a chunk are missing.\nLeave out such rows before the fit.")
     labels = np.asarray(y)
@@ -302,7 +303,7 @@ def _labels(y: Any) -> Array:
 
 
 def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
-    """The result of a method of a fitted estimator for every chunk: an array for an array, with the index for a frame.
+    """Apply a method of a fitted estimator to every chunk: returns an array for an array, keeps the index of a frame.
 
     ``columns`` names the columns of the result; None means one value per row. The estimator that travels to the workers
     is a copy without dual variables.

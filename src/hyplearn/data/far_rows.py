@@ -1,4 +1,4 @@
-r"""Far rows: those that lie far beyond the others of their class, and are left out of a fit.
+r"""Far rows: outliers that lie far beyond the other rows of their class, and are left out of a fit.
 
 One row at the rim is as far from all others as 37 units of hyperbolic distance allow; a mean, a hull or a loss that
 counts it in full follows it. So a row is *far* if its distance to the robust centre of its class exceeds
@@ -22,22 +22,23 @@ from hyplearn.data.folding import columns_joined
 from hyplearn.data.training import Costs, LabelledBlock, TrainingData
 from hyplearn.types import Array
 
-# Interquartile ranges beyond the third quartile, and how much farther a row has to be.
+# A row is far if it lies RANGES interquartile ranges above the third quartile, plus BEYOND.
 RANGES, BEYOND = 3.0, 4.0
-# Largest share of the weight that may be far.
+# Largest share of the total weight that may be far. If more rows lie beyond their fences, all fences are widened.
 MOST = 0.02
-# Rows from which the distances are learned, or so many of each class; of more, a subsample.
+# The fences are estimated from a subsample of this many rows, or at least this many per class.
 SAMPLE, SAMPLE_PER_CLASS = 2**12, 128
-# Newton steps to the centres, their greatest length and the one at which they end.
+# Newton's method for the centres: maximum number of steps, longest step, and the step length at which it stops.
 STEPS, LONGEST, SHORTEST = 50, 2.0, 1e-7
-# Coordinates up to which steps are Newton's; in more they are those of a majorisation, whose Hessian is the identity.
+# Largest dimension in which Newton steps are taken. Above it, the Hessian is bounded by the identity (majorisation),
+# which avoids solving a linear system.
 FEW_DIMENSIONS = 16
-# Far rows that a warning names.
+# Number of far rows that a warning names.
 NAMED = 5
 
 
 class Fences(NamedTuple):
-    """The centre of each class, and the distance to it in units of the curvature's radius, of its fence."""
+    """Centre of each class, and the distance from it beyond which rows are far, in units of 1/√c."""
 
     centres: Array
     radii: Array
@@ -45,7 +46,7 @@ class Fences(NamedTuple):
     def far(self, block: LabelledBlock, c: float) -> Array:
         """Whether each row of a block is far."""
         far = np.zeros(len(block.X), dtype=bool)
-        # No row within this radius about the origin is far, by the triangle inequality: its gap tells.
+        # By the triangle inequality no row within this radius of the origin is far, so its gap alone rules it out.
         radius = np.min(self.radii - 2 * np.arctanh(np.sqrt(c) * np.linalg.norm(self.centres, axis=1)))
         outer = np.flatnonzero(block.gaps * np.cosh(max(radius, 0.0) / 2) ** 2 < 1)
         if outer.size:
@@ -56,7 +57,7 @@ class Fences(NamedTuple):
 
 
 class FarRows(NamedTuple):
-    """The far rows of training data: their fences, positions in the source, class codes and weights."""
+    """Far rows of the training data: fences of the classes, and positions, class codes and weights of the rows."""
 
     fences: Fences
     rows: Array
@@ -64,21 +65,21 @@ class FarRows(NamedTuple):
     weights: Array
 
     def named(self, classes: Array) -> str:
-        """The first of them with their classes, for a message."""
+        """Format the first far rows and their classes for a message."""
         pairs = zip(self.rows[:NAMED], self.codes, strict=False)
         named = ", ".join(f"row {row} (class {classes[code]})" for row, code in pairs)
         return named + (", ..." if len(self.rows) > NAMED else "")
 
 
 def find_far_rows(data: TrainingData) -> FarRows:
-    """The far rows of all training data, in one pass."""
+    """Find the far rows of the training data in one pass."""
     block, _ = data.subsampled(max(SAMPLE, SAMPLE_PER_CLASS * data.n_classes))
     fences = find_fences(block, data.n_classes, data.c)
     return FarRows(fences, *data.fold(_far_rows, columns_joined, fences, data.c))
 
 
 def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData, str]:
-    """The training data without its far rows, and a message that names them; an empty one if there are none."""
+    """Training data without its far rows, and a message that names them (empty if there are none)."""
     far = find_far_rows(data)
     if not len(far.rows):
         return data, ""
@@ -94,7 +95,7 @@ def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData
 
 
 def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
-    """Centres and distances of all classes, from labelled rows."""
+    """Estimate the fences of all classes from labelled rows."""
     present = np.flatnonzero(block.present)
     part = block if len(present) == len(block.X) else block.taken(present)
     weights, codes = part.row_weights, part.codes
@@ -116,7 +117,7 @@ def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
 
 
 def robust_centres(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int, c: float) -> Array:
-    r"""The minima of :math:`\sum w \log \cosh \rho` over the rows of each class.
+    r"""Robust centre of each class: the minimum of :math:`\sum w \log \cosh \rho` over its rows.
 
     The gradient is the sum of the Klein coordinates seen from the centre, the Hessian the sum of the identity less
     their squares, which is at most the identity.
@@ -140,14 +141,14 @@ def robust_centres(X: Array, codes: Array, gaps: Array, weights: Array, n_classe
 
 
 def distances_to_centre(block: LabelledBlock, c: float) -> Array:
-    """Distance of each row to the robust centre of all of them, in units of the curvature's radius."""
+    """Distance of each row to the robust centre of all rows, in units of 1/√c."""
     one = np.zeros(len(block.X), dtype=np.int64)
     centres = robust_centres(block.X, one, block.gaps, block.row_weights, 1, c)
     return distances_to_own(block.X, one, block.gaps, centres, c)
 
 
 def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: float) -> Array:
-    """Distance of each row to the centre of its class, in units of the curvature's radius."""
+    """Distance of each row to the centre of its class, in units of 1/√c."""
     own = centres[codes]
     squares = np.sum((X - own) ** 2, axis=1)
     return 2 * np.arcsinh(np.sqrt(c * squares / gaps / (1 - c * np.sum(own**2, axis=1))))
@@ -175,7 +176,7 @@ def _class_sums(rows: Array, codes: Array, n_classes: int) -> Array:
 
 
 def _moved(M: Array, step: Array, c: float) -> Array:
-    """The points reached from the rows of M by steps in frame coordinates, in units of the curvature's radius."""
+    """Move the rows of M by steps in frame coordinates, in units of 1/√c."""
     lengths = np.linalg.norm(step, axis=1, keepdims=True)
     t = np.tanh(lengths / 2) / np.where(lengths > 0, lengths, 1.0) * step / np.sqrt(c)
     dot, mm, tt = c * np.sum(M * t, axis=1), c * np.sum(M**2, axis=1), c * np.sum(t**2, axis=1)
@@ -184,7 +185,7 @@ def _moved(M: Array, step: Array, c: float) -> Array:
 
 
 def _quantiles(values: Array, weights: Array, shares: Sequence[float]) -> list[float]:
-    """The least of sorted values below which at least each share of the weight lies."""
+    """Weighted quantiles of sorted values, one for each share of the total weight."""
     sums = np.cumsum(weights)
     return [float(values[min(len(values) - 1, np.searchsorted(sums, share * sums[-1]))]) for share in shares]
 

@@ -1,4 +1,4 @@
-"""Map over blocks, then reduce: merging the parts of all blocks into one result."""
+"""Map and reduce over blocks: merge the parts of all blocks into one result."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,21 +13,22 @@ from threadpoolctl import ThreadpoolController
 
 from hyplearn.types import Array
 
-# Associative: makes one part of several, whether these come from blocks or from earlier merges.
+# Associative function that merges several parts into one, whether they come from blocks or from earlier merges.
 Merge: TypeAlias = Callable[[Sequence[Any]], Any]
 M = TypeVar("M", bound=Merge)
-# Merges that may see their parts in any order: see :func:`in_any_order`.
+# Merges that accept their parts in any order: see :func:`in_any_order`.
 _IN_ANY_ORDER: set[Merge] = {max}
-# Parts that are merged at a time: few enough to hold, enough that large parts are not copied once per block.
+# Number of parts per merge: small enough to fit into memory, large enough that big parts are not copied for every
+# block.
 PENDING = 8
 # Bytes that are copied at a time: some milliseconds, after which an interrupt is answered.
 PIECE = 2**23
 
 
 def in_any_order(merge: M) -> M:
-    """Mark a merge whose result does not depend on the order of its parts, up to rounding: sums, not joins.
+    """Decorate a merge whose result does not depend on the order of its parts, up to rounding.
 
-    Blocks that lie interleaved on several machines are then merged where they are.
+    Sums are such merges, concatenations are not. Interleaved blocks on several machines are then merged on the spot.
     """
     _IN_ANY_ORDER.add(merge)
     return merge
@@ -39,7 +40,7 @@ def needs_order(merge: Merge) -> bool:
 
 
 class Folding:
-    """Parts of a pass so far: every ``PENDING`` parts of as many blocks are merged into one.
+    """Accumulator of the parts of a pass; every ``PENDING`` parts that cover equally many blocks are merged into one.
 
     So few parts wait, and large parts are copied once for each digit of the number of blocks. The order of merges
     depends on that number alone, so that an interrupted pass can be resumed.
@@ -58,7 +59,7 @@ class Folding:
             full //= PENDING
 
     def result(self) -> Any:
-        """All parts, merged."""
+        """Merge all parts."""
         return self.merge(self.pending)
 
 
@@ -73,14 +74,14 @@ def fold_parts(parts: Iterable[Any], merge: Merge) -> Any:
 def map_in_threads(
     function: Callable[..., Any], items: Iterable[Any], threads: int, arguments: Sequence[Any] = ()
 ) -> Iterator[Any]:
-    """``function(item, *arguments)`` of every item, in order; in threads if there are several items."""
+    """Compute ``function(item, *arguments)`` for every item, in order; in threads if there are several items."""
     items = list(items)
     if threads == 1 or len(items) == 1:
         for item in items:
             yield function(item, *arguments)
         return
     with ThreadPoolExecutor(threads) as pool:
-        # A list of futures, not pool.map: an interrupt then cancels those that wait.
+        # A list of futures, not pool.map, so that an interrupt can cancel the tasks that have not started.
         futures = [pool.submit(function, item, *arguments) for item in items]
         try:
             for future in futures:
@@ -92,7 +93,7 @@ def map_in_threads(
 
 @in_any_order
 def summed(parts: Sequence[Any]) -> Any:
-    """Sum of arrays or numbers, from the first to the last."""
+    """Sum of arrays or numbers, added in order."""
     return sum(parts[1:], parts[0])
 
 
@@ -134,13 +135,13 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def _openmp_threads() -> int:
-    """Threads of the outermost level of OMP_NUM_THREADS; a value that OpenMP would ignore sets no limit."""
+    """Number of threads in the first entry of OMP_NUM_THREADS; values that OpenMP would ignore set no limit."""
     outermost = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(outermost) if outermost.isdecimal() and int(outermost) > 0 else 2**31
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread: several give other bits, and rows are shared among threads already."""
+    """Limit BLAS to one thread: more threads change the rounding, and rows are already shared among threads."""
     return _controller().limit(limits=1, user_api="blas")
 
 

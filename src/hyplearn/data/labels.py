@@ -1,4 +1,4 @@
-"""Labels: one table of classes for all, by Python's own equality where labels are objects.
+"""Labels and classes; labels that are objects are compared with Python's equality.
 
 NumPy compares strings without their trailing NULs and turns members of string enumerations into other strings, so
 ``y == label`` is used for numbers alone.
@@ -11,12 +11,12 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# Integers in a range up to this size are counted instead of sorted.
+# Integer labels whose range is at most this are counted with an array of that size, which is faster than sorting.
 FEW_VALUES = 2**16
 
 
 def as_labels(y: Any) -> Any:
-    """Labels of a list or tuple as an array of objects where NumPy would change them; anything else as it is."""
+    """Convert a list or tuple of labels to an object array if NumPy would change them; return other input as is."""
     if isinstance(y, (list, tuple)) and any(isinstance(label, (str, bytes)) for label in y):
         array = np.asarray(y)
         y = array if array.tolist() == list(y) else as_objects(y)
@@ -34,7 +34,7 @@ def as_objects(labels: Iterable[Any]) -> Array:
 
 
 def check_present(labels: Sequence[Any], start: int = 0) -> None:
-    """Raise an error if labels are missing; the first of them belongs to row ``start`` of the source."""
+    """Raise if labels are missing; the first label belongs to row ``start`` of the source."""
     missing = [row for row, label in enumerate(labels) if _is_missing(label)]
     if missing:
         are = "is" if len(missing) == 1 else "are"
@@ -77,7 +77,7 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
 
 
 def _ordered(labels: list[Any]) -> list[Any]:
-    """Sorted distinct objects; an error if these cannot be compared."""
+    """Sorted distinct objects; raise if they cannot be compared."""
     try:
         return sorted(set(labels))
     except TypeError:
@@ -87,7 +87,7 @@ def _ordered(labels: list[Any]) -> list[Any]:
 
 
 def check_kind(classes: Array) -> None:
-    """Raise an error unless labels that are objects are strings, as scikit-learn asks."""
+    """Raise if labels are objects other than strings, as scikit-learn requires."""
     kinds = sorted({type(label).__name__ for label in classes.tolist() if not isinstance(label, str)})
     if kinds:
         raise ValueError(
@@ -97,6 +97,6 @@ def check_kind(classes: Array) -> None:
 
 
 def object_codes(y: Array, classes: Array) -> Array:
-    """Index of each label in the classes, by Python's own equality."""
+    """Index of each label in the classes, with Python's equality."""
     table = {label: code for code, label in enumerate(classes.tolist())}
     return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))

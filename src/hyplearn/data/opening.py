@@ -1,4 +1,4 @@
-"""The source of points that belongs to a path, an array or an iterable of blocks."""
+"""Open the source of points for a path, an array or an iterable of blocks."""
 
 import glob
 import os
@@ -106,7 +106,7 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
         return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):
         if y is not None or sample_weight is not None:
-            raise ValueError(f"{X.name} brings its own labels and weights.\nPass neither y nor sample_weight.")
+            raise ValueError(f"{X.name} already has labels and weights.\nPass neither y nor sample_weight.")
         return X
     if isinstance(X, (str, os.PathLike)) or (y is not None and _is_on_disk(X)):
         return opened(X, None, y, sample_weight, None)
@@ -116,7 +116,7 @@ def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
 
 
 def is_dask(collection: Any) -> bool:
-    """Whether something is a Dask collection, without importing Dask."""
+    """Whether an object is a Dask collection, without importing Dask."""
     return type(collection).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
@@ -139,7 +139,7 @@ def opened(
     columns: Names = None,
     labelled: bool = True,
 ) -> PointSource:
-    """Open a source like :func:`open_points`, with the rows per block and the memory budget by default.
+    """Open a source like :func:`open_points`, with the default block size and memory budget.
 
     ``columns`` are those that a model was fitted on: read from a table that names its columns if `points` is None.
     ``labelled`` says whether labels are looked for if `label` is None.
@@ -185,13 +185,13 @@ def _opened_path(path: Path, wanted: Wanted) -> PointSource:
 
 
 def _opened_array(path: Path, array: StoredArray, wanted: Wanted) -> ArrayPoints:
-    """One array without a name, with labels and weights from elsewhere."""
+    """Source of a single array, with labels and weights from other arrays."""
     _refuse(path, points=wanted.points, basis=wanted.basis)
     return ArrayPoints(array, _array(wanted.label), _array(wanted.weight))
 
 
 def _parquet_paths(path: Path) -> list[Path]:
-    """The file, the files of a folder, or those of a pattern, in order; hidden files of a folder are left out."""
+    """The file, the files of a folder (without hidden files), or the files that match a pattern, in order."""
     if path.is_dir():
         found = sorted(file for file in path.glob("*.parquet") if not file.name.startswith("."))
     elif path.exists() or not glob.has_magic(str(path)):
@@ -207,28 +207,29 @@ def _parquet_paths(path: Path) -> list[Path]:
     for file in found:
         if file.suffix.lower() not in PARQUET_SUFFIXES:
             raise ValueError(
-                f"{file} has the suffix {file.suffix!r}; known are {', '.join(SUFFIXES)}.\nConvert it, or rename it."
+                f"{file} has the suffix {file.suffix!r}; supported are {', '.join(SUFFIXES)}.\n"
+                "Convert it, or rename it."
             )
     return found
 
 
 def _is_on_disk(array: Any) -> bool:
-    """Whether rows of an array are read from a file on access."""
+    """Whether the rows of an array are read from a file on access."""
     return _is_mapped(array) or isinstance(array, StoredArray) or _library(array) in ("h5py", "zarr")
 
 
 def _is_mapped(array: Any) -> bool:
-    """Whether an array is the contents of a file, which copies and copy-on-write maps are not."""
+    """Whether an array is a memory map of a file; copies and copy-on-write maps are not."""
     return isinstance(array, np.memmap) and array.filename is not None and array.mode != "c" and array.ndim > 0
 
 
 def _library(array: Any) -> str:
-    # Looked up on the type, as a dataset whose file was closed has no dtype.
+    # Looked up on the type, because reading dtype from a dataset of a closed file raises.
     return type(array).__module__.split(".")[0] if hasattr(type(array), "dtype") else ""
 
 
 def _array(array: Any) -> Any:
-    """An array that can be sliced, from a map, a path of a ``.npy`` file, a dataset, or an array-like."""
+    """Convert a memory map, the path of a ``.npy`` file, a dataset or an array-like to an array that can be sliced."""
     if array is None or isinstance(array, StoredArray):
         return array
     if isinstance(array, (str, os.PathLike)):
@@ -262,11 +263,13 @@ def _refuse(source: Any, **given: Any) -> None:
 def _check_names(path: Path, wanted: Wanted) -> None:
     for name in (wanted.label, wanted.weight):
         if name is not None and not isinstance(name, str):
-            raise ValueError(f"Labels and weights of {path} lie in the file; got {name!r:.80}.\nPass their names.")
+            raise ValueError(
+                f"Labels and weights of {path} are stored in the file; got {name!r:.80}.\nPass their names."
+            )
 
 
 class BlockPoints(PointSource):
-    """Points of an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``, which keep their size.
+    """Points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``; the blocks keep their size.
 
     The iterable must give the same rows in every pass. Blocks are copied: the next one is read while one is processed,
     and may overwrite its memory.
@@ -306,17 +309,18 @@ class BlockPoints(PointSource):
         self._check_same(start, sums)
 
     def _check_same(self, n_rows: int, sums: list[int]) -> None:
-        """Raise if a pass differs from the first, as a solver would mix the results of both."""
+        """Raise if a pass yields other rows than the first one."""
         if self.sums is None:
             self.n_rows, self.sums = n_rows, sums
         if n_rows != self.n_rows:
             raise ValueError(
-                f"{self.name} yielded {n_rows} rows, in an earlier pass {self.n_rows}.\nGive the same rows each time."
+                f"{self.name} yielded {n_rows} rows, but {self.n_rows} in an earlier pass.\n"
+                "Yield the same rows in every pass."
             )
         if sums != self.sums:
             raise ValueError(
                 f"{self.name} yielded {n_rows} rows, of which some differ from those of an earlier pass.\n"
-                "Give the same rows in the same order each time; do not shuffle them."
+                "Yield the same rows in the same order in every pass; do not shuffle them."
             )
 
     def _block(self, given: Any) -> tuple[Any, ...]:
@@ -335,18 +339,18 @@ class BlockPoints(PointSource):
         if len(parts) != self.parts or len(set(lengths)) > 1 or _kind(parts) != self.kind:
             described = ", ".join(f"{part.dtype} of shape {part.shape}" for part in parts)
             raise ValueError(
-                f"{self.name}: the block from row {start} on is unlike the first; it holds {described}.\n"
-                "Give each block points, labels of one type and weights, or leave the same out of all."
+                f"{self.name}: the block from row {start} on differs from the first one; it has {described}.\n"
+                "All blocks must have the same parts (points, labels, weights) and labels of one type."
             )
 
 
 def _is_listed(given: Any) -> bool:
-    """Whether a list is a batch of points with labels, as data loaders give it, and not a table of numbers."""
+    """Whether a list is a batch [points, labels], as data loaders yield it, and not a table of numbers."""
     return isinstance(given, list) and len(given) in (2, 3) and np.ndim(given[0]) == 2
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Kind of the labels: NumPy would silently turn numbers and strings into one type."""
+    """Kind of the labels, compared between blocks because NumPy would silently convert numbers to strings."""
     if len(parts) < 2:
         return "none"
     return {"u": "i", "S": "U"}.get(parts[1].dtype.kind, parts[1].dtype.kind)

@@ -1,4 +1,4 @@
-"""Labelled points that need not fit into memory, as blocks that can be read again and again."""
+"""Labelled points that need not fit into memory, as blocks that can be read repeatedly."""
 
 import os
 import threading
@@ -20,17 +20,18 @@ from hyplearn.files import check_unpacked
 from hyplearn.types import Array
 
 T = TypeVar("T")
-# Default memory budget of a source in bytes: a repeated pass over a small file would cost far more than its memory.
+# Default memory budget of a source in bytes. Smaller sources are loaded: repeated passes over a file would cost far
+# more time.
 MEMORY = 2**27
-# Default size of a block: 8 MiB of coordinates are some milliseconds of work, so that a pass can be shared between
-# threads and interrupted. Blocks do not depend on the number of threads, so neither do sums over them.
+# Default size of a block: 8 MiB of coordinates, a few milliseconds of work, so that threads can share a pass and an
+# interrupt is quick. Blocks do not depend on the number of threads, so neither do sums over them.
 BLOCK_NUMBERS = 2**20
-# Coordinates whose rows are built at once: few enough that the rows stay in the cache while a solver uses them.
+# Number of coordinates per piece of a block: small enough that the rows built from it stay in the cache.
 PIECE_NUMBERS = 2**17
 
 
 class Block(NamedTuple):
-    """Some consecutive points of a source."""
+    """Consecutive points of a source."""
 
     X: Array  # the points as they are stored, of shape (n, d), float32 or float64
     y: Array | None  # their labels, if the source has any
@@ -38,26 +39,26 @@ class Block(NamedTuple):
     start: int  # position of the first one in the source
 
     def taken(self, index: Array | slice) -> "Block":
-        """The points with the given positions in the block, as a block of the same start."""
+        """Points at the given positions of the block, as a block with the same start."""
         y, weights = (None if array is None else array[index] for array in (self.y, self.weights))
         return Block(self.X[index], y, weights, self.start)
 
     def pieces(self, numbers: int) -> Iterator["Block"]:
-        """The block in parts of about so many coordinates."""
+        """Split the block into pieces of about this many coordinates."""
         step = max(1, numbers // self.X.shape[1])
         for first in range(0, len(self.X), step):
             yield self.taken(slice(first, first + step))._replace(start=self.start + first)
 
 
-# Called with a block, or with what a builder makes of it, and the arguments of a pass.
+# Called with a block, or with the result of a builder for the block, and with the arguments of the pass.
 Function: TypeAlias = Callable[..., Any]
 Build: TypeAlias = Callable[[Block], Any] | None
-# Makes the next state from a block, the state so far and a number of threads, and changes none of them.
+# Computes the next state from a block, the current state and a number of threads, without modifying them.
 Visitor: TypeAlias = Callable[[Block, T, int], T]
 
 
 class PointSource(ABC):
-    """Points in blocks: files, arrays on disk, whatever can be read more than once.
+    """Points in blocks that can be read more than once, such as files and arrays on disk.
 
     Attributes
     ----------
@@ -96,15 +97,15 @@ class PointSource(ABC):
 
     @cached_property
     def block_rows(self) -> int:
-        """Rows per block, unless the source has blocks of its own."""
+        """Rows per block, unless the source has its own blocks."""
         return max(1, BLOCK_NUMBERS // self.n_features)
 
     @abstractmethod
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """The blocks in order, from the one with the given index on; the same in every pass, and none empty."""
+        """Iterate over the blocks, starting with block ``first``; all passes yield the same non-empty blocks."""
 
     def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
-        """Set the rows per block and the memory budget in bytes; None keeps the present value."""
+        """Set the rows per block and the memory budget in bytes; None keeps the current value."""
         for name, value, least in (("block_rows", block_rows, 1), ("memory", memory, 0)):
             if value is not None:
                 if not isinstance(value, (int, np.integer)) or value < least:
@@ -113,7 +114,7 @@ class PointSource(ABC):
         return self
 
     def map(self, function: Callable[..., T], *arguments: Any, threads: int = 1, first: int = 0) -> Iterator[T]:
-        """``function(block, *arguments)`` of every block, in order; the next blocks are read meanwhile."""
+        """Compute ``function(block, *arguments)`` for every block, in order, while the next blocks are read."""
         with ThreadPoolExecutor(threads) as pool:
             pending: deque[tuple[int, Future[T]]] = deque()
             for block in chain(read_ahead(self.blocks(first)), repeat(None)):
@@ -129,7 +130,7 @@ class PointSource(ABC):
                     yield result
 
     def visits(self, function: Visitor[T], state: T, *, threads: int = 1, first: int = 0) -> Iterator[T]:
-        """``state = function(block, state, threads)`` after each block, in order; the next one is read meanwhile."""
+        """Yield ``state = function(block, state, threads)`` after each block, in order, while the next one is read."""
         for block in read_ahead(self.blocks(first)):
             state = function(block, state, threads)
             if self.on_block is not None:
@@ -137,12 +138,12 @@ class PointSource(ABC):
             yield state
 
     def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
-        """One pass in which each block starts from the state after the one before: the last of :meth:`visits`."""
+        """Run one sequential pass and return the last state of :meth:`visits`."""
         self.n_passes += 1
         return deque(self.visits(function, state, threads=threads), maxlen=1)[0]
 
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
-        """One pass: ``function(block, *arguments)`` of every block, merged in order.
+        """Run one pass: compute ``function(block, *arguments)`` for every block and merge the results in order.
 
         With ``build`` the function is called with ``build(piece)`` of every piece of a block instead.
         """
@@ -160,7 +161,7 @@ class PointSource(ABC):
         return self.name, self.n_features
 
     def checkpointed(self, path: str | os.PathLike[str], *, every: float = 30.0) -> "PointSource":
-        """The same points, with a file that keeps the results of passes.
+        """The same points, with a file that stores the results of passes.
 
         A fit that was killed continues from there when it is run again, and ends in the same bits. The file is written
         after a block at most once in ``every`` seconds, and removed when the fit is finished.
@@ -170,14 +171,14 @@ class PointSource(ABC):
         return CheckpointedPoints(self, path, every)
 
     def finished(self) -> None:  # noqa: B027, most sources keep nothing
-        """Called at the end of a fit: results of its passes are no longer needed."""
+        """Called at the end of a fit, when the results of its passes are no longer needed."""
 
     def row_names(self) -> Array | None:
         """Names of all points as strings, if the source has any."""
         return None
 
     def gathered(self, *, labelled: bool = True) -> Block:
-        """All points in memory; labels may be absent unless ``labelled``."""
+        """Load all points into memory; labels may be absent unless ``labelled``."""
         if self.n_rows is not None and self.paths and all(path.is_file() for path in self.paths):
             advice = "Pass the path or open_points(path) to fit, which reads blocks."
             check_unpacked(
@@ -190,7 +191,7 @@ class PointSource(ABC):
         return join_blocks(blocks)
 
     def within_memory(self) -> Block | None:
-        """All points in memory, or None if they exceed the memory budget or stay on workers."""
+        """Load all points into memory; None if they exceed the memory budget or stay on workers."""
         if self.stays or (self.n_rows is not None and 8 * self.n_rows * self.n_features > self.memory):
             return None
         blocks, size = [], 0
@@ -204,7 +205,7 @@ class PointSource(ABC):
 
 
 def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:
-    """Several blocks as one whose first row has the position ``start``."""
+    """Concatenate blocks into one whose first row has the position ``start``."""
     if len(blocks) == 1:
         return blocks[0]._replace(start=start)
     columns = list(zip(*blocks, strict=True))[:3]
@@ -219,23 +220,23 @@ def on_pieces(block: Block, build: Callable[[Block], Any], function: Function, m
 
 
 def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Type in which numbers are read: float32 of any byte order as float32, all others as float64."""
+    """Dtype in which coordinates are read: float32 of any byte order as float32, everything else as float64."""
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64)
 
 
 def checksum(array: Array, so_far: int = 0) -> int:
-    """CRC-32 of the contents of an array, continued from that of the arrays before it."""
+    """CRC-32 of the contents of an array, continued from the checksum of earlier arrays."""
     plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
     return zlib.crc32(plain.view(np.uint8).data, so_far)
 
 
 def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) -> None:
-    """Raise if a block has another width, or not one label and one weight per row."""
+    """Raise unless a block has ``n_features`` columns and one label and one weight per row."""
     X, y, weights = block.X, block.y, block.weights
     if X.ndim != 2 or X.shape[1] != n_features or X.dtype not in (np.float32, np.float64):
         raise ValueError(
-            f"{name}: from row {block.start} on a block has shape {X.shape} and type {X.dtype}, the first one "
-            f"{n_features} columns.\nEvery block must hold float32 or float64 rows of the same width."
+            f"{name}: the block at row {block.start} has shape {X.shape} and dtype {X.dtype}; expected "
+            f"{n_features} columns.\nAll blocks must be float32 or float64 and have the same number of columns."
         )
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
@@ -256,7 +257,7 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
 
 @contextmanager
 def rows_named(block: Block, name: str) -> Iterator[None]:
-    """Name the source and the first row of a block in errors about its array."""
+    """Add the name of the source and the first row of the block to errors."""
     try:
         yield
     except ValueError as problem:
@@ -276,12 +277,12 @@ def check_finite_rows(X: Array, name: str) -> None:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun, in the plural unless it is 1."""
+    """Format a number with its noun, in the plural unless it is 1."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def check_finite(block: Block, name: str) -> None:
-    """Raise if coordinates are NaN or infinite, or labels NaN, and name the first such row."""
+    """Raise if coordinates are NaN or infinite or labels are NaN, and name the first such row."""
     check_finite_rows(block.X, name)
     if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
         raise ValueError(
@@ -291,7 +292,7 @@ def check_finite(block: Block, name: str) -> None:
 
 
 def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
-    """The same rows in blocks of one size, except the last; the first row has the position ``start``."""
+    """Regroup rows into blocks of equal size, except the last; the first row has the position ``start``."""
     waiting: list[Block] = []
     count = 0
     for part in parts:
@@ -307,7 +308,7 @@ def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
-    """The same blocks; a thread reads the next one while one is processed."""
+    """Iterate over blocks while a thread reads the next one."""
     with ThreadPoolExecutor(1) as reader:
         stop = threading.Event()
 

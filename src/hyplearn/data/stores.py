@@ -1,4 +1,4 @@
-"""Named arrays of HDF5 files and zarr stores, and AnnData in either: an embedding with columns of its observations.
+"""Named arrays of HDF5 files and zarr stores, and AnnData in either format.
 
 Rows that were never written are an error: both libraries would read them as zeros.
 """
@@ -19,14 +19,14 @@ from hyplearn.files import WatchedFile, WatchedFolder, check_kind, damage_named
 from hyplearn.types import Array
 
 HDF5_MAGIC = b"\x89HDF"
-# The embedding that is read where AnnData holds several: the name that hyplearn and Poincaré maps give it.
+# Default embedding if an AnnData file has several: the name that hyplearn and Poincaré maps write.
 DEFAULT_BASIS = "X_poincare"
 # Chunks of a zarr array, whose names are listed to find missing ones: more would take gigabytes, or never end.
 MOST_CHUNKS = 10**6
 
 
 class Hdf5Array(StoredArray):
-    """A dataset of an open HDF5 file; strings are read as such."""
+    """Dataset of an open HDF5 file; string data are read as Python strings."""
 
     def __init__(self, dataset: Any) -> None:
         import h5py
@@ -43,10 +43,10 @@ class Hdf5Array(StoredArray):
         _check_written(dataset, self.name)
 
     def read(self, start: int, stop: int) -> Array:
-        """Some rows."""
+        """Read rows start to stop."""
         with self.reading():
             rows = np.ascontiguousarray(self.dataset[start:stop])
-        self.check()  # HDF5 reads zeros beyond the end of a file that was cut
+        self.check()  # HDF5 returns zeros beyond the end of a truncated file
         return rows.astype(str) if self.dtype.kind == "U" else rows
 
 
@@ -54,7 +54,7 @@ def _check_written(dataset: Any, name: str) -> None:
     """Raise if parts of a dataset were never written."""
     if dataset.is_virtual or dataset.external:
         raise ValueError(
-            f"{name} lies in other files, which HDF5 replaces by zeros where they are missing.\n"
+            f"{name} is stored in other files, which HDF5 replaces with zeros if they are missing.\n"
             "Copy it into one dataset, or pass the files one by one as blocks."
         )
     if dataset.chunks is None:
@@ -89,7 +89,7 @@ class ZarrArray(StoredArray):
         self._check_chunks()
 
     def read(self, start: int, stop: int) -> Array:
-        """Some rows."""
+        """Read rows start to stop."""
         rows = self._read(self.array, start, stop)
         if self.twin is not None and stop > self.compared:
             if checksum(rows) != checksum(self._read(self.twin, start, stop)):
@@ -128,7 +128,7 @@ class ZarrArray(StoredArray):
 
 
 def _filled_otherwise(array: Any) -> Any:
-    """The same array with another value in place of missing chunks."""
+    """The same array with another fill value for missing chunks."""
     import zarr
 
     is_number, fill = array.dtype.kind in "biuf", array.fill_value
@@ -138,13 +138,13 @@ def _filled_otherwise(array: Any) -> Any:
 
 
 def _place(store: Any) -> Path | None:
-    """The folder or the file of a store on this machine."""
+    """Local folder or file of a store."""
     place = getattr(store, "root", None) or getattr(store, "path", None)
     return Path(place) if isinstance(place, (str, os.PathLike)) and Path(place).exists() else None
 
 
 def open_hdf5(path: Path) -> Any:
-    """The root group of a file."""
+    """Open the root group of an HDF5 file."""
     try:
         import h5py
     except ImportError as error:
@@ -156,7 +156,7 @@ def open_hdf5(path: Path) -> Any:
 
 
 def open_zarr(path: Path) -> Any:
-    """The array or the group of a path."""
+    """Open the zarr array or group at a path."""
     try:
         import zarr
     except ImportError as error:
@@ -168,7 +168,7 @@ def open_zarr(path: Path) -> Any:
 
 
 class ObservationColumn(StoredArray):
-    """A column of AnnData's observations, in which values may be missing.
+    """Column of AnnData's observations, with possibly missing values.
 
     With ``categories`` the values are indices of these, negative if there is no value; otherwise ``mask`` is true where
     a value is missing.
@@ -180,7 +180,7 @@ class ObservationColumn(StoredArray):
         self.dtype = values.dtype if categories is None else categories.dtype
 
     def read(self, start: int, stop: int) -> Array:
-        """Some rows; a missing value is an error."""
+        """Read rows start to stop; raise if a value is missing."""
         rows, known = self.read_known(start, stop)
         if not known.all():
             raise ValueError(
@@ -190,7 +190,7 @@ class ObservationColumn(StoredArray):
         return rows
 
     def read_known(self, start: int, stop: int) -> tuple[Array, Array]:
-        """The values of some rows, and which of these rows have one."""
+        """Read rows start to stop, and return a mask of the rows that have a value."""
         rows = self.values.read(start, stop)
         if self.categories is not None:
             known = (rows >= 0) & (rows < len(self.categories))
@@ -207,13 +207,13 @@ class ObservationColumn(StoredArray):
 
 
 class Store:
-    """Named arrays of an HDF5 file or a zarr store; ``stored`` makes a :class:`StoredArray` of an array of either."""
+    """Named arrays of an HDF5 file or a zarr store; ``stored`` wraps one of them as a :class:`StoredArray`."""
 
     def __init__(self, path: Path, content: Any, stored: Callable[[Any], StoredArray]) -> None:
         self.path, self.content, self.stored = path, content, stored
 
     def points(self, wanted: Wanted) -> ArrayPoints:
-        """Points with labels and weights, by the names that the caller passes or by convention."""
+        """Points with labels and weights, found by the names that the caller passes or by convention."""
         is_array = isinstance(wanted.points, str) and wanted.points in self.content
         if wanted.basis is not None or ("obsm" in self.content and not is_array):
             return self._annotated(wanted)
@@ -223,14 +223,16 @@ class Store:
         return ArrayPoints(self._array(self.content, name), *columns)
 
     def _annotated(self, wanted: Wanted) -> ArrayPoints:
-        """An embedding of AnnData with columns of its observations."""
+        """Points of an AnnData embedding, with labels and weights from columns of its observations."""
         for part in ("obsm", "obs"):
             if part not in self.content:
                 raise ValueError(
                     f"{self.path} is not AnnData: it has no {part!r}.\nPass points=, the name of an array."
                 )
             if hasattr(self.content[part], "dtype"):
-                raise ValueError(f"{self.path} was written by AnnData before 0.7.\nRead and write it with a newer one.")
+                raise ValueError(
+                    f"{self.path} was written by AnnData before 0.7.\nRead it and write it again with a newer version."
+                )
         obs, obsm = self.content["obs"], self.content["obsm"]
         X = self._array(obsm, self._basis(list(obsm), wanted), "obsm")
         label = wanted.label
@@ -243,18 +245,20 @@ class Store:
         return points
 
     def _basis(self, keys: list[str], wanted: Wanted) -> str:
-        """Key of the embedding: as passed, with or without its "X_"; else the default or the only one."""
+        """Key of the embedding: the name passed, with or without "X_", else the default key or the only key."""
         basis = wanted.points if wanted.basis is None else wanted.basis
         if basis is not None:
             return f"X_{basis}" if basis not in keys and f"X_{basis}" in keys else str(basis)
         return DEFAULT_BASIS if DEFAULT_BASIS in keys else the_only(keys, "key of obsm", "basis", self.path, keys)
 
     def _column(self, obs: Any, name: str) -> ObservationColumn:
-        """A column of the observations: an array, numbers of categories, or values with a mask."""
+        """Column of the observations, stored as an array, as category codes, or as values with a mask."""
         found = self._found(obs, name, "obs")
         if hasattr(found, "dtype"):
             if "categories" in found.attrs:
-                raise ValueError(f"{self.path} was written by AnnData before 0.8.\nRead and write it with a newer one.")
+                raise ValueError(
+                    f"{self.path} was written by AnnData before 0.8.\nRead it and write it again with a newer version."
+                )
             return ObservationColumn(self.stored(found))
         if "codes" in found and "categories" in found:
             categories, codes = self.stored(found["categories"]), self.stored(found["codes"])
@@ -289,7 +293,7 @@ class Store:
 
 
 def gather_known(source: PointSource) -> tuple[Block, Array]:
-    """All points in memory, checked to be finite, and which of them have a label: a column of AnnData may have gaps."""
+    """Load all points, check that they are finite, and return them with a mask of those that have a label."""
     if not isinstance(source, ArrayPoints) or not isinstance(source.y, ObservationColumn):
         block = source.gathered(labelled=False)
         check_finite(block, source.name)

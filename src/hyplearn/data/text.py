@@ -1,4 +1,4 @@
-"""Tables as text: csv and tsv, with or without a line of names."""
+"""Points in csv and tsv files, with or without a header line."""
 
 import csv
 import itertools
@@ -14,9 +14,9 @@ from hyplearn.data.points import Block
 from hyplearn.files import WatchedFile, check_kind
 from hyplearn.types import Array
 
-# Lines parsed at once, as strings: with 10,000 garbage collection more than doubles the time, 4.7 against 2.0 s for 1e6
-# lines of 3 fields. pyarrow.csv needs 0.45 s and numpy.loadtxt 1.1, but by default pyarrow takes a first row for names,
-# 007 for 7 and an unclosed quote for a label, and loadtxt reads no labels.
+# Number of lines per batch. With 10,000, garbage collection more than doubles the time: 4.7 s instead of 2.0 s for 1e6
+# lines of 3 fields. pyarrow.csv needs 0.45 s and numpy.loadtxt 1.1, but by default pyarrow treats the first row as a
+# header, reads 007 as 7 and accepts an unclosed quote, and loadtxt does not read labels.
 BATCH_ROWS = 300
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -54,7 +54,7 @@ class TextPoints(TablePoints):
         return ", ".join(self.columns.read), str(self.path), *self.file.state
 
     def parts(self, start: int) -> Iterator[Block]:
-        """The lines in batches, from a row on."""
+        """Iterate over the lines in batches, starting at a row."""
         coordinates, label, weight, *_ = self.columns
         is_whole = start == 0
         with self.file.reading():
@@ -67,13 +67,13 @@ class TextPoints(TablePoints):
             self.n_rows = start
 
     def strings(self, column: str, most: int | None = None) -> list[str]:
-        """One column as it is written; at most the given number of rows."""
+        """Read one column as strings, at most the given number of rows."""
         j = self.names.index(column)
         with self.file.reading():
             return [fields[j].strip() for _, fields in itertools.islice(self._below(), most)]
 
     def _below(self) -> Iterator[Row]:
-        """Lines below the names."""
+        """Iterate over the lines below the header."""
         return itertools.islice(_rows(self.path), int(self.named), None)
 
     def _batches(self, start: int = 0) -> Iterator[list[Row]]:
@@ -112,16 +112,16 @@ class TextPoints(TablePoints):
 
 
 def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The first line of a file, which names its columns, and the lines below, as they are written."""
+    """Header line of a file, and the lines below it as strings."""
     check_kind(path)
     lines = [[field.strip() for field in fields] for _, fields in _rows(path)]
     if len(lines) < 2:
-        raise ValueError(f"{path} holds no line below that of the names.\nWrite it again.")
+        raise ValueError(f"{path} has no lines below the header.\nWrite it again.")
     return lines[0], lines[1:]
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    """Lines that are not blank, with their numbers; all must have as many fields as the first."""
+    """Iterate over the non-blank lines with their numbers; raise if the number of fields changes."""
     width, delimiter = 0, "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
@@ -155,7 +155,7 @@ def _check_delimiter(path: Path, line: int, fields: list[str], delimiter: str) -
 
 
 def _names(rows: Sequence[Row]) -> tuple[list[str], bool]:
-    """Names of the columns, and whether they stand in the first line."""
+    """Names of the columns, and whether the first line is a header."""
     if not rows:
         return [], False
     fields = [field.strip() for field in rows[0][1]]
@@ -172,4 +172,4 @@ def is_number(field: str) -> bool:
         float(field)
     except ValueError:
         return False
-    return "_" not in field  # Python reads "1_2" as 12; in a file it is a name
+    return "_" not in field  # float("1_2") is 12.0 in Python; in a file it is a name

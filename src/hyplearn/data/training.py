@@ -1,4 +1,4 @@
-"""Training data: validated points of any source, with codes for labels, in the blocks that all passes see.
+"""Training data: validated points of any source with label codes, in the blocks of the passes.
 
 Points in memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
 """
@@ -25,7 +25,7 @@ from hyplearn.types import Array
 
 @checkpointable
 class Costs(NamedTuple):
-    """The least cost above 0 (infinite if there is none), the highest, and the sum."""
+    """Smallest positive cost (infinity if there is none), largest cost, and the sum."""
 
     lowest: float
     highest: float
@@ -33,7 +33,7 @@ class Costs(NamedTuple):
 
     @classmethod
     def of(cls, costs: Array) -> Self:
-        """Range of some costs."""
+        """Range of the given costs."""
         lowest = costs.min(where=costs > 0, initial=np.inf)
         return cls(float(lowest), float(costs.max(initial=0.0)), float(costs.sum()))
 
@@ -57,7 +57,7 @@ class LabelledBlock(NamedTuple):
     start: int = 0  # position of the first row in the source
 
     def taken(self, index: Array | slice) -> "LabelledBlock":
-        """Rows with the given positions, as a block of the same start."""
+        """Rows at the given positions, as a block with the same start."""
         weights = None if self.weights is None else self.weights[index]
         return LabelledBlock(self.X[index], self.codes[index], weights, self.gaps[index], self.start)
 
@@ -84,14 +84,14 @@ class Encoder:
     factors: Array
     c: float
     project: bool = False
-    far: Callable[[LabelledBlock, float], Array] | None = None  # tells the far rows of a block, which weigh 0
+    far: Callable[[LabelledBlock, float], Array] | None = None  # finds the far rows of a block, which get weight 0
 
     def __call__(self, block: Block, gaps: Array | None = None) -> LabelledBlock:
-        """Encode a block whose labels and points were checked by the counting pass, which may have kept its gaps."""
+        """Encode a block that the counting pass has validated; ``gaps`` are its gaps, if that pass kept them."""
         X, codes = block.X, self.codes(block.y)
         gaps = row_gaps(X, self.c) if gaps is None else gaps
         if self.project and not np.all(gaps > 0):
-            # In float64, so that a model fitted on float64 sees the same points in float32.
+            # Computed in float64, so that a model gives the same results for the same points in float32.
             X = np.ascontiguousarray(pull_inside(X.astype(np.float64), self.c))
             gaps = row_gaps(X, self.c)
         labelled = LabelledBlock(X, codes, self._weights(block.weights, codes), gaps, block.start)
@@ -119,7 +119,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Labelled points after the counting pass."""
+    """Validated points with label codes and class counts; made after the counting pass."""
 
     points: PointSource  # the source, or its contents in memory if they fit its memory budget
     encoder: Encoder
@@ -170,7 +170,7 @@ class TrainingData:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the points lie in memory, where labelled blocks and rows are kept between passes."""
+        """Whether the points are in memory; labelled blocks and rows are then kept between passes."""
         return self.points.in_memory
 
     @cached_property
@@ -180,7 +180,7 @@ class TrainingData:
         return list(map_in_threads(lambda pair: self.encoder(*pair), known, self.threads))
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
-        """One pass: ``function(block, *arguments)`` of every labelled block, merged in order."""
+        """Run one pass: compute ``function(block, *arguments)`` for every labelled block, merge in order."""
         if not self.in_memory:
             return self.points.fold(function, merge, *arguments, build=self.encoder, threads=self.threads)
         self.points.n_passes += 1
@@ -191,13 +191,13 @@ class TrainingData:
         return self.fold(_rows_at, columns_joined, index)
 
     def gathered(self) -> LabelledBlock:
-        """All rows as one block, without a copy if they lie in memory as one."""
+        """All rows as one block; not copied if they already are one block in memory."""
         if self.in_memory and len(self.blocks) == 1:
             return self.blocks[0]
         return LabelledBlock(*self.fold(_columns, columns_joined))
 
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
-        """About ``most`` rows, as many of each side, with weights that represent all; and whether rows were left out.
+        """Reweighted subsample of about ``most`` rows, equally many of each side; and whether rows were left out.
 
         ``sides`` gives the side of each class; by default each class is its own. Whether a row is kept depends on its
         position and side alone.
@@ -210,7 +210,7 @@ class TrainingData:
         return LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides)), True
 
     def reweighted(self, weights: Array) -> "TrainingData":
-        """Rows in memory with other weights: for folds, where those held out weigh 0."""
+        """Rows in memory with other weights; in cross-validation, held-out rows have weight 0."""
         parts = [block._replace(weights=weights[block.start : block.start + len(block.X)]) for block in self.blocks]
         codes = joined([block.codes for block in parts])
         totals = np.bincount(codes, weights, minlength=self.n_classes)
@@ -237,14 +237,14 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 
 
 def subsample_strides(counts: Array, most: int) -> Array:
-    """Strides that keep about ``most`` rows: equally many of each class, and all rows of classes that have fewer."""
+    """Strides that keep about ``most`` rows: equally many of each class, and all rows of small classes."""
     if counts.sum() <= most:
         return np.ones_like(counts)
     return np.maximum(1, -(-counts // max(1, most // len(counts))))
 
 
 def subsample(start: int, codes: Array, strides: Array) -> Array:
-    """Indices of the kept rows of a block that begins at row ``start``; each represents as many rows as its stride."""
+    """Indices of the kept rows of a block that starts at row ``start``; each represents as many rows as its stride."""
     if np.all(strides == 1):
         return np.arange(len(codes))
     return np.flatnonzero(uniforms(0, start + np.arange(len(codes))) * strides[codes] < 1)

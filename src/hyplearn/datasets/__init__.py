@@ -1,4 +1,4 @@
-"""Data to learn from: synthetic balls, published embeddings, raw images, a small set in the package, your files."""
+"""Datasets: synthetic points, published embeddings, images, a small bundled dataset, readers for local files."""
 
 from hyplearn.datasets.files import (
     load_cifar10_images,

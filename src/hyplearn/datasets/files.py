@@ -1,4 +1,4 @@
-"""Readers of your own files: points in any format, images, and the embedding of mini-ImageNet."""
+"""Readers for local files: points in any supported format, images, and the embedding of mini-ImageNet."""
 
 import gzip
 import math
@@ -118,7 +118,7 @@ def load_fashion_mnist_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def read_fashion_mnist(folders: Sequence[Path]) -> Bunch:
-    """The four files of Fashion-MNIST, each from the first folder that has it."""
+    """Read the four files of Fashion-MNIST, each from the first folder that contains it."""
     parts: dict[str, Array] = {}
     for part, prefix in (("train", "train"), ("test", "t10k")):
         X = read_idx(_find(f"{prefix}-images-idx3-ubyte", folders, _INSTALL), 3)
@@ -154,7 +154,7 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
-    """mini-ImageNet from an archive that you have made of its images: in the paper 5,600 + 2,400, 20 classes.
+    """mini-ImageNet from an archive of its images that you provide: in the paper 5,600 + 2,400 images, 20 classes.
 
     Save the images as::
 
@@ -182,7 +182,7 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
-    """mini-ImageNet in the Poincaré ball, 512-d, from a file that you have: 5,600 + 2,400 images, 20 classes.
+    """mini-ImageNet in the 512-dimensional Poincaré ball, from your own file: 5,600 + 2,400 images, 20 classes.
 
     The authors of the paper did not publish this embedding, made as by Khrulkov et al. (2020). Save yours with the
     names of the published files::
@@ -231,7 +231,7 @@ def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
 
 
 def _read_split(path: Path, layout: str) -> Bunch:
-    """The four arrays of an archive; a missing one is an error that gives the layout."""
+    """Read the four arrays of an archive; if one is missing, raise an error that describes the layout."""
     names = ("x_train", "y_train", "x_test", "y_test")
     with np.load(path, allow_pickle=False) as archive:
         if missing := [name for name in names if name not in archive.files]:
@@ -240,14 +240,14 @@ def _read_split(path: Path, layout: str) -> Bunch:
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """Folders to search: data_home or HYPLEARN_DATA, a folder in it, and the others unless data_home is passed."""
+    """Folders to search: data_home or HYPLEARN_DATA, a subfolder, and, without data_home, the default folders."""
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
     return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
 
 
 def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
-    """The first file of this name, with or without ``.gz``."""
+    """Find the first file with this name, with or without ``.gz``."""
     for folder in folders:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
@@ -257,29 +257,29 @@ def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
 
 
 def read_idx(path: Path, n_axes: int) -> Array:
-    """Bytes in the idx format: two zeros, the type 8, the number of axes, their sizes (big-endian), the bytes."""
+    """Read bytes in the idx format: two zeros, the type 8, the number of axes, their sizes (big-endian), the data."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is damaged: {error}.\nGet it again.") from None
+        raise ValueError(f"{path} is damaged: {error}.\nDownload it again.") from None
     head = struct.calcsize(f">4B{n_axes}I")
     if len(content) < head or content[:4] != bytes([0, 0, 8, n_axes]):
         raise ValueError(
-            f"{path} begins with {content[:4]!r}, not with {bytes([0, 0, 8, n_axes])!r} and sizes, as idx files of "
-            f"bytes with {n_axes} axes do.\nGet it again."
+            f"{path} starts with {content[:4]!r}, not with {bytes([0, 0, 8, n_axes])!r} and sizes, as idx files of "
+            f"bytes with {n_axes} axes do.\nDownload it again."
         )
     shape = struct.unpack(f">{n_axes}I", content[4:head])
     if len(content) - head != math.prod(shape):
-        raise ValueError(f"{path} has {len(content) - head:,} bytes for the shape {shape}.\nGet it again.")
+        raise ValueError(f"{path} has {len(content) - head:,} bytes for the shape {shape}.\nDownload it again.")
     return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
 
 
 def _read_cifar(path: Path) -> tuple[Array, Array]:
-    """Images and labels of a batch: for each image a byte of label, then the planes of red, green and blue."""
+    """Read images and labels of a batch: for each image one label byte, then the red, green and blue planes."""
     content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     width = 1 + math.prod(_CIFAR_SHAPE)
     if not content.size or content.size % width:
-        raise ValueError(f"{path} has {content.size:,} bytes, not a multiple of {width:,}.\nGet it again.")
+        raise ValueError(f"{path} has {content.size:,} bytes, not a multiple of {width:,}.\nDownload it again.")
     rows = content.reshape(-1, width)
     X, y = rows[:, 1:].reshape(-1, *_CIFAR_SHAPE), rows[:, 0].astype(np.int64)
     _check_pairs(str(path), X, y, len(THINGS))
@@ -287,9 +287,9 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
 
 
 def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
-    """Raise if images have no labels, or labels are not class numbers."""
+    """Raise unless there is one label per image and all labels are class numbers."""
     if y.shape != X.shape[:1]:
-        raise ValueError(f"There are {len(X):,} images and labels of shape {y.shape} in {where}.\nGet them again.")
+        raise ValueError(f"There are {len(X):,} images and labels of shape {y.shape} in {where}.\nDownload them again.")
     wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():
         limit = "" if n_classes == math.inf else f" below {n_classes:g}"

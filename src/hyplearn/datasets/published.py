@@ -1,4 +1,4 @@
-"""The mammals of WordNet, which ship with the package, and the embeddings published with the paper.
+"""The mammals of WordNet, bundled with the package, and the embeddings published with the paper.
 
 The latter are found on disk or downloaded, and verified before they are read.
 """
@@ -114,7 +114,7 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
 
 
 class Publication(NamedTuple):
-    """Published files: the URL before their paths, their SHA-256, and the seconds to wait for a byte.
+    """Published files: base URL, SHA-256 of each file, and timeout of a download in seconds.
 
     ``paths`` are those of files that were published under other names.
     """
@@ -137,7 +137,7 @@ class Publication(NamedTuple):
             )
 
     def download(self, name: str) -> bytes:
-        """The content of a file, verified."""
+        """Download a file and verify its checksum."""
         url = self.url_of(name)
         by_hand = "Try again, or save the file in a directory and pass it as HYPLEARN_DATA or data_home."
         try:
@@ -160,7 +160,7 @@ PUBLICATION = Publication(
         "fashion-mnist_poincare_embedding.npz": "ef3a648461a172db2b271bb9bcc5bc7d9bc5de7858e8728cabbd9cebf2a0cc12",
         "fashion-mnist_reference_points_gt.npy": "4e7246d593960638703c238ff896f5a555ff95d04dc4dc683abf42803b10e3bb",
     },
-    timeout=30,  # seconds without a single byte; the largest file has 1.7 MB
+    timeout=30,  # seconds without receiving data; the largest file has 1.7 MB
 )
 
 _DESCR = """\
@@ -258,7 +258,7 @@ def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, down
 def fetch_embedding(
     prefix: str, data_home: Any = None, download_if_missing: bool = True, publication: Publication = PUBLICATION
 ) -> Bunch:
-    """One of the published sets, whose files begin with the prefix."""
+    """Load one of the published datasets; its file names start with the prefix."""
     home = cache_directory() if data_home is None else Path(data_home).expanduser()
     embedding, points = (
         np.load(
@@ -285,17 +285,17 @@ def fetch_embedding(
 
 
 def _integers(labels: Array) -> Array:
-    """Class numbers as integers; two of the three sets store them as floats."""
+    """Class numbers as integers; two of the three datasets store them as floats."""
     integers = labels.astype(np.int64)
     if not np.array_equal(integers, labels):
         raise ValueError(f"Class numbers must be integers; got {labels[integers != labels][0]}.")
     return integers
 
 
-# Not pooch: it brings 8 packages to replace about 30 lines, has no ``download_if_missing=False``, and reports a missing
+# Not pooch: it would add 8 packages to save about 30 lines, has no ``download_if_missing=False``, and reports a missing
 # network without a next step (pooch 1.9).
 def published_content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
-    """Bytes of a published file: from HYPLEARN_DATA, else from `home`, else downloaded and kept in `home`."""
+    """Contents of a published file: from HYPLEARN_DATA, else from `home`, else downloaded and saved in `home`."""
     first = os.environ.get("HYPLEARN_DATA")
     if first and (given := Path(first).expanduser() / name).is_file():
         content = given.read_bytes()
@@ -330,7 +330,7 @@ def _sha256(content: bytes) -> str:
 
 
 def cache_directory() -> Path:
-    """Directory of HYPLEARN_CACHE, else ``hyplearn`` in the cache directory of the platform."""
+    """Cache directory: HYPLEARN_CACHE, else ``hyplearn`` in the cache directory of the platform."""
     if named := os.environ.get("HYPLEARN_CACHE"):
         return Path(named).expanduser()
     home = Path.home()

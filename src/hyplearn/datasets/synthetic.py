@@ -1,4 +1,4 @@
-"""Points of a ball on the two sides of a geodesic hyperplane: the paper's synthetic data."""
+"""The paper's synthetic data: points of the ball on the two sides of a geodesic hyperplane."""
 
 import itertools
 import numbers
@@ -10,13 +10,13 @@ import numpy as np
 from hyplearn.geometry import signed_distance
 from hyplearn.types import Array
 
-# A block of 1 MiB stays in the processor's cache while it is drawn and filtered, and nothing larger is held besides X.
-# No fewer rows than this are drawn at once, or a rare class would cost one call per point.
+# A block of 1 MiB stays in the processor's cache while it is drawn and filtered, and apart from X nothing larger is
+# allocated. A block has at least LEAST_BLOCK_ROWS rows, because otherwise a rare class would cost one call per point.
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 
-# Drawing ends with an error if less than one point in a hundred is kept, but not before a million points are drawn. The
-# paper's widest margin, 1, keeps one point in two at d = 2 and still 5 % at d = 1000.
+# Drawing fails if less than one point in a hundred is kept, but only after a million points. With the paper's widest
+# margin, 1, half of the points are kept at d = 2 and still 5 % at d = 1000.
 MOST_DRAWN_PER_ROW = 100
 ROWS_OF_GRACE = 10_000
 
@@ -106,7 +106,7 @@ def sample_classes(
     block_numbers: int = BLOCK_NUMBERS,
     rows_of_grace: int = ROWS_OF_GRACE,
 ) -> tuple[Array, Array, Array, Array]:
-    """Draw X, y, p and w of :func:`make_ball_classification` from valid parameters, ``block_numbers`` numbers at once.
+    """Draw X, y, p and w of :func:`make_ball_classification`, in blocks of ``block_numbers`` coordinates.
 
     Gives up after ``MOST_DRAWN_PER_ROW`` points for each row filled and for each of ``rows_of_grace`` more.
     """
@@ -124,7 +124,7 @@ Blocks: TypeAlias = Iterator[tuple[Array, Array, int]]
 
 
 def _blocks(rng: np.random.Generator, w: Array, p: Array, margin: float, radius: float, rows: int) -> Blocks:
-    """Endless blocks: the points that keep the margin, their sides, and the number of points drawn so far."""
+    """Generate blocks without end: points outside the margin, their sides, and the number of points drawn so far."""
     for drawn in itertools.count(rows, rows):
         points = _uniform_in_ball(rng, rows, len(p), radius)
         distances = signed_distance(points, w, p)
@@ -149,7 +149,7 @@ def _fill(X: Array, y: Array, blocks: Blocks, margin: float, rows_of_grace: int)
 
 
 def _ensure_both_classes(X: Array, y: Array, blocks: Blocks, rows_of_grace: int) -> None:
-    """Put the next point of the missing class, if one is missing, into the last row."""
+    """If a class is missing, replace the last row with the next point of that class."""
     if np.any(y != y[0]):
         return
     for points, sides, drawn in blocks:
@@ -184,7 +184,7 @@ def _direction(rng: np.random.Generator, d: int) -> Array:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    """A Generator for any random_state of scikit-learn; None gives a fresh one."""
+    """NumPy generator for any random_state of scikit-learn; None gives an unpredictable one."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
@@ -196,7 +196,7 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _check(name: str, value: Any, kind: type, wanted: str, holds: Callable[[Any], bool]) -> None:
-    """Raise unless a value is a number of this kind for which the condition holds."""
+    """Raise unless a value is a number of the given kind that satisfies the condition."""
     if isinstance(value, bool) or not isinstance(value, kind) or not holds(value):
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 

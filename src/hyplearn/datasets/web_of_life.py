@@ -1,4 +1,4 @@
-"""The Web of Life: a phylogeny of genomes with the taxonomic ranks of its nodes, found on disk or downloaded."""
+"""The Web of Life: a phylogeny of genomes with taxonomic ranks, read from disk or downloaded."""
 
 import csv
 import io

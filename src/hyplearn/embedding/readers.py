@@ -117,7 +117,7 @@ def from_gensim(source: Any) -> tuple[Array, list[str]]:
 def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
     """Rows and names of a text file whose first line holds the numbers of rows and coordinates."""
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the current directory is {Path.cwd()}.")
     with path.open(encoding="utf-8") as lines:
         try:
             n, d = (int(number) for number in next(lines, "").split())

@@ -1,4 +1,4 @@
-"""The Poincaré ball and its neighbours, as pure functions on arrays.
+"""Geometry of the Poincaré ball and related models, as pure functions on arrays.
 
 Rows are points, the base point comes last, and every function takes ``c``, the absolute curvature.
 """

@@ -1,4 +1,4 @@
-"""The Poincaré ball: its distance, geodesics, additions and isometries.
+"""The Poincaré ball: distance, geodesics, Möbius operations and isometries.
 
 Points live in the open ball ``{x : c‖x‖² < 1}`` of sectional curvature ``-c``. All functions broadcast over leading
 axes and take and return float32 or float64 (the arithmetic is float64). Distances, logarithms and tangent vectors are
@@ -54,7 +54,7 @@ def conformal_factor(x: Points, *, c: float = 1.0) -> Array:
 
 @border("x", into_ball=True)
 def project(x: Points, *, c: float = 1.0) -> Array:
-    """Move points on or outside the rim to the largest radius that floats can hold; leave all others untouched.
+    """Move points on or outside the rim to the largest representable radius; leave all others unchanged.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def shrink(u: Array) -> Array:
 
 @border("v", "p", into_ball=True)
 def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Exponential map: where the geodesic that leaves p with velocity v arrives at time 1.
+    r"""Exponential map: the endpoint at time 1 of the geodesic that starts at p with velocity v.
 
     .. math:: \exp_p(v) = p + \frac{g_p \tau m}{\sqrt c \|m\|^2}, \qquad
               \tau = \tanh \frac{\sqrt c \|v\|}{g_p}, \quad m = \frac{v}{\|v\|} + \tau \sqrt c \, p
@@ -276,7 +276,7 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("v", "p", into_ball=True)
 def step_along(v: Points, p: Points, *, c: float = 1.0) -> Array:
-    """:func:`exp_map` in float64, for iterations: twenty times as fast for one point, and the next step corrects it."""
+    """:func:`exp_map` in float64, for iterative methods that correct its error: twenty times as fast for one point."""
     gap_p, length = _gap(p, c), _norm(v)
     tau = np.tanh(np.sqrt(c) * length / gap_p)
     m = v / np.where(length > 0, length, 1)[..., None] + (tau * np.sqrt(c))[..., None] * p
@@ -330,7 +330,7 @@ def translate(x: Points, a: Points, *, c: float = 1.0) -> Array:
 
 @border("x", into_ball=True)
 def rotate(x: Points, rotation: Points, *, c: float = 1.0) -> Array:
-    """Rotation about the origin, by an orthogonal matrix of shape (d, d): each row x becomes ``rotation @ x``.
+    """Rotate points about the origin by an orthogonal matrix of shape (d, d): each row x becomes ``rotation @ x``.
 
     Examples
     --------

@@ -79,7 +79,7 @@ def absolute_curvature(curvature: object) -> float:
 
 
 def as_real(value: object) -> float:
-    """Value as a float; NaN, which is within no bounds, if it is not a real number."""
+    """Value as a float, or NaN if it is not a real number: NaN fails every range check."""
     return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else np.nan
 
 
@@ -89,7 +89,7 @@ def check_integer(name: str, value: object, least: int) -> None:
 
 
 def is_integer(value: object, least: int) -> bool:
-    """Whether a value is an integer of at least ``least``; a bool is none."""
+    """Whether a value is an integer of at least ``least``; a bool is not an integer."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -100,7 +100,7 @@ def check_parameter(name: str, value: object, valid: bool, expected: str) -> Non
 
 
 def as_vectors(x: ArrayLike, name: str) -> Array:
-    """Finite float64 coordinates, contiguous, with at least one axis."""
+    """Convert to contiguous float64 coordinates with at least one axis; raise if they are not finite."""
     vectors = _as_reals(x, name)
     if vectors.ndim == 0 or vectors.shape[-1] == 0:
         raise ValueError(
@@ -111,7 +111,7 @@ def as_vectors(x: ArrayLike, name: str) -> Array:
 
 
 def as_rows(X: ArrayLike, name: str) -> Array:
-    """Contiguous rows of float32 or float64; values that are not finite have gaps that :func:`check_inside` rejects."""
+    """Convert to contiguous rows of float32 or float64; :func:`check_inside` later rejects NaN and infinity."""
     rows = _real(X, name)
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(
@@ -121,7 +121,7 @@ def as_rows(X: ArrayLike, name: str) -> Array:
 
 
 def check_points(X: ArrayLike, name: str, c: float) -> tuple[Array, Array, float]:
-    """At least one row of points, their gaps, and a positive c."""
+    """Validate at least one row of points and c; return the points, their gaps and c."""
     rows, c = as_rows(X, name), check_c(c)
     if len(rows) == 0:
         raise ValueError(
@@ -133,7 +133,7 @@ def check_points(X: ArrayLike, name: str, c: float) -> tuple[Array, Array, float
 
 
 def check_two_sets(X_a: ArrayLike, X_b: ArrayLike, c: float) -> tuple[tuple[Array, Array], tuple[Array, Array], float]:
-    """Two sets of points of the same dimension, each with its gaps, and a positive c."""
+    """Validate two sets of points of the same dimension and c; return each set with its gaps, and c."""
     rows_a, gaps_a, c = check_points(X_a, "X_a", c)
     rows_b, gaps_b, c = check_points(X_b, "X_b", c)
     if rows_a.shape[1] != rows_b.shape[1]:
@@ -198,7 +198,7 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
 
 
 def describe_outside(x: Array, gap: Array, c: float) -> str:
-    """Number of points outside the ball and the farthest of them, as a sentence."""
+    """Sentence with the number of points outside the ball, and the farthest one."""
     rows, row_gaps = x.reshape(-1, x.shape[-1]), np.ravel(gap)
     farthest = int(np.argmin(row_gaps))
     norm = float(norms(rows[farthest : farthest + 1])[0])
@@ -206,9 +206,9 @@ def describe_outside(x: Array, gap: Array, c: float) -> str:
 
 
 def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
-    """Number of points outside the ball and the row and norm of the farthest, as a sentence."""
+    """Sentence with the number of points outside the ball, and the row and norm of the farthest one."""
     radius = 1 / np.sqrt(c)
-    # Six digits, unless they would show a point beyond the rim as one on it.
+    # Six digits, or more if a point beyond the rim would be shown as a point on the rim.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"
     where = "the point has" if n == 1 else f"the farthest is row {farthest} with"
     lie = "lies" if count == 1 else "lie"
@@ -216,12 +216,12 @@ def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -
     return f"{count} of {n} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."
 
 
-# Rows of a hyperboloid in float32 satisfy its equation to this share of the squared time coordinate.
+# Tolerance of the hyperboloid's equation, relative to the squared time coordinate: float32 rows satisfy it.
 ON_HYPERBOLOID = 1e-5
 
 
 def hyperboloid_advice(X: Array, c: float) -> str:
-    """A sentence and the call that converts rows if they are points of a hyperboloid, else nothing.
+    """Advice on how to convert rows that lie on a hyperboloid; an empty string for other rows.
 
     These satisfy ``t² - ‖s‖² = r²`` with one radius r, where the time coordinate t comes first or last.
     """
@@ -242,7 +242,7 @@ def hyperboloid_advice(X: Array, c: float) -> str:
 
 
 def pull_inside(x: Array, c: float) -> Array:
-    """Move points on or beyond the rim to the largest radius of their float type; leave all others untouched."""
+    """Move points on or beyond the rim to the largest radius of their float type; leave all others unchanged."""
     rows = x.reshape(-1, x.shape[-1])
     out = np.flatnonzero(~(row_gaps(np.ascontiguousarray(rows, dtype=np.float64), c) > 0))
     if out.size == 0:

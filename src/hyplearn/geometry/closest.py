@@ -1,4 +1,4 @@
-r"""The closest points of two convex hulls, in any dimension and with a proof.
+r"""The closest points of two convex hulls in any dimension, with a proven error bound.
 
 Half-spaces are convex. If one hull lies in a half-space, the other in another one, and the two boundaries have a common
 perpendicular, then no two points of the hulls are closer than the boundaries are along it: that is the certificate. It
@@ -39,7 +39,8 @@ HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
 # Distance (for c = 1) of a row whose height is 1 up to rounding: more than the diameter of the ball of float64.
 FARTHEST = 80.0
-# With its middle nearer to the rim than this, the configuration is moved to the origin first, where floats are dense.
+# If the gap of the midpoint is smaller than this, all points are first translated to the origin, where floats are
+# dense.
 NEAR_THE_RIM = 0.1
 # Largest number of Newton steps on one set of working rows, and the step length at which the search is abandoned.
 NEWTON_STEPS = 30
@@ -48,7 +49,7 @@ SMALLEST_STEP = 1e-8
 
 @dataclass(frozen=True)
 class ClosestPoints:
-    """Two points of two convex hulls, and a lower bound on the distance of the hulls.
+    """The closest points found in two convex hulls, and a lower bound on the distance of the hulls.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class ClosestPoints:
 def closest_points(
     X_a: Points, X_b: Points, *, c: float = 1.0, tol: float = 1e-9, max_iter: int = 200, threads: int = 1
 ) -> ClosestPoints:
-    """The two points of two convex hulls at the least hyperbolic distance from each other.
+    """Find the two points of two convex hulls at the smallest hyperbolic distance from each other.
 
     Parameters
     ----------
@@ -134,7 +135,9 @@ def closest_points(
     if not tol > 0:
         raise ValueError(f"tol must be a positive number; got {tol}.\nPass the largest acceptable gap, such as 1e-9.")
     if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1; got {max_iter}.\nPass the number of passes over all rows.")
+        raise ValueError(
+            f"max_iter must be at least 1; got {max_iter}.\nPass the largest number of passes over all rows."
+        )
     middle = midpoint(central_row(X_a, c), central_row(X_b, c), c=c)
     near_the_rim = gap(middle, c=c) < NEAR_THE_RIM
     if near_the_rim:
@@ -148,7 +151,7 @@ def closest_points(
 
 
 def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPoolExecutor) -> ClosestPoints:
-    """Alternate Newton's method on the working rows with passes over all rows, until the certificate holds."""
+    """Alternate Newton's method on the working rows with passes over all rows, until the gap is below tol."""
     half_spaces: tuple[HalfSpace | None, HalfSpace | None] = (None, None)
     status: Status = "max_iter"
     lower, goal, n_iter = 0.0, np.inf, 0
@@ -170,7 +173,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPool
             break
         at_rest = np.array_equal(start, (A.point, B.point))
         if at_rest and goal == 0.0:
-            # Not even the best step brings the points closer: only rounding errors are left.
+            # Even the best step does not bring the points closer: only rounding errors are left.
             status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
             break
         goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
@@ -189,11 +192,11 @@ def _apart(A: "_Hull", B: "_Hull") -> float:
 
 
 def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: float) -> ClosestPoints:
-    """Result for the given points, from that for the points translated by -middle."""
+    """Translate a result for points moved by -middle back to the original points."""
     a, b = translate(pair.a, middle, c=c), translate(pair.b, middle, c=c)
     apart = pair.distance
     if len(pair.support_a) == len(pair.support_b) == 1:
-        # Two rows, whose given coordinates have more digits than the translated ones.
+        # Both points are rows: use their given coordinates, which have more digits than the translated ones.
         a, b = (X[rows[0]].astype(np.float64) for X, rows in ((X_a, pair.support_a), (X_b, pair.support_b)))
         apart = float(distance(a, b, c=c))
     return replace(
@@ -204,7 +207,7 @@ def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: fl
 
 
 def _translate_half_space(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
-    """Translated half-space; its normal points to a translated point at some distance, which keeps all digits."""
+    """Translate a half-space; its normal is computed from a translated distant point, which keeps all digits."""
     if half_space is None:
         return None
     w, p = half_space
@@ -234,7 +237,7 @@ class _Hull:
         return float(gap(self.point, c=self.c))
 
     def klein(self) -> tuple[Array, Array]:
-        """Klein coordinates (for c = 1) of the working rows about the point, and its weights in these."""
+        """Klein coordinates (for c = 1) of the working rows about the point, and their weights in the point."""
         K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
         return K, weights / weights.sum()
@@ -260,7 +263,7 @@ class _Hull:
         return new
 
     def direction(self, other: Array) -> Array:
-        """Unit velocity at the point of the geodesic to the other one."""
+        """Unit vector at the point in the direction of the other point."""
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
@@ -285,7 +288,7 @@ class _Hull:
 
 
 def _beyond(height: float) -> float:
-    """Distance (for c = 1) beyond a point of a row with the given height; 0 if it lies behind."""
+    """Distance (for c = 1) by which a row with the given height lies beyond a point; 0 if it lies behind."""
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
 
 
@@ -301,7 +304,7 @@ def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
 
 
 def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
-    """Bring the points closer on their working rows until these prove a gap below ``goal``, or nothing moves."""
+    """Newton steps on the working rows until their gap is below ``goal`` or the points stop moving."""
     view = _View(A, B)
     for _ in range(NEWTON_STEPS):
         if view.apart <= TOUCHING or view.gap <= goal:
@@ -321,7 +324,7 @@ def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
 
 
 class _View:
-    """Working rows of two hulls in Klein coordinates about the two points, those of the second carried to the first."""
+    """Working rows of two hulls in Klein coordinates about the two points, in a common frame."""
 
     def __init__(self, A: _Hull, B: _Hull) -> None:
         self.A, self.B = A, B
@@ -339,7 +342,7 @@ class _View:
         return _View(self.A.moved_to(weights[:n_a]), self.B.moved_to(weights[n_a:]))
 
     def improves(self, old: "_View") -> bool:
-        """Whether the points are closer; where they are equally close up to rounding, whether the gap is smaller."""
+        """Whether the points are closer or, if they are equally close up to rounding, whether the gap is smaller."""
         if self.apart < old.apart - self.spacing:
             return True
         return self.apart <= old.apart + self.spacing and self.gap < 0.9 * old.gap
@@ -350,7 +353,7 @@ class _View:
         return EPS * (1 / self.A.gap + 1 / self.B.gap + self.apart)
 
     def quadratic(self) -> Array:
-        """The module's quadratic function as a matrix H: ``wᵀ H w / 2`` for weights w of all working rows."""
+        """Matrix H of the module's quadratic function ``wᵀ H w / 2`` of the weights w of all working rows."""
         slope, coupling = np.tanh(self.apart), 1 / np.cosh(self.apart)
         H_aa = self.K_a @ self.K_a.T
         H_bb = self.K_b @ self.K_b.T + slope * (self.eta_b[:, None] + self.eta_b) + slope**2

@@ -66,15 +66,15 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
     normal = w / np.linalg.norm(w, axis=-1, keepdims=True)
     z = z_vector(x, p, c)
     flat = z - height / np.sqrt(c) * normal
-    # √(1 + c‖z‖²) from the flat part and the height: the sum of positive squares keeps its digits.
+    # √(1 + c‖z‖²) from the parts of z along and across the hyperplane: a sum of positive squares loses no digits.
     square = c * np.sum(flat**2, axis=-1, keepdims=True) + height**2
-    # Seen from p, the projection of a far point may be rounded onto the rim.
+    # The projection of a point far from p may be rounded onto the rim.
     return mobius_add(p, project(flat / (np.sqrt(1 + square) + np.sqrt(1 + height**2)), c=c), c=c)
 
 
 @border("w", "p", "u", into_ball=True)
 def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int = 201, c: float = 1.0) -> Array:
-    r"""Points along H(w, p) from rim to rim, evenly spaced to the eye, for drawing.
+    r"""Points along H(w, p) from rim to rim for drawing, at visually even spacing.
 
     Parameters
     ----------
@@ -119,16 +119,16 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
 
 
 def _within(w: Array, u: Array | None) -> Array:
-    """Unit vector along the hyperplane: the part of u orthogonal to w, in the disk w turned by a right angle."""
+    """Unit vector along the hyperplane: the part of u orthogonal to w; in the disk, w rotated by a right angle."""
     _check_normal(w)
     normal = w / np.linalg.norm(w)
     if u is None:
         if w.size != 2:
             raise ValueError(
-                f"In dimension {w.size} a hyperplane is not a curve.\nPass u, the direction in which to walk along it."
+                f"In dimension {w.size} a hyperplane is not a curve.\nPass u, a direction along the hyperplane."
             )
         return np.array([normal[1], -normal[0]])
     flat = u - (u @ normal) * normal
     if not np.any(flat):
-        raise ValueError("u must not be parallel to w: it is the direction in which to walk along the hyperplane.")
+        raise ValueError("u must not be parallel to w: it is a direction along the hyperplane.")
     return flat / np.linalg.norm(flat)

@@ -89,7 +89,7 @@ def hyperboloid_to_klein(X: Points, *, c: float = 1.0) -> Array:
 
 @border("Y", into_ball=True)
 def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
-    r"""Points of the ball for points of the half-space, whose last coordinate t is positive.
+    r"""Points of the ball that correspond to points of the half-space, whose last coordinate t is positive.
 
     .. math:: (u, t) \mapsto \frac{1}{\sqrt c} \frac{(2u,\; \|u\|^2 + t^2 - 1)}{\|u\|^2 + (1 + t)^2}
 
@@ -112,16 +112,17 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
             f"{row} with last coordinate {heights[row]:.6g}.\nThe height, which is positive, comes last."
         )
     square = np.sum(u**2, axis=-1, keepdims=True)
-    # t² - 1 as a product: nothing is lost about t = 1.
+    # t² - 1 as a product, without cancellation near t = 1.
     top = np.concatenate([2 * u, square + (t - 1) * (t + 1)], axis=-1)
     return top / (np.sqrt(c) * (square + (1 + t) ** 2))
 
 
 def _check_on_hyperboloid(X: Array) -> None:
-    """Raise an error for coordinates off the hyperboloid by more than 1e-5 of X⁰."""
+    """Raise if rows are off the hyperboloid by more than 1e-5 of X⁰."""
     if X.shape[-1] < 2:
         raise ValueError(f"Hyperboloid coordinates need at least 2 entries; got {X.shape[-1]}.\nX⁰ comes first.")
-    # Compared as X⁰ = √(1 + ‖X‖²), which stays meaningful where [X, X] = -1 drowns in the rounding of large squares.
+    # Compared as X⁰ = √(1 + ‖X‖²), which stays accurate when the squares are so large that [X, X] = -1 is lost to
+    # rounding.
     time, due = np.ravel(X[..., 0]), np.ravel(np.hypot(1, np.linalg.norm(X[..., 1:], axis=-1)))
     off = np.abs(time - due) / due
     if np.any(off > 1e-5):

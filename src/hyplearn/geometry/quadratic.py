@@ -1,4 +1,4 @@
-"""Weights of two convex hulls at which a quadratic function is least."""
+"""Minimise a quadratic function over the weights of two convex hulls."""
 
 import numpy as np
 from numba import njit
@@ -7,20 +7,20 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Points this close (for c = 1) are one point: the rounding error of a combination of a thousand rows.
+# Points closer than this (for c = 1) count as equal: it is the rounding error of a combination of a thousand rows.
 TOUCHING = 1e-12
-# Faces on which the quadratic function is minimised exactly, and exchanges per row between them.
+# Maximum number of faces on which the function is minimised exactly, and exchanges per row between two of them.
 FACES = 20
 EXCHANGES = 20
-# Largest number of linear systems solved in search of one such face.
+# Maximum number of linear systems solved to find one such face.
 DROPS = 8
 
 
 def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
-    """Weights of least ``wᵀ H w / 2``, the first n_a and the others each non-negative with sum 1."""
+    """Minimise ``wᵀ H w / 2`` over w ≥ 0 whose first n_a entries sum to 1, as do the others."""
     w = w.copy()
-    # Exchanges find the rows in use, a linear system their weights; both again until no exchange gains more than tol
-    # or the function, half a squared distance, is that of one point.
+    # Exchanges find the rows in use, and a linear system finds their weights. Repeat until no exchange gains more than
+    # tol, or until the function, half a squared distance, is 0 up to rounding.
     for _ in range(FACES):
         if _exchange(H, w, n_a, tol, EXCHANGES * len(w)) <= tol or w @ H @ w < (0.1 * TOUCHING) ** 2:
             break
@@ -30,7 +30,7 @@ def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
-    """Move weight repeatedly between the two rows of one hull with the largest gain; return the gain that is left."""
+    """Repeatedly move weight between the two rows of one hull with the largest gain; return the remaining gain."""
     gradient = H @ w
     n = w.size
     gain = np.inf
@@ -57,21 +57,22 @@ def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
 
 
 def _solve_face(H: Array, w: Array, n_a: int) -> None:
-    """Go towards the minimum on the rows in use, dropping those that would get a negative weight."""
+    """Step to the minimum on the rows in use, and drop rows that would get a negative weight."""
     for _ in range(DROPS):
         used = np.flatnonzero(w > 0)
         face, old, first = H[np.ix_(used, used)], w[used], used < n_a
         best = _face_minimum(face, first)
         if best is None:
             return
-        # All rows of negative weight at once where that is an improvement, otherwise up to the first that reaches 0.
+        # Drop all rows of negative weight at once if that is an improvement, otherwise stop at the first weight that
+        # reaches 0.
         new = np.maximum(best, 0.0)
         new /= np.where(first, new[first].sum(), new[~first].sum())
         if not new @ face @ new < old @ face @ old:
             ratios = np.divide(old, old - best, out=np.full_like(old, np.inf), where=best < old)
             new = np.maximum(old + min(1.0, ratios.min()) * (best - old), 0.0)
             new[ratios <= min(1.0, ratios.min())] = 0.0
-        # Where the rows depend on one another the system is singular, and its solution may be none.
+        # If rows are linearly dependent, the system is singular and its computed solution may be wrong.
         if not new @ face @ new <= old @ face @ old + EPS * face.diagonal().max():
             return
         w[used] = new
@@ -80,11 +81,11 @@ def _solve_face(H: Array, w: Array, n_a: int) -> None:
 
 
 def _face_minimum(face: Array, first: Array) -> Array | None:
-    """Weights of least ``wᵀ face w / 2`` of any sign, those of the first rows and the others each with sum 1."""
+    """Minimise ``wᵀ face w / 2`` over weights of any sign; those of each hull sum to 1."""
     ones = np.column_stack([first, ~first]).astype(float)
     scale = max(face.diagonal().max(), EPS)
     try:
-        # The added term is constant for these weights; it makes the matrix definite where rows are independent.
+        # The added term is constant for weights with these sums; it makes the matrix definite if rows are independent.
         factor = cho_factor(face + scale * (ones @ ones.T) + len(face) * EPS * scale * np.eye(len(face)))
         columns = cho_solve(factor, ones)
         best: Array = columns @ np.linalg.solve(ones.T @ columns, np.ones(2))

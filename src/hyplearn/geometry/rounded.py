@@ -1,4 +1,4 @@
-"""Möbius sums and exponential maps in twice the precision: near the rim the last bit of a coordinate is far apart.
+"""Möbius addition and exponential map in twice the precision: near the rim, neighbouring floats are far apart.
 
 Two points at distance ρ of the centre have a sum at up to 2ρ, where a rounding of 1e-16 moves it by up to
 ``1e-16 e^(2ρ)``: what is lost before the last rounding would be multiplied by that too.
@@ -13,14 +13,14 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.twofold import Twofold
 from hyplearn.types import Array
 
-# Numbers per block: the many small steps then work in the processor's cache.
+# Number of coordinates per block: small enough that the many elementwise steps run in the processor's cache.
 BLOCK = 2**14
-# Beyond this e^(-2a) is 0 next to any gap that a point can have.
+# For larger a, e^(-2a) is negligible compared to the gap of any point.
 FARTHEST = 300.0
 
 
 def in_blocks(function: Callable[[Array, Array, float], Array], x: Array, y: Array, c: float) -> Array:
-    """``function(x, y, c)`` of rows, some at a time, scaled by a power of two to a ball of radius between 1 and 2."""
+    """Compute ``function(x, y, c)`` in blocks of rows, scaled by a power of two to a ball of radius between 1 and 2."""
     for points in (x, y) if function is added else (y,):
         check_inside(points, row_gaps(points.reshape(-1, points.shape[-1]), c).reshape(points.shape[:-1]), c)
     scale = 2.0 ** np.floor(np.log2(c) / 2)
@@ -57,7 +57,7 @@ def arrived(v: Array, p: Array, c: float) -> Array:
     unit = np.where(moves[..., None], v / size[..., None], 1.0)
     length, gap_p, root = Twofold.product_of(unit, unit).sum().sqrt(), _gap(p, c), Twofold.of(np.asarray(c)).sqrt()
     time = root * length / gap_p
-    # The product with the size may overflow; a row that moves by nothing has time 0.
+    # The product with the length may overflow; a row with zero velocity has time 0.
     with np.errstate(over="ignore"):
         size = moves * np.minimum(size, FARTHEST / time.high)
     epsilon = -((time * (-2.0 * size)).expm1())

@@ -1,4 +1,4 @@
-"""Numbers of twice the precision of float64, on arrays: each is the unevaluated sum of two floats.
+"""Arrays with twice the precision of float64: each element is the unevaluated sum of two floats.
 
 The error-free sum and product are those of Knuth and Dekker; the operations built on them (Joldes, Muller and Popescu,
 2017) have relative errors of a few 2⁻¹⁰⁶. They are meant for numbers between 1e-140 and 1e140.
@@ -12,8 +12,9 @@ from hyplearn.types import Array
 
 # Splits a float64 into two halves of 26 bits, whose products are exact.
 SPLITTER = 2.0**27 + 1.0
-# Terms of the series of e^x - 1, and halvings of x before it: |x| ≤ ln 2 / 64, where the last term is below 2⁻¹⁰⁶ x.
-# The terms beyond DOUBLE together are below 2⁻⁵⁶ x: float64 is enough for them.
+# Number of terms of the series of e^x - 1 (up to DOUBLE in twice the precision), and of halvings of x before it:
+# |x| ≤ ln 2 / 64, so the last term is below 2⁻¹⁰⁶ x. The terms after DOUBLE are together below 2⁻⁵⁶ x, so float64 is
+# enough for them.
 TERMS, DOUBLE, HALVINGS = 13, 7, 5
 
 
@@ -25,7 +26,7 @@ class Twofold(NamedTuple):
 
     @classmethod
     def of(cls, a: Array) -> "Twofold":
-        """A float64."""
+        """Convert a float64 array."""
         return cls(a, np.zeros_like(a))
 
     @classmethod
@@ -88,7 +89,7 @@ class Twofold(NamedTuple):
         return Twofold(high[..., 0][()], low[..., 0][()])
 
     def column(self) -> "Twofold":
-        """The same numbers with a last axis of length 1."""
+        """The same values with an additional last axis of length 1."""
         return Twofold(self.high[..., None], self.low[..., None])
 
     def expm1(self) -> "Twofold":
@@ -118,7 +119,7 @@ def _sum(a: Array, b: Array | float) -> tuple[Array, Array]:
 
 
 def _quick_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """``a + b`` and its rounding error, where b is the smaller."""
+    """``a + b`` and its rounding error, for |b| ≤ |a|."""
     high = a + b
     return high, b - (high - a)
 

@@ -1,4 +1,4 @@
-"""The paper to the letter: its algorithms as printed, its protocol, and its baselines, as good as they can be made."""
+"""Reproduction of the paper: its algorithms as printed, its protocol, and carefully implemented baselines."""
 
 from hyplearn.paper.hyperboloid import HyperboloidPerceptron, HyperboloidSVC
 from hyplearn.paper.svc import AuthorsSVC, EuclideanSVC, PaperSVC

@@ -1,4 +1,4 @@
-r"""The problem of the hyperboloid SVM (Cho et al., 2019), and two descents that solve it.
+r"""The problem of the hyperboloid SVM (Cho et al., 2019), and two descent methods for it.
 
 Rows x are hyperboloid coordinates, :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`, and costs C_i stand beside labels ±1:
 
@@ -25,26 +25,26 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# Widths of the rounded kinks, one per stage. The first smooths the whole loss for every start; the last changes P by at
-# most half of it for each row near its margin, a ten-thousandth of the cost of such a row.
+# Widths of the rounded kinks, one per stage. The first smooths the whole loss for every start. The last changes P by at
+# most half its width for each row near the margin, a ten-thousandth of the cost of such a row.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-# A boundary this far beyond the farthest row has all rows on one side, as has any beyond it. None is sought farther
-# than 17 from the centre, where float64 cannot distinguish n from a vector of the light cone.
+# Boundaries at least this far beyond the farthest row have all rows on one side. The limit is 17 from the centre, where
+# float64 cannot distinguish n from a vector of the light cone.
 BEYOND, FARTHEST = 3.0, 17.0
-# Corrections that L-BFGS stores.
+# Number of corrections that L-BFGS stores.
 MEMORY = 20
 LEAST_SQUARES_STEPS = 30
 BATCH = 32
-# The first step, relative to the one that is safe if all rows of a batch pull the same way, which is rare.
+# The first step, relative to the step that is safe if the gradients of all rows of a batch are parallel, which is rare.
 FIRST_STEP = 1000.0
 GROWTH = 1.5
-# Halvings in a row after which the step is too short to matter.
+# Number of consecutive halvings after which the step is too short to matter.
 HALVINGS = 16
 ARSINH_1 = float(np.arcsinh(1.0))
 
 
 class LocalMinimum(NamedTuple):
-    """A local minimum in polar coordinates: ``[n, n] = ‖direction‖²``, with the boundary ``shift`` off the centre."""
+    """Local minimum in polar coordinates: ``[n, n] = ‖direction‖²``; ``shift`` is its distance from the centre."""
 
     direction: Array
     shift: float
@@ -59,12 +59,12 @@ class LocalMinimum(NamedTuple):
 
 
 def objective(R: Array, y: Array, costs: Array, u: Array) -> float:
-    """P of a normal u."""
+    """Objective P at a normal u."""
     return _objective(R @ u, y, costs, u)
 
 
 def _objective(scores: Array, y: Array, costs: Array, u: Array) -> float:
-    """P of a normal u, from its products with all rows."""
+    """Objective P at a normal u, given its products with all rows."""
     return _sum_of_losses(scores, y, costs) + 0.5 * float(u[1:] @ u[1:] - u[0] ** 2)
 
 
@@ -78,14 +78,14 @@ def _sum_of_losses(scores, y, costs):  # type: ignore[no-untyped-def]
 
 
 def loss_and_gradient(R: Array, y: Array, costs: Array, u: Array, width: float) -> tuple[float, Array]:
-    """The sum of losses with kinks rounded off over ``width``, and its gradient with respect to u."""
+    """Sum of losses, with kinks smoothed over ``width``, and its gradient with respect to u."""
     gradient = np.zeros(len(u))
     return _one_pass(R, y, costs, u, width, gradient), gradient
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
-    """The sum of losses; their slopes are added to the gradient in the same loop, so that R is read once."""
+    """Sum of losses; adds their slopes to the gradient in the same loop, so that R is read once."""
     total = 0.0
     for i in range(len(R)):
         margin = y[i] * dot(R[i], u)
@@ -102,7 +102,7 @@ def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
 def _rounded(margin, width):  # type: ignore[no-untyped-def]
     """Loss and slope of a margin below 1: s - width/2, or s²/(2 width) for s < width; s = arsinh 1 - arsinh margin."""
     root = math.sqrt(1.0 + margin * margin)
-    # arsinh as a logarithm is exact to an ulp of 1 here, and takes half the time.
+    # The logarithmic form of arsinh has an error of one ulp of 1 here, and takes half the time.
     s = ARSINH_1 + (math.log(root - margin) if margin < 0.0 else -math.log(root + margin))
     if s < width:
         return s * s / (2.0 * width), -s / (width * root)
@@ -124,12 +124,12 @@ def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
 
 
 def farthest_shift(R: Array) -> float:
-    """Largest distance from the centre at which a boundary is sought: beyond the farthest row."""
+    """Largest distance from the centre of any boundary considered: beyond the farthest row."""
     return min(float(np.arccosh(R[:, 0].max())) + BEYOND, FARTHEST)
 
 
 def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
-    """Normals to begin from, with the right sign and scale: halfway between the means, least squares, one-sided.
+    """Initial normals, with the right sign and scale: halfway between the means, least squares, one-sided.
 
     The first two use Klein coordinates, in which hyperplanes are straight and no row outweighs the others, and weigh
     both sides equally. The last one has all rows on the side of the costlier label.
@@ -143,7 +143,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
         yield _scaled(R, y, costs, halfway)
         balance = np.sqrt(plus / plus.sum() + minus / minus.sum())
         share = balance / R[:, 0]
-        # Klein rows times their balance, without a second matrix of the size of R.
+        # Klein coordinates times the balance of the rows, without a second matrix of the size of R.
         klein = LinearOperator(R.shape, matvec=lambda u: share * (R @ u), rmatvec=lambda q: (share * q) @ R)
         yield _scaled(R, y, costs, lsqr(klein, y * balance, iter_lim=LEAST_SQUARES_STEPS)[0])
     side = 1.0 if plus.sum() > minus.sum() else -1.0
@@ -151,7 +151,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 
 
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
-    """The best multiple of u on a coarse scale, once u is moved to where [n, n] > 0."""
+    """The best multiple of u on a coarse scale, after moving u to the region [n, n] > 0."""
     u = from_polar(*to_polar(u, farthest_shift(R)))
     scores = R @ u
     unit = float(np.median(np.abs(scores))) or 1.0
@@ -160,7 +160,7 @@ def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
 
 
 def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> LocalMinimum:
-    """Quasi-Newton steps in polar coordinates, from every start at the first width, then from the best to the last.
+    """L-BFGS in polar coordinates: from every start at the first width, then from the best result at the other widths.
 
     Rows R, of shape (n, d + 1), are seen from among them, which keeps their coordinates small; labels y are ±1 and
     costs positive. A stage ends when a step decreases P by at most ``tol``, relative, or after ``max_iter`` steps. The
@@ -185,7 +185,7 @@ def status_of(R: Array, u: Array, status: str) -> str:
 def _descend(
     R: Array, y: Array, costs: Array, v: Array, a: float, width: float, tol: float, max_iter: int
 ) -> LocalMinimum:
-    """One stage of L-BFGS from v and a, in units of ‖v‖, which is short if rows are long."""
+    """One stage of L-BFGS from v and a, in units of ‖v‖: v is short if rows are long."""
     unit = float(np.linalg.norm(v)) or 1.0
 
     def value(polar: Array) -> tuple[float, Array]:

@@ -1,4 +1,4 @@
-"""Base of the baselines: one-vs-rest on rows in memory, with scores of their own."""
+"""Base class of the baselines: one-vs-rest on rows in memory, each with its own decision scores."""
 
 import warnings
 from abc import abstractmethod
@@ -20,7 +20,7 @@ from hyplearn.types import Array
 
 
 class BaselineRows(NamedTuple):
-    """Rows of positive weight in float64: points, class codes, weights, and the training data made of them."""
+    """Rows of positive weight in float64: points, class codes, weights, and the training data built from them."""
 
     X: Array
     codes: Array
@@ -30,7 +30,7 @@ class BaselineRows(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class BaselineClassifier(OneVsRest):
-    """A baseline, with the validation, weights and one-vs-rest of all classifiers of the ball.
+    """Base class with the same validation, weights and one-vs-rest as all classifiers of the ball.
 
     Subclasses learn in :meth:`_train`, and override :meth:`_boundaries` if they have other scores. Parameters are
     dataclass fields; :class:`~hyplearn.HyperboloidSVC` documents those that all of them share.
@@ -43,16 +43,17 @@ class BaselineClassifier(OneVsRest):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # Without annotations, which would make them fields: most baselines do not have these parameters.
+    # Not annotated, because annotations would make these dataclass fields, and most baselines do not have these
+    # parameters.
     reference = "origin"
     n_jobs = None
 
     @abstractmethod
     def _train(self, rows: BaselineRows) -> dict[str, Array]:
-        """Fitted attributes, ``coef_`` among them."""
+        """Train all binary problems; return the fitted attributes, including ``coef_``."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn every binary problem from points within the memory budget of their source.
+        """Fit every binary problem on points that fit into the memory budget of their source.
 
         Parameters
         ----------
@@ -64,7 +65,7 @@ class BaselineClassifier(OneVsRest):
         with self._training(X, y, sample_weight) as (data, _):
             if not data.in_memory:
                 raise ValueError(
-                    f"{type(self).__name__} learns from points in memory; {data.points.name}, with {data.n_rows:,} "
+                    f"{type(self).__name__} needs all points in memory; {data.points.name}, with {data.n_rows:,} "
                     "rows, is read in blocks.\nPass an array, or raise memory= in open_points."
                 )
             with warnings.catch_warnings(record=True) as caught:
@@ -77,7 +78,7 @@ class BaselineClassifier(OneVsRest):
         return self
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """The decision without calibration: ``arsinh [n, x]`` of the normal n that is ``coef_`` at ``reference_``."""
+        """Uncalibrated decision scores: ``arsinh [n, x]`` for the normal n given by ``coef_`` at ``reference_``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
 

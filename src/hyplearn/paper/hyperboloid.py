@@ -1,4 +1,4 @@
-"""The support vector machine and the perceptron on the hyperboloid, with the precision of the ball.
+"""Support vector machine and perceptron on the hyperboloid, as precise as in the ball.
 
 Seen from a point p, a point x has the hyperboloid coordinates ``(cosh ρ, √c z)``, with ``ρ = √c d(x, p)`` and z the
 scaled tangent vector at p: all of them exact up to the rim of the ball. A normal n with ``[n, n] > 0`` defines the
@@ -26,7 +26,7 @@ def hyperboloid_rows(X: Array, p: Array, c: float) -> Array:
 
 
 def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array, Array]:
-    r"""Normal and foot of the hyperplane whose normal, seen from p, has the direction v and the shift a.
+    r"""Normal and foot of the hyperplane with direction v and shift a, seen from p.
 
     .. math:: n = (\|v\| \sinh a, \; v \cosh a)
 
@@ -34,7 +34,7 @@ def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array,
     frame coordinates there, and is as long as v.
     """
     length = float(np.linalg.norm(direction))
-    if length == 0:  # nothing was learned, and every point has the score 0
+    if length == 0:  # the normal is zero, so every point has the score 0
         return direction, p
     q = from_frame(shift / np.sqrt(c) / length * direction, p, c=c)
     unit = transport(direction / length / conformal_factor(p, c=c), p, q, c=c) * conformal_factor(q, c=c)
@@ -165,7 +165,7 @@ class HyperboloidSVC(BaselineClassifier):
 
 @dataclass(eq=False, repr=False)
 class HyperboloidPerceptron(BaselineClassifier):
-    r"""Perceptron on the hyperboloid (Weber et al., 2020), as the paper prints it, to reproduce its counterexamples.
+    r"""Perceptron on the hyperboloid (Weber et al., 2020), as printed in the paper, to reproduce the counterexamples.
 
     With points x in hyperboloid coordinates and the Minkowski product :math:`[w, x] = -w^0 x^0 + \sum_j w^j x^j`, a
     point is scored by :math:`-[w, x]`, and each point on the wrong side of the boundary, or on it, changes w to
@@ -262,7 +262,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         return start
 
     def _passes(self, rows: Array, y: Array, weights: Array, start: Array) -> tuple[Array, float, int, int, int]:
-        """Pass until a pass has no mistake: normal and its square, mistakes of the last pass, passes, updates."""
+        """Run passes until one has no mistakes; return normal, its square, last mistakes, passes and updates."""
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         w, square = start.copy(), float(start[1:] @ start[1:] - start[0] ** 2)
         best, least, mistakes, updates, epochs = (w, square), np.inf, 1, 0, 0

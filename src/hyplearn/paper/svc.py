@@ -1,4 +1,4 @@
-"""Support vector machines of the paper: as printed, as its authors ran it for their tables, and the Euclidean one."""
+"""Support vector machines of the paper: as printed, as run for its tables, and the Euclidean baseline."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -126,7 +126,7 @@ class PaperSVC(BaselineClassifier):
 def solve_sgd(
     source: Rows, *, tol: float, max_iter: int, seed: int, start: Array | None = None, report: Report | None = None
 ) -> Solution:
-    """Descend until the objective changes by at most ``tol``, relative, from one epoch of N steps to the next."""
+    """Run SGD until the relative change of the objective over an epoch of N steps is at most ``tol``."""
     n, d = source.shape
     rng, descent = np.random.default_rng(seed), Descent(np.zeros(d) if start is None else start.copy())
     here, epoch = source.fold(scan_block, merge_scans, descent.w, NOTHING, 0), 0
@@ -152,7 +152,7 @@ def solve_sgd(
 
 
 def _dual_bound(here: MarginScan) -> tuple[float, float]:
-    """The best t in ``α = t C`` on the rows below the margin, and its dual value."""
+    """The best t for ``α = t C`` on the rows inside the margin, and its dual value."""
     square = float(here.clamped @ here.clamped)
     t = min(1.0, here.clamped_cost / square) if square > 0 else float(here.clamped_cost > 0)
     return t, t * here.clamped_cost - 0.5 * t * t * square
@@ -160,7 +160,7 @@ def _dual_bound(here: MarginScan) -> tuple[float, float]:
 
 @dataclass(eq=False, repr=False)
 class AuthorsSVC(BaselineClassifier):
-    r"""The procedure behind the paper's tables: liblinear with the squared hinge, on logarithms.
+    r"""The procedure behind the paper's tables: liblinear with the squared hinge on logarithmic maps.
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle v_i, w \rangle)^2, \qquad v_i = \log_p(x_i)
 
@@ -240,7 +240,7 @@ class AuthorsSVC(BaselineClassifier):
 
 @dataclass(eq=False, repr=False)
 class EuclideanSVC(BaselineClassifier):
-    r"""Linear support vector machine on the coordinates of the ball, solved to a certificate of optimality.
+    r"""Linear support vector machine on the coordinates of the ball, solved to proven optimality.
 
     .. math:: \min_{w, b} \tfrac12 \|w\|^2 + \tfrac12 (b / 100 r)^2
               + C \sum_i \max(0, 1 - y_i (\langle x_i, w \rangle + b))^q

@@ -1,4 +1,4 @@
-"""Relations that the shapes of attributes do not show: between attributes, and between these and parameters."""
+"""Consistency checks between attributes, and between attributes and parameters, beyond their shapes."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Check = Callable[[Found], None]
 
 
 def check_decision(found: Found) -> None:
-    """Raise if parts of the decision are missing, or do not fit each other or the estimator."""
+    """Raise if parts of the decision are missing or inconsistent with each other or with the estimator."""
     parts = decision_parts(found)
     if missing := [name for name in DECISION_PARTS if name not in parts]:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
@@ -36,7 +36,7 @@ def check_decision(found: Found) -> None:
 
 
 def _check_mixing(parts: Found) -> None:
-    """Raise unless scores that mix the values of all problems have offsets, and slopes that say the same."""
+    """Raise unless a mixing has offsets, and slopes equal to its diagonal."""
     mixing = parts["mixing"]
     if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
         raise FlawError("a mixing of its decision needs slopes and offsets of more than one problem, and no sharpness")
@@ -49,7 +49,7 @@ def check_descents(found: Found) -> None:
     group = ("_descents.w", "_descents.n_steps", "_descents.n_seen")
     present = [name for name in group if name in found]
     if present and len(present) < len(group):
-        raise FlawError(f"{', '.join(group)} belong together; there are {', '.join(present)} only")
+        raise FlawError(f"{', '.join(group)} belong together; found only {', '.join(present)}")
 
 
 def check_support(found: Found) -> None:
@@ -66,7 +66,7 @@ def check_first_order(found: Found) -> None:
 
 
 def check_second_order(found: Found) -> None:
-    """Raise unless the root of the inverse is there and, like the projector, of full width or empty."""
+    """Raise unless the root of the inverse is present and, like the projector, either of full width or empty."""
     d = found["n_features_in_"]
     for part in ("root", "outside"):
         if found[f"_perceptrons.{part}"].shape[1] not in (0, d):
@@ -76,10 +76,10 @@ def check_second_order(found: Found) -> None:
 
 
 def check_svc(found: Found) -> None:
-    """Raise unless the weights are those of rows at reference points, or of cone coordinates with an intercept."""
+    """Raise unless the weights belong to rows at reference points, or to cone coordinates with an intercept."""
     d, is_free = found["n_features_in_"], found["reference"] is None
     if is_free != ("intercept_" in found):
-        raise FlawError("intercept_ belongs to reference=None, and to no other")
+        raise FlawError("intercept_ requires reference=None")
     if is_free:
         check_cone(found)
     elif found["coef_"].shape[1] != d:
@@ -90,7 +90,7 @@ def check_svc(found: Found) -> None:
 
 
 def check_cone(found: Found) -> None:
-    """Raise unless the weights are those of cone coordinates at one centre."""
+    """Raise unless the weights belong to cone coordinates at one centre."""
     if found["coef_"].shape[1] != found["n_features_in_"] + 1:
         raise FlawError("coef_ must have one column more than there are features")
     if np.any(found["reference_"] != found["reference_"][:1]):
@@ -98,7 +98,7 @@ def check_cone(found: Found) -> None:
 
 
 def check_neighbors(found: Found) -> None:
-    """Raise unless the codes are those of classes, and as many neighbours as asked for exist."""
+    """Raise unless all codes are class codes, and there are at least ``n_neighbors`` points."""
     if np.any(found["_codes"] >= len(found["classes_"])):
         raise FlawError(f"_codes must be integers below {len(found['classes_'])}, the number of classes")
     if found["n_neighbors"] > found["n_samples_fit_"]:
@@ -106,7 +106,7 @@ def check_neighbors(found: Found) -> None:
 
 
 def check_conformal(found: Found) -> None:
-    """Raise unless rows, folds and fitted models of a conformal classifier belong together."""
+    """Raise unless the rows, folds and fitted models of a conformal classifier are consistent."""
     K, by_distance = len(found["classes_"]), found["conformity"] == "distance"
     folds = 1 if by_distance else int(found["folds"])
     if np.any(found["_codes"] >= K) or not np.array_equal(np.unique(found["_folds"]), np.arange(folds)):
@@ -142,20 +142,20 @@ def check_landmarks(found: Found) -> None:
 def check_input_shape(found: Found) -> None:
     """Raise if the encoder of a network cannot take rows of the stored shape."""
     shape, second = found["input_shape_"], found["n_features_in_"]
-    # Images without channels have got one: the second axis of X was their height.
+    # Images without a channel axis were given one channel, so the second axis of X was their height.
     if second != shape[0] and (len(shape) == 1 or (1, second) != shape[:2]):
-        raise FlawError(f"input_shape_ {shape} is not that of rows with a second axis of length {second}")
+        raise FlawError(f"input_shape_ {shape} does not fit rows with a second axis of length {second}")
     if found["encoder"] == "conv" and (len(shape) == 1 or min(shape[1:]) < SMALLEST_SIDE):
         raise FlawError(f"encoder 'conv' takes images of {SMALLEST_SIDE} by {SMALLEST_SIDE} or more; it has {shape}")
 
 
 def check_weights(found: Found) -> None:
-    """Raise unless the weights fill the layers of the network, with positive deviations and integer counts."""
+    """Raise unless the weights match the layers of the network, with positive deviations and integer counts."""
     n_components, n_classes = int(found["n_components"]), len(found["classes_"])
     shapes = layout(found["encoder"], found["head"], found["input_shape_"], n_components, n_classes)
     sizes = [math.prod(shape) for shape in shapes.values()]
     if sum(sizes) != len(found["weights_"]):
-        raise FlawError(f"its network has {sum(sizes):,} numbers, and weights_ holds {len(found['weights_']):,}")
+        raise FlawError(f"its network has {sum(sizes):,} parameters, weights_ has {len(found['weights_']):,} elements")
     for name, part in zip(shapes, np.split(found["weights_"], np.cumsum(sizes)[:-1]), strict=True):
         last = name.rpartition(".")[2]
         if (last == "scale" and np.any(part <= 0)) or (last == "running_var" and np.any(part < 0)):

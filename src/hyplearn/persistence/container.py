@@ -18,13 +18,14 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# As in PNG: a byte outside ASCII, the name, and line ends that a transfer in text mode would change.
+# As in PNG: a non-ASCII byte, the name, and line ends that a transfer in text mode would change.
 MAGIC = b"\x89HYP\r\n\x1a\n"
 # Version 1 was written by hyplearn 0.1; :func:`hyplearn.persistence.parts.upgrade` converts it.
 SCHEMA_VERSION = 2
 PREFIX = struct.Struct("<8sIIQ")  # magic, schema version, bytes of the header, bytes of the arrays
 DIGEST_BYTES = 32
-# A header holds parameters, labels and names; an array of JSON takes up to twenty times its length in memory.
+# Largest header in bytes: it contains only parameters, labels and names. The limit bounds the memory of the parser, as
+# a JSON array takes up to twenty times its length.
 LARGEST_HEADER = 2**23
 LARGEST_FILE = 2**32
 LARGEST_DIMENSIONS = 3
@@ -38,7 +39,7 @@ OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
 class FlawError(Exception):
-    """A problem and the next step; callers that can name the file or the estimator turn it into an error for users."""
+    """A problem and the next step, raised again with the name of the file or of the estimator."""
 
     def __init__(self, problem: str, advice: str = SAVE_AGAIN) -> None:
         super().__init__(problem)
@@ -53,8 +54,8 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
     body = b"".join(array.tobytes() for array in stored)
     if len(text) > LARGEST_HEADER or PREFIX.size + len(text) + len(body) + DIGEST_BYTES > LARGEST_FILE:
         raise FlawError(
-            f"it takes {len(text):,} bytes of labels, names and parameters and {len(body):,} bytes of arrays; a model "
-            f"file can hold {LARGEST_HEADER:,} and {LARGEST_FILE:,} in all",
+            f"it takes {len(text):,} bytes of labels, names and parameters and {len(body):,} bytes of arrays; the "
+            f"limits are {LARGEST_HEADER:,} for the former and {LARGEST_FILE:,} for the whole file",
             "Shorten the labels and names, or fit with fewer support vectors (a lower C has more, a higher one fewer).",
         )
     data = PREFIX.pack(MAGIC, SCHEMA_VERSION, len(text), len(body)) + text + body
@@ -64,11 +65,11 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
 def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
     """Return schema version, header and arrays of a model file after checking its sizes and checksum."""
     if not data.startswith(MAGIC):
-        raise FlawError(f"it begins with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
+        raise FlawError(f"it starts with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
     if len(data) < PREFIX.size + DIGEST_BYTES:
         raise FlawError(f"it ends after {len(data)} bytes")
     if hashlib.sha256(memoryview(data)[:-DIGEST_BYTES]).digest() != data[-DIGEST_BYTES:]:
-        raise FlawError("its checksum does not fit its contents, so it is damaged or cut off")
+        raise FlawError("its checksum does not match its contents, so it is damaged or truncated")
     _, version, header_bytes, array_bytes = PREFIX.unpack_from(data)
     if version > SCHEMA_VERSION:
         raise FlawError(
@@ -76,7 +77,7 @@ def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
             "Upgrade hyplearn: pip install --upgrade hyplearn.",
         )
     if version < 1:
-        raise FlawError(f"its schema version is {version}; versions begin with 1")
+        raise FlawError(f"its schema version is {version}; versions start at 1")
     if header_bytes > LARGEST_HEADER or PREFIX.size + header_bytes + array_bytes + DIGEST_BYTES != len(data):
         raise FlawError(
             f"it declares {header_bytes:,} bytes of header and {array_bytes:,} bytes of arrays in {len(data):,} bytes"
@@ -114,7 +115,7 @@ def _arrays(table: Any, data: bytes, start: int, array_bytes: int) -> list[Array
     described = [_described(entry) for entry in table]
     total = sum(dtype.itemsize * math.prod(shape) for dtype, shape in described)
     if total != array_bytes:
-        raise FlawError(f"its arrays take {total:,} bytes; {array_bytes:,} are there")
+        raise FlawError(f"its arrays take {total:,} bytes; {array_bytes:,} are present")
     arrays = []
     for dtype, shape in described:
         size = math.prod(shape)
@@ -144,7 +145,7 @@ def _described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
 def read_whole(path: Path) -> bytes:
     """Read a regular file of a size that a model can have."""
     if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; it was looked for from {Path.cwd()}.")
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the current directory is {Path.cwd()}.")
     if not path.is_file():
         raise FlawError("it is not a regular file", OTHER_FILE)
     with path.open("rb") as file:
@@ -157,14 +158,14 @@ def read_whole(path: Path) -> bytes:
 
 
 class Encoder:
-    """Turns values into JSON and collects their arrays; ``model_bytes`` gives model files of estimators within."""
+    """Converts values to JSON and collects their arrays; ``model_bytes`` makes the model files of nested estimators."""
 
     def __init__(self, model_bytes: Callable[[Any], bytes] | None = None) -> None:
         self.arrays: list[Array] = []
         self.model_bytes = model_bytes
 
     def encode(self, value: Any) -> Any:
-        """Return the value as JSON; FlawError if a model file cannot hold it."""
+        """Return the value as JSON; raise FlawError if a model file cannot store it."""
         if value is None or isinstance(value, (bool, str)):
             return value if not isinstance(value, np.str_) else str(value)
         if isinstance(value, np.generic):
@@ -183,7 +184,7 @@ class Encoder:
             return {"dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
         if self.model_bytes is not None and hasattr(value, "get_params"):
             return {"model": self._stored(np.frombuffer(self.model_bytes(value), dtype=np.uint8))}
-        raise FlawError(f"a model file cannot hold {type(value).__name__}; got {value!r:.80}")
+        raise FlawError(f"a model file cannot store {type(value).__name__}; got {value!r:.80}")
 
     def _array(self, array: Array) -> dict[str, Any]:
         if array.dtype.kind == "U" and array.ndim == 1:
@@ -196,7 +197,7 @@ class Encoder:
         dtype = array.dtype.newbyteorder("<").str
         if array.ndim > LARGEST_DIMENSIONS or not (dtype in DTYPES or BYTES_DTYPE.fullmatch(dtype)):
             raise FlawError(
-                f"a model file cannot hold an array of dtype {array.dtype} and shape {array.shape}",
+                f"a model file cannot store an array of dtype {array.dtype} and shape {array.shape}",
                 "Pass labels as text, integers or booleans, and numbers as float64.",
             )
         self.arrays.append(array)
@@ -204,7 +205,7 @@ class Encoder:
 
 
 class Decoder:
-    """Turns JSON back into values; the arrays must be named once each, in order.
+    """Converts JSON back to values; each array must be referenced exactly once, in order.
 
     ``model_of`` reads model files within the file; they hold no further ones.
     """
@@ -213,7 +214,7 @@ class Decoder:
         self.arrays, self.used, self.model_of = arrays, 0, model_of
 
     def decode(self, value: Any, depth: int = 0) -> Any:
-        """Return the value; FlawError if the JSON is not that of a value."""
+        """Return the value; raise FlawError if the JSON does not encode a value."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, (int, float)):
@@ -239,9 +240,9 @@ class Decoder:
         raise FlawError(f"{value!r:.80} does not encode a value")
 
     def finish(self) -> None:
-        """Raise if an array was not named."""
+        """Raise if an array was not referenced."""
         if self.used != len(self.arrays):
-            raise FlawError(f"{len(self.arrays)} arrays are there, of which {self.used} are used")
+            raise FlawError(f"{len(self.arrays)} arrays are present, but {self.used} are used")
 
     def _array(self, content: Any) -> Array:
         if type(content) is not int or content != self.used or content >= len(self.arrays):
@@ -287,7 +288,7 @@ def _text(content: Any) -> Array:
     if not isinstance(content, list) or len(content) != 2 or type(content[0]) is not int:
         raise FlawError(f"{content!r:.80} is not a string")
     width, words = content[0], _words(content[1])
-    # The width alone decides how much memory is taken.
+    # The width determines the allocated memory, so it is checked first.
     if not max(1, max(map(len, words), default=1)) <= width or width * max(1, len(words)) > LARGEST_HEADER:
         raise FlawError(f"{len(words)} strings cannot be {width} characters wide")
     return np.array(words, dtype=f"<U{width}")

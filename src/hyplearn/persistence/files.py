@@ -1,4 +1,4 @@
-"""Model files: estimators written and read without pickle."""
+"""Model files: write and read estimators without pickle."""
 
 import math
 import os
@@ -114,7 +114,7 @@ def read_metadata(path: PathLike) -> dict[str, Any]:
 
 
 def _read(path: PathLike, reader: Callable[[bytes], Any]) -> Any:
-    """Return the result of the reader for the bytes of a file; its errors name the file."""
+    """Apply a reader to the bytes of a file, and add the name of the file to its errors."""
     path = Path(path).expanduser()
     try:
         return reader(read_whole(path))
@@ -139,7 +139,7 @@ def _metadata(data: bytes) -> dict[str, Any]:
 
 
 def _instead(estimator: Any) -> str:
-    """What to save in place of an estimator that wraps others."""
+    """Advice on what to save instead of an estimator that wraps others."""
     if hasattr(estimator, "best_estimator_") or hasattr(estimator, "param_grid"):
         return "Save its best_estimator_"
     return "Save the steps of a pipeline one by one"
@@ -150,17 +150,17 @@ def to_bytes(estimator: Any) -> bytes:
     schema = SCHEMAS.get(type(estimator).__name__)
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
-            f"A model file holds one estimator of hyplearn; got {type(estimator).__name__}.\n"
-            f"{_instead(estimator)}; known are {', '.join(SCHEMAS)}."
+            f"A model file stores one estimator of hyplearn; got {type(estimator).__name__}.\n"
+            f"{_instead(estimator)}; supported are {', '.join(SCHEMAS)}."
         )
     parameters = estimator.get_params(deep=False)
     state = {name: value for name, value in vars(estimator).items() if name not in parameters}
     try:
-        state.pop("calibration_", None)  # a part of the decision
-        state.pop("_tree", None)  # made from the points
+        state.pop("calibration_", None)  # stored as a part of the decision
+        state.pop("_tree", None)  # recomputed from the points
         parts = take_apart(state)
         schema.check(parameters, parts)
-        # In the order of the schema, whatever the order of assignment: equal estimators give equal bytes.
+        # In the order of the schema, not of assignment, so that equal estimators give equal bytes.
         attributes = {name: parts[name] for name in (*schema.fitted, *schema.settings) if name in parts}
         encoder = Encoder(to_bytes)
         header = {
@@ -177,7 +177,7 @@ def to_bytes(estimator: Any) -> bytes:
 
 
 def from_bytes(data: bytes, *, within: bool = False) -> Any:
-    """Return the estimator of the contents of a model file, or of one within another; FlawError if not valid."""
+    """Return the estimator of the contents of a (possibly nested) model file; raise FlawError if they are invalid."""
     version, header, arrays = unpack(data)
     if set(header) != HEADER:
         raise FlawError(f"its header has the entries {sorted(header)!r:.200}, not {sorted(HEADER)}")
@@ -193,7 +193,7 @@ def from_bytes(data: bytes, *, within: bool = False) -> Any:
         parameters, attributes = upgrade(name, parameters, attributes)
     schema.check(parameters, attributes)
     if header["certificate"] != _certificate(attributes):
-        raise FlawError("the certificate of its header is not that of its arrays")
+        raise FlawError("the certificate in its header differs from the one in its arrays")
     estimator = schema.cls(**parameters)
     for attribute, value in put_together(attributes, parameters, streams="_descents.w" in schema.fitted).items():
         setattr(estimator, attribute, value)

@@ -1,4 +1,4 @@
-"""Kinds of fitted attributes: a type, a shape in symbols, and a condition on the numbers.
+"""Kinds of fitted attributes: a type, a symbolic shape, and a condition on the values.
 
 A symbol is a size that is read from the first attribute with this symbol and then holds for all: ``d`` coordinates,
 ``K`` classes, ``P`` binary problems, ``S`` support vectors, and further ones of a schema.
@@ -17,20 +17,21 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array
 
 LARGEST_INTEGER = 2**62
-# Products of weights, slopes, mixing and lengths of rows (up to 1e17 near the rim) do not overflow below this.
+# Largest absolute value of weights: their products with slopes, mixing and row lengths (up to 1e17 near the rim) do not
+# overflow.
 LARGEST_NUMBER = 1e60
 SINGLE = float(np.finfo(np.float32).max)
 
 
 @dataclass
 class Sizes:
-    """Sizes of the symbols of a file that are known so far, and the absolute curvature of its ball."""
+    """Known sizes of the symbols in shapes, and the absolute curvature of the ball."""
 
     c: float
     symbols: dict[str, int]
 
     def fit(self, shape: tuple[int, ...], expected: tuple[str | int, ...]) -> bool:
-        """Whether the shape is the expected one; symbols not seen before take its sizes."""
+        """Whether the shape matches the expected one; symbols without a size yet get theirs from it."""
         if len(shape) != len(expected):
             return False
         pairs = zip(shape, expected, strict=True)
@@ -40,7 +41,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Kind:
-    """One attribute: its description for readers, and the test that it must pass."""
+    """Kind of an attribute: a description for messages, and a test."""
 
     words: str
     holds: Callable[[Any, Sizes], bool]
@@ -48,7 +49,7 @@ class Kind:
 
     @property
     def perhaps(self) -> "Kind":
-        """The same kind for an attribute that may be absent."""
+        """The same kind, for an optional attribute."""
         return replace(self, optional=True)
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
@@ -64,7 +65,7 @@ class Kind:
 
 
 def _array(words: str, dtypes: tuple[str, ...], right: Callable[[Array, float], Any], *shape: str | int) -> Kind:
-    """Arrays of these dtypes and this shape; ``right`` tests the numbers, given the absolute curvature."""
+    """Arrays of these dtypes and this shape; ``right`` tests the values, given the absolute curvature."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or not value.dtype.str[1:].startswith(dtypes):
@@ -81,16 +82,16 @@ def are_inside(a: Array, c: float) -> bool:
 
 
 def _are_features(a: Array, c: float) -> bool:
-    """Whether squares of the numbers do not overflow, and rows are different and in the order of np.unique."""
+    """Whether squares of the values do not overflow, and rows are distinct and in the order of np.unique."""
     return bool(np.all(np.abs(a) <= LARGEST_FEATURE)) and np.array_equal(a, np.unique(a, axis=0))
 
 
-# Each takes the shape: real("P", "d").
+# Each of these functions takes the shape: real("P", "d").
 real = partial(_array, f"float64 numbers up to {LARGEST_NUMBER:g}", ("f8",), lambda a, c: np.abs(a) <= LARGEST_NUMBER)
 positive = partial(_array, "positive finite float64 numbers", ("f8",), lambda a, c: (a > 0) & (a < np.inf))
-# Costs: that of a hard margin is infinite.
+# Costs; a hard margin has infinite cost.
 costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
-# NaN is an unknown number.
+# NaN marks an unknown value.
 proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
 units = partial(_array, "float64 numbers from -1 to 1", ("f8",), lambda a, c: np.abs(a) <= 1)
 shares = partial(_array, "float64 numbers from 0 to 1", ("f8",), lambda a, c: (a >= 0) & (a <= 1))
@@ -98,7 +99,7 @@ weights = partial(_array, "numbers from 0", ("f8",), lambda a, c: (a >= 0) & (a 
 # Networks compute in float32.
 single = partial(_array, "float64 numbers in the range of float32", ("f8",), lambda a, c: np.abs(a) <= SINGLE)
 count = partial(_array, "integers from 0", ("i4", "i8"), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
-# Rows of parents; -1 for a root.
+# Row of each node's parent; -1 for a root.
 parents = partial(_array, "integers from -1", ("i8",), lambda a, c: (a >= -1) & (a < len(a)))
 truth = partial(_array, "booleans", ("b1",), lambda a, c: True)
 points = partial(_array, "points inside the ball, float32 or float64,", ("f4", "f8"), are_inside)
@@ -106,17 +107,17 @@ unit_points = partial(_array, "points inside the unit ball, float64,", ("f8",), 
 features = partial(
     _array, f"float64 numbers up to {LARGEST_FEATURE:g}, rows different and in order,", ("f8",), _are_features
 )
-# Strings in an array of objects, as scikit-learn keeps names of features.
+# Strings in an object array, as scikit-learn stores feature names.
 names = partial(_array, "names,", ("O",), lambda a, c: True)
 
 
 def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
-    """Array of strings out of a few."""
+    """Array of strings from a fixed set."""
     return _array(f"words out of {', '.join(among)},", ("U",), lambda a, c: np.isin(a, among), *shape)
 
 
 def labels(symbol: str) -> Kind:
-    """At least two different labels in order, of any type that labels can have; floats must be integers."""
+    """At least two distinct sorted labels of any supported type; floats must be integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
@@ -128,7 +129,7 @@ def labels(symbol: str) -> Kind:
 
 
 def node_labels(symbol: str) -> Kind:
-    """List of strings and integers: names of nodes."""
+    """List of node names: strings and integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         plain = type(value) is list and all(type(item) in (str, int) for item in value)
@@ -143,7 +144,7 @@ def none_or(kind: Kind) -> Kind:
 
 
 def size(symbol: str) -> Kind:
-    """Integer from 1, the size of a symbol."""
+    """Positive integer that is the size of a symbol."""
     return Kind(
         f"the integer {symbol} from 1",
         lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),
@@ -151,7 +152,7 @@ def size(symbol: str) -> Kind:
 
 
 def word(*allowed: str) -> Kind:
-    """One of a few strings."""
+    """String from a fixed set."""
     return Kind(f"one of {', '.join(allowed)}", lambda value, sizes: isinstance(value, str) and value in allowed)
 
 
@@ -170,5 +171,5 @@ def _is_row_shape(value: Any, sizes: Sizes) -> bool:
 INTEGER = Kind("an integer from 0", lambda value, sizes: type(value) is int and 0 <= value < LARGEST_INTEGER)
 BOOL = Kind("True or False", lambda value, sizes: type(value) is bool)
 SHARE = Kind("a float from 0 to 1", lambda value, sizes: type(value) is float and 0 <= value <= 1)
-# The shape of a flat row or of an image.
+# Shape of a flat row or of an image.
 ROW_SHAPE = Kind("a tuple of one or three integers from 1", _is_row_shape)

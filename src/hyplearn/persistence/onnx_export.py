@@ -1,4 +1,4 @@
-"""Fitted classifiers as ONNX graphs, for programs without Python."""
+"""Export of fitted classifiers as ONNX graphs, for use without Python."""
 
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.files import PathLike
 from hyplearn.types import Array
 
-# Supported by every runtime of the last years; newer operators are not needed. spox and onnxscript give the same bits
-# for arsinh, but cost 0.4 and 0.8 s of import and write a newer IR version.
+# An opset that every runtime of recent years supports; newer operators are not needed. spox and onnxscript give
+# identical results for arsinh, but take 0.4 and 0.8 s to import and write a newer IR version.
 OPSET, IR_VERSION = 17, 8
 
 
@@ -41,13 +41,13 @@ class Tensor:
 
 
 class Graph:
-    """Nodes and constants in order of creation, with the functions that ONNX lacks."""
+    """Nodes and constants in order of creation, with functions that ONNX does not provide."""
 
     def __init__(self, helpers: Any) -> None:
         self.onnx, self.nodes, self.constants = helpers, [], []  # type: ignore[var-annotated]
 
     def tensor(self, value: Any) -> Tensor:
-        """Return a tensor as it is, and a number (as float64) or an array as a constant."""
+        """Return a tensor unchanged; convert a number (to float64) or an array to a constant."""
         if isinstance(value, Tensor):
             return value
         array = value if isinstance(value, np.ndarray) else np.array(value, dtype=np.float64)
@@ -67,7 +67,7 @@ class Graph:
         return self.node("ReduceSum", x, np.array([-1]), keepdims=int(keep))
 
     def log1p(self, u: Tensor) -> Tensor:
-        """``log(1 + u)`` for u ≥ 0 to the last digits (Kahan): the rounding of 1 + u cancels in the quotient."""
+        """``log(1 + u)`` for u ≥ 0 to full precision (Kahan): the rounding error of 1 + u cancels in the quotient."""
         t = u + 1.0
         return self.node("Where", self.node("Equal", t, 1.0), u, self.node("Log", t) * (u / (t - 1.0)))
 
@@ -75,7 +75,7 @@ class Graph:
         """``sign(x) log1p(|x| + x² / (1 + √(1 + x²)))``."""
         size = self.node("Abs", x)
         square = size * size
-        # Where the square overflows, √(1 + x²) is |x|, and so is x² / (1 + √(1 + x²)).
+        # If the square overflows, √(1 + x²) is |x|, and so is x² / (1 + √(1 + x²)).
         root = self.node("Sqrt", square + 1.0)
         bent = self.node("Where", self.node("Less", size, 1e150), square / (root + 1.0), size)
         return self.node("Sign", x) * self.log1p(size + bent)
@@ -178,7 +178,7 @@ def export_onnx(estimator: Any, path: PathLike, *, dtype: str = "float64") -> No
     check_is_fitted(estimator)
     if estimator.outside != "raise":
         raise ValueError(
-            f"A graph moves no points into the ball; got outside={estimator.outside!r}.\n"
+            f"An ONNX graph cannot move points into the ball; got outside={estimator.outside!r}.\n"
             'Project the points before, and export the model with set_params(outside="raise").'
         )
     write_whole(path, _model(estimator, dtype).SerializeToString())
@@ -192,7 +192,7 @@ def _model(estimator: Any, dtype: str) -> Any:
     graph, double, decision = Graph(onnx), onnx.TensorProto.DOUBLE, estimator.decision_
     if decision.kernel is not None and decision.kernel.name == "heat" and decision.n_features > 3:
         raise ValueError(
-            f"Graphs have the heat kernel of up to 3 dimensions; got a model of {decision.n_features}.\n"
+            f"The heat kernel can be exported in up to 3 dimensions; the model has {decision.n_features}.\n"
             'Fit it with kernel="secant", or use hyplearn.save.'
         )
     K = len(decision.classes)
@@ -214,7 +214,7 @@ def _model(estimator: Any, dtype: str) -> Any:
 
 
 def _values(graph: Graph, X: Tensor, decision: Decision) -> Tensor:
-    """Return the values of all problems, of shape (n, P): the links of :mod:`hyplearn.decision.decision`."""
+    """Return the values of all binary problems, of shape (n, P), as :mod:`hyplearn.decision.decision` computes them."""
     W, P, c = decision.weights, decision.points, decision.c
     if decision.link == "arsinh":
         products, _ = graph.row_products(X, np.sqrt(c) * W, P, c=c, frame=False)
@@ -248,7 +248,7 @@ def _index(graph: Graph, scores: Tensor, decision: Decision) -> Tensor:
 
 
 def _label_values(classes: Array) -> Array:
-    """Convert labels to a type of ONNX: int64, bool, float64 or string."""
+    """Convert labels to an ONNX type: int64, bool, float64 or string."""
     kind = classes.dtype.kind
     if kind in "iu" and int(classes[-1]) < 2**63:
         return classes.astype(np.int64)
@@ -257,6 +257,6 @@ def _label_values(classes: Array) -> Array:
     if kind in "UO" and all(isinstance(label, str) for label in classes):
         return classes.astype(object)
     raise ValueError(
-        f"ONNX has labels of integers, floats, booleans and strings; got {classes.dtype}.\n"
+        f"ONNX supports integer, float, boolean and string labels; got {classes.dtype}.\n"
         "Fit with labels of one of these types."
     )

@@ -1,4 +1,4 @@
-"""Kinds of parameters: what each name must be in every estimator, as a description and as a test."""
+"""Kinds of parameters: a description and a test for each parameter name."""
 
 import numbers
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from hyplearn.reference import STRATEGIES
 
 
 class Parameter(NamedTuple):
-    """Description of a parameter, its test, and the next step for a value that no file can hold."""
+    """Description of a parameter, its test, and advice for values that cannot be stored."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -28,7 +28,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = False) -> Parameter:
-    """Number between bounds; the lower one included if ``closed``."""
+    """Number between bounds; the lower bound is included if ``closed``."""
     lower = f"[{above:g}" if closed else f"({above:g}"
     return Parameter(
         f"a number in {lower}, {below:g})",
@@ -43,13 +43,13 @@ def integer(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
 
 
 def choice(*allowed: str | None) -> Parameter:
-    """One of a few strings, or None if that is among them."""
+    """String from a fixed set, or None if that is in the set."""
     described = ", ".join("None" if word is None else f'"{word}"' for word in allowed)
     return Parameter(f"one of {described}", lambda value: isinstance(value, str | None) and value in allowed)
 
 
 def or_word(parameter: Parameter, *words: str | None) -> Parameter:
-    """Value of the parameter, or one of a few strings."""
+    """Value of the parameter, or a string from a fixed set."""
     others = choice(*words)
     return Parameter(
         f"{parameter.words}, or {others.words}", lambda value: others.holds(value) or parameter.holds(value)
@@ -57,11 +57,11 @@ def or_word(parameter: Parameter, *words: str | None) -> Parameter:
 
 
 def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> bool:
-    """Whether an array, or lists and tuples, hold numbers in one of these dimensions that are all ``right``."""
+    """Whether an array, list or tuple has one of these dimensions and only numbers that pass ``right``."""
     if isinstance(value, (list, tuple)) and _has_numbers_only(value, max(dimensions)):
         try:
             value = np.array(value, dtype=np.float64)
-        except ValueError:  # of unequal lengths
+        except ValueError:  # rows of unequal lengths
             return False
     if type(value) is not np.ndarray or value.dtype.kind not in "iuf" or value.ndim not in dimensions or not value.size:
         return False
@@ -69,7 +69,7 @@ def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> b
 
 
 def _has_numbers_only(value: Any, depth: int) -> bool:
-    # Before an array is made: one of strings takes as much memory for each of them as for the longest.
+    # Checked before conversion to an array: in an array of strings each takes as much memory as the longest.
     if isinstance(value, (list, tuple)):
         return depth > 0 and all(_has_numbers_only(item, depth - 1) for item in value)
     return _is_number(value) or (type(value) is np.ndarray and value.ndim == 1 == depth and value.dtype.kind in "iuf")
@@ -131,7 +131,7 @@ PARAMETERS = {
     "folds": integer(2),
     "n_jobs": integer(-(2**20), none=True, most=2**20),
     "random_state": integer(0, none=True, most=2**32 - 1)._replace(
-        advice="A file cannot hold the state of a generator: set_params(random_state=0) and save again."
+        advice="A file cannot store the state of a generator: set_params(random_state=0) and save again."
     ),
     "class_weight": Parameter('None, "balanced", or a dict of label to non-negative weight', _is_class_weight),
     "loss": choice("hinge", "squared_hinge"),
@@ -162,7 +162,7 @@ def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> N
     """Raise if parameters have other names or kinds than expected."""
     if set(found) != set(expected):
         missing, unknown = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
-        raise FlawError(f"of its parameters {missing!r:.200} are missing and {unknown!r:.200} are unknown")
+        raise FlawError(f"its parameters are wrong: {missing!r:.200} are missing and {unknown!r:.200} are unknown")
     for name, parameter in expected.items():
         if not parameter.holds(found[name]):
             shown = " ".join(repr(found[name]).split())  # the repr of a torch module has many lines

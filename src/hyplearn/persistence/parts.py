@@ -1,4 +1,4 @@
-"""Attributes that consist of several values, and their parts in a model file under the names "attribute.part"."""
+"""Composite attributes, whose parts are stored in a model file under the names "attribute.part"."""
 
 import dataclasses
 from typing import Any
@@ -32,7 +32,7 @@ PREFIX = "decision_."
 
 
 def take_apart(state: Values) -> Values:
-    """Replace attributes that consist of several values by their parts."""
+    """Replace composite attributes with their parts."""
     parts: Values = {}
     for name, value in state.items():
         if isinstance(value, Decision):
@@ -49,7 +49,7 @@ def take_apart(state: Values) -> Values:
 
 
 def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
-    """Invert :func:`take_apart`; an estimator of ``streams`` without a descent gets an empty list of them."""
+    """Invert :func:`take_apart`; an estimator of ``streams`` without descents gets an empty list."""
     state = {name: value for name, value in parts.items() if "." not in name}
     for name, made_of in COMPOSED.items():
         own = {key.partition(".")[2]: value for key, value in parts.items() if key.startswith(f"{name}.")}
@@ -68,7 +68,7 @@ def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
 
 
 def _items(made_of: Any, columns: Values) -> list[Any]:
-    """Make one object per binary problem from the stacked values of its fields."""
+    """Make one object per binary problem from the stacked values of the fields."""
     given = {field.name for field in dataclasses.fields(made_of) if field.init}
     items = []
     for k in range(len(columns["w"])):
@@ -113,7 +113,7 @@ BASELINES = ("HyperboloidSVC", "HyperboloidPerceptron", "EuclideanSVC", "Authors
 
 
 def upgrade(name: str, parameters: Values, attributes: Values) -> tuple[Values, Values]:
-    """Convert parameters and attributes of a file of version 0.1 to those of this version.
+    """Convert the parameters and attributes of a version 0.1 file to the current version.
 
     Predictions stay the same. A calibration on training scores becomes the default one in the parameters, which a new
     fit would use.
@@ -170,5 +170,5 @@ def _old_calibration(parameters: Values, attributes: Values) -> Calibration | No
         return None
     slopes, offsets = np.array(attributes["sigmoids_"], dtype=np.float64).T.copy()
     if len(slopes) == 1 and parameters.get("calibration") != "training" and slopes[0] <= 0:
-        slopes, offsets = np.array([FLAT]), np.zeros(1)  # the sign of the distance decided
+        slopes, offsets = np.array([FLAT]), np.zeros(1)  # version 0.1 predicted by the sign of the distance
     return Calibration(slopes, offsets, float(attributes["sharpness_"]))

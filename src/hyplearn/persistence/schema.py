@@ -1,4 +1,4 @@
-"""Every estimator that a file can hold: its class, its parameters, and the kinds of its fitted attributes.
+"""Every estimator that can be stored: its class, its parameters, and the kinds of its fitted attributes.
 
 Saving and loading check estimators against this table, and a test checks ``docs/format.md`` against it.
 """
@@ -24,7 +24,7 @@ from hyplearn.persistence.parameters import (
 )
 
 Attributes = dict[str, Any]
-# Attributes that a header repeats in plain JSON, so that a certificate can be read without a reader of arrays.
+# Attributes that the header repeats in plain JSON, so that a certificate can be read without decoding arrays.
 CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "converged_", "mistake_bound_", "margin_")
 
 
@@ -49,7 +49,7 @@ class Schema:
         return {name: known[name] for name in self.cls._get_param_names()}
 
     def check(self, parameters: dict[str, Any], attributes: Attributes) -> None:
-        """Raise unless the values are those of a fitted or a new estimator."""
+        """Raise unless the values are those of a fitted or an unfitted estimator."""
         check_parameters(parameters, self.parameters)
         sizes = kinds.Sizes(_absolute_curvature(parameters, attributes), {})
         expected = {**self.fitted, **self.settings}
@@ -72,7 +72,7 @@ class Schema:
 
 
 def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> float:
-    """Curvature of the ball of the attributes: the fitted one, else the parameter, else 1."""
+    """Absolute curvature of the ball: the fitted attribute, else the parameter, else 1."""
     found = attributes.get("curvature_", parameters.get("curvature", -1.0))
     return -float(found) if isinstance(found, numbers.Real) else 1.0
 
@@ -179,7 +179,7 @@ _NETWORK_PARAMETERS = {
     **dict.fromkeys(("epochs", "batch_size", "patience"), integer(1)),
     "weight_decay": number_in(above=0.0, closed=True),
     "validation_fraction": number_in(above=0.0, below=1.0, closed=True),
-    # The next fit would write to the path of a loaded checkpoint, and remove it.
+    # Not restored: the next fit would write to the path of the checkpoint, and remove it.
     "checkpoint": Parameter(
         "None",
         lambda value: value is None,
@@ -189,7 +189,7 @@ _NETWORK_PARAMETERS = {
 
 
 def _is_estimator(value: Any) -> bool:
-    """Whether a value is an estimator that a file can hold within another one."""
+    """Whether a value is an estimator that can be stored inside another one."""
     return any(type(value) is schema.cls for schema in _SCHEMAS if schema.cls is not estimators.ConformalClassifier)
 
 

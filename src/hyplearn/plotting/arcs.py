@@ -13,7 +13,7 @@ from hyplearn.types import Array
 
 
 def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_points: int = 401) -> Array:
-    r"""Points of the disk at a signed distance from the geodesic H(w, p), from rim to rim; the geodesic itself at 0.
+    r"""Points of the disk at a signed distance from the geodesic H(w, p), from rim to rim; at 0, the geodesic itself.
 
     With half-chord a, chord direction τ, its normal ν on the side of w and the chord's centre m,
 
@@ -37,7 +37,7 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
     """
     start, end = rim_points(w, p, c=c)
     centre, half = (start + end) / 2, (end - start) / 2
-    # Half the angle of the geodesic's own arc, from its right angles to the rim.
+    # Half the angle of the geodesic's arc, which meets the rim at right angles.
     phi = np.arctan2(centre[0] * half[1] - centre[1] * half[0], half @ half)
     return _arc(start, end, phi + 2 * np.arctan(np.tanh(np.sqrt(c) * height / 2)), n_points)
 
@@ -56,14 +56,14 @@ def circle(p: Array, radius: float, *, c: float = 1.0, n_points: int = 401) -> A
 
 
 def boundary_curve(found: Boundary, *, c: float = 1.0, shift: float = 0.0) -> Array:
-    """A boundary of the disk as a curve, or the points at a signed distance from it on its positive side."""
+    """Curve of a boundary in the disk, or of the points at a signed distance from it."""
     if isinstance(found, Sphere):
         return circle(found.p, max(0.0, found.radius + found.side * shift), c=c)
     return hypercycle(found.w, found.p, found.height + shift, c=c)
 
 
 def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
-    r"""Points along the geodesics between rows of x and y, shape (..., n_points, 2), at equal angles of their arcs.
+    r"""Points at equal angles along the geodesics between rows of x and y, of shape (..., n_points, 2).
 
     Half the angle of an arc is
 
@@ -75,7 +75,7 @@ def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
 
 
 def _arc(start: Array, end: Array, phi: Array, n_points: int) -> Array:
-    """Points along the arc of half the angle φ between two points; it bulges to the left if φ > 0."""
+    """Points along the circular arc with half-angle φ between two points; it bulges to the left if φ > 0."""
     u, phi = np.linspace(-1, 1, n_points)[:, None], np.asarray(phi)[..., None, None]
     centre, half = (start + end)[..., None, :] / 2, (end - start)[..., None, :] / 2
     left = np.stack([-half[..., 1], half[..., 0]], axis=-1)
@@ -90,7 +90,7 @@ def _sinc(x: Array) -> Array:
 
 
 def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
-    r"""The two ends of the geodesic H(w, p) on the rim, in the order that has w to the left.
+    r"""The two ends of the geodesic H(w, p) on the rim, ordered so that w points to the left.
 
     .. math:: p \oplus \frac{\pm t}{\sqrt c} = p + \frac{1 - c\|p\|^2}{c} \frac{s}{\|s\|^2},
               \qquad s = p \pm \frac{t}{\sqrt c}, \quad t \perp w, \quad \|t\| = 1
@@ -108,7 +108,7 @@ def bisector(a: Array, b: Array, *, c: float = 1.0) -> tuple[Array, Array]:
 
 
 def outline(V: Array, *, c: float = 1.0, n_points: int = 61) -> Array:
-    """The closed curve through the vertices V along geodesics, ``n_points`` of each edge."""
+    """Closed geodesic polygon with the vertices V, with ``n_points`` points per edge."""
     return segment(V, np.roll(V, -1, axis=0), c=c, n_points=n_points).reshape(-1, 2)
 
 

@@ -19,17 +19,17 @@ from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_cod
 from hyplearn.plotting.style import TEXT
 from hyplearn.types import Array
 
-# Pixels along the diameter of prediction sets, which are slower to find than predictions.
+# Pixels along the diameter for prediction sets; fewer than for predictions, because sets take longer to compute.
 SET_PIXELS = 200
 HATCH_INK = "0.6"
 HATCHES = {"no class in the set": "xxxx", "several classes in the set": "////"}
-# Points along a boundary of two classes, which is cut where a third one begins: more make the cut more precise.
+# Points along a boundary of two classes, which is cut where a third class starts: more points give a more precise cut.
 CUT_POINTS = 4001
 
 
 @dataclass(repr=False)
 class BoundaryDisplay(Display):
-    """Regions that a fitted classifier assigns to its classes over the whole disk, and the geodesics between them.
+    """Regions in which a fitted classifier predicts each class over the whole disk, and the geodesics between them.
 
     Parameters
     ----------
@@ -171,12 +171,12 @@ class BoundaryDisplay(Display):
         c = decision.c
         self.margin = margin_of(estimator, margin, c)
         if self.plane is not None:
-            # The plane has p at its centre, and w to the right.
+            # In the plane, p is at the centre and w points to the right.
             found = found._replace(p=np.zeros(2))
             found = found if isinstance(found, Sphere) else found._replace(w=np.array([1.0, 0.0]))
         self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
-            # A margin lies about the hyperplane of a model that has one, not about an equidistant of calibration.
+            # Margins belong to the model's hyperplane, not to the equidistant that calibration may have moved it to.
             middle = (
                 found._replace(height=0.0) if decision.has_hyperplanes and isinstance(found, Equidistant) else found
             )
@@ -225,7 +225,7 @@ class BoundaryDisplay(Display):
                 ax.contour(self.grid, self.grid, self.regions == k, **style).set_clip_path(rim)
 
     def _draw_sets(self, ax: Any) -> None:
-        """Hatch the regions whose prediction sets hold no class or several."""
+        """Hatch the regions whose prediction sets are empty or contain several classes."""
         from matplotlib.patches import Circle
 
         assert self.set_sizes is not None
@@ -241,7 +241,7 @@ class BoundaryDisplay(Display):
 
     def _draw_curves(self, ax: Any) -> None:
         if len(self.classes) > 2:
-            # Below markers, but above an image that would hide it.
+            # Drawn below markers, but above a density image, which would hide it.
             dense = self.points is not None and self.points.cloud.counts is not None
             for arc in self.boundaries:
                 canvas.draw_boundary(ax, arc, None, color="white", linewidth=0.9, zorder=2.2 if dense else 1)
@@ -260,7 +260,9 @@ def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0
     """
     if given is not None:
         if not 0 < given < np.inf:
-            raise ValueError(f"margin must be a positive hyperbolic distance; got {given!r}.\nLeave it out for none.")
+            raise ValueError(
+                f"margin must be a positive hyperbolic distance; got {given!r}.\nLeave it out to draw no margin."
+            )
         return float(given)
     if getattr(estimator, "margin", None) == "exact":
         return float(np.arcsinh(np.sqrt(c) / np.linalg.norm(estimator.coef_[problem])) / np.sqrt(c))
@@ -269,7 +271,7 @@ def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0
 
 
 def support_of(estimator: Any) -> Array | None:
-    """The support vectors of an estimator; None if it has none."""
+    """Support vectors of an estimator, or None."""
     vectors = np.asarray(getattr(estimator, "support_vectors_", ()), dtype=np.float64)
     return vectors if len(vectors) else None
 
@@ -309,18 +311,18 @@ def set_sizes(estimator: Any, c: float) -> Array | None:
 
 
 def points_inside(estimator: Any, X: Array) -> Array:
-    """Points as the classifier sees them: those outside the ball are moved inside if it does so, with its warning."""
+    """Points as the classifier sees them: points outside the ball are moved inside, with a warning, if it does so."""
     return inside_rows(estimator, X)[0] if getattr(estimator, "outside", "") == "project" else X
 
 
 def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Iterator[Array]:
-    """The geodesics on which two classes are equally likely, up to where a third class is predicted."""
+    """Geodesics on which two classes are equally likely, cut where a third class is predicted."""
     for i, j, N in pairwise_normals(decision):
         line = geodesic_of(N, c=decision.c)
         if line is None:
             continue
         arc = hypercycle(*line, c=decision.c, n_points=CUT_POINTS)
-        # The two ends lie on the rim, where no prediction is possible.
+        # The two ends are left out: they lie on the rim, where no prediction is possible.
         valid = np.pad(np.isin(predicted_codes(estimator, None, arc[1:-1]), [i, j]), 1, mode="edge")
         cuts = np.flatnonzero(np.diff(valid, prepend=False, append=False))
         yield from (arc[start:stop] for start, stop in cuts.reshape(-1, 2) if stop - start > 1)

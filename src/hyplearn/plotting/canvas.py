@@ -1,4 +1,4 @@
-"""Parts that all displays share: axes of matplotlib, colours of classes, points, the rim of the disk, a legend."""
+"""Parts shared by all displays: matplotlib axes, class colours, points, the rim of the disk, legends."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -12,32 +12,33 @@ from hyplearn.plotting.palette import SHAPES, label_styles
 from hyplearn.plotting.style import DPI, SMALL, TEXT_AS_TEXT
 from hyplearn.types import Array
 
-# Markers of matplotlib for the shapes of classes.
+# Matplotlib markers for the shapes of the palette.
 MARKERS = {
     "circle": "o", "triangle": "^", "square": "s", "cross": "X", "diamond": "D", "plus": "P", "star": "*",
     "triangle-down": "v",
 }  # fmt: skip
-# Share of its colour in the region of a class, one for each shape: regions of one colour differ too.
+# Strength of the class colour in regions, one value per shape, so that regions of classes with the same colour differ.
 TINTS = (0.24, 0.42, 0.14, 0.33)
-# Letters of a name in a legend; the middle of a longer one is left out.
+# Longest name in a legend, in characters; longer names lose their middle.
 MOST_LETTERS = 40
 # Inches between the disk and a legend beside it.
 SPACE = 0.1
-# Ink and colours are made for a light ground, which pictures and legends have in figures of any style.
+# Colours of lines and of the background, in any matplotlib style: class colours are chosen for a light background.
 INK, GROUND = "0.1", "white"
-# More rings than this would overlap.
+# Largest number of rings around support vectors; more would overlap.
 MOST_RINGS = 200
-# More points than this are an image: markers would cover one another and make a vector graphic of megabytes.
+# Largest number of points drawn as markers. With more, markers would cover one another and vector graphics would take
+# megabytes, so a density image is drawn.
 MOST_MARKERS = 20_000
 # Pixels along one side of that image.
 PIXELS = 200
-# Opacity of a pixel that holds one point, so that outliers stay visible beside the crowd.
+# Opacity of a pixel with a single point: high enough that outliers stay visible.
 FAINTEST = 0.3
 
 
 @dataclass(repr=False)
 class Display:
-    """A picture, computed first and drawn second."""
+    """Base class of plots that are computed first and drawn later."""
 
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
@@ -74,7 +75,7 @@ class Display:
         return self
 
     def save(self, path: str | PathLike[str], *, dpi: float = DPI) -> None:
-        """Write the figure to a file: .png, .svg, .pdf. Draw it with :meth:`plot` first.
+        """Write the figure to a .png, .svg or .pdf file. Call :meth:`plot` first.
 
         Text in vector graphics stays text, in Type 42 fonts, which can be searched and edited.
         """
@@ -84,7 +85,7 @@ class Display:
             self.figure_.savefig(path, dpi=dpi, bbox_inches="tight")
 
     def _draw(self, *args: Any, **options: Any) -> None:
-        """Draw everything but the legend, for given axes and size of markers."""
+        """Draw everything but the legend on the given axes, with markers of the given size."""
         raise NotImplementedError
 
 
@@ -112,17 +113,17 @@ def new_axes() -> Any:
 
 
 def class_colours(classes: Iterable[Any]) -> dict[Any, str]:
-    """One colour per class in their order; a class called "other" is grey, and colours repeat beyond ten."""
+    """One colour per class, in order; a class called "other" is grey, and colours repeat after ten classes."""
     return {label: style.colour for label, style in label_styles(classes).items()}
 
 
 def class_markers(classes: Iterable[Any]) -> dict[Any, str]:
-    """One marker per class; classes of one colour have different markers."""
+    """One marker per class; classes with the same colour have different markers."""
     return {label: MARKERS[style.shape] for label, style in label_styles(classes).items()}
 
 
 def class_tints(classes: Iterable[Any]) -> dict[Any, Array]:
-    """Pale colour of the region of each class, as RGB; classes of one colour differ by its strength."""
+    """Pale RGB colour for the region of each class; classes with the same colour differ in strength."""
     from matplotlib.colors import to_rgb
 
     styles = label_styles(classes).items()
@@ -131,7 +132,7 @@ def class_tints(classes: Iterable[Any]) -> dict[Any, Array]:
 
 
 def draw_rim(ax: Any, c: float) -> None:
-    """Draw the empty disk: its ground and its rim of radius 1/√c, without axes."""
+    """Draw the empty disk: background and rim of radius 1/√c, without axes."""
     from matplotlib.patches import Circle
 
     radius = 1 / np.sqrt(c)
@@ -157,12 +158,12 @@ def draw_margins(ax: Any, curves: list[Array], label: str) -> None:
 
 
 def draw_reference(ax: Any, p: Array, label: str = "reference point p", colour: str = INK) -> None:
-    """Draw a star with a light edge, visible on any ground."""
+    """Draw the reference point as a star with a light edge, visible on any background."""
     ax.scatter(*p, marker="*", s=130, color=colour, edgecolors="white", linewidths=0.8, label=label, zorder=2.6)
 
 
 def draw_support(ax: Any, X: Array, size: float) -> None:
-    """Draw rings around the support vectors, wider than markers of the given size; many get dots instead."""
+    """Draw rings around the support vectors, wider than markers of the given size; if there are many, draw dots."""
     if len(X) > MOST_RINGS:
         ax.scatter(*X.T, s=2, color=INK, linewidths=0, label="support vectors", zorder=2.4)
         return
@@ -171,7 +172,7 @@ def draw_support(ax: Any, X: Array, size: float) -> None:
 
 
 def draw_wrong(ax: Any, X: Array, n: int, size: float) -> None:
-    """Cross out the points among n whose prediction is not their class."""
+    """Cross out the misclassified points among n points."""
     style = {"marker": "x", "s": 1.6 * size, "color": INK, "linewidths": 0.7, "zorder": 2.4}
     ax.scatter(*X.T, **style, label=f"predicted wrongly: {len(X):,} of {n:,}")
 
@@ -184,7 +185,7 @@ def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    # The free space goes to the legend, not to both sides.
+    # Move the plot to the left, so that all free space is available for the legend.
     ax.set_anchor("W")
     columns = -(-len(handles) // _lines_beside(ax))
     style = {"facecolor": GROUND, "edgecolor": "none", "framealpha": 1, "borderaxespad": 0.3, "columnspacing": 1.0}
@@ -203,7 +204,7 @@ def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
 
 
 def draw_legend_below(figure: Any, axes: Iterable[Any], ncols: int) -> Any:
-    """Draw one legend for several axes under all of them; the figure needs ``layout="constrained"``."""
+    """Draw one legend below several axes; the figure needs ``layout="constrained"``."""
     entries = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     names = [shorten(name) for name in entries]
     return finish_legend(
@@ -212,7 +213,7 @@ def draw_legend_below(figure: Any, axes: Iterable[Any], ncols: int) -> Any:
 
 
 def draw_legend_under(ax: Any, ncols: int = 1) -> Any:
-    """Draw the legend of one picture under it, with all names in full."""
+    """Draw the legend below a plot, with all names in full."""
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": ncols}
     return finish_legend(ax.legend(**place, **_below_style()))
 
@@ -222,9 +223,9 @@ def _below_style() -> dict[str, Any]:
 
 
 def finish_legend(legend: Any) -> Any:
-    """Show names as they are, and markers that are small in the picture larger."""
+    """Show names literally (no formulas), and enlarge small markers in the legend."""
     for text in legend.get_texts():
-        text.set_parse_math(False)  # a class name is not a formula
+        text.set_parse_math(False)  # without this, a $ in a class name would start a formula
     for handle in legend.legend_handles:
         if hasattr(handle, "set_sizes"):
             handle.set_sizes(np.clip(handle.get_sizes(), 30, 90))
@@ -240,7 +241,7 @@ def shorten(name: str, most: int = MOST_LETTERS) -> str:
 
 
 def _text_style() -> dict[str, Any]:
-    """Text of legends: small, but never below the least size that can be read."""
+    """Text style of legends: small, but never below the smallest readable size."""
     from matplotlib.font_manager import FontProperties
 
     own = FontProperties(size=pyplot().rcParams["legend.fontsize"]).get_size_in_points()
@@ -255,12 +256,12 @@ def _lines_beside(ax: Any) -> int:
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points by class: a marker each, or an image of their density if there are many."""
+    """Points by class, as markers, or as a density image if there are many."""
 
-    X: Array  # positions of the points in the picture, of shape (n, 2)
+    X: Array  # positions of the points in the plot, of shape (n, 2)
     y: Array | None  # their classes
     classes: Array  # all classes, in the order of their colours; some may have no points here
-    centre: Array  # centre of the picture
+    centre: Array  # centre of the plot
     reach: float  # half the side of its square
     counts: Array | None = None  # points of each class in each pixel, rows from the bottom; None for markers
 
@@ -268,7 +269,7 @@ class Cloud:
     def of(
         cls, X: Array, y: Array | None, classes: Array | None, centre: Array, reach: float, most_markers: int
     ) -> Self:
-        """Points, counted by pixel if more than ``most_markers``; classes of y that are not given come last."""
+        """Make a cloud; more than ``most_markers`` points are counted by pixel, and further classes of y come last."""
         classes = all_classes(y, classes)
         if len(X) <= most_markers:
             return cls(X, y, classes, centre, reach)
@@ -280,12 +281,12 @@ class Cloud:
 
     @property
     def extent(self) -> tuple[float, float, float, float]:
-        """Left, right, lower and upper end of the picture."""
+        """Left, right, lower and upper limits of the plot."""
         (x, y), reach = self.centre, self.reach
         return x - reach, x + reach, y - reach, y + reach
 
     def image(self) -> Array:
-        """Colours of the pixels, mixed by the classes' shares, with an opacity that grows with the log of the count."""
+        """Colours of the pixels, mixed by the shares of the classes; the opacity grows with log(count)."""
         from matplotlib.colors import to_rgb
 
         assert self.counts is not None
@@ -297,7 +298,7 @@ class Cloud:
         return np.dstack([mixed, np.where(total > 0, FAINTEST + (1 - FAINTEST) * depth, 0)])
 
     def draw(self, ax: Any, size: float) -> None:
-        """Draw the points below the rim and above everything else; points without classes have the colour of ink."""
+        """Draw the points below the rim and above everything else; points without classes are black."""
         if self.counts is not None:
             ax.imshow(self.image(), extent=self.extent, origin="lower", interpolation="nearest", zorder=2)
         shown = self.X if self.counts is None else np.empty((0, 2))
@@ -312,7 +313,7 @@ class Cloud:
 
 
 def all_classes(y: Array | None, classes: Array | None) -> Array:
-    """The given classes, followed by those of y that are not among them."""
+    """The given classes, followed by further classes of y."""
     present = np.array([]) if y is None else distinct(y)[0]
     if y is None or classes is None:
         return present

@@ -1,4 +1,4 @@
-"""The Poincaré disk with points, and with the hyperbolic hulls of two classes."""
+"""Plots of points in the Poincaré disk, and of the hyperbolic hulls of two classes."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ from hyplearn.types import Array
 # The grid: circles at these distances from the centre, in units of 1/√c, and this many diameters.
 GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
-# Pairs whose coordinates differ by less look the same: both closest points are vertices.
+# Pairs whose coordinates differ by less than this look the same: both closest points are vertices.
 SAME = 1e-6
 STYLES: dict[str, dict[str, Any]] = {
     "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
@@ -28,7 +28,7 @@ STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(repr=False)
 class DiskDisplay(Display):
-    """Points of the Poincaré disk, coloured by class; many of them as an image of their density.
+    """Points of the Poincaré disk, coloured by class; a density image if there are many.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ class DiskDisplay(Display):
         all_classes: Any = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Check the points, classes and edges; the parameters are those of the class."""
+        """Validate points, classes and edges; takes the parameters of the class."""
         c = absolute_curvature(curvature)
         X, y = check_labelled(X, y)
         if X.shape[1] != 2:
             raise ValueError(
-                f"The disk shows points of two coordinates; got shape {X.shape}.\n"
+                f"DiskDisplay needs points with two coordinates; got shape {X.shape}.\n"
                 "Project X to 2-D first; BoundaryDisplay does so for a classifier of more dimensions."
             )
         gap(X, c=c)  # raises for points outside
@@ -87,12 +87,12 @@ class DiskDisplay(Display):
 
     @property
     def classes(self) -> Array:
-        """The classes in their order."""
+        """Classes in order."""
         return self.cloud.classes
 
     @cached_property
     def cloud(self) -> Cloud:
-        """The points as they are drawn."""
+        """Points as they are drawn."""
         radius = float(1 / np.sqrt(absolute_curvature(self.curvature)))
         return Cloud.of(self.X, self.y, self.all_classes, np.zeros(2), radius, self.most_markers)
 
@@ -133,7 +133,7 @@ def _draw_grid(ax: Any, c: float) -> None:
     ends = np.stack([np.cos(turns), np.sin(turns)], axis=1) / np.sqrt(c)
     curves = [radius * circle for radius in radii] + [np.stack([-end, end]) for end in ends]
     ax.add_collection(LineCollection(curves, colors="0.83", linewidths=0.5, zorder=1.2))
-    # Labels are drawn above the points, with a light edge to be readable there.
+    # Labels are drawn above the points, with a light edge to stay readable.
     edge = withStroke(linewidth=1.5, foreground=canvas.GROUND)
     style = {"color": "0.4", "fontsize": SMALL, "ha": "left", "va": "bottom", "zorder": 2.7, "path_effects": [edge]}
     for distance, radius in zip(GRID_CIRCLES[:3], radii, strict=False):
@@ -183,7 +183,7 @@ class HullDisplay(Display):
         points = DiskDisplay.from_points(X, y, curvature=curvature, most_markers=most_markers)
         if len(points.classes) != 2:
             raise ValueError(
-                f"Hulls are drawn of exactly 2 classes; y holds {len(points.classes)}: {points.classes.tolist()[:5]}.\n"
+                f"HullDisplay needs exactly 2 classes; y has {len(points.classes)}: {points.classes.tolist()[:5]}.\n"
                 "Pass the labels of one against the rest, such as y == label."
             )
         c = absolute_curvature(curvature)
@@ -254,17 +254,17 @@ class HullDisplay(Display):
         ring = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.5, "linestyle": "none"}
         ax.plot(*self.pairs[pair].T, "o", color=style["color"], **ring, label=name, zorder=2.5)
         canvas.draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])
-        if boundary and np.any(a != b):  # a point of both classes has no boundary
+        if boundary and np.any(a != b):  # if the classes share a point, there is no boundary between the pair
             canvas.draw_boundary(ax, self.boundary(pair), "boundary halfway", **style, linewidth=1.5)
 
 
 def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
-    """Points as rows of float64 with one label for each, or an error."""
+    """Validate points and labels; return float64 rows with one label each."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] < 2 or len(X) == 0:
         raise ValueError(
             f"X must hold at least one point of two coordinates or more; got shape {X.shape}.\n"
-            "Pass an array of shape (n, d), rows being points."
+            "Pass an array of shape (n, d), one point per row."
         )
     if y is None:
         return X, None
@@ -286,7 +286,7 @@ def check_width(X: Array, d: int, estimator: Any) -> None:
 
 
 def check_edges(edges: Any, n: int) -> Array:
-    """Edges as an array of pairs of rows, or an error."""
+    """Validate edges; return an array of pairs of row numbers."""
     edges = np.asarray(edges)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Distances of a tree, of hyperbolic space and of flat space, compared with the given ones."""
+"""Plot of distances in a tree, in hyperbolic space and in flat space, compared with the given distances."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +10,9 @@ from hyplearn.plotting.canvas import Display
 from hyplearn.plotting.palette import LIGHT
 from hyplearn.types import Array
 
-# Groups of pairs, by given distance, of which the picture shows median and range; enough to see where a fit fails.
+# Number of groups of pairs by distance; the plot shows the median and range of each. Enough to see where a fit fails.
 GROUPS = 20
-# Percentiles of the ratio within a group: the ends of the band and the line.
+# Percentiles of the ratio within a group: lower end of the band, line, upper end of the band.
 PERCENTILES = (10, 50, 90)
 
 
@@ -47,7 +47,7 @@ class HyperbolicityDisplay(Display):
             f"hyperbolic {space}: distortion {found.hyperbolic_distortion:.2f}": found.hyperbolic_distances,
             f"tree: distortion {found.tree_distortion:.2f} (star {found.star_distortion:.2f})": found.tree_distances,
         }
-        # Equal distances, of which a graph has many, belong to one group.
+        # Equal distances, which are frequent in graphs, belong to one group.
         edges = np.unique(np.quantile(found.distances, np.linspace(0, 1, GROUPS + 1)[1:]))
         group_of = np.searchsorted(edges, found.distances)
         groups = [np.flatnonzero((group_of == i) & (found.distances > 0)) for i in np.unique(group_of)]

@@ -1,4 +1,4 @@
-"""Colours and shapes of classes, for pictures on a light or a dark ground. Needs no matplotlib.
+"""Colours and shapes of classes for light and dark backgrounds. Does not import matplotlib.
 
 Ten colours that readers with normal vision and readers without one of the three cones can tell apart (CIEDE2000
 differences of at least 13 for all of them), each with a contrast of at least 3 : 1 to its ground. Classes beyond ten
@@ -9,20 +9,20 @@ measures all of this.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-# Blue, orange, teal, wine, sky, sage, brown, mauve, plum, olive; the same hues on both grounds.
+# Blue, orange, teal, wine, sky, sage, brown, mauve, plum, olive; the same hues on both backgrounds.
 LIGHT = (
     "#2A3FB8", "#E8660C", "#057A71", "#B9255D", "#1097FE", "#7A9D69", "#521700", "#BE80A5", "#401D48", "#675601",
 )  # fmt: skip
 DARK = (
     "#6B86FF", "#F48A21", "#0ABF9D", "#BA3B73", "#C1D2FE", "#A1FF91", "#AB7665", "#FFD1DB", "#9483A2", "#776D08",
 )  # fmt: skip
-# The grounds that contrasts are measured against: paper, and the disk of a dark page.
+# Backgrounds against which contrasts are measured: white paper, and the disk on a dark page.
 LIGHT_GROUND, DARK_GROUND = "#FFFFFF", "#191C22"
-# The class called "other", and points without a class, on both grounds.
+# Grey for the class called "other" and for points without a class, on both backgrounds.
 GREY = "#8A8A8A"
-# One shape for each round of colours, the most different first.
+# One shape per cycle through the colours, the most distinct ones first.
 SHAPES = ("circle", "triangle", "square", "cross", "diamond", "plus", "star", "triangle-down")
-# Maps of numbers, low to high: equal steps look equal, and high values differ most from the ground.
+# Continuous colour maps, low to high: perceptually uniform, with high values farthest from the background.
 LIGHT_RAMP = (
     "#40A47E", "#249E84", "#009789", "#00908D", "#008990", "#008292", "#007B94", "#007395", "#006B97",
     "#006197", "#135796", "#244D94", "#30438F", "#373787", "#392A7A", "#381A6A", "#360657",
@@ -34,7 +34,7 @@ DARK_RAMP = (
 
 
 class ClassStyle(NamedTuple):
-    """How the points of a class look."""
+    """Colour and shape of the points of a class."""
 
     colour: str  # "#RRGGBB"
     shape: str  # one of SHAPES
@@ -64,7 +64,7 @@ def class_styles(n: int, *, dark: bool = False) -> list[ClassStyle]:
 
 
 def label_styles(labels: Iterable[Any], *, dark: bool = False) -> dict[Any, ClassStyle]:
-    """Style of each label in their order; a class called "other" comes last, in grey."""
+    """Style of each label, in order; a class called "other" comes last, in grey."""
     labels = list(labels)
     named = [label for label in labels if str(label) != "other"]
     styles = dict(zip(named, class_styles(len(named), dark=dark), strict=True))
@@ -72,5 +72,5 @@ def label_styles(labels: Iterable[Any], *, dark: bool = False) -> dict[Any, Clas
 
 
 def ramp(*, dark: bool = False) -> tuple[str, ...]:
-    """Colours of a map of numbers at equal steps from low to high; interpolate linearly between them."""
+    """Colours of a continuous colour map at equal steps from low to high, for linear interpolation."""
     return DARK_RAMP if dark else LIGHT_RAMP

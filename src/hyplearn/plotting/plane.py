@@ -30,53 +30,53 @@ from hyplearn.plotting.disk import check_width
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
 from hyplearn.types import Array
 
-# Numbers passed to predict at once: 32 MiB.
+# Number of coordinates per call of predict (32 MiB): bounds memory at little cost per call.
 BLOCK_NUMBERS = 2**22
-# Points that vote on the class of a pixel: more give smoother regions and lose small ones.
+# Number of nearest points that vote on the class of a pixel: more give smoother regions and lose small ones.
 VOTERS = 15
-# Points of which the voters are taken, evenly: enough for every pixel.
+# Largest number of points among which the voters are found; more are thinned evenly. Enough for every pixel.
 MOST_VOTERS = 20_000
-# Weight of the spread of all points beside that of the classes' means, which decides only what these leave open, and of
-# equal spread in all directions beside that within classes, which keeps it regular.
+# Regularisation, relative to traces of 1: weight of the spread of all points, which decides only if the class means
+# leave a direction open; and weight of the identity, which keeps the spread within classes invertible.
 SPREAD_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A geodesic plane of the ball, seen as a disk with p at its centre."""
+    """Geodesic plane of the ball, shown as a disk with p at its centre."""
 
     p: Array  # the point at the centre of the picture
     basis: Array  # orthonormal directions at p, to the right and upwards; of shape (2, d)
     c: float  # absolute curvature
     projection: Literal["along", "around", "nearest"]
-    neighbours: PoincareKNeighborsClassifier | None = None  # of the nearest projection: the vote on a region's class
-    agreement: float = 1.0  # share of the points whose region is that of their predicted class
+    neighbours: PoincareKNeighborsClassifier | None = None  # votes on a region's class (nearest)
+    agreement: float = 1.0  # share of the points whose region has their predicted class
 
     @classmethod
     def across(cls, w: Array, p: Array, X: Array, c: float) -> Self:
-        """The plane through p along w and the direction, orthogonal to w, in which the points spread most about p."""
+        """Plane through p along w and the orthogonal direction in which the points spread most about p."""
         n = w / np.linalg.norm(w)
         flat = np.eye(len(n)) - np.outer(n, n)
-        # The eigenvalue of n is set to -1, so that n comes last.
+        # The eigenvalue of n is set to -1, so that n comes last and is never chosen.
         leading = _leading(flat @ _spread(frame_coordinates(X, p, c=c)) @ flat - np.outer(n, n))
         return cls(p, np.stack([n, leading[0]]), c, "along")
 
     @classmethod
     def about(cls, p: Array, X: Array, c: float) -> Self:
-        """The plane through p along the two directions in which the points spread most about p."""
+        """Plane through p along the two directions in which the points spread most about p."""
         return cls(p, _leading(_spread(frame_coordinates(X, p, c=c))), c, "around")
 
     @classmethod
     def between(cls, X: Array, codes: Array, c: float) -> Self:
-        """The plane through the mean of the points that shows most of their predicted classes, given as codes."""
+        """Plane through the mean of the points that separates their predicted classes (given as codes) best."""
         p = frechet_mean(X, c=c)
         planes = [cls(p, basis, c, "nearest") for basis in _class_directions(frame_coordinates(X, p, c=c), codes)]
         if len(np.unique(codes)) == 1:
-            return planes[0]  # one class is predicted everywhere
+            return planes[0]  # a single class is predicted
         return max((plane.with_votes(X, codes) for plane in planes), key=lambda plane: plane.agreement)
 
     def with_votes(self, X: Array, codes: Array) -> Self:
-        """The plane with regions by the vote of some of the points, given the codes of their predicted classes."""
+        """The same plane, with regions by a vote of points with the given codes of predicted classes."""
         some = slice(None, None, -(-len(X) // MOST_VOTERS))
         x, codes = self.project(X[some]), codes[some]
         neighbours = PoincareKNeighborsClassifier(min(VOTERS, len(x)), curvature=-self.c).fit(x, codes)
@@ -84,7 +84,7 @@ class Plane:
 
     @property
     def statement(self) -> str:
-        """Title of the picture, which says how points were projected and what is true of them."""
+        """Title of the plot: how points were projected, and what the projection preserves."""
         where = f"{len(self.p)} dimensions on the geodesic plane through"
         if self.projection == "along":
             return (
@@ -102,7 +102,7 @@ class Plane:
         )
 
     def project(self, X: Array) -> Array:
-        """Positions of points of the ball in the picture, shape (n, 2)."""
+        """Positions in the plot of points of the ball, of shape (n, 2)."""
         Z = np.sqrt(self.c) * z_features(X, self.p, c=self.c)
         a, b = self.basis @ Z.T
         rest = np.sum((Z - np.stack([a, b], axis=1) @ self.basis) ** 2, axis=1)
@@ -113,7 +113,7 @@ class Plane:
             T = np.stack([shrink * time, a, shrink * b])
         elif self.projection == "around":
             flat, length = np.hypot(a, b), np.sqrt(a**2 + b**2 + rest)
-            # A point without a direction in the plane is shown to the right.
+            # A point with no component in the plane has no direction there; it is shown to the right.
             along = np.where(flat > 0, np.stack([a, b]) / np.where(flat > 0, flat, 1.0), [[1.0], [0.0]])
             T = np.stack([time, *(length * along)])
         else:
@@ -121,12 +121,12 @@ class Plane:
         return (T[1:] / (1 + T[0])).T / np.sqrt(self.c)
 
     def embed(self, x: Array) -> Array:
-        """The points of the ball at positions of the picture, shape (n, d)."""
+        """Points of the ball at positions of the plot, of shape (n, d)."""
         return from_frame(frame_coordinates(x, np.zeros(2), c=self.c) @ self.basis, self.p, c=self.c)
 
 
 def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: float) -> Plane | None:
-    """The plane of the picture, or None in two dimensions.
+    """Plane to show, or None in two dimensions.
 
     It is chosen by what the classifier uses: a boundary of two classes, or else its predictions for the points.
     """
@@ -137,7 +137,7 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
         return None
     if X is None:
         raise ValueError(
-            f"A picture of {d} dimensions shows a plane that is chosen from the points; got X=None.\n"
+            f"In {d} dimensions the plotted plane is chosen from the points; got X=None.\n"
             "Pass X, such as the training points."
         )
     if isinstance(found, Sphere):
@@ -148,14 +148,14 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
 
 
 def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
-    """Codes of the classes of the regions at positions of the picture; without a plane, of the predictions."""
+    """Class codes of the regions at positions of the plot; without a plane, codes of the predictions."""
     if plane is not None and plane.neighbours is not None:
         return plane.neighbours.predict(x)
     return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
 
 
 def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Array:
-    """Result of a method of the classifier for points of the picture, in blocks that fit in memory."""
+    """Call a method of the classifier on points of the plot, in blocks that fit into memory."""
     step = max(1, BLOCK_NUMBERS // (x.shape[1] if plane is None else len(plane.p)))
     blocks = (x[i : i + step] for i in range(0, len(x), step))
     with warnings.catch_warnings():
@@ -166,7 +166,7 @@ def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Arra
 
 
 def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
-    """Two directions in which the means of classes spread most: as they are, and relative to the spread within."""
+    """Two directions in which the class means spread most: absolutely, and relative to the spread within classes."""
     _, members, counts = np.unique(codes, return_inverse=True, return_counts=True)
     F = F - F.mean(axis=0)
     means = np.stack([F[members == k].mean(axis=0) for k in range(len(counts))])
@@ -177,17 +177,17 @@ def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
 
 
 def _spread(F: Array) -> Array:
-    """Second moments of rows about 0, of trace 1 unless all rows are 0."""
+    """Second moments of rows about 0, normalised to trace 1 unless all rows are 0."""
     spread = F.T @ F
     return spread / (np.trace(spread) or 1.0)
 
 
 def _leading(spread: Array) -> Array:
-    """The two eigenvectors of largest eigenvalue as rows."""
+    """The two eigenvectors with the largest eigenvalues, as rows."""
     return _signed(np.linalg.eigh(spread)[1][:, :-3:-1].T)
 
 
 def _signed(vectors: Array) -> Array:
-    """Rows, each with its largest entry positive."""
+    """Rows with signs chosen so that the largest element of each is positive."""
     largest = np.take_along_axis(vectors, np.argmax(np.abs(vectors), axis=1)[:, None], axis=1)
     return vectors * np.sign(largest)

@@ -1,15 +1,15 @@
-"""Sizes and fonts of all pictures: README, manual, examples and papers.
+"""Sizes and fonts of all figures: README, manual, examples and papers.
 
 Figures are as wide as a page of the manual or of a paper, so that text has its size in points when they are shown.
 """
 
 from typing import Any
 
-# Inches: two columns of a paper; at 100 pixels per inch, the text width of the README.
+# Figure width in inches: two columns of a paper, and, at 100 pixels per inch, the text width of the README.
 WIDTH = 8.0
-# Points. Nothing is smaller than 8 at the final size of a figure.
+# Font sizes in points. No text is smaller than 8 at the final size of a figure.
 TITLE, TEXT, SMALL = 10.5, 9.0, 8.0
-# Dots per inch of PNG files: sharp on screens of double density.
+# Dots per inch of PNG files: sharp on high-density screens.
 DPI = 160
 # Text in vector graphics stays text, which can be searched and edited.
 TEXT_AS_TEXT: dict[str, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}

@@ -1,4 +1,4 @@
-"""Points in the tangent space at the reference point of a classifier, where its hyperplane is straight."""
+"""Plots of the tangent space at the reference point of a classifier, where its hyperplane is straight."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -18,13 +18,13 @@ from hyplearn.plotting.style import TEXT
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
 
-# The picture reaches this much beyond the farthest point.
+# Size of the plot relative to the distance of the farthest point.
 BORDER = 1.08
 
 
 @dataclass(repr=False)
 class TangentDisplay(Display):
-    r"""Frame coordinates of points at p, where geodesics through p are straight, with the boundary and the margins.
+    r"""Frame coordinates of points at p, with the boundary and the margins; geodesics through p are straight.
 
     Each point of the disk is drawn in its true direction from p, at its true distance.
 
@@ -66,7 +66,7 @@ class TangentDisplay(Display):
     def from_points(
         cls, X: Any, y: Any = None, p: Any = None, *, curvature: float = -1.0, most_markers: int = MOST_MARKERS
     ) -> Self:
-        """Points of the disk as seen from p (by default its centre), without a classifier.
+        """Show points of the disk as seen from p (by default the centre), without a classifier.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class TangentDisplay(Display):
         margin: float | None = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Points seen from the reference point of a fitted classifier, with its boundary.
+        """Show points as seen from the reference point of a fitted classifier, with its boundary.
 
         Parameters
         ----------
@@ -118,8 +118,8 @@ class TangentDisplay(Display):
         check_width(X, len(p), estimator)
         if margin is not None and len(p) > 2:
             raise ValueError(
-                f"Margins at a hyperbolic distance bend, and in {len(p)} dimensions only straight ones can be drawn; "
-                f"got margin={margin!r}.\nLeave margin out, or use BoundaryDisplay."
+                f"Margins at a hyperbolic distance are curved, and in {len(p)} dimensions only straight ones can be "
+                f"drawn; got margin={margin!r}.\nLeave margin out, or use BoundaryDisplay."
             )
         basis = np.eye(2) if len(p) == 2 else Plane.across(w, p, X, c).basis
         display = cls(_cloud(frame_coordinates(X, p, c=c) @ basis.T, y, decision.classes, most_markers), len(p))
@@ -134,7 +134,7 @@ class TangentDisplay(Display):
         return display
 
     def _add_boundary(self, normal: Array, height: float, c: float) -> None:
-        """Add the boundary at a distance from the hyperplane with the given unit normal in the picture."""
+        """Add the boundary at a distance from the hyperplane with the given unit normal in the plot."""
         if height == 0:
             self.boundary = self._line(normal)
         elif self.dimensions == 2:
@@ -156,7 +156,7 @@ class TangentDisplay(Display):
 
     @property
     def _far(self) -> float:
-        """A distance from p beyond the picture."""
+        """Distance from p that lies beyond the plot."""
         return float(np.linalg.norm(self.cloud.extent))
 
     def _line(self, normal: Array) -> Array:
@@ -188,7 +188,7 @@ class TangentDisplay(Display):
 
 
 def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) -> Cloud:
-    """The points in the smallest square that holds them and p, with a border around it."""
+    """Points in the smallest square that contains them and p, with a border."""
     low, high = np.minimum(F.min(axis=0), 0), np.maximum(F.max(axis=0), 0)
     middle, reach = (low + high) / 2, BORDER * np.max(high - low) / 2
     return Cloud.of(F, y, classes, middle, float(reach) or 1.0, most_markers)
@@ -211,7 +211,7 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
         if np.any(decision.weights[k]):
             return k, plane_boundary(decision.weights[k], decision.points[k])
     raise ValueError(
-        f"{type(estimator).__name__} has no geodesic boundary, and so no tangent space of its own.\n"
+        f"{type(estimator).__name__} has no geodesic boundary, so no tangent space belongs to it.\n"
         "Pass a classifier whose boundaries pass through a point, or use TangentDisplay.from_points with p."
     )
 

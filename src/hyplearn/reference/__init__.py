@@ -1,4 +1,4 @@
-"""Reference points, for boundaries that pass through a point."""
+"""Reference points: the points through which boundaries pass."""
 
 from hyplearn.geometry import closest_points
 from hyplearn.reference.certified_margin import WidestMargin

@@ -1,4 +1,4 @@
-"""The widest margin as a value with its witnesses, from which both ends are recomputed in plain NumPy.
+"""The widest margin with its certificate, from which both ends of the interval are recomputed in plain NumPy.
 
 Nothing here is shared with the search that finds them.
 """
@@ -14,9 +14,9 @@ from hyplearn.types import Array, Points
 
 Status: TypeAlias = Literal["optimal", "inseparable", "stalled"]
 EPS = float(np.finfo(float).eps)
-# Upper bound on the rounding errors of an entry of z, in addition to those of its sums.
+# Upper bound on the rounding errors of an element of z, excluding the errors of its sums.
 OPERATIONS = 16
-# Rows at a time.
+# Number of rows per block, which bounds the memory of the check.
 CHUNK = 2**16
 # Splits a float64 into two halves of 26 bits, whose products are exact.
 SPLITTER = 2.0**27 + 1
@@ -39,7 +39,7 @@ class MarginInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class WidestMargin:
-    r"""The geodesic hyperplane of the widest margin between two classes, proven from both sides.
+    r"""The geodesic hyperplane of the widest margin between two classes, with proven lower and upper bounds.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class WidestMargin:
 
     @property
     def witness(self) -> Array | None:
-        """A common point of the hulls of both classes, where no hyperplane separates them; otherwise None."""
+        """A common point of the hulls of both classes if no hyperplane separates them, otherwise None."""
         return self.contact if self.status == "inseparable" else None
 
     def verify(self, X: Points, y: Any) -> MarginInterval:
@@ -122,12 +122,12 @@ class WidestMargin:
         return self.interval(X, codes > 0)
 
     def interval(self, X: Array, second: Array) -> MarginInterval:
-        """The ends of :meth:`verify` for points of the ball, with ``second`` the rows on the positive side."""
+        """Interval of :meth:`verify` for points of the ball; ``second`` masks the rows on the positive side."""
         return MarginInterval(_lower_end(self, X, second), _upper_end(self, X, second))
 
 
 def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Least distance of a row to the hyperplane, less its rounding error."""
+    """Smallest distance of a row to the hyperplane, minus its rounding error."""
     if found.hyperplane is None:
         return 0.0
     w, p = found.hyperplane
@@ -143,7 +143,7 @@ def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Bound of every margin M from ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``: see the page on the widest margin."""
+    """Upper bound on the margin M from ``Σ λ sinh(M - r) ≤ cosh(D + δ) ‖A - B‖``: see the page on the widest margin."""
     rows, side, weights, c = X[found.support].astype(np.float64), second[found.support], found.weights, found.c
     p = found.contact
     inside = np.all(_gaps(np.vstack([found.points, p]), c) > 0)
@@ -172,7 +172,7 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _cancel(z: Array, size: Array, weights: Array) -> bool:
-    """Whether signed weights near the given ones, of the same signs, make the rows cancel on the hyperboloid exactly.
+    """Whether weights near the given ones, with the same signs, make the rows cancel exactly on the hyperboloid.
 
     The columns of M are the rows in Klein coordinates with a 1 before them. It has full rank, despite its rounding
     errors, if its least singular value is above these; then ``u - M⁺ M u`` are such weights, if no sign changes.

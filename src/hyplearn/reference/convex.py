@@ -1,4 +1,4 @@
-r"""The strategy "boundary": a point on the hyperplane of a convex fit for which p is free."""
+r"""The strategy "boundary": a point on the hyperplane of a convex fit that does not fix p."""
 
 from dataclasses import replace
 
@@ -15,24 +15,24 @@ from hyplearn.types import Array
 
 # Cost of a row in the convex fit; a cost of 1 loses two points of accuracy or more on the 231 rows of Olsson's cells.
 FIT_COST = 0.005
-# Duality gap of that fit: its last Newton step then ends at the exact solution, whatever the order of the rows. A
-# sample needs no such care.
+# Duality gap of that fit: small enough that its last Newton step reaches the exact solution in any order of the rows. A
+# larger gap suffices for a sample.
 FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
-# Memory of that fit in numbers, counting NUMBERS_BESIDE per row in addition to its coordinates; beyond, rows are
+# Memory of that fit in array elements, NUMBERS_BESIDE per row in addition to its coordinates. Larger data are
 # subsampled, but not below FIT_ROWS_PER_DIMENSION times the dimension.
 FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION = 2**21, 8, 200
 # Largest number of multiplications per pass: rows times squared dimension.
 FIT_WORK = 6 * 10**9
-# Size of X up to which hulls are computed first: in many dimensions they take far longer than a fit.
+# Largest size of X for which hulls are computed first: in many dimensions they take far longer than a fit.
 HULL_NUMBERS = 2**24
-# Size of X up to which rows are made explicit, EXPLICIT_STEP rows at a time.
+# Largest size of X for which the matrix of rows is explicit; it is filled in blocks of EXPLICIT_STEP rows.
 EXPLICIT_NUMBERS, EXPLICIT_STEP = 2**24, 2**14
 
 
 def boundary_point(
     data: TrainingData, sides: Array, *, hull_numbers: int = HULL_NUMBERS, most_rows: int | None = None
 ) -> Array:
-    r"""A point of the boundary that a convex fit finds, p being free.
+    r"""A point on the boundary of a convex fit that does not fix p.
 
     Where a geodesic hyperplane separates the sides, the midpoint of the closest points of their hulls: one through p
     separates them too. Where they overlap, the functional
@@ -58,7 +58,7 @@ def boundary_point(
 
 
 def fit_rows(d: int) -> int:
-    """Most rows of d coordinates in the convex fit."""
+    """Largest number of rows of d coordinates in the convex fit."""
     wanted = max(FIT_NUMBERS // (d + NUMBERS_BESIDE), FIT_ROWS_PER_DIMENSION * d)
     return max(2, min(wanted, FIT_WORK // d**2))
 
@@ -72,7 +72,7 @@ def convex_boundary(
     is_sample: bool,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> Array:
-    """The point of :func:`boundary_point` for sides that overlap; of a sample it need not be exact."""
+    """The point of :func:`boundary_point` for sides that overlap; it need not be exact for a sample."""
     block = block if block.present.all() else block.taken(np.flatnonzero(block.present))
     X, y, weights = block.X, sides[block.codes], block.row_weights
     data = TrainingData.of_arrays(X, y, weights, c, n_classes=2, threads=threads)
@@ -88,7 +88,7 @@ def convex_boundary(
 def _hyperboloid_rows(
     X: Array, y: Array, costs: Array, p: Array, c: float, threads: int, explicit_numbers: int
 ) -> Rows:
-    """Hyperboloid coordinates as seen from p, signed by y; explicit where they are not too many.
+    """Hyperboloid coordinates as seen from p, multiplied by y; as an explicit matrix if it is small.
 
     These are z times √c, and cosh ρ, which is 1 less the base of z.
     """
@@ -105,7 +105,7 @@ def _hyperboloid_rows(
 
 
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
-    r"""The point nearest to Q where ``⟨u, X⟩ = 0``; hyperboloid coordinates are those seen from the centre.
+    r"""The point with ``⟨u, X⟩ = 0`` nearest to Q; hyperboloid coordinates are seen from the centre.
 
     Q is a sum of points with the given weight in all, scaled back onto the hyperboloid. In Minkowski's product it is no
     shorter than that weight (the triangle inequality, reversed), which stands in where rounding loses its length, far

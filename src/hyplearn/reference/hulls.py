@@ -18,9 +18,10 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.tangent import z_dot
 from hyplearn.types import Array, Points
 
-# Size of the first sample of each side, at least and per dimension: if the hulls of samples meet, so do all rows'.
+# Minimum size of the first sample of each side, and its size per dimension: if the hulls of the samples meet, so do the
+# hulls of all rows, and no further pass is needed.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
-# Duality gap at which such a sample is known to be separable; the distance is computed from all rows.
+# Duality gap for a sample: enough to decide that it is separable; the distance is then computed from all rows.
 APART = 0.1
 # Duality gap of the closest points of all rows: small enough that the order of the rows does not matter.
 CLOSEST_TOL = 1e-12
@@ -57,7 +58,7 @@ class Separation:
 
 
 def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
-    """Find out whether any geodesic hyperplane, through whatever point, separates two classes.
+    """Decide whether any geodesic hyperplane separates two classes.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
 
 
 def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, float]:
-    """Points of the ball, the codes 0 and 1 of their labels, and a positive c; ``name`` stands in the error."""
+    """Validate points, labels of two classes and c; return points, codes 0 and 1, and c. Errors contain ``name``."""
     X, c, y = as_rows(X, "X"), check_c(c), np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
@@ -147,7 +148,7 @@ def hull_point(data: TrainingData, sides: Array) -> Array:
 
 
 def closest_point(data: TrainingData, sides: Array) -> Array:
-    """Midpoint of the closest points of two hulls: where a hyperplane separates the sides, so does one through it.
+    """Midpoint of the closest points of two hulls: if any hyperplane separates the sides, one through this point does.
 
     Where the hulls intersect, a common point: which of them is arbitrary, and a boundary need not pass there. Weights
     do not count, except those that are 0.
@@ -160,7 +161,7 @@ def closest_point(data: TrainingData, sides: Array) -> Array:
 
 
 def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
-    """The hyperplane (w, p) halfway between two hulls, w pointing to the second; None where they are not apart."""
+    """The hyperplane (w, p) halfway between two hulls, with w pointing to the second; None if the hulls meet."""
     if pair.half_space_a is None or pair.half_space_b is None:
         return None
     (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
@@ -174,13 +175,13 @@ def _inseparable(pair: ClosestPoints, c: float) -> Separation:
 
 
 def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
-    """Positions in the block of the rows of either side that have a weight."""
+    """Positions in the block of the rows of each side that have a positive weight."""
     present, second = block.present, sides[block.codes] > 0
     return np.flatnonzero(present & ~second), np.flatnonzero(present & second)
 
 
 def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Array, bool]:
-    """Every k-th row of each side, so that about ``most`` rows are taken; and whether k > 1."""
+    """Every k-th row of each side, about ``most`` rows altogether; and whether k > 1."""
     starts, counts_a, counts_b = data.fold(_count_sides, columns_joined, sides)
     counts = np.stack([counts_a, counts_b])
     strides = np.maximum(1, counts.sum(axis=1) // most)
@@ -205,7 +206,7 @@ def _every_of_side(
 
 @checkpointable
 class Beyond(NamedTuple):
-    """Rows of either side beyond its half-space, how far, how many may be kept, and the least margin of all rows."""
+    """Rows of each side beyond its half-space, their distances, how many to keep, and the smallest margin."""
 
     X_a: Array
     X_b: Array
@@ -223,7 +224,7 @@ def _beyond(
     c: float,
     most: int,
 ) -> Beyond:
-    """The rows of a block farthest beyond the half-spaces, and the least margin to the hyperplane between them."""
+    """The rows of a block farthest beyond the half-spaces, and the smallest margin to the hyperplane between them."""
     products = np.sqrt(c) * z_dot(block.X, *hyperplane, c=c, gaps=block.gaps)
     first, second = _rows_of_sides(block, sides)
     least = float(min((-products[first]).min(initial=np.inf), products[second].min(initial=np.inf)))
@@ -258,7 +259,7 @@ def _vertices(block: LabelledBlock, sides: Array, c: float) -> tuple[Array, Arra
 
 
 def _hull_rows(X: Array, c: float) -> Array:
-    """The rows that are vertices of their hull, in order."""
+    """Rows that are vertices of their hull, in order."""
     return X[np.sort(hull_vertices(X, c=c))] if len(X) else X
 
 

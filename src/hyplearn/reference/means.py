@@ -1,4 +1,4 @@
-"""Reference points from Fréchet means: of all points, or between the means of the sides of a problem."""
+"""Reference points from Fréchet means: the mean of all points, or a point between the means of both sides."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,16 +20,17 @@ from hyplearn.geometry.mean import (
 from hyplearn.types import Array
 
 # Newton's method starts from the mean of FIRST_ROWS rows, or of as many as have FIRST_NUMBERS coordinates, computed to
-# START_TOL. If there are no more rows, or at most COPIED_NUMBERS coordinates in memory, it takes them all: a copy of
+# START_TOL. If there are no more rows, or at most COPIED_NUMBERS coordinates in memory, it uses all of them: a copy of
 # each group costs less than passes that select it.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
-# Proven distance of the mean of all points to the true one.
+# Tolerance of the mean of all points: a proven bound on its distance to the true mean.
 EXACT = 1e-12
-# Proven distance of class means to the true ones. In few dimensions a last exact Newton step squares the error.
+# Tolerance of class means: a proven bound on their distance to the true means. In few dimensions a last exact Newton
+# step squares the error.
 MEAN_TOL, MEAN_TOL_OF_MANY_DIMENSIONS = 1e-7, 1e-11
-# Largest distance of p from the midpoint of the class means, in units of the curvature's radius. In the disk a boundary
-# this far off leaves a twentieth of the directions behind it. Fashion-MNIST and the mammals lose accuracy beyond it,
-# and little is gained.
+# Largest distance of p from the midpoint of the class means, in units of 1/√c. In the disk a boundary at this distance
+# cuts off a twentieth of the directions. Larger values lose accuracy on Fashion-MNIST and the mammals, and bring little
+# gain.
 FARTHEST_SHIFT = 2.5
 
 
@@ -39,7 +40,7 @@ def mean_of_all(data: TrainingData) -> Array:
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
-    """For each problem, the point of :func:`between` for the means of its sides; all in the same passes."""
+    """For each problem, the point of :func:`between` for the means of its sides; all problems share the passes."""
     sided = [weighted_sides(data, sides) for sides in problems]
     tol = MEAN_TOL if data.n_features <= FEW_DIMENSIONS else MEAN_TOL_OF_MANY_DIMENSIONS
     found = group_means(data, np.array([group for groups in sided for group in groups]), tol)
@@ -48,7 +49,7 @@ def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
 
 
 def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
-    r"""Point between two class means where both classes are equally likely; the mean of the means of other numbers.
+    r"""Point between two class means where both classes are equally likely; for other counts, the mean of the means.
 
     On the geodesic from :math:`m_-` to :math:`m_+`, at the signed distance from its midpoint
 
@@ -83,7 +84,7 @@ def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
 
 
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
-    """Mean, variance and weight of groups of classes, given as masks; all in the same passes."""
+    """Mean, variance and weight of groups of classes, given as masks; all groups share the passes."""
     totals, d = groups @ data.totals, data.n_features
     first = min(FIRST_ROWS, max(1, FIRST_NUMBERS // d))
     few = data.n_rows <= first or (data.in_memory and data.n_rows * d <= COPIED_NUMBERS)
@@ -100,7 +101,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
         for g, part in enumerate(sums):
             if (centre := centres[g]) is None:
                 continue
-            if d > FEW_DIMENSIONS:  # second derivatives of the sample: theirs of all rows would be nearly all the work
+            if d > FEW_DIMENSIONS:  # the Hessian of the sample: computing it for all rows would be nearly all the work
                 part = (parts[g][3][0], part[1], parts[g][3][2], part[3])
             try:
                 centres[g] = searches[g].send(MeanEquations(centre, data.c, *part))
@@ -110,7 +111,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 
 
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
-    """Mean and variance of every ``stride``-th row of each group; the centre of the ball where there are none.
+    """Mean and variance of every ``stride``-th row of each group; the origin for groups without such rows.
 
     And where to begin with all rows, which is not near the rim, with the equations of these rows there.
     """
@@ -138,7 +139,7 @@ def _every(block: LabelledBlock, stride: int) -> tuple[Array, Array, Array, Arra
 def _equations(
     block: LabelledBlock, groups: Array, totals: Array, centres: Sequence[Array | None], c: float
 ) -> list[tuple[Any, ...] | None]:
-    """Contributions of a block to the equations of each mean that is still sought."""
+    """Contributions of a block to the equations of each mean that has not converged."""
     parts: list[tuple[Any, ...] | None] = []
     for group, total, centre in zip(groups, totals, centres, strict=True):
         if centre is None:

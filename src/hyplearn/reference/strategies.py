@@ -1,4 +1,4 @@
-"""Strategies by name: where the reference point of each binary problem comes from.
+"""Strategies for choosing the reference point of each binary problem, by name.
 
 A user's own strategy is a function of the points, their labels (±1, or class codes where there are more than two
 sides), their weights (None where all are equal) and c that returns one point of the ball.
@@ -28,10 +28,10 @@ TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
     "hull": hull_point,
 }
 STRATEGIES = ("boundary", "closest", "hull", "mean", "means", "origin")
-# Strategies whose point is defined by the extreme rows of each side: a far row moves it, however many others there are.
+# Strategies whose point depends on the extreme rows of each side: a single far row moves it.
 OF_EXTREME_ROWS = ("closest", "hull")
-# Up to this many rows copies are merged before a reference point is learned, so that copies and weights, and any order
-# of rows, give the same bits.
+# Up to this many rows, copies are merged before a reference point is computed, so that copies and weights, and any
+# order of rows, give identical results.
 FEW_ROWS = 10_000
 
 
@@ -64,7 +64,7 @@ def reference_points(reference: Reference, data: TrainingData, problems: Sequenc
 def reference_point(
     reference: Reference, X: Array, y: Array | None, weights: Array | None, c: float, *, threads: int = 1
 ) -> Array:
-    """The point that ``reference`` (a strategy's name, a function like one, or the point itself) gives for arrays.
+    """Reference point for arrays; ``reference`` is a strategy's name, a function, or the point itself.
 
     Strategies work in up to ``threads`` threads; the point does not depend on their number.
 
@@ -80,7 +80,7 @@ def reference_point(
     """
     if y is None:
         if isinstance(reference, str) and reference in (*TWO_SIDED, "means"):
-            raise ValueError(f'reference="{reference}" needs labels.\nPass y to fit, or take reference="mean".')
+            raise ValueError(f'reference="{reference}" needs labels.\nPass y to fit, or pass reference="mean".')
         classes, codes = np.zeros(1), np.zeros(len(X), dtype=np.int64)
     else:
         classes, codes = distinct(np.asarray(as_labels(y)))
@@ -101,22 +101,22 @@ def _by_name(name: str, data: TrainingData, problems: Sequence[Array]) -> list[A
 
 
 def _between_two(name: str, data: TrainingData, sides: Array) -> Array:
-    """A point between two sides; where only one has a weight, its mean."""
+    """A point between two sides; if only one side has a weight, its mean."""
     groups = weighted_sides(data, sides)
     if len(groups) > 2:
         raise ValueError(
             f'reference="{name}" lies between 2 classes; got {len(groups)}.\n'
-            'Pass the labels of one against the rest, or take reference="means".'
+            'Pass the labels of one against the rest, or pass reference="means".'
         )
     if len(groups) == 1:
         return group_means(data, np.array(groups), 1e-12)[0][0]
-    if sides.max() > 1:  # some side has no weight at all
+    if sides.max() > 1:  # a side has zero total weight
         sides = groups[1].astype(np.int64)
     return TWO_SIDED[name](data, sides)
 
 
 def merge_copies(data: TrainingData) -> TrainingData:
-    """Sorted rows with copies merged into weights: the same bits whatever the order of rows, copied or weighted."""
+    """Sort rows and merge copies into weights, so that the order of rows and copies do not change results."""
     block = data.gathered()
     X, keys = block.X, _row_keys(block.X)
     order = np.lexsort((block.codes, keys, X[:, 0]))
@@ -147,7 +147,7 @@ def _without_signed_zeros(X: Array) -> Array:
 
 
 def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array:
-    """The point that a user's function finds; it sees all points, which must fit the memory budget of the source."""
+    """Reference point from a user's function of all points, which must fit into the source's memory budget."""
     if not data.in_memory and 8 * data.n_rows * data.n_features > data.points.memory:
         raise ValueError(
             f"reference={_name(reference)} needs all points in memory; {data.points.name} holds "
@@ -162,7 +162,7 @@ def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array
 
 
 def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
-    """Reference points that were passed as an array: one for all problems, or one for each."""
+    """Reference points passed as an array: one for all problems, or one per problem."""
     try:
         given = np.asarray(reference, dtype=np.float64)
     except (TypeError, ValueError):
@@ -174,14 +174,14 @@ def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
     if given.ndim == 2 and len(given) != n_problems > 1:
         raise ValueError(
             f"reference has {len(given)} points; expected {n_problems} (one per binary problem).\n"
-            "Pass one point for all, or one per class (one in all for two classes)."
+            "Pass one point for all, or one per class (a single point for two classes)."
         )
     rows = given if given.ndim == 2 and len(given) == n_problems else [given] * n_problems
     return np.stack([checked_point(p, d, c) for p in rows])
 
 
 def checked_point(point: Any, d: int, c: float) -> Array:
-    """The point as float64 if it lies in the ball of d dimensions; otherwise an error that says why not."""
+    """The point as float64; raise unless it lies in the ball of d dimensions."""
     p, problem = _as_point(point, d, c)
     if problem:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The widest margin that any geodesic hyperplane has between two classes, proven from both sides."""
+"""The widest margin of any geodesic hyperplane between two classes, with proven lower and upper bounds."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,18 +17,18 @@ from hyplearn.reference.certified_margin import Status, WidestMargin
 from hyplearn.reference.hulls import two_classes
 from hyplearn.types import Array, Points
 
-# Width of the interval at which passes end, relative to the margin where that is above 1 (for c = 1).
+# Width of the interval at which passes stop, relative to the margin if that is above 1 (for c = 1).
 TOL = 1e-9
-# Width in spacings of float64 numbers about p, and largest such width: near the rim p cannot be stored any better.
+# The same width in spacings of floats about p, and its maximum: near the rim p cannot be stored more precisely.
 SPACING, LARGEST_TOL = 64.0, 1e-6
-# Size of the sample that is solved first: numbers, and rows at least. Passes over it cost next to nothing.
+# Size of the sample that is solved first, in coordinates, and its minimum number of rows. Passes over it are cheap.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
-# Rows of either side that a pass adds to the working rows: FEW, and FEW_PER_DIMENSION for each dimension.
+# Number of rows of each side that a pass adds to the working rows: FEW, plus FEW_PER_DIMENSION per dimension.
 FEW, FEW_PER_DIMENSION = 32, 4
 
 
 def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
-    """Find the geodesic hyperplane, through whatever point, with the widest margin between two classes.
+    """Find the geodesic hyperplane with the widest margin between two classes.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) 
     found = _close(sample, np.array([0, 1]), *_nearest_rows(X, y, data.c))
     found = found._replace(working=found.working._replace(positions=positions[found.working.positions]))
     if len(X) < data.n_rows:
-        # Where a sample cannot be separated, neither can all rows.
+        # If a sample cannot be separated, neither can all rows.
         separable = found.contact.w is not None
         found = _close(data, sides, found.working, found.contact.p) if separable else found._replace(n_passes=0)
     return _as_value(found, 1 + found.n_passes, data.c)
@@ -91,7 +91,7 @@ class Working(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The contact of the working rows, and the best hyperplane with the least distance of any row (for c = 1)."""
+    """The contact of the working rows, and the best hyperplane with its smallest distance to a row (for c = 1)."""
 
     contact: Contact
     hyperplane: HalfSpace | None
@@ -101,7 +101,7 @@ class Found(NamedTuple):
 
 
 def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Found:
-    """Solve the working rows, and add those that are too close in a pass, until there are none."""
+    """Solve on the working rows, then add rows that are too close in a pass over all rows, until there are none."""
     few = FEW + FEW_PER_DIMENSION * data.n_features
     hyperplane, lower, n_passes, first = None, 0.0, 0, np.arange(len(working.X))
     while True:
@@ -121,7 +121,7 @@ def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Foun
 
 
 def _tolerance(margin: float, p: Array, c: float) -> float:
-    """Width of an interval that is narrow enough, for c = 1."""
+    """Width of the interval at which the search stops, for c = 1."""
     spacing = EPS / row_gaps(p[None], c)[0]
     return max(TOL * max(1.0, margin), min(SPACING * spacing, LARGEST_TOL))
 
@@ -171,7 +171,7 @@ def _signs(block: LabelledBlock, sides: Array) -> Array:
 
 @checkpointable
 class Scan(NamedTuple):
-    """The lowest rows of either side, how many of them may be kept, and the least proven height of all rows."""
+    """The lowest rows of each side, how many of them to keep, and the smallest proven height of all rows."""
 
     positions: Array
     X: Array
@@ -182,7 +182,7 @@ class Scan(NamedTuple):
 
 
 def _scan_block(block: LabelledBlock, sides: Array, hyperplane: HalfSpace, c: float, below: float, few: int) -> Scan:
-    """The rows of a block whose proven height is lowest, of those below a height."""
+    """The rows of a block with the lowest proven heights, among the rows below a height."""
     y = _signs(block, sides)
     heights = proven_heights(block.X, block.gaps, y, *hyperplane, c)
     heights[~block.present] = np.inf
@@ -201,7 +201,7 @@ def _lowest(parts: Sequence[Scan]) -> Scan:
 
 
 def _few_lowest(positions: Array, y: Array, heights: Array, few: int) -> Array:
-    """Indices of the lowest rows of either side; of rows at the same height, such as copies, the first."""
+    """Indices of the lowest rows of each side; of rows at the same height, such as copies, the first one."""
     order, kept = np.lexsort((positions, heights)), []
     for side in (-1, 1):
         own = order[y[order] == side]
