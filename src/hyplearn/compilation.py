@@ -1,4 +1,4 @@
-"""Compiled functions: where numba keeps them, and a message when they are compiled.
+"""Compiled functions: the cache folder of numba, and a message when functions are compiled.
 
 numba stores them beside the source, or in the user's cache folder, and raises an error at import where neither can be
 written, as in many containers.
@@ -15,15 +15,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-# Folders for temporary files that tempfile does not try.
+# Further folders for temporary files, which tempfile does not try.
 MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
-# Seconds to compile what a first fit needs, on one core of 2024.
+# Approximate seconds to compile the functions of a first fit, on one core of a 2024 machine.
 ABOUT_SECONDS = 10
 _announced = threading.Event()
 
 
 def choose_cache() -> None:
-    """Name a temporary folder for compiled functions if numba finds no place of its own."""
+    """Set a temporary cache folder for compiled functions if numba's usual folders are not writable."""
     if os.environ.get("NUMBA_CACHE_DIR") or any(_is_writable(place) for place in _usual_places()):
         return
     folder = _temporary_folder()
@@ -40,9 +40,9 @@ def choose_cache() -> None:
 
 
 def _usual_places() -> list[Path]:
-    """The folders where numba looks: beside the source, and the user's cache folder."""
+    """The usual cache folders of numba: next to the source, and the user's cache folder."""
     home = Path(os.path.expanduser("~"))
-    if not home.is_absolute():  # a user without a home
+    if not home.is_absolute():  # the user has no home folder
         home = Path(os.devnull)
     if sys.platform == "win32":
         cache = Path(os.environ.get("LOCALAPPDATA") or home)
@@ -54,14 +54,14 @@ def _usual_places() -> list[Path]:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Whether files can be made in a folder, or the folder in its nearest parent."""
+    """Whether files can be created in a folder, or the folder itself can be created."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
 def _temporary_folder() -> Path | None:
-    """A folder of this user alone, since compiled functions are code: the same in every process if possible."""
+    """Temporary folder that only this user can write to, as it holds code; if possible the same in every process."""
     uid = os.getuid() if hasattr(os, "getuid") else 0
     try:
         parents = [tempfile.gettempdir()]
@@ -85,7 +85,7 @@ def _is_own(state: os.stat_result, uid: int) -> bool:
 
 
 def _compile_without_cache() -> None:
-    """Make numba ignore ``cache=True``, which it cannot obey."""
+    """Make numba ignore ``cache=True`` if there is no writable folder."""
     from numba.core.dispatcher import Dispatcher
 
     setattr(Dispatcher, "enable_caching", lambda self: None)  # noqa: B010, mypy takes it for a method
@@ -93,7 +93,7 @@ def _compile_without_cache() -> None:
 
 @contextmanager
 def timed_compilation(*, announced: bool) -> Iterator[list[float]]:
-    """Seconds that were spent compiling; with ``announced``, a message on stderr when that begins, once per process."""
+    """Measure the seconds spent compiling; with ``announced``, print a message on stderr once per process."""
     from numba.core import event
 
     listener = _listener(event.Listener)(announced)
@@ -103,7 +103,7 @@ def timed_compilation(*, announced: bool) -> Iterator[list[float]]:
 
 def _listener(base: Any) -> Any:
     class Listener(base):
-        """Adds up the time of compilations; those within others are part of them."""
+        """Adds up compilation times; nested compilations are counted once."""
 
         def __init__(self, announced: bool) -> None:
             self.announced, self.seconds, self.local = announced, [0.0], threading.local()

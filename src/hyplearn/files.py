@@ -1,4 +1,4 @@
-"""Files that are read only if they are of the right kind and unchanged, and written as a whole or not at all."""
+"""Safe reading and writing of files: checks of format and changes on reading, atomic writes."""
 
 import errno
 import glob
@@ -12,17 +12,17 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# Bytes in memory up to which any compressed file is read, and how many times its size a larger one may take: points
-# compress to a half or less, and zeros a thousandfold.
+# Limits on compressed files: any file may take LARGEST_UNPACKED bytes in memory, a larger one at most MOST_TIMES its
+# size. Points usually compress to half their size, zeros a thousandfold.
 LARGEST_UNPACKED = 2**30
 MOST_TIMES = 100
-# Errors of the system, which tell nothing about the contents of a file: no descriptor, no permission, no memory.
+# System errors that do not mean a damaged file: out of descriptors, permission or memory.
 TOO_MANY = (errno.EMFILE, errno.ENFILE)
 NO_DAMAGE = (*TOO_MANY, errno.EACCES, errno.EPERM, errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT)
 
 
 def check_kind(path: Path, magic: bytes = b"") -> None:
-    """Raise if a file is missing or empty, or does not begin with the bytes of its format."""
+    """Raise if a file is missing or empty, or does not start with the bytes of its format."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     with path.open("rb") as stream:
@@ -37,7 +37,7 @@ def check_kind(path: Path, magic: bytes = b"") -> None:
 
 @contextmanager
 def damage_named(path: Path | str) -> Iterator[None]:
-    """Name the file in any error of its reader; libraries raise a dozen kinds of errors."""
+    """Report any error of a reader as damage of the named file; libraries raise a dozen kinds of errors."""
     try:
         yield
     except (MemoryError, ImportError):
@@ -51,7 +51,7 @@ def damage_named(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def surprises_named(path: Path | str) -> Iterator[None]:
-    """Report errors of a library as damage of the file, where our own code raises ValueError and OSError only."""
+    """Report unexpected errors of a library as damage of the file; ValueError and OSError pass through."""
     try:
         yield
     except (ValueError, OSError, MemoryError, ImportError):
@@ -62,7 +62,7 @@ def surprises_named(path: Path | str) -> Iterator[None]:
 
 
 def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
-    """Raise if reading a file into memory would take far more bytes than the file has, as made on purpose."""
+    """Raise if a file would take far more memory than its size, as in a decompression bomb."""
     if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
         raise ValueError(
             f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; up to "
@@ -104,7 +104,7 @@ class WatchedFile(Watched):
         return found.st_size, found.st_mtime_ns, found.st_ino
 
     def read_into(self, buffer: memoryview, place: int) -> None:
-        """Fill a buffer with the bytes from a place on."""
+        """Fill a buffer with the bytes from an offset on."""
         with self._opened() as stream:
             stream.seek(place)
             while len(buffer):
@@ -123,7 +123,7 @@ class WatchedFile(Watched):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Check the file before and after; an error of a file that was changed says so."""
+        """Check the file before and after reading; if it was changed, report that instead of other errors."""
         self.check()
         try:
             yield
@@ -151,25 +151,23 @@ class WatchedFolder(Watched):
         return digest.hexdigest()
 
 
-# Not atomicwrites: it is archived, turns a file of mode 0644 into 0600, and replaces symbolic links by files.
+# Not atomicwrites: it is archived, changes the mode of a file from 0644 to 0600, and replaces symbolic links with
+# files.
 def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
-    """Resolved path of a file that will be written; raises now if that could not succeed after long work."""
+    """Resolve the path of a file to write later; raise now, before a long computation, if writing would fail."""
     target, wanted = Path(path).resolve(), f" for {kind}" if kind else ""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent}{wanted}.\nMake it first.")
     if target.exists() and not target.is_file():
-        raise ValueError(f"{path} is not a regular file, and is not replaced.\nPass another path.")
+        raise ValueError(f"{path} is not a regular file, so it cannot be replaced.\nPass another path.")
     if not os.access(target.parent, os.W_OK):
-        raise PermissionError(
-            f"The folder {target.parent} cannot be written to: it takes no new files from you.\n"
-            "Pass a path in another folder."
-        )
+        raise PermissionError(f"The folder {target.parent} is not writable.\nPass a path in another folder.")
     return target
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file beside ``path`` that replaces it in one step, unless an error occurs while it is written.
+    """Open a new file next to ``path`` that replaces it atomically, unless an error occurs while it is written.
 
     Until then it has no name where the system has such files, so that a process which is killed leaves nothing.
     """
@@ -184,7 +182,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _nameless(folder: Path) -> BinaryIO | None:
-    """A file without a name, which vanishes with its process; None where the system has none."""
+    """Open an unnamed file, which vanishes with its process; None if the system does not support it."""
     if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
         return None
     try:
@@ -198,7 +196,7 @@ def _give_name(file: BinaryIO, path: Path) -> None:
         return
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)  # follows the link only with a folder
+        os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)  # followed only with dst_dir_fd
     finally:
         os.close(folder)
 
@@ -218,27 +216,27 @@ def _runs(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # of another user
+    except OSError:  # the process belongs to another user
         return True
     return True
 
 
 @contextmanager
 def taking_the_place(beside: Path, target: Path) -> Iterator[None]:
-    """Replace ``target`` by the file written inside the context, or remove that file if an error occurs."""
+    """Replace ``target`` with the file written inside the context, or remove that file if an error occurs."""
     try:
         yield
         os.replace(beside, target)
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = str(target)  # a full disk names none
+            error.filename = str(target)  # the error of a full disk has no file name
         raise
     sync_folder(target.parent)
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file in one step: a reader sees the old file, or none, or the complete new one."""
+    """Write a file atomically: a reader sees either the old state or the complete new file."""
     with replacing(path) as file:
         file.write(data)
 
@@ -249,7 +247,7 @@ def sealed(magic: bytes, body: bytes) -> bytes:
 
 
 def unsealed(path: Path, magic: bytes) -> bytes:
-    """The body of a file made by :func:`sealed`; an error if it has another format or was changed."""
+    """Body of a file made by :func:`sealed`; raise if the file has another format or was changed."""
     content = path.read_bytes()
     head = len(magic) + hashlib.sha256().digest_size
     if content[: len(magic)] != magic or hashlib.sha256(content[head:]).digest() != content[len(magic) : head]:

@@ -6,7 +6,7 @@ import warnings
 
 from hyplearn.types import Array
 
-# Compiled code has no warnings for what it relies on: integers that wrap, quotients that become infinite.
+# Like compiled code, do not warn about integers that wrap and quotients that become infinite: both are intended.
 warnings.filterwarnings("ignore", ".* encountered in scalar", RuntimeWarning, "hyplearn")
 SPLITTER = 2.0**27 + 1.0
 MASK = 2**64 - 1

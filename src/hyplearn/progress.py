@@ -1,4 +1,4 @@
-"""Progress of long computations: bars in a terminal where rich is installed, lines elsewhere.
+"""Progress of long computations: bars in a terminal if rich is installed, otherwise lines.
 
 Not tqdm: into a file it writes carriage returns, or nothing, instead of lines.
 """
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 from hyplearn.compilation import timed_compilation
 
-# Seconds between two lines about one pass: rare enough that the log of a long fit stays short.
+# Minimum number of seconds between two lines about one pass, so that the log of a long fit stays short.
 LINE_INTERVAL = 5.0
 
 
@@ -82,7 +82,7 @@ def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None =
 
 @contextmanager
 def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
-    """Function that is called with a description as each step begins: one bar in a terminal, silent elsewhere."""
+    """Function to call with a description at the start of each step: shows one bar in a terminal, silent elsewhere."""
     bars = _terminal_bars(transient=True)
     if bars is None:
         yield lambda description: None
@@ -95,7 +95,7 @@ def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
 
 
 def _terminal_bars(*, transient: bool = False) -> Any:
-    """Bars of rich on stderr, or None if rich is missing or stderr is not a terminal.
+    """Progress bars of rich on stderr, or None if rich is missing or stderr is not a terminal.
 
     Transient bars disappear at the end and have no field ``message``.
     """
@@ -138,7 +138,7 @@ class _TaskLines:
 
 
 class _GapReporter:
-    """One task per problem, done when the gap is closed: each digit of the gap is the same share."""
+    """One task per problem, finished when the gap is closed; progress is linear in the digits of the gap."""
 
     def __init__(self, report: TaskReporter, tol: float) -> None:
         self.report, self.digits = report, max(-math.log10(max(tol, 1e-300)), 1e-9)
@@ -173,7 +173,7 @@ class PassProgress:
 
 @contextmanager
 def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], None]) -> Iterator[None]:
-    """Call ``show`` after every block of the points, and then the source's own ``on_block``."""
+    """Call ``show`` after every block of the points, and then the source's ``on_block``."""
     if points is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Names for what functions take and give."""
+"""Type aliases for arguments and results."""
 
 from typing import Any, TypeAlias
 

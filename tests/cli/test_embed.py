@@ -148,7 +148,7 @@ def test_cells_are_mapped_from_their_principal_components(run, tmp_path):
         ("animal,parent,length\na,,\nb,a,long\n", "t.csv", "tree", "contains 'long' where a number is expected."),
         ("animal,parent\na,b\nb,a\n", "t.csv", "tree", "root"),
         ("x", "t.txt", "tree", "is not a tree: supported are .nwk"),
-        ("animal,parent\n", "t.csv", "tree", "no line below"),
+        ("animal,parent\n", "t.csv", "tree", "no lines below"),
         ("source,target,length\na,b,1\na,b,2\n", "e.csv", "mds", "from 'a' to 'b' two lengths."),
         ("0,1,2\n1,0,3\n", "d.csv", "mds", "square"),
         ("x,y,z\n1,2,3\n4,5,6\n", "f.csv", "map", "minimum of 3"),

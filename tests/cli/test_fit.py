@@ -156,7 +156,7 @@ def test_a_place_where_nothing_can_be_written_is_told_before_the_fit(run, tmp_pa
 
 def test_a_folder_that_takes_no_files_is_told_before_the_fit(run, monkeypatch):
     monkeypatch.setattr("hyplearn.files.os.access", lambda path, mode: False)
-    assert "takes no new files" in run("fit", "none.csv", "-o", "m.hyp", code=1).stderr
+    assert "is not writable" in run("fit", "none.csv", "-o", "m.hyp", code=1).stderr
 
 
 def test_points_outside_the_ball_are_told_by_their_rows_in_the_file(run, as_json, points):

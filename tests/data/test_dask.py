@@ -341,7 +341,7 @@ def test_bad_input_is_named(client):
         (ValueError, "X has 600 rows, y has 599", (lazy, labels[:-1])),
         (ValueError, "1 of 600 points lies outside.* row 301 with norm 2.12", (cut(outside, 100), labels)),
         (ValueError, "at least 2 classes; got 1 class: 0", (lazy, 0 * labels)),
-        (ValueError, "no rows at all", (lazy[lazy[:, 0] > 2], labels[lazy[:, 0] > 2])),
+        (ValueError, "X has no rows", (lazy[lazy[:, 0] > 2], labels[lazy[:, 0] > 2])),
         (ValueError, "1 labels of a chunk are missing", (parts[["east", "north"]], dd.from_pandas(missing.kind, 5))),
         (ValueError, "points has .* labels", (parts[["east", "north"]], dd.from_pandas(frame.kind[:-9], 5))),
     ]

@@ -125,8 +125,8 @@ def test_a_checkpoint_of_other_blocks_is_refused(tmp_path):
         ([], "yielded no rows"),
         ([(X[:0], Y[:0])], "yielded no rows"),
         ([(X, Y), (X, np.arange(20))], "from row 20 on differs from the first one; it has float64 of shape"),
-        ([(X, Y), (X, Y, np.ones(20))], "unlike the first"),
-        ([(X, Y), (X, Y[:3])], "unlike the first"),
+        ([(X, Y), (X, Y, np.ones(20))], "differs from the first one"),
+        ([(X, Y), (X, Y[:3])], "differs from the first one"),
         ([(X[0], Y)], "must give blocks"),
         ([(X, Y, Y, Y)], "must give blocks"),
         (["points.npy"], "must give blocks"),
@@ -138,7 +138,7 @@ def test_blocks_that_are_none_are_errors(blocks, message):
 
 
 def test_blocks_of_another_width_and_without_labels_are_errors_of_fit():
-    with pytest.raises(ValueError, match="a block has shape"):
+    with pytest.raises(ValueError, match="the block at row 20 has shape"):
         PoincareSVC().fit([(X, Y), (np.zeros((20, 3)), Y)])
     with pytest.raises(ValueError, match="must have a label each; got no labels"):
         PoincareSVC().fit(open_points([X]))

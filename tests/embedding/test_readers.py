@@ -91,9 +91,9 @@ def test_a_real_model_of_gensim_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "does not begin with its numbers"),
-        ("a b c\n", "does not begin with its numbers"),
-        ("2 2\na 0.1 0.2\n", "announces 2 rows and holds 1"),
+        ("", "does not start with the numbers"),
+        ("a b c\n", "does not start with the numbers"),
+        ("2 2\na 0.1 0.2\n", "declares 2 rows but has 1"),
         ("1 2\na 0.1 0.2\nb 0.1 0.2\n", "line 3: expected 1 rows"),
         ("1 3\na 0.1\n", "line 2: expected 1 rows of a name and 3 coordinates; got 'a 0.1'"),
         ("1 2\na 0.1 x\n", "line 2: could not convert string to float: 'x'"),

@@ -107,7 +107,7 @@ def test_progress_is_printed(tmp_path, capsys):
         ("out.csv", {}, ValueError, r"written to \.npy or \.parquet; got '.*out\.csv'"),
         ("out.npy", {"method": "score"}, ValueError, "method must be one of 'predict'"),
         ("nowhere/out.npy", {}, FileNotFoundError, "There is no folder .*nowhere"),
-        ("folder.npy", {}, ValueError, "is not a regular file, and is not replaced"),
+        ("folder.npy", {}, ValueError, "is not a regular file, so it cannot be replaced"),
     ],
 )
 def test_wrong_targets_are_errors(tmp_path, path, options, error, message):

@@ -162,7 +162,7 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("attributes", "__class__"), "x", "do not support: .'__class__'"),
         (("attributes", "coef_"), {"array": 1}, "array 1 is in the place of array 0"),
         (("attributes", "coef_"), {"pickle": "x"}, "does not encode a value"),
-        (("certificate", "dual_gap_"), [0.0, 0.0, 0.0], "certificate of its header is not that"),
+        (("certificate", "dual_gap_"), [0.0, 0.0, 0.0], "certificate in its header differs"),
     ],
 )
 def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, value, message, path):

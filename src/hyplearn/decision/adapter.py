@@ -1,4 +1,4 @@
-"""Any classifier as a decision: those of this package bring their own, others answer through their methods."""
+"""Adapter that gives any classifier the interface of a decision; those of this package have their own."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +14,13 @@ from hyplearn.types import Array
 
 @dataclass(frozen=True)
 class ForeignDecision:
-    """A classifier that is known only by its methods: a pipeline, a wrapped model, nearest neighbours.
+    """Decision of a classifier through its methods only: a pipeline, a wrapped model, nearest neighbours.
 
     Its boundaries are known if it has ``hyperplane_between(a, b)``, which returns (w, p) for two labels with w on the
     side of a; or ``coef_`` and ``reference_`` of equal shape, a normal and a point per problem.
     """
 
-    estimator: Any  # the fitted classifier
+    estimator: Any  # fitted classifier
     classes: Array  # its labels
     c: float  # absolute curvature of the points it takes
 
@@ -58,7 +58,7 @@ class ForeignDecision:
         return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
 
     def _has(self, name: str) -> bool:
-        # The attributes of a subclass that predicts otherwise than its decision_ say nothing about its boundaries.
+        # If a subclass overrides predict, its attributes do not describe its boundaries.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:
@@ -81,27 +81,27 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Ones, as classes compare by their distances; None if these are unknown."""
+        """Ones, because the distances of the classes are compared directly; None if they are unknown."""
         if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
             return None
         return np.ones(len(self.weights))
 
 
 def fitted_classifier(estimator: Any) -> Any:
-    """The classifier itself, or the best one that a search found; an error if it is not a fitted classifier."""
+    """The classifier itself, or the best estimator of a search; raise if it is not a fitted classifier."""
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
     estimator = getattr(estimator, "best_estimator_", estimator)
     if not hasattr(estimator, "predict") or not hasattr(estimator, "classes_"):
         raise ValueError(
-            f"A picture of classes needs a classifier with predict and classes_; got {type(estimator).__name__}.\n"
+            f"A plot of classes needs a classifier with predict and classes_; got {type(estimator).__name__}.\n"
             "Pass a fitted classifier, alone or at the end of a pipeline."
         )
     return estimator
 
 
 def decision_of(estimator: Any, curvature: float | None = None) -> Decision | ForeignDecision:
-    """The decision of a fitted classifier; ``curvature`` is for classifiers that have none of their own."""
+    """Decision of a fitted classifier; ``curvature`` is used for classifiers without a curvature."""
     estimator = fitted_classifier(estimator)
     own = curvature_of(estimator, curvature)
     decision = getattr(estimator, "decision_", None)
@@ -111,18 +111,18 @@ def decision_of(estimator: Any, curvature: float | None = None) -> Decision | Fo
 
 
 def _evaluates_it(estimator: Any) -> bool:
-    """Whether predictions are those of ``decision_``: a subclass may define its own."""
+    """Whether the classifier predicts with ``decision_``: a subclass may override predict."""
     methods = (getattr(estimator, name, None) for name in ("predict", "predict_proba", "decision_function"))
     return all(method.__module__.startswith("hyplearn.") for method in methods if method is not None)
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:
-    """Curvature of the estimator, or of the first estimator within it that has one; otherwise the given one, or -1."""
+    """Curvature of the estimator or of the first nested estimator that has one; otherwise the given value, or -1."""
     within = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
     own = next((one.curvature for one in [estimator, *within] if hasattr(one, "curvature")), None)
     if own is not None and given is not None and own != given:
         raise ValueError(
-            f"{type(estimator).__name__} was fitted with curvature={own}; got curvature={given} for its picture.\n"
+            f"{type(estimator).__name__} was fitted with curvature={own}; got curvature={given} for its plot.\n"
             "Leave curvature out."
         )
     curvature = next((value for value in (own, given) if value is not None), -1.0)

@@ -1,4 +1,4 @@
-r"""Where predictions change: generalised spheres of hyperbolic space, each with its signed distance.
+r"""Decision boundaries: generalised spheres of hyperbolic space, each with its signed distance.
 
 With the distance ρ to a centre and the direction e seen from there, the zeros of
 
@@ -23,13 +23,13 @@ from hyplearn.tangent import from_frame, z_dot
 from hyplearn.types import Array
 
 Hyperplane: TypeAlias = tuple[Array, Array]
-# Below this share of ‖u‖, N is rounding and the zeros are a horosphere: it is treated as the equidistant of a
-# hyperplane at the distance 18 from the centre, which float64 still holds and cannot tell from it.
+# If N is below this fraction of ‖u‖, it is a rounding error and the zero set is a horosphere. It is represented as the
+# equidistant of a hyperplane at the distance 18 from the centre, which is the same in float64.
 LIGHT_LIKE = 1e-8
 
 
 class Equidistant(NamedTuple):
-    """Points at one signed distance from a geodesic hyperplane: the hyperplane itself at distance 0."""
+    """Points at a fixed signed distance from a geodesic hyperplane; at distance 0, the hyperplane itself."""
 
     w: Array  # normal of the hyperplane; it points to the positive side
     p: Array  # a point of the hyperplane
@@ -39,7 +39,7 @@ class Equidistant(NamedTuple):
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
         """Signed distance of points with the given gaps, positive on the positive side."""
         root, length = np.sqrt(c), np.linalg.norm(self.w)
-        # Dividing a unit vector again would change its last bits.
+        # A unit vector is not normalised again: that would change its last bits.
         w = root * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
         return np.arcsinh(z_dot(X, w, self.p, c=c, gaps=gaps)) / root - self.height
 
@@ -50,7 +50,7 @@ class Equidistant(NamedTuple):
 
 
 class Sphere(NamedTuple):
-    """Points at one distance from a centre."""
+    """Points at a fixed distance from a centre."""
 
     p: Array  # the centre
     radius: float  # hyperbolic radius
@@ -83,12 +83,12 @@ def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | No
 
 
 def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> list[Boundary | None]:
-    """:func:`boundary_of` for the rows of U, intercepts and centres: points are computed for all of them at once."""
+    """Vectorised :func:`boundary_of` for the rows of U, intercepts and centres."""
     forms = [_form(u, float(b), math.sqrt(c)) for u, b in zip(U, intercepts, strict=True)]
     axes = np.stack([form.axis for form in forms])
     far = np.array([form.far for form in forms])
     points = from_frame(far[:, None] * axes, centres, c=c)
-    # Towards the rim floats are sparse; beyond it they end.
+    # Close to the rim floats are sparse, and a computed point may lie on or outside it.
     reached = np.abs(distance(points, centres, c=c) - np.abs(far)) * math.sqrt(c) <= 0.1
     normals = transport(axes, centres, points, c=c)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
@@ -104,7 +104,7 @@ def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> l
 
 
 class _Form(NamedTuple):
-    """Kind of a boundary ("" for an empty one), and where it lies as seen from the centre."""
+    """Kind of a boundary ("" if it is empty), and its position as seen from the centre."""
 
     kind: str
     axis: Array  # unit vector
@@ -134,7 +134,7 @@ def _form(u: Array, b: float, root: float) -> _Form:
 
 
 def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyperplane | None:
-    r"""The geodesic hyperplane (w, p) that touches the zeros of f where these are nearest to the centre.
+    r"""The geodesic hyperplane (w, p) tangent to the zero set of f at its point nearest to the centre.
 
     On a sphere around the centre f is highest and lowest on the axis along u, so the nearest zero lies there, where
     with :math:`E = e^\rho` and f positive at the centre
@@ -146,14 +146,14 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
-    # Where f is positive at the centre its first zero lies against the axis, otherwise along it.
+    # If f is positive at the centre, its first zero lies in the direction opposite to the axis, otherwise along it.
     sign = math.copysign(1.0, u[0] + b)
     a, b = sign * float(u[0]), sign * b
     square = b * b + (length - a) * (length + a)
     if not square > 0:  # no zero, or a single point
         return None
     slope = math.sqrt(square)
-    # The smaller root, in the one of two equal forms in which nothing cancels.
+    # The smaller root, in whichever of two equivalent forms has no cancellation.
     above, below = (a + length, slope - b) if b <= 0 else (b + slope, length - a)
     if not below > 0:
         return None
@@ -162,13 +162,13 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 
 
 def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
-    """The point at a signed distance from the centre along the axis; None beyond the points that float64 holds."""
+    """The point at a signed distance from the centre along the axis; None if float64 cannot represent it."""
     p = from_frame(far * axis, centre, c=c)
-    # Towards the rim floats are sparse; beyond it they end.
+    # Close to the rim floats are sparse, and a computed point may lie on or outside it.
     return p if abs(distance(p, centre, c=c) - abs(far)) * math.sqrt(c) <= 0.1 else None
 
 
 def _carried(axis: Array, centre: Array, p: Array, c: float) -> Array:
-    """The axis as a unit vector at p."""
+    """The axis transported to p, as a unit vector."""
     normal = transport(axis, centre, p, c=c)
     return normal / np.linalg.norm(normal)

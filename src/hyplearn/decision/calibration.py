@@ -1,4 +1,4 @@
-r"""From values to probabilities.
+r"""Calibration: probabilities from the values of the binary problems.
 
 A model's values are signed distances, or another number per problem. A calibration makes scores of them, and
 probabilities of the scores:
@@ -32,22 +32,23 @@ from hyplearn.solvers.platt import fit_sigmoid
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Rows that calibrate at most: so many numbers of coordinates, and so many rows or so many for each entry of A.
+# Limits on the rows that calibrate: CALIBRATED_NUMBERS coordinates, and CALIBRATED_ROWS rows or ROWS_PER_ENTRY rows per
+# element of A, whichever is more.
 CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_ENTRY = 2**21, 2**16, 64
-# Digits to which two values are equal: copies of a row, whose last bits may depend on their position.
+# Number of digits to which two values count as equal: the values of copies of a row may differ in their last bits.
 SAME_VALUE = 9
-# Relative duality gap of A and b, and of those by which their prior is chosen; and the exponent of 10 of its largest
-# variance, for values divided by their root mean square.
+# Relative duality gap of the final fit of A and b, and of the fits that choose their prior; and log10 of the largest
+# prior variance, for values divided by their root mean square.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 1e-3, 3
-# Directions of the values of many classes that A tells apart.
+# Largest rank of A for many classes: further directions of the values cost time and change little.
 DIRECTIONS = 24
-# Slope of a binary problem whose held-out values are uninformative: probabilities of ½, and the sign of the distance
-# still decides.
+# Slope of a binary problem whose held-out values are uninformative: probabilities are ½ up to rounding, but the sign of
+# the distance still decides the prediction.
 FLAT = 1e-9
 
 
 def calibrated_rows(n_classes: int, d: int) -> int:
-    """Most rows of d coordinates that calibrate a model."""
+    """Largest number of rows of d coordinates that calibrate a model."""
     return min(CALIBRATED_NUMBERS // d, max(CALIBRATED_ROWS, ROWS_PER_ENTRY * n_classes**2))
 
 
@@ -72,7 +73,7 @@ class Calibration:
 
     @classmethod
     def identity(cls, n_problems: int) -> "Calibration":
-        """Values that are scores already: log-odds."""
+        """Calibration for values that already are log-odds."""
         return cls(np.ones(n_problems), np.zeros(n_problems))
 
     def scores(self, values: Array) -> Array:
@@ -83,18 +84,18 @@ class Calibration:
         """Scores without their offsets."""
         if self.mixing is None:
             return values * self.slopes
-        # Not a product of BLAS, whose last bits depend on the number of rows.
+        # Not computed with BLAS, because its last bits depend on the number of rows.
         return np.einsum("ij,kj->ik", values, self.mixing)
 
     def log_probabilities(self, scores: Array) -> Array:
-        """Logarithms of the probabilities of all classes, exact where these are too small for a float."""
+        """Logarithms of the probabilities of all classes, accurate even if the probabilities underflow."""
         if scores.shape[1] == 1:
             return -np.logaddexp(0, np.hstack([scores, -scores]))
         return log_softmax(scores if self.sharpness is None else -self.sharpness * np.logaddexp(0, -scores), axis=1)
 
 
 def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> Calibration:
-    """The calibration of least log-loss, from held-out values of shape (n, P) and the classes of their rows.
+    """Fit the calibration with the smallest log-loss to held-out values of shape (n, P) and the classes of their rows.
 
     ``pinned`` leaves out the offset of two classes.
     """
@@ -107,7 +108,7 @@ def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool
 
 
 def sigmoid_loss(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> float:
-    """Log-loss of Platt's sigmoid of each problem on its own values, summed over the problems: a quick criterion."""
+    """Sum over the problems of the log-loss of Platt's sigmoid on the problem's values: a fast criterion."""
     positives = [1] if values.shape[1] == 1 else range(values.shape[1])
     total = 0.0
     for k, own in enumerate(positives):
@@ -118,7 +119,7 @@ def sigmoid_loss(values: Array, codes: Array, weights: Array, *, pinned: bool = 
 
 
 def fit_sigmoids(values: Array, codes: Array, weights: Array) -> Calibration:
-    """Platt's sigmoid for each problem by itself, as the paper has it."""
+    """Fit Platt's sigmoid to each problem separately, as in the paper."""
     positives = [1] if values.shape[1] == 1 else range(values.shape[1])
     found = [fit_sigmoid(values[:, k], codes == own, weights) for k, own in enumerate(positives)]
     slopes, offsets = np.array(found).T
@@ -126,7 +127,7 @@ def fit_sigmoids(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
-    """A and b of the softmax regression of the classes on the values."""
+    """Fit A and b of the softmax regression of the classes on the values."""
     kept = np.flatnonzero(weights > 0)
     values, codes, weights = values[kept], codes[kept].astype(np.int64), weights[kept]
     K = values.shape[1]
@@ -144,12 +145,12 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def own_values(values: Array, codes: Array) -> Array:
-    """Value of each row in the problem of its class; of two classes in the only one."""
+    """Value of each row in the problem of its class; with two classes there is only one problem."""
     return values[np.arange(len(values)), codes] if values.shape[1] > 1 else values[:, 0]
 
 
 def without(weights: Array, held: Array) -> Array:
-    """Weights that are 0 for the rows held out."""
+    """Weights with 0 for held-out rows."""
     rest = weights.copy()
     rest[held] = 0
     return rest
@@ -158,7 +159,7 @@ def without(weights: Array, held: Array) -> Array:
 def deal_folds(
     values: Array, codes: Array, weights: Array, folds: int, n_classes: int, *, spare: Array | None = None
 ) -> tuple[Array, Array]:
-    """The fold in which each row is held out, -1 where in none; and the number of distinct rows of each class.
+    """Fold in which each row is held out, or -1 if in none; and the number of distinct rows of each class.
 
     The rows of a class are dealt out in the order of their values: every fold has its share of all classes, near and
     far, copies of a row stay together, and neither the order of rows nor an isometry changes anything. Where all rows
@@ -178,13 +179,13 @@ def deal_folds(
 
 
 def constant_problems(values: Array) -> Array:
-    """Numbers of the problems in which all rows have one value, as with weights of zero."""
+    """Indices of the problems in which all rows have the same value, for example because the weights are zero."""
     scale = np.max(np.abs(values), initial=0.0) or 1.0
     return np.flatnonzero(np.ptp(values, axis=0) <= 10.0**-SAME_VALUE * scale)
 
 
 def _ranks(values: Array, rows: Array) -> Array:
-    """Ranks of the values of some rows, equal where values are equal to rounding."""
+    """Ranks of the values of some rows; values that are equal up to rounding have equal ranks."""
     scale = np.max(np.abs(values), initial=0.0) or 1.0
     return np.ravel(np.unique(np.round(values[rows] / scale, SAME_VALUE), return_inverse=True)[1])
 
@@ -196,7 +197,7 @@ def warn_of_few_rows(n_distinct: Array, folds: int, classes: Array) -> None:
         warnings.warn(
             f"Classes with fewer distinct rows than the {folds} folds have unreliable probabilities: "
             f"{', '.join(few[:5])}{', ...' if len(few) > 5 else ''}.\n"
-            "Those of a single row come from its training score. Pass more rows, or fewer folds.",
+            "Probabilities of a class with a single row come from its training score. Pass more rows, or fewer folds.",
             UserWarning,
             stacklevel=5,
         )

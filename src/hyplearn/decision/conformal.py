@@ -1,4 +1,4 @@
-r"""Prediction sets with a promised coverage: conformal p-values, sets, and answers in a tree of classes.
+r"""Prediction sets with guaranteed coverage: conformal p-values, sets, and predictions in a tree of classes.
 
 Of a classifier they are cross-conformal. Rows are dealt to folds; a row's own score :math:`s_i`, the larger the less it
 fits its class, comes from a model that has not seen its fold. With the score :math:`s_{f}(x, k)` of class k at x by the
@@ -37,17 +37,19 @@ from hyplearn.geometry.nearest import (
 )
 from hyplearn.types import Array
 
-# Digits of alpha = 1 - coverage: 1 - 0.9 is a little less than 0.1 in floats, and p = 1/10 would count as larger.
+# Number of digits to which alpha = 1 - coverage is rounded: 1 - 0.9 is a little less than 0.1 in floats, so p = 1/10
+# would count as larger.
 DIGITS = 12
-# Rows of a class in the mean distance. From 1 to 10 rows find classes that were left out of training equally often
-# (experiments/conformal.py); 20 are more than small classes have.
+# Number of nearest rows of a class in the mean distance. With 1 to 10 rows, unknown classes are detected equally often
+# (experiments/conformal.py); small classes have fewer than 20.
 NEAREST = 5
-# Relative difference of mean distances that are equal but for rounding: sums in another order, of up to five terms.
+# Relative tolerance within which mean distances count as equal: the rounding error of sums of up to five terms in
+# another order.
 SAME = 1e-14
 
 
 class HeldOut(NamedTuple):
-    """Scores of training rows for their own class by models that have not seen them, and the folds of the rows."""
+    """Held-out scores of training rows for their own class, and the folds of the rows."""
 
     scores: Array
     codes: Array
@@ -56,7 +58,7 @@ class HeldOut(NamedTuple):
 
 
 def deal_in_turn(codes: Array, folds: int) -> Array:
-    """Fold of each row: the rows of a class are dealt in turn, in their order, so that all folds have all classes.
+    """Fold of each row: the rows of a class are assigned to the folds in turn, so that all folds have all classes.
 
     Examples
     --------
@@ -114,7 +116,7 @@ def prediction_sets(p: Array, coverage: float) -> Array:
 
 
 def least_rows(coverage: float) -> int:
-    """Number of rows that a class needs so that they alone can leave it out of a set: p is at least 1 / (rows + 1).
+    """Smallest number of rows with which a class can be left out of a set: p is at least 1 / (rows + 1).
 
     Examples
     --------
@@ -126,7 +128,7 @@ def least_rows(coverage: float) -> int:
 
 
 def proved_coverage(coverage: float, n: int, folds: int) -> float:
-    r"""Lower bound of the coverage that is proved for n exchangeable rows of a class (of all, without ``by_class``).
+    r"""Proven lower bound on the coverage for n exchangeable rows of a class (of all classes, without ``by_class``).
 
     .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/K)}{n/K + 1}, \quad \alpha = 1 - \text{coverage}, K \text{ folds}
 
@@ -163,7 +165,7 @@ class Neighbours(NamedTuple):
             own = np.flatnonzero(codes == k)
             m = min(NEAREST, len(own))
             near = np.full((len(own), m), np.inf)
-            # The nearest row of all is the row itself.
+            # The nearest row is the row itself, so it is left out.
             found = _Rows.of(rows[own], c).nearest(rows[own], min(m + 1, len(own)))[:, 1:]
             near[:, : found.shape[1]] = found
             sums[own], last[own] = near[:, :-1].sum(axis=1), near[:, -1]
@@ -227,7 +229,7 @@ class _Rows(NamedTuple):
         return nearest(self.tree, X, _gaps(X, self.c), k, self.c)[0]
 
     def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
-        """Weight of the rows whose total distance to their nearest ones falls below a value when a point joins them.
+        """Weight of the rows whose summed distance to their nearest rows falls below a value once a point is added.
 
         A row's total is ``sums + last``, the distance to its m-th nearest row last; the point takes the place of that
         row. Few rows lie near enough to the point, and the tree finds them by the least sum and the largest total of
@@ -251,7 +253,7 @@ def _gaps(X: Array, c: float | None) -> Array:
 def _drawn_below(  # type: ignore[no-untyped-def]
     Q, gaps_q, least, X, gaps, rows, bounds, lower, upper, widest, sums, last, weights, least_sums, totals, c, out
 ):
-    """Weights of rows with ``sums + last >= least`` and ``sums + distance < least``, for each query."""
+    """For each query, total weight of the rows with ``sums + last >= least`` and ``sums + distance < least``."""
     waiting = np.empty(DEEPEST, dtype=np.int64)
     for i in range(Q.shape[0]):
         waiting[0], size = 0, 1
@@ -276,26 +278,26 @@ def _drawn_below(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _length(key, gap_q, c):  # type: ignore[no-untyped-def]
-    """Distance of a key: hyperbolic, or Euclidean for ``c = 0``."""
+    """Convert a search key to a distance: hyperbolic, or Euclidean for ``c = 0``."""
     return 2.0 / math.sqrt(c) * math.asinh(math.sqrt(c * key / gap_q)) if c > 0.0 else math.sqrt(key)
 
 
 def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
-    """Weight of the given scores that are at least each of the scores."""
+    """For each score, total weight of the given scores that are at least as large."""
     order = np.argsort(given, kind="stable")
     above = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
     return above[np.searchsorted(given[order], scores, side="left")]
 
 
 class Ancestors(NamedTuple):
-    """Nodes above classes: whether node j is class k or above it, and the nodes' longest paths from a root."""
+    """Ancestors of classes: whether node j is class k or above it, and the nodes' depths (longest paths)."""
 
     above: Array  # of shape (K, n_nodes)
     depths: Array  # of shape (n_nodes,)
 
 
 def least_covers(sets: Array, tree: Ancestors) -> Array:
-    """Node of the least subtree that covers each set of classes: of those with the fewest classes the deepest.
+    """Root of the smallest subtree that covers each set of classes; among equally small ones, the deepest.
 
     Parameters
     ----------

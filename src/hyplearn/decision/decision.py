@@ -1,4 +1,4 @@
-r"""A fitted model as a frozen value.
+r"""Fitted models as immutable values.
 
 Problem k has a value at a point x, by the link of the model. With z the scaled tangent vector of x at the point p of
 the problem, f the frame coordinates there and ρ the distance to it in units of the curvature's radius:
@@ -48,11 +48,11 @@ from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
-# Rows whose cone coordinates are made explicit at once.
+# Number of rows per block of explicit cone coordinates, which bounds memory.
 SCORED_ROWS = 10_000
 
 
-# Distance to the centre up to which rows of version 0.1 were not shortened.
+# Distance from the centre up to which version 0.1 did not shorten rows.
 NEAR = 4.0
 
 
@@ -97,7 +97,7 @@ class Decision:
 
     @classmethod
     def of_hyperplanes(cls, classes: Array, c: float, normals: Array, points: Array) -> "Decision":
-        """Signed distances to geodesic hyperplanes through points."""
+        """Decision with signed distances to geodesic hyperplanes through points."""
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
         units, nothing = normals / np.where(lengths > 0, lengths, 1.0), np.zeros(len(normals))
         return cls(classes, c, "arsinh", units, points, nothing, 1 / math.sqrt(c), through_points=True)
@@ -187,7 +187,7 @@ class Decision:
         return self.calibration.log_probabilities(self.scores(X, gaps))
 
     def distances(self, X: Array, gaps: Array) -> Array:
-        """Signed hyperbolic distance to the boundary of each problem, of shape (n, P), given that it has distances.
+        """Signed hyperbolic distance to the boundary of each problem, of shape (n, P); requires :attr:`has_distances`.
 
         Infinite for a problem without a boundary. For two classes, positive where the second is predicted.
         """
@@ -214,7 +214,7 @@ class Decision:
 
     @cached_property
     def boundaries(self) -> list[Boundary | None] | None:
-        """The boundary of each problem, None for an empty one; None in place of all if they are no such surfaces.
+        """Boundary of each problem, with None for an empty one; None if boundaries are not generalised spheres.
 
         For two classes that is where the score is 0, for more where the value of the problem is.
         """
@@ -224,7 +224,7 @@ class Decision:
         if self.is_binary and self.calibration is not None:
             slopes, offsets = self.calibration.slopes, self.calibration.offsets
         if self.link in ("sphere", "cone") and not self.is_binary:
-            return None  # scores of a softmax mean something beside each other only
+            return None  # scores of a softmax are meaningful only relative to each other
         if self.link in ("sphere", "sphere-arsinh", "cone"):
             if np.any(offsets) or (self.link == "cone" and np.any(self.intercepts)):
                 return None
@@ -246,12 +246,12 @@ class Decision:
         with np.errstate(over="ignore"):
             sine = np.sinh(value / self.gain) if self.link == "arsinh" else root * value
         sign = np.sign(slope)
-        if not np.isfinite(sine):  # beyond the range of sinh there are no points of the ball
+        if not np.isfinite(sine):  # beyond the range of sinh, float64 has no points of the ball
             return None
         return plane_boundary(sign * w, p, float(sign * np.arcsinh(sine / length) / root))
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
-        """The geodesic hyperplane that touches the boundary of classes a and b where it is nearest to the centre.
+        """The geodesic hyperplane tangent to the boundary of classes a and b at its point nearest to the centre.
 
         For the link "sphere", and "cone" without intercepts; it is the boundary if :attr:`is_pairwise`. None if one of
         the two is ahead everywhere.
@@ -268,7 +268,7 @@ class Decision:
         return float(levels[code] if not self.is_binary else (code - 0.5) * levels[0])
 
     def _levels(self) -> Array:
-        """The part of each score that is the same at all points."""
+        """Constant part of each score."""
         return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property
@@ -280,13 +280,13 @@ class Decision:
         return not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
-        """The class that is ahead of the other at the centre, or None where neither is."""
+        """The class with the higher score at the centre, or None if both are equal."""
         ahead = self._class_weights(a)[0] - self._class_weights(b)[0]
         total = ahead + self._class_level(a) - self._class_level(b) or ahead
         return None if total == 0 else a if total > 0 else b
 
     def steepness(self) -> Array | None:
-        """Factors by which sinh of the distances to all boundaries compare as the scores do; None if none do.
+        """Factors with which ``sinh`` of the boundary distances orders classes like the scores; None if impossible.
 
         Then two classes meet on a geodesic hyperplane: linear functions on the hyperboloid decide.
         """
@@ -306,7 +306,7 @@ class Decision:
 
 
 def _chord(w: Array, b: float, c: float) -> Equidistant | None:
-    r"""The zeros of ``⟨x, w⟩ + b`` in the ball: an equidistant of the hyperplane with the same points on the rim.
+    r"""Zero set of ``⟨x, w⟩ + b`` in the ball: an equidistant of the hyperplane with the same points on the rim.
 
     At τ = √c t, t being its Euclidean distance from the centre, that hyperplane is at
     :math:`\tau / (1 + \sqrt{1 - \tau^2})`, and the hyperbolic distance between the two is artanh(τ) / √c.

@@ -1,4 +1,4 @@
-r"""Embedding in the ball of curvature -1 by a descent: the spectral start, and L-BFGS along geodesics.
+r"""Embedding in the ball of curvature -1 by descent: a spectral start, and L-BFGS along geodesics.
 
 Points of the hyperboloid satisfy :math:`\cosh d_{ij} = X^0_i X^0_j - \langle X_i, X_j \rangle`. So the matrix of the
 hyperbolic cosines of their distances has one positive eigenvalue, which gives the first coordinate, and as many
@@ -26,28 +26,29 @@ from hyplearn.types import Array
 
 # Number of points up to which the full decomposition is as fast as Lanczos' method for the lowest eigenvalues.
 SMALL = 400
-# Steps that L-BFGS keeps, the usual number: each costs two arrays like X.
+# Number of steps that L-BFGS stores, the usual value; each takes two arrays of the size of X.
 MEMORY = 10
-# Halvings of a step before the descent ends: the last one is 1e-9 of the first.
+# Number of halvings of a step before the descent stops: the last step is 1e-9 of the first.
 MOST_HALVINGS = 30
 # Share of the linear decrease that a step must reach, the usual constant of Armijo's rule.
 ARMIJO = 1e-4
 # Steps to a smaller gap are rejected: float64 does not resolve points beyond it, and the minimum may lie farther out.
 SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 
-# Blocks of rows for threads. Fixed, and summed in order, so the number of threads changes no bit.
+# Number of blocks of rows for threads. It is fixed, and sums are added in order, so results do not depend on the number
+# of threads.
 BLOCKS = 16
 # Number of points below which starting threads takes longer than it saves.
 FEW = 200
 
 # Value and gradient at points.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
-# Receives the number of a step, the value after it, and the decrease in this step.
+# Called with the number of a step, the value after it, and its decrease.
 StepReport: TypeAlias = Callable[[int, float, float], None]
 
 
 class Hydra(NamedTuple):
-    """Eigenpairs that give the coordinates: minus the eigenvalues, and the eigenvectors as columns."""
+    """Eigenpairs from which the coordinates are computed: negated eigenvalues, and eigenvectors as columns."""
 
     values: Array
     vectors: Array
@@ -69,7 +70,7 @@ class Hydra(NamedTuple):
         return _ball(self.vectors * np.sqrt(self.values))
 
     def extend(self, D: Array) -> Array:
-        """Points of the unit ball for new rows of distances to the old points; an old row gives its old point."""
+        """Points of the unit ball for new rows of distances to the old points; old rows give their old points."""
         values = np.where(self.values > 0, self.values, np.inf)
         return _ball(-(np.cosh(D) @ self.vectors) / np.sqrt(values))
 
@@ -81,7 +82,7 @@ def _lowest(A: Array, d: int) -> tuple[Array, Array]:
             order = np.argsort(values)
             return values[order], vectors[:, order]
         except ArpackNoConvergence:
-            pass  # nearly equal eigenvalues, which the full decomposition handles
+            pass  # Lanczos' method may fail on nearly equal eigenvalues; the full decomposition does not
     return eigh(A, subset_by_index=(0, d - 1))
 
 
@@ -99,11 +100,11 @@ class Descent(NamedTuple):
     converged: bool
 
     def warn_if_not_converged(self, name: str, max_iter: int) -> None:
-        """Warn, on behalf of the caller of ``fit``, if the descent of the named value ended after max_iter steps."""
+        """Warn, at the line that calls ``fit``, if the descent ended after max_iter steps."""
         if not self.converged:
             warnings.warn(
-                f"The {name} still decreases after {max_iter} steps, the last by "
-                f"{1 - self.values[-1] / self.values[-2]:.1e} of it.\nRaise max_iter or tol.",
+                f"The {name} still decreases after {max_iter} steps; the relative decrease in the last step "
+                f"is {1 - self.values[-1] / self.values[-2]:.1e}.\nRaise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -158,9 +159,9 @@ def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffn
 def _search(
     X: Array, objective: Objective, value: float, gradient: Array, direction: Array
 ) -> tuple[Array, Array, float, tuple[float, Array]] | None:
-    """New points, step, decrease, value and gradient of the first halved step that decreases enough, or None."""
+    """Backtracking line search: new points, step, decrease, value and gradient, or None if no step decreases enough."""
     slope = float(np.vdot(gradient, direction))
-    # A quadratic model does not hold beyond the radius of curvature.
+    # A quadratic model is not valid beyond the radius of curvature.
     longest = float(np.max(np.linalg.norm(direction, axis=1)))
     if longest > 1:
         direction, slope = direction / longest, slope / longest
@@ -175,7 +176,7 @@ def _search(
 
 
 def map_blocks(kernel: Callable[[int, int], Any], n: int) -> list[Any]:
-    """Results of ``kernel(block, BLOCKS)`` for every BLOCKS-th of n rows from row ``block`` on, in threads."""
+    """Compute ``kernel(block, BLOCKS)`` in threads; a block is every BLOCKS-th of n rows from row ``block`` on."""
     if n < FEW:
         return [kernel(block, BLOCKS) for block in range(BLOCKS)]
     with ThreadPoolExecutor(get_num_threads()) as pool:

@@ -1,4 +1,4 @@
-"""How hyperbolic distances are: Gromov's δ, the fit of a tree, and embeddings with and without curvature."""
+"""Measures of hyperbolicity: Gromov's δ, the fit of a tree, and embeddings with and without curvature."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +69,7 @@ class Hyperbolicity:
 
     @property
     def star_distortion(self) -> float:
-        """Distortion of the best star: what a tree without any hierarchy achieves."""
+        """Distortion of the best star, a tree without hierarchy."""
         return _distortion(self.star_distances, self.distances)
 
     @property
@@ -79,7 +79,7 @@ class Hyperbolicity:
 
     @property
     def hyperbolic_distortion(self) -> float:
-        """Distortion of :class:`HyperbolicMDS`, whose curvature is chosen."""
+        """Distortion of :class:`HyperbolicMDS` with the best curvature."""
         return _distortion(self.hyperbolic_distances, self.distances)
 
     @property
@@ -89,12 +89,12 @@ class Hyperbolicity:
 
     @property
     def gain(self) -> float:
-        """Flat distortion minus the hyperbolic one: about 0 if curvature does not help."""
+        """Flat distortion minus hyperbolic distortion: about 0 if curvature does not help."""
         return self.flat_distortion - self.hyperbolic_distortion
 
     @property
     def hierarchy(self) -> float:
-        """Distortion of the star minus that of the tree: about 0 if the tree has no inner structure."""
+        """Star distortion minus tree distortion: about 0 if the tree has no inner structure."""
         return self.star_distortion - self.tree_distortion
 
     def __repr__(self) -> str:
@@ -172,7 +172,7 @@ def hyperbolicity(
         raise ValueError("All distances are 0.\nPass points that differ.")
     given = squareform(D, checks=False)
     delta, mean_delta = _four_points(D)
-    with threadpool_limits(limits=1, user_api="blas"):  # the last bits depend on the number of threads
+    with threadpool_limits(limits=1, user_api="blas"):  # the last bits of BLAS results depend on the number of threads
         curvature, points = _hyperbolic_points(D, n_components)
         flat = _flat_distances(D, points)
         star, tree = _along_tree(np.eye(len(D), dtype=bool), given), _along_tree(_neighbour_joining(D), given)
@@ -196,7 +196,7 @@ def _distortion(d: Array, D: Array) -> float:
 
 
 def _sample(X: Any, metric: str, n_points: int, random_state: int) -> tuple[Array, Array]:
-    """Indices of the sampled rows in rising order, and the matrix of their distances."""
+    """Indices of the sampled rows in increasing order, and the matrix of their distances."""
     if metric != "precomputed":
         X = check_array(X)
         rows = _sampled_rows(len(X), n_points, random_state)
@@ -251,7 +251,7 @@ def _neighbour_joining(D):  # type: ignore[no-untyped-def]
                     best, a, b = q, j, i
         splits[n_edges], splits[n_edges + 1] = below[a], below[b]
         n_edges += 2
-        # The node that joins a and b takes the place of a, the last node that of b.
+        # The node that joins a and b replaces a, and the last node moves to the position of b.
         between = D[a, b]
         for k in range(size):
             D[a, k] = D[k, a] = (D[a, k] + D[b, k] - between) / 2
@@ -266,7 +266,7 @@ def _neighbour_joining(D):  # type: ignore[no-untyped-def]
 
 
 def _along_tree(splits: Array, distances: Array) -> Array:
-    """Condensed distances along the tree with these splits, whose edge lengths are fitted by least squares, ≥ 0."""
+    """Condensed distances along the tree with these splits; edge lengths by non-negative least squares."""
     i, j = np.triu_indices(splits.shape[1], 1)
     crossed = (splits[:, i] != splits[:, j]).astype(np.float64)
     factor = cholesky(crossed @ crossed.T)
@@ -285,7 +285,7 @@ def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
 
 
 def _flat_distances(D: Array, points: Array) -> Array:
-    """Distances of flat points of least stress; the better of two starts: classical scaling and unrolled points."""
+    """Distances of flat points with the smallest stress, from two starts: classical scaling and unrolled points."""
     d = points.shape[1]
     centred = D**2 - (D**2).mean(axis=0)
     values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1)[:, None]))

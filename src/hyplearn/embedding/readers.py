@@ -1,4 +1,4 @@
-"""Embeddings from other tools and other models of hyperbolic space, as points of the unit ball.
+"""Convert embeddings from other tools and other models of hyperbolic space to points of the unit ball.
 
 Every reader returns points of the ball of curvature -1, the default everywhere in hyplearn, and raises an error for
 rows outside their model. Distances in an embedding of curvature -c are ``1/√c`` times those of the result.
@@ -115,21 +115,21 @@ def from_gensim(source: Any) -> tuple[Array, list[str]]:
 
 
 def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
-    """Rows and names of a text file whose first line holds the numbers of rows and coordinates."""
+    """Read rows and names of a text file whose first line gives the numbers of rows and coordinates."""
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the current directory is {Path.cwd()}.")
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     with path.open(encoding="utf-8") as lines:
         try:
             n, d = (int(number) for number in next(lines, "").split())
         except ValueError:
             raise ValueError(
-                f"{path} does not begin with its numbers of rows and coordinates.\n"
+                f"{path} does not start with the numbers of rows and coordinates.\n"
                 "Save it with kv.save_word2vec_format(path, binary=False); read other tables with "
                 "hyplearn.datasets.load_points."
             ) from None
         rows, names = np.empty((n, d)), []
         for row, line in enumerate(lines):
-            # A name may hold blanks, a coordinate does not.
+            # A name may contain blanks, a coordinate does not.
             name, *coordinates = line.rstrip().rsplit(" ", d)
             if len(coordinates) != d or row == n:
                 raise ValueError(
@@ -142,5 +142,5 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
                 raise ValueError(f"{path}, line {row + 2}: {error}.\nCorrect that line.") from None
             names.append(name)
     if len(names) < n:
-        raise ValueError(f"{path} announces {n} rows and holds {len(names)}.\nWrite it again, or get a complete copy.")
+        raise ValueError(f"{path} declares {n} rows but has {len(names)}.\nWrite it again, or get a complete copy.")
     return rows, names

@@ -145,7 +145,7 @@ def _described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
 def read_whole(path: Path) -> bytes:
     """Read a regular file of a size that a model can have."""
     if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the current directory is {Path.cwd()}.")
+        raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     if not path.is_file():
         raise FlawError("it is not a regular file", OTHER_FILE)
     with path.open("rb") as file:

@@ -274,7 +274,7 @@ def test_a_checkpoint_of_another_training_is_refused(digits, tmp_path, monkeypat
         (clone(net).set_params(random_state=1), X),
         (clone(net), X + 1e-3),
     ):
-        with pytest.raises(ValueError, match=r"other data, parameters or initial weights\.\nUse those"):
+        with pytest.raises(ValueError, match=r"other data, parameters or initial weights\.\nUse the same"):
             other.fit(rows, y)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ValueError, match=r"net\.checkpoint is not a checkpoint of this version, or is damaged"):
@@ -327,7 +327,7 @@ def test_progress_is_a_bar_in_a_terminal(digits, monkeypatch, capsys):
         ({"learning_rate": "fast"}, "learning_rate must be a positive number; got 'fast'"),
         ({"weight_decay": -1}, "weight_decay must be 0 or a positive number; got -1"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a number from 0 to below 1"),
-        ({"validation_fraction": 1e-9}, r"of 240 rows holds out 0\.\nChoose"),
+        ({"validation_fraction": 1e-9}, r"of 240 rows is 0 held-out rows\.\nChoose"),
         ({"max_radius": 13.0}, r"max_radius must be a number above 0 and up to 12, the limit of float32; got 13\.0"),
         ({"max_radius": 7.0, "curvature": -4.0}, "up to 6, the limit of float32"),
         ({"curvature": 1.0}, "curvature must be a negative number"),

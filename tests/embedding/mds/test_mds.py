@@ -199,7 +199,7 @@ def test_a_descent_that_is_cut_short_is_warned_of(noisy):
         (lambda D: -D, "finite and not negative"),
         (lambda D: np.where(D > 2, np.nan, D), "finite and not negative.* nan at"),
         (lambda D: np.where(D > 2, np.inf, D), "finite and not negative.* inf at"),
-        (lambda D: 30 * D, "float64 holds distances up to 70 in curvature -1"),
+        (lambda D: 30 * D, "the limit of float64 is 70 in curvature -1"),
         (lambda D: D[:2, :2], "2 components need more than 2 points"),
     ],
 )

@@ -20,7 +20,7 @@ from hyplearn.geometry.border import absolute_curvature
 from hyplearn.progress import report_tasks
 from hyplearn.types import Array
 
-# Parameters that only the training needs.
+# Parameters that are used only for training.
 SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation_fraction", "patience")
 
 
@@ -189,11 +189,11 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         return self
 
     def fit_transform(self, X: Any, y: Any) -> Array:
-        """Train the network, and return the points of the rows."""
+        """Train the network, and return the points of its training rows."""
         return self.fit(X, y).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Points of rows in the ball, in float64."""
+        """Map rows to points of the ball, in float64."""
         return self._points(self._outputs("features", self._validate(X)))
 
     def predict_proba(self, X: Any) -> Array:
@@ -207,7 +207,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
 
     @property
     def network_(self) -> Any:
-        """New torch module with the fitted weights: rows to logits, and ``features`` from rows to vectors."""
+        """New torch module with the fitted weights: maps rows to logits; its ``features`` maps rows to vectors."""
         check_is_fitted(self)
         _check_torch()
         from hyplearn.embedding.ball_net.network import load
@@ -242,7 +242,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         return exp_map(v * (self.max_radius / longest) / 2, np.zeros(v.shape[1]), c=absolute_curvature(self.curvature))
 
 
-# Bytes of images stay bytes; other types become float32, in which the network runs.
+# Images of bytes stay bytes, to save memory; other types become float32, in which the network runs.
 _ROWS: dict[str, Any] = {"allow_nd": True, "dtype": (np.float32, np.uint8), "order": "C", "ensure_all_finite": False}
 
 

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from hyplearn.embedding.ball_net.validation import encoder_layers, statistics_shape
 from hyplearn.types import Array
 
-# Below this length sinh(r) / r and tanh(r / 2) / r are 1 and 1/2 to the last digit of float32 and to 12 digits of
-# float64, so the quotients need no special case at 0.
+# Smallest length of a divisor. Below it sinh(r) / r and tanh(r / 2) / r are 1 and 1/2 to the last digit of float32 and
+# to 12 digits of float64, so the quotients need no special case at 0.
 TINY = 1e-6
-# Rows that are converted to float64 at once.
+# Number of rows per block converted to float64, which bounds memory.
 BLOCK = 1000
 
 
@@ -29,7 +29,7 @@ def clip_radius(v: Tensor, radius: float) -> Tensor:
 
 
 def norms(v: Tensor) -> Tensor:
-    """Euclidean norms along the last axis, which is kept with length 1."""
+    """Euclidean norms along the last axis, kept as an axis of length 1."""
     return torch.linalg.vector_norm(v, dim=-1, keepdim=True)
 
 
@@ -93,7 +93,7 @@ class HyperbolicHead(nn.Module):
 
 
 class Network(nn.Module):
-    """Standardisation of rows with means and scales of a shape, an encoder to features, and a head to logits."""
+    """Network of three parts: standardisation of rows, an encoder to features, and a head to logits."""
 
     def __init__(self, encoder: nn.Module, head: nn.Module, n_components: int, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ def _layer(kind: str, *sizes: Any) -> nn.Module:
 
 
 def to_vector(network: nn.Module) -> Array:
-    """All parameters and buffers in the order of ``state_dict``, as one vector."""
+    """All parameters and buffers as one vector, in the order of ``state_dict``."""
     return np.concatenate([value.detach().double().reshape(-1).numpy() for value in network.state_dict().values()])
 
 

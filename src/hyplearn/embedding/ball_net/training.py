@@ -18,11 +18,11 @@ from hyplearn.files import sealed, unsealed, write_whole
 from hyplearn.progress import TaskReporter
 from hyplearn.types import Array
 
-# Part of all steps over which the learning rate rises; then it falls along a cosine to 0.
+# Share of all steps in which the learning rate rises; then it decays to 0 along a cosine.
 WARM_UP = 0.05
-# Rows in a forward pass without gradients: it bounds the memory of activations.
+# Number of rows per forward pass without gradients, which bounds the memory of activations.
 BLOCK = 1000
-# First bytes of a checkpoint. Its content is tensors and numbers only, so that reading it runs no code.
+# First bytes of a checkpoint. It contains only tensors and numbers, so reading it cannot run code.
 MAGIC = b"hyplearn network checkpoint 1\n"
 
 
@@ -90,7 +90,7 @@ class Training:
         return len(self.losses) >= self.settings.epochs or since_best >= self.settings.patience
 
     def state(self) -> dict[str, Any]:
-        """Numbers and tensors for :meth:`resume`."""
+        """State for :meth:`resume`, as numbers and tensors."""
         parts = {"network": self.network.state_dict(), "optimiser": self.optimiser.state_dict()}
         return {**parts, "losses": self.losses, "scores": self.scores, "best": self.best}
 
@@ -110,10 +110,10 @@ class Training:
     def _epoch(self, known: Labelled, report: TaskReporter) -> tuple[float, float]:
         """Train one epoch, and return its mean loss and accuracy."""
         epoch, n = len(self.losses), len(known)
-        # The order of rows depends on seed and epoch only, so a checkpoint need not hold it.
+        # The order of rows depends only on seed and epoch, so a checkpoint need not store it.
         seeds = np.random.SeedSequence([self.settings.seed, epoch]).generate_state(1, np.uint64)
         torch.manual_seed(int(seeds[0] >> 1))
-        # Batches of equal size, up to one row: batch norm fails on a last batch of one row.
+        # Batch sizes differ by at most one row: batch norm would fail on a last batch of one row.
         parts = np.array_split(torch.randperm(n).numpy(), math.ceil(n / self.settings.batch_size))
         self.network.train()
         loss, right, seen = 0.0, 0, 0
@@ -127,7 +127,7 @@ class Training:
         return loss / n, right / n
 
     def _report(self, report: TaskReporter, done: float, loss: float, accuracy: float) -> None:
-        """Report the mean loss and accuracy of the done share of an epoch; lines are printed at its end only."""
+        """Report the mean loss and accuracy of the epoch so far; lines are printed only at its end."""
         epoch, epochs = len(self.losses), self.settings.epochs
         message = f"epoch {epoch + 1} of {epochs}, loss {loss:.3f}, accuracy {accuracy:.1%}"
         if done == 1 and self.scores:
@@ -175,32 +175,32 @@ def train(
 
 
 def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
-    """Write the state of the training with the given identity, in one step."""
+    """Write the state of the training with the given identity atomically."""
     content = io.BytesIO()
     torch.save({"identity": identity, "state": state}, content)
     write_whole(path, sealed(MAGIC, content.getvalue()))
 
 
 def read_state(path: Path, identity: str) -> dict[str, Any] | None:
-    """State in a checkpoint, None if there is no file; raise an error if it belongs to another training."""
+    """Read the state of a checkpoint, or None if there is no file; raise if it belongs to another training."""
     if not path.exists():
         return None
     known = torch.load(io.BytesIO(unsealed(path, MAGIC)), weights_only=True)
     if known["identity"] != identity:
         raise ValueError(
             f"{path} belongs to a training with other data, parameters or initial weights.\n"
-            "Use those of that training, pass another path, or remove the file to start again."
+            "Use the same data and parameters again, pass another path, or remove the file to start again."
         )
     return known["state"]
 
 
 def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
-    """Held-out rows, and rows to train on."""
+    """Split rows into held-out rows and training rows."""
     n_held_out = round(settings.validation_fraction * len(data))
     if settings.validation_fraction and not 0 < n_held_out < len(data):
         raise ValueError(
-            f"validation_fraction={settings.validation_fraction:g} of {len(data)} rows holds out {n_held_out}.\n"
-            "Choose it so that there are rows to score and rows to train on."
+            f"validation_fraction={settings.validation_fraction:g} of {len(data)} rows is {n_held_out} held-out rows.\n"
+            "Choose it so that there are held-out rows and training rows."
         )
     if not n_held_out:
         return data.at(slice(0)), data
@@ -209,7 +209,7 @@ def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
 
 
 def outputs(function: Any, rows: Array) -> Iterator[Tensor]:
-    """Outputs of a network, or of one of its methods, block by block, without gradients."""
+    """Outputs of a network or of one of its methods, computed in blocks without gradients."""
     network = getattr(function, "__self__", function)
     network.eval()
     with torch.no_grad():

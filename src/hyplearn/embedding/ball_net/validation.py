@@ -11,14 +11,15 @@ from hyplearn.files import place_of
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
-# Largest radius, in units of the radius of curvature: float32 holds hyperboloid coordinates there to about 1 %.
+# Largest radius, in units of the radius of curvature: there, hyperboloid coordinates in float32 have an error of about
+# 1 %.
 LARGEST_RADIUS = 12.0
 # Smallest side of an image for encoder="conv": the three blocks halve it to 1.
 SMALLEST_SIDE = 8
-# Channels of convolutional blocks, and the least width of dense layers: small enough to train on a CPU.
+# Channels of the convolutional blocks, and minimum width of dense layers: small enough to train on a CPU.
 CHANNELS = (16, 32, 64)
 HIDDEN = 128
-# Side of the grid to which the features of the last block are averaged, whatever the size of the images.
+# Side of the grid to which the features of the last block are averaged, for images of any size.
 GRID = 3
 
 # Shapes of parameters and buffers by name.
@@ -26,7 +27,7 @@ Layout: TypeAlias = dict[str, tuple[int, ...]]
 
 
 def check_parameters(net: Any) -> None:
-    """Raise an error for parameters out of range."""
+    """Raise if parameters are out of range."""
     c = absolute_curvature(net.curvature)
     for name in ("n_components", "epochs", "batch_size", "patience"):
         check_integer(name, getattr(net, name), 1)
@@ -76,7 +77,7 @@ def as_rows(X: Array, encoder: Any) -> Array:
 
 
 def check_shape(rows: Array, shape: tuple[int, ...]) -> None:
-    """Raise an error if the shape of rows is not that of the fit."""
+    """Raise if the shape of rows differs from the fit."""
     if rows.shape[1:] != shape:
         raise ValueError(
             f"Rows have the shape {rows.shape[1:]}; the network was fitted on {shape}.\nPass rows of that shape."

@@ -1,4 +1,4 @@
-"""HyperbolicMDS, and the spanning tree from which its descent may start."""
+"""HyperbolicMDS, and the spanning tree that is one of its starts."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -24,22 +24,22 @@ from hyplearn.embedding.tree.sources import RootedTree, adjacency
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
-# Largest distance that float64 holds in curvature -1: that of two opposite points at the largest radius.
+# Largest distance in curvature -1 that float64 can represent: between two opposite points at the largest radius.
 LONGEST = 70.0
 # Search for the curvature: bounds of the largest distance in units of the radius of curvature, number of values on the
 # grid, and number of points on which the stress is computed. Each value of the grid costs a fit of that many points.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
-# Largest hyperbolic radius of a point of the spanning tree: beyond, float64 has too few digits for the edges.
+# Largest hyperbolic radius of a point of the spanning tree: beyond it, float64 has too few digits for the edges.
 FARTHEST = 30.0
-# Length of an edge between copies, relative to the longest distance.
+# Length of an edge between copies, relative to the longest distance: positive, so that SciPy keeps the edge.
 SHORTEST = 1e-9
 
 
 @dataclass(eq=False, repr=False)
 class HyperbolicMDS(BaseEstimator):
-    r"""Multidimensional scaling: points of the ball whose hyperbolic distances approximate given ones.
+    r"""Multidimensional scaling: points of the ball whose hyperbolic distances approximate given distances.
 
     The spectral solution (hydra) is exact for hyperbolic distances. For others the stress
     :math:`\sum_{i<j} (d(x_i, x_j) - D_{ij})^2` is minimised by a descent. It starts at the spectral solution or at the
@@ -129,7 +129,7 @@ class HyperbolicMDS(BaseEstimator):
         D, labels = read_distances(X)
         n = len(D)
         if n <= self.n_components:
-            raise ValueError(f"{self.n_components} components need more than {n} points.\nTake fewer components.")
+            raise ValueError(f"{self.n_components} components need more than {n} points.\nPass a smaller n_components.")
         c = self._best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
         _check_longest(D, c)
         scaled = np.sqrt(c) * D
@@ -192,7 +192,7 @@ class HyperbolicMDS(BaseEstimator):
         return hydra, spectral, descend(start, D, self._relative, tol=self.tol, max_iter=self.max_iter)
 
     def _best_curvature(self, D: Array) -> float:
-        """Curvature c of smallest stress on a fixed random choice of points: the best of a grid, then refined."""
+        """Absolute curvature with the smallest stress on a fixed subset of points: the best of a grid, then refined."""
         n, longest = len(D), float(np.max(D))
         if longest == 0:
             return 1.0
@@ -207,7 +207,7 @@ class HyperbolicMDS(BaseEstimator):
         best = int(np.argmin([stress(size) for size in grid]))
         bounds = grid[max(best - 1, 0)], grid[min(best + 1, SEARCH_GRID - 1)]
         found = minimize_scalar(stress, bounds=bounds, method="bounded", options={"xatol": 0.02})
-        # Distances of the unit ball are exact in its own curvature, which a search meets only nearly.
+        # Distances measured in the unit ball fit exactly at curvature -1, which a search would find only approximately.
         if longest <= LONGEST and stress(np.log(longest)) <= found.fun:
             return 1.0
         return float((np.exp(found.x) / longest) ** 2)
@@ -227,7 +227,7 @@ def _check_longest(D: Array, c: float) -> None:
     longest = float(np.max(D, initial=0.0))
     if np.sqrt(c) * longest > LONGEST:
         raise ValueError(
-            f"The largest distance is {longest:.4g}; float64 holds distances up to {LONGEST / np.sqrt(c):.4g} in "
+            f"The largest distance is {longest:.4g}; the limit of float64 is {LONGEST / np.sqrt(c):.4g} in "
             f"curvature {-c:g}.\n"
             f'Divide the distances, pass curvature="auto", or at most {-((LONGEST / longest) ** 2):.3g} (nearer to 0).'
         )
@@ -239,7 +239,7 @@ def spanning_tree_start(D: Array, d: int) -> Array:
     The spanning tree of distances along a tree is that tree. Its layout has wedges in the disk and is Sarkar's in more
     dimensions; the middle of its longest path is the origin.
     """
-    # SciPy takes an entry of 0 for a missing edge.
+    # SciPy treats an entry of 0 as a missing edge.
     shortest = SHORTEST * np.max(D)
     found = minimum_spanning_tree(np.maximum(D, shortest)).tocoo()
     edges = np.column_stack([found.row, found.col]).astype(np.int64)
@@ -248,6 +248,6 @@ def spanning_tree_start(D: Array, d: int) -> Array:
     points = layouts.wedges(tree, lengths) if d == 2 else layouts.sarkar(tree, lengths, layouts.Codes.of(tree, d))
     start = np.empty_like(points)
     start[tree.rows] = points
-    # Copies share the point of the first of them.
+    # Copies share the point of the first copy.
     _, part = connected_components(adjacency(edges[found.data <= shortest], len(D)), directed=False)
     return start[np.unique(part, return_index=True)[1][part]]

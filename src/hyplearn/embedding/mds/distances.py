@@ -1,4 +1,4 @@
-"""Given distances: reading and validation, the stress of points with other distances, and its minimisation.
+"""Given distances: reading and validation, the stress of an embedding, and its minimisation.
 
 Points lie in the ball of curvature -1. Tangent vectors are in frame coordinates.
 """
@@ -21,18 +21,18 @@ from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
 from hyplearn.numerics import uniform
 from hyplearn.types import Array
 
-# Number of points up to which all triples are checked for the triangle inequality, and the number of random triples of
-# more points, which trades rare violations for time.
+# Number of points up to which all triples are checked for the triangle inequality, and the number of random triples for
+# more points: fewer take less time and miss more of the rare violations.
 ALL_TRIANGLES = 300
 TRIANGLES = 1_000_000
-# Relative errors that are accepted as rounding in the computation of the distances.
+# Largest relative errors that are accepted as rounding errors of the distances.
 SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
 # Ratio of distances beyond which a pair counts as torn, and the share of the largest distance that one of them must
-# have: copies that come to lie a little apart do no harm.
+# have: copies that are placed a little apart are harmless.
 TORN = 10
 VISIBLE = 0.01
-# Largest number of steps in which a new point is placed.
+# Maximum number of steps to place a new point.
 MOST_STEPS = 100
 
 
@@ -82,7 +82,7 @@ def _symmetric(D: Array) -> Array:
     if size > 0 and off[i, j] > SYMMETRY_TOLERANCE * size:
         raise ValueError(
             f"Distances must be symmetric; D[{i}, {j}] = {D[i, j]:.6g} but D[{j}, {i}] = {D[j, i]:.6g}.\n"
-            "Take (D + D.T) / 2 if the difference means nothing."
+            "Pass (D + D.T) / 2 if the difference is meaningless."
         )
     D = (D + D.T) / 2
     np.fill_diagonal(D, 0.0)
@@ -97,14 +97,14 @@ def _warn_about_triangles(D: Array) -> None:
         warnings.warn(
             f"The distances are not a metric: D[{i}, {j}] = {D[i, j]:.4g} is longer than the path through {k}, "
             f"{D[i, k] + D[k, j]:.4g}; {count / n_triples:.2%} of {n_triples:,} triples violate the triangle "
-            "inequality. No embedding reproduces them.\nCheck stress_, or take shortest paths first.",
+            "inequality. No embedding reproduces them.\nCheck stress_, or compute shortest paths first.",
             UserWarning,
             stacklevel=4,
         )
 
 
 def warn_of_torn_pairs(X: Array, D: Array, root: float) -> None:
-    """Warn of pairs whose distance in the embedding is far from the given one; ``root`` is the unit of both."""
+    """Warn about pairs whose distance in the embedding is far from the given one; both are multiplied by ``root``."""
     rows, columns = np.triu_indices(len(D), 1)
     given, found = D[rows, columns], pairwise_distance(X)[rows, columns]
     most, least = np.maximum(given, found), np.minimum(given, found)
@@ -125,7 +125,7 @@ def warn_of_torn_pairs(X: Array, D: Array, root: float) -> None:
 
 @njit(cache=True)
 def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
-    """Number of triples (i, j, k), all or random ones, with ``D_ij > D_ik + D_kj``, and the worst of them."""
+    """Number of triples (i, j, k), all or a random subset, with ``D_ij > D_ik + D_kj``, and the worst triple."""
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
     for t in range(n_triples):
@@ -184,7 +184,7 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
 
 
 def normalise(value: float, D: Array, relative: bool) -> float:
-    """Square root of the ratio of a stress to that of coincident points; 0 if all distances are 0."""
+    """Square root of the ratio of a stress to the stress of coincident points; 0 if all distances are 0."""
     total = np.count_nonzero(D) / 2 if relative else float(np.sum(D**2)) / 2
     return math.sqrt(value / total) if total > 0 else 0.0
 
@@ -192,7 +192,7 @@ def normalise(value: float, D: Array, relative: bool) -> float:
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
     """Stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient, with w = 1 or ``1 / D_ij²`` for relative errors."""
     gaps, gradients = row_gaps(X, 1.0), np.zeros((BLOCKS, *X.shape))
-    # The kernels write to given arrays: an interrupt fails while numba returns an array in a tuple.
+    # The kernels write to given arrays: an interrupt is not handled while numba returns an array in a tuple.
     values = map_blocks(lambda block, n: _pairs(X, gaps, D, relative, block, n, gradients[block]), len(X))
     return sum(values), gradients.sum(axis=0)
 
@@ -225,7 +225,7 @@ def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weight(due, relative):  # type: ignore[no-untyped-def]
-    """Weight of a squared error: 1, or one over the squared distance if relative, and then 0 for distance 0."""
+    """Weight of a squared error: 1, or 1 / distance² for relative errors (0 at distance 0)."""
     if not relative:
         return 1.0
     return 1.0 / (due * due) if due > 0.0 else 0.0
@@ -247,7 +247,7 @@ def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) ->
 
 
 def place(D: Array, X: Array, relative: bool) -> Array:
-    """Points of smallest stress for given distances to the points X, each searched from the nearest of X."""
+    """Points with the smallest stress for given distances to the points X; each search starts at the nearest of X."""
     gaps, starts = row_gaps(X, 1.0), X[np.argmin(D, axis=1)]
     points = [_place_row(due, X, gaps, relative, x) for due, x in zip(D, starts, strict=True)]
     return np.array(points).reshape(starts.shape)

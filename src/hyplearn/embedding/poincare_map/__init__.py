@@ -28,13 +28,14 @@ from hyplearn.geometry import frechet_mean, translate
 from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.types import Array
 
-# Number of cells embedded together with n_landmarks="auto": half a gigabyte; the others are placed among them.
+# Number of landmarks for n_landmarks="auto": they take half a gigabyte; the other cells are placed among them.
 MOST_TOGETHER = 4000
-# Longest distance of the spectral start: the hyperbolic cosines of longer ones would leave no digits for short ones.
+# Longest distance in the spectral start: hyperbolic cosines of longer distances would leave no digits for short ones.
 LONGEST_AT_START = 12.0
-# gamma="auto": the published value, and the largest distance between cells that it aims at: then the farthest are at
-# radius 4, 0.96 of the way to the rim. On four made trees with gamma = 2.7 to 3.8 a flat softmax finds 73 % of held-out
-# cells instead of 54, PoincareLogisticRegression 85.8 instead of 83.7; trustworthiness stays the same.
+# gamma="auto": the published value, and the target for the largest distance between cells, at which the farthest cells
+# are at radius 4, 0.96 of the way to the rim. On four synthetic trees with gamma = 2.7 to 3.8, a flat softmax
+# classifies 73 % of held-out cells correctly instead of 54 %, PoincareLogisticRegression 85.8 % instead of 83.7 %;
+# trustworthiness stays the same.
 LEAST_GAMMA, WIDEST = 2.0, 8.0
 # Standard deviation of a random start, and the number of its steps with exaggeration.
 WIDTH_AT_START = 1e-3
@@ -190,7 +191,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Place new cells in the map, which does not change.
+        """Place new cells in the map without changing it.
 
         The point of a new cell minimises the loss of the map with this cell added to its graph, while the cells of the
         map keep their points. Newton's method starts at the most accessible cell. New cells do not influence each
@@ -220,7 +221,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return int(self.embedding_.shape[1])
 
     def _choose_landmarks(self, cells: Array, seed: np.random.RandomState) -> Array:
-        """Rows of the landmarks, chosen with k-means++, which prefers cells far from those already chosen."""
+        """Choose the rows of the landmarks with k-means++, which prefers cells far from the landmarks so far."""
         most = MOST_TOGETHER if isinstance(self.n_landmarks, str) else self.n_landmarks or len(cells)
         if len(cells) <= most:
             return np.arange(len(cells))
@@ -236,7 +237,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
                 report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
-        # The second derivative with respect to one point comes from its row and its column.
+        # The second derivative with respect to one point has contributions from its row and its column.
         run = partial(descend, stiffness=4 * gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)
@@ -252,7 +253,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _place_others(
         self, cells: Array, landmarks: Landmarks, chosen: Array, gamma: float, report: TaskReporter
     ) -> Array:
-        """Points of all cells: the given ones of the landmarks, and those of the others placed among them."""
+        """Points of all cells: those of the landmarks are given, the other cells are placed among them."""
         points = np.empty((len(cells), self.n_components))
         points[chosen] = landmarks.points
         rest = np.setdiff1d(np.arange(len(cells)), chosen)
@@ -268,7 +269,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 def _rows(estimator: PoincareMap, X: Any, **options: Any) -> Array:
-    """Rows of features; the first one that is not finite is named."""
+    """Validate rows of features; the error names the first row that is not finite."""
     X = validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, **options)
     check_finite_rows(X, "X")
     return X

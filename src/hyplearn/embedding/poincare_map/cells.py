@@ -13,14 +13,14 @@ from hyplearn.types import Array
 
 # Largest absolute value of a feature: the squares of differences stay in the range of float64.
 LARGEST_FEATURE = 1e150
-# Smallest sigma: below, the smallest weights of edges, exp(-1 / (2 sigma²)), come near to the end of that range.
+# Smallest sigma: below, the smallest weights of edges, exp(-1 / (2 sigma²)), are close to underflow.
 LEAST_SIGMA = 0.05
-# Smallest and largest gamma, beyond which powers and logarithms leave the range too.
+# Smallest and largest gamma, beyond which powers and logarithms leave the range of float64.
 GAMMAS = (1e-3, 1e3)
 
 
 def check_parameters(given: dict[str, Any]) -> None:
-    """Raise an error for parameters out of range."""
+    """Raise if parameters are out of range."""
     for name in ("n_components", "n_neighbors", "max_iter"):
         check_integer(name, given[name], 1)
     sigma, landmarks = given["sigma"], given["n_landmarks"]
@@ -55,7 +55,7 @@ def root_row(root: Any, names: Any, n: int) -> int | None:
 
 
 def check_features(X: Array) -> Array:
-    """Features with -0 replaced by 0; raise an error if their squares leave the range of float64."""
+    """Features with -0 replaced by 0; raise if their squares overflow."""
     if (largest := np.max(np.abs(X))) > LARGEST_FEATURE:
         raise ValueError(
             f"Squared distances of features of up to {largest:.3g} are beyond the range of float64.\n"
@@ -92,7 +92,7 @@ def check_number_of_cells(cells: Array, n_components: int) -> None:
     if len(cells) < least:
         raise ValueError(
             f"A map of {n_components} components needs at least {least} different cells; got {len(cells)}.\n"
-            "Take fewer components or more cells; constant features do not distinguish cells."
+            "Pass a smaller n_components or more cells; constant features do not distinguish cells."
         )
 
 
@@ -104,14 +104,14 @@ class Neighbours(NamedTuple):
 
 
 def search_among(cells: Array, n_neighbors: int) -> NearestNeighbors:
-    """Fitted search for the nearest of the given cells: n_neighbors, or all others if they are fewer."""
+    """Fitted nearest-neighbour search among the given cells, for n_neighbors or all other cells if they are fewer."""
     return NearestNeighbors(n_neighbors=min(n_neighbors, len(cells) - 1)).fit(cells)
 
 
 def neighbours_among(search: NearestNeighbors, X: Array | None = None) -> Neighbours:
     """Nearest neighbours among the cells of a fitted search: of new rows, or of each cell among the others."""
     cells = search.kneighbors(X, return_distance=False)
-    # From differences: the distances of the search come from products, which lose digits of close cells.
+    # Recomputed from differences: the search computes distances from products, which lose digits for close cells.
     from_rows = search._fit_X if X is None else X
     return Neighbours(cells, np.stack([_lengths(search._fit_X[column] - from_rows) for column in cells.T], axis=1))
 
@@ -134,7 +134,7 @@ def edge_weights(distances: Array, sigma: float | None) -> Array:
 
 
 class Joints(NamedTuple):
-    """Numbers of cells in the parts of a graph, and the rows and lengths of the edges added to join the parts."""
+    """Sizes of the connected components of a graph, and the rows and lengths of the edges added to join them."""
 
     sizes: Array
     edges: Array
@@ -142,7 +142,7 @@ class Joints(NamedTuple):
 
 
 def connected_graph(X: Array, n_neighbors: int, sigma: float | None) -> tuple[Any, Joints]:
-    """Sparse symmetric weights between the rows of X and their nearest neighbours, and the edges added to connect them.
+    """Sparse symmetric weights between rows of X and their nearest neighbours, and the edges added to connect it.
 
     An edge has the larger of the weights from its two ends; one that joins two parts has the smallest weight of all.
     """
@@ -175,7 +175,7 @@ def warn_about_joints(joints: Joints) -> None:
 
 
 def joining_edges(X: Array, part: Array) -> tuple[Array, Array]:
-    """Shortest edges that connect all parts, as pairs of rows, and their lengths: a minimum spanning tree."""
+    """Minimum spanning tree of the components: edges as pairs of rows, and their lengths."""
     order = np.argsort(part, kind="stable")
     firsts = np.flatnonzero(np.r_[True, np.diff(part[order]) > 0])
     ends = np.r_[firsts[1:], len(X)]
@@ -187,7 +187,7 @@ def joining_edges(X: Array, part: Array) -> tuple[Array, Array]:
         for other in np.flatnonzero(nearest < shortest[part[row]]):
             shortest[part[row], other] = nearest[other]
             pairs[part[row], other] = row, order[firsts[other] + np.argmin(lengths[firsts[other] : ends[other]])]
-    # SciPy takes a length of 0 for a missing edge; between two parts there is none, since all rows differ.
+    # SciPy treats a length of 0 as a missing edge; lengths between two parts are positive, since all rows differ.
     np.fill_diagonal(shortest, 0.0)
     tree = minimum_spanning_tree(shortest).tocoo()
     return pairs[tree.row, tree.col], tree.data

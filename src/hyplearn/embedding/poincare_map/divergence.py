@@ -54,7 +54,7 @@ def forest_accessibilities(graph: Any) -> Array:
             f"Some of the {n} cells are so far apart along the graph that their accessibility underflows float64."
             "\nRaise sigma or n_neighbors."
         )
-    # Columns of LAPACK are contiguous; the columns of a symmetric matrix are its rows.
+    # LAPACK returns contiguous columns; for a symmetric matrix these are its rows.
     return Q.T
 
 
@@ -69,7 +69,7 @@ def forest_distances(Q: Array) -> Array:
 
 
 def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Array, Array]:
-    r"""Rows of new nodes in Q, each added to the graph alone, and their own shares.
+    r"""Rows of Q for new nodes, each added to the graph by itself, and their diagonal elements.
 
     A node with edges of weights w to the nodes N has the row
 
@@ -87,7 +87,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Divergence:
-    """Mean divergence of the rows of a symmetric Q, as a function of points; takes 16 n² bytes."""
+    """Mean divergence of the rows of a symmetric Q as a function of points; needs 16 n² bytes."""
 
     def __init__(self, Q: Array, gamma: float) -> None:
         self.n, self.gamma = len(Q), float(gamma)

@@ -1,4 +1,4 @@
-r"""Placement of new cells in a map: each where the loss is smallest while the old cells keep their points.
+r"""Placement of new cells in a map: each at the minimum of the loss, while the old cells stay fixed.
 
 A new cell has the row of accessibilities q of the graph with edges to its nearest neighbours. It adds a row to the
 divergence, and an entry to the row of each old cell j. The part of all divergences that depends on its point is
@@ -24,7 +24,7 @@ from hyplearn.geometry import kernels
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array
 
-# New cells whose rows of accessibilities are in memory at once, and the number of them in one task of a thread.
+# Number of new cells per block, whose rows of accessibilities are in memory together, and per task of a thread.
 BLOCK = 512
 SHARE = 32
 # Newton's method stops after a step of smaller hyperbolic length, or after this many steps.
@@ -65,7 +65,7 @@ class Landmarks(NamedTuple):
 
 
 def _settle(points: Array, Z: Array, F: Array, gamma: float, q: Array, own: Array) -> Array:
-    """Points of smallest loss, each searched from the point of the most accessible old cell."""
+    """Points of smallest loss; each search starts at the point of the most accessible old cell."""
     out = points[np.argmax(q, axis=1)]
     _minimise(np.ascontiguousarray(points.T), 1 / row_gaps(points, 1.0), Z, F, gamma, q, np.log(q), own, out)
     return out
@@ -82,7 +82,7 @@ def _minimise(coordinates, over_gaps, Z, F, gamma, q, log_q, own, out):  # type:
         for _ in range(MOST_STEPS):
             step = np.linalg.solve(hessian + damping * np.eye(d), downhill)
             length = math.sqrt(np.sum(step * step))
-            # A quadratic model does not hold beyond the radius of curvature.
+            # A quadratic model is not valid beyond the radius of curvature.
             if length > 1.0:
                 step /= length
             moved = walk(x, step)

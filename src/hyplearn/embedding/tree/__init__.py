@@ -1,4 +1,4 @@
-"""TreeEmbedding, the largest scale at which float64 holds a tree, and the distortion of tree distances."""
+"""TreeEmbedding, the largest scale at which float64 can represent a tree, and the distortion of its distances."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -15,13 +15,14 @@ from hyplearn.geometry.border import absolute_curvature, as_real, check_integer,
 from hyplearn.geometry.kernels import norm_of_difference, row_gaps
 from hyplearn.types import Array
 
-# Spreads that spread="auto" tries: each costs one layout and one measurement.
+# Values that spread="auto" tries: each costs one layout and one measurement of the distortion.
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
-# Ordered pairs on which a distortion is measured, all of 2,000 nodes: more take longer and make the mean more accurate.
+# Number of ordered pairs on which the distortion is measured: all pairs of 2,000 nodes. More take longer and make the
+# mean more accurate.
 MOST_PAIRS = 4_000_000
 # Enough pairs to compare spreads, at a fraction of the time of the final measurement.
 SEARCH_PAIRS = 200_000
-# Rounding may change no edge by more than this part of its length.
+# Largest relative change of an edge length by rounding.
 EDGE_TOLERANCE = 0.01
 # Binary digits of float64.
 DIGITS = 53
@@ -144,7 +145,7 @@ class TreeEmbedding(BaseEstimator):
         check_parameter("spread", self.spread, share, 'a number above 0 and up to 1, or "auto"')
 
     def _place(self, tree: RootedTree, lengths: Array) -> tuple[Array, float]:
-        """Points and spread; with spread="auto", those of the smallest average distortion."""
+        """Points and spread; with spread="auto", the spread with the smallest average distortion."""
         if self.layout == "wedges":
             return layouts.wedges(tree, lengths), 1.0
         codes = layouts.Codes.of(tree, self.n_components)
@@ -179,7 +180,7 @@ class TreeEmbedding(BaseEstimator):
 
 
 def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: float, c: float) -> None:
-    """Raise an error if nodes of different branches coincide: edges can be too short for so many neighbours."""
+    """Raise if nodes of different branches coincide, because edges are too short for the number of neighbours."""
     order = np.lexsort(points.T)
     same = np.flatnonzero(np.all(points[order[1:]] == points[order[:-1]], axis=1))
     if same.size:
@@ -195,7 +196,7 @@ def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: floa
 
 
 def largest_scale(depths: Array, lengths: Array, d: int) -> float:
-    r"""Largest s at which float64 holds every edge of length :math:`s w` with its far end at radius :math:`s a`.
+    r"""Largest s at which float64 represents every edge of length :math:`s w` with its far end at radius :math:`s a`.
 
     The coordinates of both ends are rounded by up to :math:`2^{-54}`, which at radius r is a hyperbolic length of about
     :math:`\kappa e^r` with :math:`\kappa = \sqrt d \, 2^{-54}`. So s is the largest with
@@ -207,14 +208,14 @@ def largest_scale(depths: Array, lengths: Array, d: int) -> float:
     ratio = _kappa(d) * depths / (EDGE_TOLERANCE * lengths)
     if np.any(ratio > np.exp(-1)):
         return np.nan
-    # A ratio that underflows is replaced: a larger one gives a slightly smaller scale, which is safe.
+    # A ratio that underflows is replaced with a larger one, which gives a slightly smaller scale and is safe.
     upper = -lambertw(-np.maximum(ratio, 1e-300), k=-1).real / depths
     lower = -lambertw(-ratio, k=0).real / depths
     return float(np.min(upper)) if np.min(upper) >= np.max(lower) else np.nan
 
 
 def digits_needed(depths: Array, lengths: Array, scale: float, d: int) -> int:
-    """Number of binary digits with which floats would hold every edge at a scale."""
+    """Number of binary digits that floats need to represent every edge at a scale."""
     missing = np.max(scale * depths - np.log(EDGE_TOLERANCE * scale * lengths / _kappa(d))) / np.log(2)
     return int(np.ceil(DIGITS + missing))
 

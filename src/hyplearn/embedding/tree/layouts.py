@@ -15,14 +15,15 @@ from hyplearn.embedding.tree.sources import RootedTree
 from hyplearn.geometry.kernels import gap_of, walk
 from hyplearn.types import Array
 
-# A branch gets a share of directions that grows with this power of its number of leaves. With 1 small branches get
-# slivers, with 0 large ones get no more than a leaf. Powers from 0.5 to 0.8 hardly differ; 0.7 fills the disk best.
+# The share of directions of a branch is proportional to this power of its number of leaves. With 1, small branches get
+# slivers; with 0, large ones get no more than a leaf. Powers from 0.5 to 0.8 hardly differ; 0.7 fills the disk best.
 SHARE_POWER = 0.7
-# Digits to which tangents are rounded, so that every mathematical library gives the same ones.
+# Number of digits to which tangents are rounded, so that all mathematical libraries give the same values.
 DECIMALS = 9
 # A larger gap, computed as 1 minus a plain sum of squares, has 13 correct digits.
 NEAR_THE_RIM = 1e-3
-# A lattice of up to this many directions is improved by repulsion, at n² operations per step; longer ones are good.
+# Lattices of up to this many directions are improved by repulsion, at n² operations per step; larger ones are good
+# already.
 MOST_REPELLED = 64
 REPULSION_STEPS = 200
 # Under the potential 1/r^8 almost only the nearest points act on each other, so the smallest distance grows.
@@ -30,7 +31,7 @@ REPULSION_POWER = 8
 
 
 class Codes(NamedTuple):
-    """Directions of the neighbours of every node: a spherical code for the root, then one per number of neighbours."""
+    """Directions of the neighbours of every node: a spherical code for the root, and one for each neighbour count."""
 
     points: list[Array]
     which: Array
@@ -105,7 +106,7 @@ def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
 
 
 def wedges(tree: RootedTree, lengths: Array) -> Array:
-    r"""Points in nested wedges of the disk, so that no two edges cross, whatever their lengths.
+    r"""Points in nested wedges of the disk, so that edges of any lengths do not cross.
 
     A node owns a wedge of the directions at its point, bisected by the direction away from its parent; the root owns
     all of them. The children divide their parent's wedge in proportion to their numbers of leaves to the power 0.7, and
@@ -209,7 +210,7 @@ def spherical_code(n: int, d: int) -> Array:
 
 
 def _simplex(n: int, d: int) -> Array:
-    """The n corners of a regular simplex about the origin, computed in turn from their products of -1/(n-1)."""
+    """The n corners of a regular simplex about the origin, one after another from their inner products -1/(n-1)."""
     corners = np.zeros((n, d))
     for i in range(min(n, d)):
         corners[i, i] = np.sqrt(max(0.0, 1 - float(corners[i, :i] @ corners[i, :i])))

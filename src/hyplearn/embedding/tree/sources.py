@@ -29,7 +29,7 @@ class RootedTree(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[Any], edges: Array, lengths: Array, root: int | None) -> Self:
-        """Tree with the given edges, pairs of positions in ``labels``; without a root, it is the centre."""
+        """Tree with the given edges, pairs of positions in ``labels``; without ``root``, its root is the centre."""
         _check_tree(labels, edges)
         _check_lengths(labels, edges, lengths)
         if root is not None:
@@ -75,7 +75,7 @@ class RootedTree(NamedTuple):
 
 @njit(cache=True)
 def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
-    """Sum of a value along the path from each node to the root."""
+    """Sums of a value along the path from each node to the root."""
     sums = values.copy()
     for v in range(1, parents.size):
         sums[v] += sums[parents[v]]
@@ -121,10 +121,11 @@ def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
 
 
 def read_tree(source: Any, edge_lengths: Any, root: Any) -> tuple[list[Any], RootedTree]:
-    """Labels of the nodes in the user's order, and the tree, from any of the forms that ``fit`` takes."""
+    """Labels of the nodes in the user's order, and the tree, from any input that ``fit`` accepts."""
     if edge_lengths is not None and (isinstance(source, str) or hasattr(source, "adj")):
         raise ValueError(
-            "edge_lengths go with a list or mapping of parents; Newick strings and graphs carry their own.\n"
+            "edge_lengths can be passed only with a list or mapping of parents; Newick strings and graphs "
+            "contain lengths.\n"
             "Leave them out, or set them in the tree."
         )
     if isinstance(source, str):
@@ -155,7 +156,7 @@ def _from_newick(text: str) -> _Parts:
     if missing.any() and not missing.all():
         node = int(np.flatnonzero(missing)[0]) + 1
         raise ValueError(
-            f"{np.count_nonzero(missing)} of {len(branches)} branches have no length; the first is that of node "
+            f"{np.count_nonzero(missing)} of {len(branches)} branches have no length; the first is node "
             f"{node} ({names[node]!r}).\nGive a length to all branches, or to none: then all have length 1."
         )
     return list(names), edges, np.ones(len(branches)) if missing.all() else branches, 0
@@ -195,7 +196,7 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
     given = np.asarray(parents)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
         raise ValueError(
-            f"A list of parents holds one row number per node, -1 for the root; got shape {given.shape} of "
+            f"A list of parents must have one row number per node, -1 for the root; got shape {given.shape} of "
             f"{given.dtype}.\nPass integers, a mapping of nodes to parents, a networkx tree or a Newick string."
         )
     n = len(given)
@@ -220,4 +221,4 @@ def _single_root(labels: list[Any], roots: list[int], which: str) -> int:
         return roots[0]
     names = ", ".join(repr(labels[row]) for row in roots[:5]) + (f" and {len(roots) - 5} more" if roots[5:] else "")
     found = f"{len(roots)} roots: {which} {names}" if roots else "a cycle: every node has a parent"
-    raise ValueError(f"A tree has one root; this has {found}.\nCut the cycle, or join the parts below one root.")
+    raise ValueError(f"A tree has one root; this one has {found}.\nCut the cycle, or join the parts below one root.")
