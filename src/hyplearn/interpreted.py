@@ -54,7 +54,7 @@ def exp(x: float) -> float:
 
 
 def uniform(seed: int, number: int) -> float:
-    """A pseudo-random number in [0, 1), the hash of a seed and a position: the finaliser of splitmix64."""
+    """Pseudo-random number in [0, 1): a hash of a seed and a position, with the finaliser of splitmix64."""
     state = (int(seed) + (int(number) + 1) * 0x9E3779B97F4A7C15) & MASK
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK

@@ -17,16 +17,17 @@ from numba.extending import intrinsic
 
 from hyplearn.types import Array
 
-# Natural logarithm of 2 in two parts: the first has zeros at its end, so that small multiples of it are exact.
+# Natural logarithm of 2 as a sum of two parts: the first ends in zero bits, so small multiples of it are exact.
 LN2 = math.log(2.0)
 LN2_HIGH = math.ldexp(math.floor(math.ldexp(LN2, 32)), -32)
 LN2_LOW = 1.9082149292705877e-10
-# The bits of √½ and of 2^52, where a mantissa counts in ones; the number of bits of a mantissa, the bias of exponents.
+# Bit patterns of √½ and of 2^52, at which the spacing of floats is 1; number of mantissa bits; bias of exponents.
 ROOT_HALF, COUNTING = np.array([math.sqrt(0.5), 2.0**52]).view(np.uint64)
 MANTISSA, BIAS = np.uint64(52), np.uint64(1023)
-# Added to a number it leaves the nearest integer in the last bits; the least x whose e^x has all its digits.
+# SHIFT, added to a float, leaves the nearest integer in its last bits. LOWEST is the smallest x for which e^x is not
+# subnormal.
 SHIFT, LOWEST = 1.5 * 2.0**52, -708.0
-# Coefficients of the two series, the last first. The compiler unrolls loops over them.
+# Coefficients of the two series, highest order first. The compiler unrolls loops over them.
 ARTANH = tuple(1 / k for k in range(21, 2, -2))
 EXP = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 
@@ -100,13 +101,13 @@ def exp(x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def coordinate(typing_context: Any, X: Any, i: Any, j: Any, d: Any) -> Any:
-    """``X[i, j]`` as float64, where X has d columns and i and j are not negative.
+    """``X[i, j]`` as float64, for X with d columns and non-negative i and j.
 
     The compiler knows the length of a tuple, but not the width of an array. With ``d = len(p)`` as the distance between
     rows of X, it loads rows of the disk side by side: a pass over them runs two to three times as fast.
     """
     if not isinstance(X, types.Array) or X.ndim != 2 or X.dtype not in (types.float32, types.float64):
-        raise TypingError(f"coordinates are those of a table of floats, not of {X}")
+        raise TypingError(f"coordinate() needs a two-dimensional array of floats; got {X}")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(X)(context, builder, arguments[0])
@@ -124,7 +125,7 @@ def coordinate(typing_context: Any, X: Any, i: Any, j: Any, d: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def uniform(seed, number):  # type: ignore[no-untyped-def]
-    """A pseudo-random number in [0, 1), the hash of a seed and a position: the finaliser of splitmix64."""
+    """Pseudo-random number in [0, 1): a hash of a seed and a position, with the finaliser of splitmix64."""
     state = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -143,5 +144,5 @@ def uniforms(seed: int, numbers: Array) -> Array:
     return state * 2.0**-53
 
 
-if config.DISABLE_JIT:  # for debuggers and for coverage: numba runs no intrinsic, and NumPy warns where integers wrap
+if config.DISABLE_JIT:  # for debuggers and coverage: intrinsics do not run in the interpreter
     from hyplearn.interpreted import bits_of, coordinate, exp, float_of, fma, log1p, uniform  # noqa: F401

@@ -1,4 +1,4 @@
-"""The one bridge from the ball to R^d: what linear classifiers see of points, from a reference point p.
+"""Map from the ball to R^d: the rows on which linear classifiers work, at a reference point p.
 
 Two feature maps, both without a 0/0 at p and both exact up to the rim (s = x - p, g the gap 1 - c‖·‖²):
 
@@ -66,7 +66,7 @@ def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Scaled tangent vectors, the rows of the perceptrons and of the exact-margin SVM.
+    r"""Scaled tangent vectors z, the rows of the perceptrons and of the exact-margin SVM.
 
     .. math:: z = \eta \log_p(x) = \frac{2}{1 - c\|x\|^2} \Bigl(s - \frac{c \|s\|^2}{1 - c\|p\|^2}\, p\Bigr),
               \qquad s = x - p
@@ -84,7 +84,7 @@ def from_frame(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Weight of each point in the paper's perceptron, the ratio of z to the logarithm.
+    r"""Weight of each point in the paper's perceptron: the ratio of z to the logarithmic map.
 
     .. math:: \eta = \sigma_p \frac{\sinh(\sqrt c\, d)}{\sqrt c\, d}, \qquad d = d(x, p)
 
@@ -107,7 +107,7 @@ def implicit_rows(
     gaps: Array | None = None,
     squares: Array | None = None,
 ) -> "TangentRows":
-    """Rows of frame coordinates or z features as two numbers per row beside X; nothing of the size of X is made.
+    """Implicit rows of frame coordinates or z features: two values per row in addition to X, and no copy of X.
 
     ``gaps`` takes the gaps of X where they are known already, as they are for several reference points on one X, and
     ``squares`` the squared distances to p where they are known too.
@@ -131,7 +131,7 @@ def implicit_rows(
 
 
 def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
-    """``⟨z, w⟩`` of every row of X, given its gaps, in one pass that stores nothing else; for predictions.
+    """``⟨z, w⟩`` of every row of X, given its gaps, in one pass without temporary arrays; for predictions.
 
     Points and gaps are trusted: this is what an estimator calls once it has validated X.
     """
@@ -143,10 +143,10 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
     return products
 
 
-# Inlined by numba, not by LLVM: whether a kernel is compiled or loaded from the cache then changes no bit.
+# Inlined by numba, not by LLVM, so that compiled and cached kernels give identical results.
 @njit(inline="always", error_model="numpy")
 def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
-    """Entry j of the implicit row ``along_i (x_i - p) + base_i p``: the one place where kernels read it."""
+    """Element j of the implicit row ``along_i (x_i - p) + base_i p``; all kernels read rows through this function."""
     return along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
 
 
@@ -158,7 +158,7 @@ def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-de
 
 @dataclass(frozen=True)
 class TangentRows:
-    """A matrix whose row i is ``along_i (x_i - p) + base_i p``, kept as X, p and two numbers per row.
+    """Implicit matrix with rows ``along_i (x_i - p) + base_i p``, stored as X, p and two values per row.
 
     Supports ``rows @ w``, ``rows.transposed_dot(q)`` and ``rows[i:j]`` (explicit rows).
     """
@@ -182,7 +182,7 @@ class TangentRows:
         return out
 
     def product_at(self, index: Array, w: Array) -> Array:
-        """``⟨row_k, w⟩`` of the rows with the given positions."""
+        """``⟨row_k, w⟩`` of the rows at the given positions."""
         out = np.empty(len(index))
         w = np.ascontiguousarray(w, dtype=np.float64)
         _product_at(self.X, unrolled(self.p), self.along, self.base, index, w, out)
@@ -198,14 +198,14 @@ class TangentRows:
         return along[..., None] * (self.X[index] - self.p) + base[..., None] * self.p
 
     def fill_columns(self, part: slice, columns: Array) -> None:
-        """Turn columns of points, those of a slice of X, into columns of explicit rows."""
+        """Convert columns of points (a slice of X) to columns of explicit rows, in place."""
         columns -= self.p[:, None]
         columns *= self.along[part]
         columns += self.base[part] * self.p[:, None]
 
 
 def check_rows(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
-    """Contiguous rows of float32 or float64, a float64 reference point of the same width, a positive c."""
+    """Validate and return contiguous rows of float32 or float64, a float64 reference point of the same width, and c."""
     X, p = as_rows(X, "X"), as_vectors(p, "p")
     if p.shape != X.shape[1:]:
         raise ValueError(f"p must be one point of dimension {X.shape[1]}, like the rows of X; got shape {p.shape}.")
@@ -213,7 +213,7 @@ def check_rows(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
 
 
 def _gap_of_p(p: Array, c: float) -> float:
-    """The gap of p, which must lie inside."""
+    """Gap of p; raise if p is not inside the ball."""
     gaps = row_gaps(p[None], c)
     check_inside(p[None], gaps, c)
     return float(gaps[0])

@@ -29,5 +29,5 @@ def test_coordinates_are_those_of_numpy(dtype, view):
 
 @pytest.mark.parametrize("X", [np.zeros((2, 2), dtype=np.int64), np.zeros(4), np.zeros((2, 2, 2))])
 def test_what_is_no_table_of_floats_is_refused_by_the_compiler(X):
-    with pytest.raises(TypingError, match="coordinates are those of a table of floats"):
+    with pytest.raises(TypingError, match="needs a two-dimensional array of floats"):
         all_of(X, np.empty((2, 2)))

@@ -1,4 +1,4 @@
-"""Hulls in the disk by exact decisions: which way three points turn, which is farther, which is higher over an edge.
+"""Hulls in the disk with exact predicates: orientation of three points, comparison of distances and of heights.
 
 A hull is a chain of such decisions, and one wrong one breaks the chain. Each is the sign of a polynomial in the
 coordinates: it is computed in float64 with a bound on its rounding error, and again without any rounding where the
@@ -13,9 +13,10 @@ from numba import njit
 
 from hyplearn.numerics import coordinate, fma
 
-# Every term below is a product of at most eight rounded factors and two sums: 16 half units in the last place.
+# Relative error bound of the terms below, each a product of at most eight rounded factors and two sums: 16 half units
+# in the last place.
 ERROR = 8 * np.finfo(float).eps
-# Below this the terms themselves may have underflowed.
+# If the terms are smaller than this, they may have underflowed and the error bound is not valid.
 SMALLEST_SAFE_SIZE = 1e-250
 
 
@@ -30,7 +31,7 @@ def klein(X, i, p, gap_p, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _farthest(X, A):  # type: ignore[no-untyped-def]
-    """First row at the largest Euclidean distance from A: a vertex of the hull."""
+    """First row at the largest Euclidean distance from A, which is a vertex of the hull."""
     best = 0
     for i in range(1, X.shape[0]):
         if farther(A, point(X, i), point(X, best)) > 0.0:
@@ -62,7 +63,7 @@ def scan(X, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
-    """Rows other than A = X[start], counter-clockwise around it; on one ray the nearer comes first."""
+    """Rows other than A = X[start], sorted counter-clockwise around A; on one ray the nearer row comes first."""
     A, gap_p = point(X, start), gaps[start]
     others = np.empty(X.shape[0], dtype=np.int64)
     angles = np.empty(X.shape[0])
@@ -70,11 +71,13 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         if point(X, i) != A:
             k0, k1 = klein(X, i, A, gap_p, gaps, c)
-            # Seen from the row farthest from the origin, all others lie within a right angle of the origin.
+            # Seen from the row farthest from the origin, all others lie within a right angle of the direction to the
+            # origin.
             angles[size] = math.atan2(A[1] * k0 - A[0] * k1, -(A[0] * k0 + A[1] * k1))
             others[size] = i
             size += 1
-    # Sorted by rounded angles, then merged by exact comparisons: one per row where the rounded order was right.
+    # Sorted by rounded angles, then merged with exact comparisons; rows that were already in order need one comparison
+    # each.
     old = others[:size][np.argsort(angles[:size])]
     new = np.empty_like(old)
     width = 1
@@ -88,7 +91,7 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _merge(X, A, old, low, middle, high, gap_p, c, new):  # type: ignore[no-untyped-def]
-    """Merge two sorted runs of rows; runs in order already cost one comparison."""
+    """Merge two sorted runs of rows; if they are already in order, this takes one comparison."""
     if middle >= high or _comes_before(X, A, old[middle - 1], old[middle], gap_p, c):
         new[low:high] = old[low:high]
         return
@@ -148,7 +151,7 @@ def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """First of the rows highest over the edge from P to Q; where several distinct ones are, the one nearest to Q."""
+    """The highest row over the edge from P to Q; among distinct rows of equal height, the nearest to Q."""
     A, B = point(X, P), point(X, Q)
     best, best_height, best_bound = rows[0], -1.0, 0.0
     for row in rows:
@@ -159,7 +162,7 @@ def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
         if abs(above) <= bound + best_bound:
             above = higher(A, B, x, point(X, best), c)
             if above == 0.0:
-                # Level with the best so far; seen from P the one nearer to Q lies to the left.
+                # As high as the best row so far: seen from P, the row nearer to Q lies to the left.
                 above = turn(A, point(X, best), x, gaps[P], c)
         if above > 0.0:
             best, best_height, best_bound = row, height, bound
@@ -210,7 +213,7 @@ def farther(A, B, C):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
-    """Sign of the height of X over the geodesic from P to Q less that of Y, measured to the right and in Klein terms.
+    """Sign of the height of X minus that of Y over the geodesic from P to Q, to the right in Klein coordinates.
 
     The height of X is ``-det(P, Q, X) / (1 + c‖X‖²)`` up to a factor that X and Y share; always exact.
     """
@@ -220,7 +223,7 @@ def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
-    """The value of :func:`turn_and_bound`, as the determinant of the three rows ``(1 + c‖x‖², x)``."""
+    """Exact value of :func:`turn_and_bound`, as the determinant of the three rows ``(1 + c‖x‖², x)``."""
     total = np.empty(0)
     for P, Q, R in ((A, B, C), (B, C, A), (C, A, B)):
         total = _plus(total, _times(_one_plus(c, P), _cross(Q, R)))
@@ -285,7 +288,7 @@ def _times(e, f):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _grow(out, size, a):  # type: ignore[no-untyped-def]
-    """Add the float a to the expansion ``out[:size]``, in place and without zeros; the new size."""
+    """Add the float a to the expansion ``out[:size]`` in place, without zeros; return the new size."""
     kept = 0
     for k in range(size):
         total = a + out[k]
@@ -303,5 +306,5 @@ def _grow(out, size, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sign(e):  # type: ignore[no-untyped-def]
-    """Sign of an expansion: that of its largest float, which outweighs all others."""
+    """Sign of an expansion: the sign of its largest float, which exceeds the sum of the others."""
     return np.sign(e[e.size - 1]) if e.size else 0.0

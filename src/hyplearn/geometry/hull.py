@@ -1,4 +1,4 @@
-"""Convex hulls: the paper's Graham scan and Quickhull in the disk, Qhull in few dimensions, the closest vertices.
+"""Convex hulls: the paper's Graham scan and Quickhull in the disk, Qhull in few dimensions, and closest vertices.
 
 A set is convex if it holds the geodesic between any two of its points; the hull is the least convex set around given
 points. In the disk every decision is exact (:mod:`hyplearn.geometry.disk_hull`): no vertex is lost or made up.
@@ -23,12 +23,12 @@ from hyplearn.types import Array, Points
 
 # With fewer rows, discarding interior rows takes longer than it saves.
 FEWEST_TO_DISCARD = 64
-# Size of the sample from which a centre is chosen; any point that is not far from all rows will do.
+# Size of the sample from which a centre is chosen; the centre need only be near some rows, so a small sample suffices.
 SAMPLE = 128
 # Sectors around the centre; the farthest row of each is a corner of the polygon whose interior is discarded.
 SECTORS = 64
-# Klein coordinates of size r have an error of 20 half units in the last place of r, products of two differences one of
-# 160 of r²; rows deeper inside than five times that need no exact arithmetic.
+# Error bound: Klein coordinates of size r have an error of 20 half units in the last place of r, and products of two
+# differences an error of 160 half units of r². Rows deeper inside than five times that need no exact arithmetic.
 CLEARLY_INSIDE = 1e-13
 # Singular values below this fraction of the largest are rounding errors: the points span fewer dimensions.
 FLAT = 1e-12
@@ -122,7 +122,7 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
 
 
 def closest_vertices(X_a: Points, X_b: Points, *, c: float = 1.0) -> tuple[int, int]:
-    """Rows of X_a and of X_b at the least hyperbolic distance from each other, over all pairs.
+    """Closest pair of rows of X_a and X_b in hyperbolic distance.
 
     The paper takes the vertices of two hulls, and the midpoint of the pair as reference point; see
     :func:`hull_midpoint`. For the closest points of the hulls themselves see :func:`hyplearn.geometry.closest_points`.
@@ -168,7 +168,7 @@ def hull_midpoint(X_a: Points, X_b: Points, *, c: float = 1.0) -> Array:
 
 
 def _check_disk(X: Points, c: float) -> tuple[Array, Array, float]:
-    """Points of the disk, their gaps, and a positive c."""
+    """Validate points of the disk and c; return the points, their gaps and c."""
     X, gaps, c = check_points(X, "X", c)
     if X.shape[1] != 2:
         raise ValueError(
@@ -179,20 +179,20 @@ def _check_disk(X: Points, c: float) -> tuple[Array, Array, float]:
 
 
 def _disk_vertices(find: Callable[[Array, Array, float], Array], X: Array, gaps: Array, c: float) -> Array:
-    """Vertices that ``find`` lists among the rows of the disk that may be vertices."""
+    """Vertices found by ``find`` among the rows that can be vertices."""
     outer = _outer_rows(X, gaps, c)
     return outer[find(X[outer].astype(np.float64), gaps[outer], c)]
 
 
 def central_row(X: Array, c: float) -> Array:
-    """Row of a sample with the least sum of distances: a centre that neither outliers nor the rim move."""
+    """Row of a sample with the smallest sum of distances: a robust centre."""
     sample = X[:: -(-len(X) // SAMPLE)].astype(np.float64)
     row: Array = sample[np.argmin(pairwise_distance(sample, c=c).sum(axis=0))]
     return row
 
 
 def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -> tuple[Array, Array]:
-    """Klein coordinates about p times a scale, and the first hyperboloid coordinates, by which they are divided."""
+    """Klein coordinates about p times a scale, and the time-like hyperboloid coordinates, which are their divisors."""
     s = X - p
     bend = c * np.sum(s**2, axis=1)
     gap_p = row_gaps(p[None], c)[0]
@@ -201,7 +201,7 @@ def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -
 
 
 def _qhull(X: Array, gaps: Array, c: float) -> Array:
-    """Vertices in three dimensions or more, in increasing order; those of fewer dimensions if the points are flat."""
+    """Vertices in three or more dimensions, in increasing order; flat sets are first reduced to fewer dimensions."""
     p = central_row(X, c)
     K, _ = klein_about(X, gaps, p, c)
     _, sizes, axes = np.linalg.svd(np.linalg.qr(K, mode="r"))
@@ -211,14 +211,14 @@ def _qhull(X: Array, gaps: Array, c: float) -> Array:
     if rank < X.shape[1]:
         return hull_vertices(pull_inside(translate(X, -p, c=c) @ axes[:rank].T, c), c=c)
     vertices = ConvexHull(K).vertices
-    # Qhull lists any one of several equal rows; replace it by the first.
+    # Qhull returns any one of several equal rows; replace it with the first.
     alike = np.flatnonzero(np.isin(X[:, 0], X[vertices, 0]))
     _, first, inverse = np.unique(X[alike], axis=0, return_index=True, return_inverse=True)
     return np.sort(alike[first[inverse.ravel()[np.searchsorted(alike, vertices)]]])
 
 
 def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
-    """Rows that may be vertices: all but those in the polygon of some extreme rows (Akl and Toussaint, 1978)."""
+    """Rows that can be vertices: all rows outside the polygon of some extreme rows (Akl and Toussaint, 1978)."""
     if len(X) < FEWEST_TO_DISCARD:
         return np.arange(len(X))
     centre = central_row(X, c)
@@ -235,11 +235,11 @@ def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def]
-    """Largest norm in Klein coordinates around p; the first row farthest from p in each sector is written."""
+    """Largest norm in Klein coordinates about p; also writes the first row farthest from p in each sector."""
     squares = np.full(SECTORS, -1.0)
     for i in range(X.shape[0]):
         k0, k1 = klein(X, i, p, gap_p, gaps, c)
-        # Along the diamond |k0| + |k1| = 1 from 0 to 4, which needs no arc tangent.
+        # Position along the diamond |k0| + |k1| = 1, from 0 to 4: increases with the angle, without an arc tangent.
         along = 1.0 + k1 / max(abs(k0) + abs(k1), 1e-300)
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
         square = k0 * k0 + k1 * k1
@@ -250,7 +250,7 @@ def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def
 
 @njit(cache=True, error_model="numpy")
 def _mark_outside(X, p, gap_p, polygon, margin, gaps, c, outside):  # type: ignore[no-untyped-def]
-    """Mark the rows that lie outside the counter-clockwise polygon; its edges count as inside."""
+    """Mark the rows outside the counter-clockwise polygon; its edges count as inside."""
     m = polygon.size
     corners, edges = np.empty((m, 2)), np.empty((m, 2))
     for j in range(m):
@@ -287,7 +287,7 @@ def _is_outside(X, i, polygon, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _closest_pair(X_a, X_b, gaps_a, gaps_b):  # type: ignore[no-untyped-def]
-    """First rows i, j with the least ``‖x - y‖² / g_x g_y``, of which the distance is an increasing function."""
+    """First rows i, j with the smallest ``‖x - y‖² / g_x g_y``; the distance is an increasing function of it."""
     least, at = np.inf, (0, 0)
     inverse_b = 1.0 / gaps_b
     for i in range(X_a.shape[0]):

@@ -1,4 +1,4 @@
-"""Row kernels: single passes over points, with sums of squares that keep all their digits.
+"""Row kernels: single passes over points, with compensated sums of squares.
 
 Near the rim ``1 - c‖x‖²`` is the small difference of two large numbers: from a plain dot product a gap of 1e-8 has only
 8 correct digits, and so has every distance, logarithm and feature. Here squares and sums are computed with their
@@ -16,15 +16,16 @@ from numba import njit
 from hyplearn.numerics import coordinate, fma, log1p
 from hyplearn.types import Array
 
-# Squares below this may have lost digits to underflow; a norm is then taken again on scaled entries.
+# Squares below this may have lost digits to underflow; the norm is then recomputed from scaled elements.
 SMALLEST_SAFE_SQUARE = 1e-280
-# Added to numerator and denominator, so that 0/0 has its limit; too small to change any other quotient.
+# Added to numerator and denominator, so that 0/0 evaluates to its limit; too small to change any other quotient.
 TINY = 1e-300
-# Numbers in a chunk of columns, which stay in the cache, and its fewest rows: more calls from Python would cost more.
+# Number of elements in a chunk of columns, which stays in the cache, and its minimum number of rows: smaller chunks
+# would cost more calls from Python.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**14, 64
-# Coordinates up to which sums over them run along columns, and those whose squares are summed at once.
+# Largest dimension in which sums over coordinates run along columns, and number of columns per partial sum of squares.
 FEW_COLUMNS, SUMMED_AT_ONCE = 16, 32
-# Points whose distances to another point are computed at once: their columns stay in the cache.
+# Number of points per block of pairwise distances: their columns stay in the cache.
 PAIRS = 512
 
 
@@ -45,7 +46,7 @@ def add_square(total, error, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def add_up(t0, t1, t2, t3, error):  # type: ignore[no-untyped-def]
-    """Four lanes as one unevaluated sum."""
+    """Combine four lanes into one unevaluated sum."""
     t0, error = add(t0, error, t1)
     t2, error = add(t2, error, t3)
     return add(t0, error, t2)
@@ -89,12 +90,12 @@ def shrink(u2):  # type: ignore[no-untyped-def]
 
 
 def unrolled(p: Array) -> Array | tuple[float, ...]:
-    """Point as a tuple in few dimensions: the compiler then works on several rows at once, three times as fast."""
+    """Convert a point of few dimensions to a tuple, so that the compiler vectorises over rows: three times as fast."""
     return tuple(p.tolist()) if 2 <= len(p) <= 4 else p
 
 
 def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
-    """Slices of rows with their coordinates as columns: float64, each column in memory as one.
+    """Slices of rows with their coordinates as contiguous float64 columns.
 
     Kernels on columns are compiled once, whatever the dtype, the layout and the dimension of X.
     """
@@ -118,7 +119,7 @@ def row_gaps(X: Array, c: float) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
-    """Write the gaps over ``totals``. Sums of a few columns are added up, so that errors of long sums stay small."""
+    """Write the gaps to ``totals``. Columns are summed in groups, which keeps the errors of long sums small."""
     errors, own_totals, own_errors = buffers[0], buffers[1], buffers[2]
     for i in range(totals.size):
         totals[i], errors[i] = 0.0, 0.0
@@ -137,7 +138,7 @@ def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
-    """Two numbers per row, from the gaps of x and p; ``base`` comes with the squares ‖x - p‖².
+    """Compute the two coefficients of each row from the gaps of x and p; on entry ``base`` contains ‖x - p‖².
 
     With ``b = c‖x - p‖² / g_p`` and ``h = √(b (b + g_x))`` the half of ``g_x sinh ρ``, frame coordinates have
     ``along = ρ / h``; 2 / g_x is its limit at p, and that of z.
@@ -156,8 +157,8 @@ def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untype
         base[i] = -along[i] * bend
 
 
-# Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: where this one came from
-# the cache, a kernel would be half as fast, and its last bits would differ.
+# Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: if this one came from
+# numba's cache, a kernel would be half as fast, and its last bits would differ.
 @njit(inline="always", error_model="numpy")
 def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
     """``‖x - p‖²`` of row i of X."""
@@ -253,20 +254,20 @@ def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
 
 
 def squared_distances(X: Array, p: Array) -> Array:
-    """``‖x - p‖²`` of every row of X, where the gaps are known already."""
+    """``‖x - p‖²`` of every row of X."""
     return distance_sums(X, p)[0]
 
 
 def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Array]:
     """``‖x - p‖²`` and ``⟨x - p, w⟩`` of every row of X; the second is 0 without w.
 
-    Not by BLAS, which would share sums among threads: their number must not change bits.
+    Not computed with BLAS, which would share sums among threads: their number must not change the result.
     """
     squares, products = np.empty(len(X)), np.zeros(len(X))
     few = X.shape[1] <= FEW_COLUMNS
     for part in chunk_slices(X):
-        # Of few coordinates, columns; of many, rows, whose sums run in several lanes, with small rounding errors.
-        # A single row is doubled: einsum adds the entries of one column in another order than those of several.
+        # Sum along columns for few coordinates; for many, along rows, in several lanes with small rounding errors.
+        # A single row is doubled, because einsum sums one column in another order than several columns.
         rows = X[part] if len(X[part]) > 1 else np.repeat(X[part], 2, axis=0)
         s = np.subtract(rows.T, p[:, None], order="C", dtype=np.float64) if few else rows - p
         if w is not None:
@@ -277,7 +278,7 @@ def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Ar
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc"})
 def dot(x, y):  # type: ignore[no-untyped-def]
-    """``⟨x, y⟩``, in whatever order of additions fills the vector units."""
+    """``⟨x, y⟩``; the compiler may reorder the sum to use vector instructions."""
     total = 0.0
     for j in range(len(x)):
         total += x[j] * y[j]

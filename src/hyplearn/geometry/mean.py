@@ -1,4 +1,4 @@
-"""The Fréchet mean, by Newton's method with a proof of how near it is."""
+"""The Fréchet mean by Newton's method, with a proven error bound."""
 
 import math
 from collections.abc import Generator
@@ -21,11 +21,12 @@ from hyplearn.geometry.kernels import (
 )
 from hyplearn.types import Array, Points, Scalars
 
-# The mean of evenly spread rows is a start for that of many: at least so many of them, at least one in so many, and
-# the accuracy of their mean, which need not be exact.
+# With many rows, Newton's method starts at the mean of an evenly spaced sample: minimum size of the sample, largest
+# stride, and tolerance of its mean, which need not be exact.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
+# Gap of a start below which the origin is used instead: near the rim floats are too sparse for short steps.
 NEAR_THE_RIM = 0.01
-# Largest dimension in which the Hessian is computed, in the same pass.
+# Largest dimension in which the Hessian is computed, in the same pass; above it, only its products with vectors are.
 FEW_DIMENSIONS = 16
 
 
@@ -33,7 +34,7 @@ FEW_DIMENSIONS = 16
 def frechet_mean(
     X: Points, weights: Scalars = None, *, tol: float = 1e-12, max_iter: int = 100, c: float = 1.0
 ) -> Array:
-    r"""Weighted Fréchet mean of the rows of X: the point of least mean squared distance.
+    r"""Weighted Fréchet mean of the rows of X: the point with the smallest mean squared distance.
 
     .. math:: \operatorname*{arg\,min}_m \tfrac12 \sum_i w_i \, d(m, x_i)^2 \big/ \sum_i w_i
 
@@ -71,7 +72,7 @@ def frechet_mean(
 def mean_and_variance(
     X: Array, gaps: Array, weights: Array, c: float, *, tol: float = 1e-12, max_iter: int = 100
 ) -> tuple[Array, float]:
-    """Mean of rows with the given gaps and weights of sum 1, and their mean squared distance to it."""
+    """Mean of rows with the given gaps and weights of sum 1, and the mean squared distance to it."""
     if _all_alike(X, weights):
         return X[np.argmax(weights > 0)].astype(np.float64), 0.0
     steps = mean_steps(_start(X, gaps, weights, c), tol=tol, max_iter=max_iter)
@@ -87,15 +88,15 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Newton's method as a generator: yields points, receives the equations there, returns mean and variance."""
+    """Newton's method as a generator: yields points, receives their equations, and returns mean and variance."""
     state = yield start
     for _ in range(max_iter):
         spacing = 16 * np.finfo(float).eps / state.gap_m
         if state.residual <= spacing or (state.residual <= tol and state.hessian is None):
             return state.m, state.variance / state.c
         if state.residual <= tol / 2:
-            # The equations of one more step are known already. The step is no longer than the residual, so the bound
-            # still holds, and it squares the error.
+            # The equations of one more step are already known. The step is not longer than the residual, so the bound
+            # remains valid, and it squares the error.
             return state.moved(state.newton_step()), state.variance / state.c
         newton = yield state.moved(state.newton_step())
         state = newton if newton.residual <= state.residual / 2 else (yield state.moved(state.majorising_step()))
@@ -106,7 +107,7 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
 
 
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
-    """Mean of a sample of many rows, or the origin; near the rim floats are too sparse for short steps."""
+    """Initial point: the mean of a sample if there are many rows and it is not near the rim, else the origin."""
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():
@@ -123,7 +124,7 @@ def _normalised(weights: Array | None, n: int) -> Array:
     if weights.shape != (n,) or np.any(weights < 0) or not weights.sum() > 0:
         raise ValueError(
             f"weights must be {n} non-negative numbers with a positive sum; got shape {weights.shape}, "
-            f"least {weights.min(initial=np.inf):g}, sum {weights.sum():g}.\nPass one weight per row of X."
+            f"smallest {weights.min(initial=np.inf):g}, sum {weights.sum():g}.\nPass one weight per row of X."
         )
     return weights / weights.sum()
 
@@ -190,7 +191,7 @@ class _RowEquations(MeanEquations):
         super().__init__(m, c, stiffness, gradient, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
-        """Equations at another point, which reuses the arrays: after Newton's step they are not needed here."""
+        """Equations at another point; reuses the arrays, which are not needed here after Newton's step."""
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
@@ -212,7 +213,7 @@ class _RowEquations(MeanEquations):
 def summed_equations(
     X: Array, gaps: Array, weights: Array, m: Array, c: float, *, second: bool = True
 ) -> tuple[float, Array, Any, float]:
-    """Stiffness, gradient, hessian and variance at m: sums over rows, so those of blocks add up.
+    """Stiffness, gradient, Hessian and variance at m, as sums over rows, so that the sums of blocks can be added.
 
     In many dimensions the hessian is the most of the work, and 0 without ``second``.
     """
@@ -244,7 +245,7 @@ def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add ``Σ w along (x - m)`` and the lower half of the hessian; columns become those of frame coordinates."""
+    """Add ``Σ w along (x - m)`` and the lower half of the Hessian; convert columns to frame coordinates in place."""
     along, base, radial = numbers[0], numbers[1], numbers[2]
     for i in range(weights.size):
         radial[i] *= weights[i]
@@ -264,7 +265,7 @@ def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _fill_numbers(squares, gaps, weights, gap_m, c, along, base, radial):  # type: ignore[no-untyped-def]
-    """Write three numbers of each row; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
+    """Write three coefficients of each row; return ``Σ w ρ coth ρ``, ``Σ w base`` and ``Σ w ρ²``.
 
     Row i in frame coordinates for c = 1 is ``along_i (x_i - m) + base_i m``, and radial is ``(ρ coth ρ - 1) / ρ²``.
     """

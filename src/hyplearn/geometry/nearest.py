@@ -1,4 +1,4 @@
-r"""Nearest points by hyperbolic distance, without the distances of all pairs.
+r"""Nearest neighbours in hyperbolic distance, without computing the distances of all pairs.
 
 For a query x the distance to y rises with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In few dimensions
 points stand in a k-d tree of their Euclidean coordinates: a box whose points have gaps up to g has no key below
@@ -19,22 +19,22 @@ from hyplearn.geometry.kernels import norm_of_difference
 from hyplearn.numerics import coordinate
 from hyplearn.types import Array
 
-# Dimensions up to which boxes leave out enough points to pay for themselves.
+# Largest dimension in which boxes exclude enough points to be worth their cost.
 MOST_BOXED = 12
-# Points in a leaf, about: fewer boxes to visit against fewer keys to compute; measured in the disk.
+# Approximate number of points in a leaf: more mean fewer boxes to visit but more keys to compute. Measured in the disk.
 LEAF = 16
-# Share of a bound that rounding may have added to it.
+# Factor that makes a lower bound safe against rounding errors.
 SAFE = 1.0 - 1e-13
-# Deepest tree of 2^62 points, and so the most boxes that wait in a search.
+# Size of the stack of a search: at least the depth of a tree of 2^62 points.
 DEEPEST = 64
-# Queries and points of a matrix product: large enough for it, and its 2 MiB stay near the processor.
+# Number of queries and points per matrix product: large enough to be efficient, while its 2 MiB stay in the cache.
 PRODUCT_QUERIES, PRODUCT_POINTS = 256, 1024
-# Points whose bounds are compared before any key is computed.
+# Number of points whose bounds are compared together before any key is computed.
 LANE = 64
 
 
 class NearestTree(NamedTuple):
-    """Points in the order of a k-d tree; node i has the children 2i + 1 and 2i + 2."""
+    """k-d tree as arrays: points in the order of the tree; node i has the children 2i + 1 and 2i + 2."""
 
     X: Array  # points in the order of the tree, float64
     gaps: Array  # their gaps
@@ -46,7 +46,7 @@ class NearestTree(NamedTuple):
 
 
 def nearest_tree(X: Array, gaps: Array) -> NearestTree:
-    """Tree of validated points with the given gaps; a single node in many dimensions."""
+    """Build the tree of validated points with the given gaps; in many dimensions, a single node."""
     n, d = X.shape
     depth = max(0, math.ceil(math.log2(n / LEAF))) if d <= MOST_BOXED else 0
     X, nodes = X.astype(np.float64), 2 ** (depth + 1) - 1
@@ -61,7 +61,7 @@ def nearest_tree(X: Array, gaps: Array) -> NearestTree:
 
 @njit(cache=True, nogil=True)
 def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-untyped-def]
-    """Order rows so that each node is a run of them, cut at the median of its widest coordinate."""
+    """Order rows so that each node is a contiguous run, split at the median of its widest coordinate."""
     bounds[0, 1] = X.shape[0]
     for node in range(bounds.shape[0]):
         first, last = bounds[node]
@@ -80,7 +80,7 @@ def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _partition(values, rows, first, last, middle):  # type: ignore[no-untyped-def]
-    """Hoare's selection: rows from ``first`` to ``last`` so that none before ``middle`` has a larger value."""
+    """Hoare's selection: reorder the rows from ``first`` to ``last`` around the value at ``middle``."""
     while first < last:
         pivot, i, j = values[rows[(first + last) // 2]], first, last
         while i <= j:
@@ -110,7 +110,7 @@ def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple
 
 
 def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
-    """The k least keys of each query and their places in the tree, both of shape (n, k)."""
+    """The k smallest keys of each query and their positions in the tree, both of shape (n, k)."""
     keys, places = np.full((len(Q), k), np.inf), np.full((len(Q), k), -1)
     if len(tree.bounds) > 1 or len(tree.X) <= LEAF:
         _search(Q, *tree, keys, places)
@@ -121,7 +121,7 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(Q, X, gaps, rows, bounds, lower, upper, widest, keys, places):  # type: ignore[no-untyped-def]
-    """The k least keys of each query and their places in X, by depth-first search, the nearer box first."""
+    """The k smallest keys of each query and their positions in X, by depth-first search, the nearer box first."""
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
     for i in range(Q.shape[0]):
         own_keys, own_places = keys[i], places[i]
@@ -147,7 +147,7 @@ def _search(Q, X, gaps, rows, bounds, lower, upper, widest, keys, places):  # ty
 
 @njit(cache=True, error_model="numpy")
 def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
-    """Lower bound of the keys in a node: the squared distance to its box over its largest gap."""
+    """Lower bound on the keys in a node: the squared distance to its box divided by its largest gap."""
     square = 0.0
     for j in range(Q.shape[1]):
         outside = max(0.0, lower[node, j] - Q[i, j], Q[i, j] - upper[node, j])
@@ -157,7 +157,7 @@ def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def key_of(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
-    """``‖x - y‖² / (1 - c‖y‖²)`` of query i and the point at a place."""
+    """``‖x - y‖² / (1 - c‖y‖²)`` of query i and the point at a position."""
     square, d = 0.0, Q.shape[1]
     for j in range(d):
         square += (coordinate(X, place, j, d) - coordinate(Q, i, j, d)) ** 2
@@ -166,7 +166,7 @@ def key_of(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
-    """Insert a key into the sorted ones in place of the last, unless that is as small and its row before."""
+    """Insert a key into the sorted keys and drop the last one; ties are broken by the row."""
     k = keys.size - 1
     if key == keys[k] and places[k] >= 0 and rows[places[k]] < rows[place]:
         return
@@ -177,7 +177,7 @@ def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
 
 
 def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
-    """As :func:`_search`, where matrix products tell which keys to compute."""
+    """Like :func:`_search`, with matrix products to decide which keys to compute."""
     squares, own = (np.einsum("ij,ij->i", A, A) for A in (tree.X, Q))
     for cut in _cuts(len(Q), PRODUCT_QUERIES):
         for part in _cuts(len(tree.X), PRODUCT_POINTS):
@@ -192,7 +192,7 @@ def _cuts(n: int, step: int) -> Iterator[slice]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _rank(Q, X, gaps, rows, products, start, own, squares, keys, places):  # type: ignore[no-untyped-def]
-    """Compute the keys that may be among the least, given products of queries and points."""
+    """Compute the keys that may be among the k smallest, given products of queries and points."""
     # The dot product of d terms has an error of at most d units in the last place of ‖x‖ ‖y‖.
     safe = 1.0 - 4.0 * (Q.shape[1] + 8) * 2.0**-53
     near = gaps[start : start + products.shape[1]]
@@ -211,7 +211,7 @@ def _rank(Q, X, gaps, rows, products, start, own, squares, keys, places):  # typ
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-def]
-    """Number of points whose key may be at most the given one: a sum, of which the compiler takes several at a time."""
+    """Number of points whose key may be at most the given key, as a sum that the compiler can vectorise."""
     number = 0
     for j in range(products.size):
         number += safe * (own + squares[j]) - 2.0 * products[j] <= key * gaps[j]
@@ -220,7 +220,7 @@ def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _half_sinhs(Q, gaps_q, X, gaps, places, c, out):  # type: ignore[no-untyped-def]
-    """``sinh(√c d / 2)`` of each query and the points at its places."""
+    """``sinh(√c d / 2)`` of each query and the points at its positions."""
     for i in range(Q.shape[0]):
         for k in range(places.shape[1]):
             place = places[i, k]
