@@ -1,7 +1,7 @@
 """Compiled functions: the cache folder of numba, and a message when functions are compiled.
 
-numba stores them beside the source, or in the user's cache folder, and raises an error at import where neither can be
-written, as in many containers.
+numba stores them next to the source or in the user's cache folder, and raises an error at import if neither is
+writable, as in many containers.
 """
 
 import os

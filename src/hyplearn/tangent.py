@@ -8,8 +8,7 @@ Two feature maps, both without a 0/0 at p and both exact up to the rim (s = x - 
 
 Rows for boundaries that need not pass through p are in :mod:`hyplearn.cone`.
 
-Each row is ``along · (x - p) + base · p``: two numbers beside X replace a second matrix of the size
-of X.
+Each row is ``along · (x - p) + base · p``: two values per row replace a second matrix of the size of X.
 """
 
 from dataclasses import dataclass
@@ -109,8 +108,7 @@ def implicit_rows(
 ) -> "TangentRows":
     """Implicit rows of frame coordinates or z features: two values per row in addition to X, and no copy of X.
 
-    ``gaps`` takes the gaps of X where they are known already, as they are for several reference points on one X, and
-    ``squares`` the squared distances to p where they are known too.
+    Pass ``gaps``, the gaps of X, and ``squares``, the squared distances to p, if they are already known.
 
     Examples
     --------

@@ -112,7 +112,7 @@ BATCHES = VARIANCES + 16
         ("embedding_", lambda X: X + 2, "embedding_ must hold points inside the ball"),
         ("embedding_", lambda X: X[:, :1], "embedding_ must hold points of n_components=2 coordinates"),
         ("embedding_", lambda X: X[:3], r"radius_ must be float64 numbers up to .* of shape \(n\)"),
-        ("radius_", lambda r: -r, "at distances from 0"),
+        ("radius_", lambda r: -r, "radius_ must not be negative"),
         ("clipped_", lambda share: 1.5, "clipped_ must be a float from 0 to 1"),
         ("max_radius", lambda radius: 17.0, r"max_radius must be up to 16\.97; it is 17"),
         ("n_iter_", lambda n: n + 1, "loss_curve_ must be float64 numbers"),

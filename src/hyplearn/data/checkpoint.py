@@ -1,7 +1,8 @@
 """Checkpoints: results of passes are written to a file, so that an interrupted fit can continue from it.
 
-A fit is a chain of passes, each determined by the results of those before it. So nothing of a solver needs to be saved:
-it is run again from its start, gets the results of finished passes at once, and reads only the rest.
+A fit is a chain of passes, each determined by the results of earlier passes. So the state of a solver need not be
+saved: the solver is run again from its start, gets the results of finished passes from the file, and only reads the
+data of the remaining ones.
 """
 
 import hashlib
@@ -71,7 +72,7 @@ class CheckpointedPoints(PointSource):
         self.state = read_state(self.path) if self.path.exists() else State(self.identity)
         if self.state.identity != self.identity:
             raise ValueError(
-                f"{self.path} belongs to other data, or these were changed since it was written.\n"
+                f"{self.path} belongs to other data, or the data were changed since it was written.\n"
                 f"Remove it to start again: its data are {self.state.identity}, the current data are {self.identity}."
             )
         self.turn, self.saved = 0, time.monotonic()

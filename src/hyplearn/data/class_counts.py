@@ -37,7 +37,7 @@ class Outside(NamedTuple):
 class ClassCounts(NamedTuple):
     """Classes with their row counts, total weights, smallest positive and largest weights; rows outside.
 
-    ``gaps`` holds the gaps of the rows block by block if the points lie in memory, and nothing otherwise.
+    ``gaps`` contains the gaps of each block if the points are in memory, and is empty otherwise.
     """
 
     classes: Array

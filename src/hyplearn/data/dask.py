@@ -12,11 +12,12 @@ class means     0.5 kB + 8 K (d² + d)
 softmax         0.5 kB + 8 (K (d + 2))² up to 300 weights; 8 d² + 8 K d beyond
 ==============  =================================================
 
-and about 1 kB + 8 K d to each; s is at most 2²⁴ / (d + 16), unless so few rows do not suffice to get on. Once in a fit
-rows travel: one in 16, at most 8 million numbers, from which a solver starts; for each binary problem with the
-reference "boundary" the rows of its convex fit, 2 million numbers or 200 rows for each dimension; positions and dual
-variables of the support vectors, 16 bytes each, and these themselves, unless they are more than 2 million; at most 4
-million numbers for probabilities; 20,000 rows for the means; up to 10,000 rows for the reference point.
+and about 1 kB + 8 K d to each; s is at most 2²⁴ / (d + 16), unless more rows are needed to make progress. Some rows are
+sent once per fit: one in 16, at most 8 million elements, from which a solver starts; for each binary problem with the
+reference "boundary" the rows of its convex fit, 2 million elements or 200 rows per dimension; positions and dual
+variables of the support vectors, 16 bytes each, and the support vectors themselves, unless there are more than 2
+million of them; at most 4 million elements for probabilities; 20,000 rows for the means; up to 10,000 rows for the
+reference point.
 ``benchmarks/bench_dask.py`` measures these.
 
 Chunks should fit into the memory of their workers. A worker that is lost costs the time to compute its chunks again;
@@ -57,9 +58,9 @@ Chunk: TypeAlias = tuple[Array, Array | None, Array | None]
 class DaskPoints(PointSource):
     """Points, labels and weights in Dask collections, whose chunks stay on their workers.
 
-    A pass is one task per worker: it works on the chunks that lie there, merges the results, and sends the merged one
-    to the client, which merges those of all workers in the order of rows. The assignment of chunks to workers is fixed
-    at the beginning, and with it the order of all sums. Without a client, the cluster that was started last is used.
+    A pass is one task per worker: the task processes the chunks of its worker, merges the results, and sends them to
+    the client, which merges the results of all workers in the order of rows. The assignment of chunks to workers is
+    fixed at the start, and with it the order of all sums. Without a client, the cluster that was started last is used.
     The cluster is checked every ``check_seconds``; a fit without a worker for ``patience`` seconds ends with an error.
     """
 

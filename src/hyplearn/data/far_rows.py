@@ -5,11 +5,11 @@ counts it in full follows it. So a row is *far* if its distance to the robust ce
 
 .. math:: Q_3 + 3\, (Q_3 - Q_1) + 4
 
-in units of the curvature's radius, with the quartiles of that distance within the class (Tukey's outer fence, and 4
-more). The centre of a class is where the mean of the Klein coordinates seen from it vanishes, the minimum of
-:math:`\sum w \log \cosh \rho`: no row pulls at it with more than its weight. At most 2 % of all weight is far: if more
-lies beyond these distances, all of them grow until that holds, as then they are part of the data. The rule moves
-with isometries, counts weights as copies, and does not depend on the order of rows.
+in units of 1/√c, with the quartiles of that distance within the class (Tukey's outer fence, plus 4). The centre of a
+class is the minimum of :math:`\sum w \log \cosh \rho`, where the mean of the Klein coordinates seen from it vanishes;
+the influence of a row is bounded by its weight. At most 2 % of the total weight may be far: if more lies beyond these
+distances, it is part of the data, and all distances are increased. The rule is invariant under isometries, treats
+weights as copies, and does not depend on the order of rows.
 """
 
 from collections.abc import Sequence

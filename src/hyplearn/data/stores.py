@@ -170,8 +170,7 @@ def open_zarr(path: Path) -> Any:
 class ObservationColumn(StoredArray):
     """Column of AnnData's observations, with possibly missing values.
 
-    With ``categories`` the values are indices of these, negative if there is no value; otherwise ``mask`` is true where
-    a value is missing.
+    With ``categories``, values are category codes, negative if missing; otherwise ``mask`` marks missing values.
     """
 
     def __init__(self, values: StoredArray, categories: Array | None = None, mask: StoredArray | None = None) -> None:

@@ -28,8 +28,8 @@ Row: TypeAlias = tuple[int, list[str]]
 class TextPoints(TablePoints):
     """Points in a ``.csv`` or ``.tsv`` file, parsed again in every pass.
 
-    The first line holds the names of the columns if no field of it is a number, or if its numbers are 0, 1, 2, ...;
-    otherwise columns are called "0", "1", ... Labels are integers if all of them are written like 7 (not like 007),
+    The first line is a header if none of its fields is a number, or if they are the numbers 0, 1, 2, ...; otherwise
+    columns are called "0", "1", ... Labels are integers if all of them are written like 7 (not like 007),
     floats if all are written like 7.0, else strings; a pass over the labels at the start decides.
     """
 

@@ -141,8 +141,8 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 
     .. math:: (u_0 - \|u\|) E^2 + 2 b E + (u_0 + \|u\|) = 0.
 
-    The whole boundary lies on one side of the hyperplane; with b = 0 it is the boundary. w points to where f is
-    positive and is as long as the slope of f at p. None if f has no zeros in float64.
+    The whole boundary lies on one side of the hyperplane; with b = 0 they coincide. w points to the positive side of f,
+    and its length is the slope of f at p. None if f has no zeros in float64.
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]

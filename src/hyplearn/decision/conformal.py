@@ -6,9 +6,9 @@ model without fold f, the p-value is
 
 .. math:: p_k(x) = \frac{1 + \sum_f \sum_{i \in f, y_i = k} [s_i \ge s_{f}(x, k)]}{1 + \sum_{i: y_i = k} 1},
 
-and the prediction set holds all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. Without ``by_class`` the
-sums are over the rows of all classes. By distances they are fully conformal (:func:`distance_p_values`): no row is
-held out, and the promise holds exactly.
+and the prediction set contains all classes with :math:`p_k(x) > \alpha = 1 - \text{coverage}`. Without ``by_class`` the
+sums are over the rows of all classes. Distance-based p-values are fully conformal (:func:`distance_p_values`): no row
+is held out, and the guarantee is exact.
 
 References
 ----------

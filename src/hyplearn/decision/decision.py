@@ -216,7 +216,7 @@ class Decision:
     def boundaries(self) -> list[Boundary | None] | None:
         """Boundary of each problem, with None for an empty one; None if boundaries are not generalised spheres.
 
-        For two classes that is where the score is 0, for more where the value of the problem is.
+        It is the zero set of the score for two classes, and of the value of the problem for more.
         """
         if self.link == "kernel":
             return None

@@ -165,7 +165,8 @@ def hyperbolicity(
     rows, D = _sample(X, metric, n_points, random_state)
     if len(D) < max(4, n_components + 1):
         raise ValueError(
-            f"Need at least {max(4, n_components + 1)} points; got {len(D)}.\nPass more points or fewer n_components."
+            f"Need at least {max(4, n_components + 1)} points; got {len(D)}.\n"
+            "Pass more points or a smaller n_components."
         )
     diameter = float(D.max())
     if diameter == 0:

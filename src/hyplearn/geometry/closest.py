@@ -2,22 +2,22 @@ r"""The closest points of two convex hulls in any dimension, with a proven error
 
 Half-spaces are convex. If one hull lies in a half-space, the other in another one, and the two boundaries have a common
 perpendicular, then no two points of the hulls are closer than the boundaries are along it: that is the certificate. It
-is sought along the geodesic L through the current points a and b. With k the Klein coordinates about a and u the unit
+is computed along the geodesic L through the current points a and b. With k the Klein coordinates about a and u the unit
 velocity of L there, the rows of the first hull lie behind the hyperplane that crosses L at
 
 .. math:: \delta_a = \operatorname{artanh} \max_i \langle k_i, u \rangle
 
 beyond a, the others likewise, and the distance of the hulls is at least :math:`d(a, b) - \delta_a - \delta_b`; one pass
-over the rows. Where both δ vanish a and b are the closest points.
+over the rows. If both δ vanish, a and b are the closest points.
 
-The points move by Newton's method on a few working rows, to which each pass adds those that lie farthest beyond a and
-b. About a and b hulls are Euclidean hulls of Klein points, and to second order in the displacements (η along L, τ
+The points move by Newton's method on a few working rows, to which each pass adds the rows farthest beyond a and b.
+About a and b hulls are Euclidean hulls of Klein points, and to second order in the displacements (η along L, τ
 across; those at b carried to a along L) the distance is a convex quadratic function,
 
 .. math:: \tanh d \cdot \Delta = \tfrac12 (\eta_b - \eta_a + \tanh d)^2 + \tfrac12 \|\tau_a\|^2 + \tfrac12 \|\tau_b\|^2
           - \frac{\langle \tau_a, \tau_b \rangle}{\cosh d} + \text{const}
 
-that of ``cosh d`` divided by ``cosh d``, which stays smooth where the hulls meet.
+the quadratic approximation of ``cosh d`` divided by ``cosh d``, which stays smooth if the hulls meet.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-# Distance (for c = 1) of a row whose height is 1 up to rounding: more than the diameter of the ball of float64.
+# Distance (for c = 1) assigned to a row whose height is 1 up to rounding: larger than any distance in float64.
 FARTHEST = 80.0
 # If the gap of the midpoint is smaller than this, all points are first translated to the origin, where floats are
 # dense.

@@ -61,7 +61,7 @@ def gap_from(total, error, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """``1 - c‖x‖²`` of row i of X, to the last digit; only the length of p is used, which the compiler may know."""
+    """``1 - c‖x‖²`` of row i of X, to the last digit; p only gives the dimension, at compile time if it is a tuple."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
@@ -186,7 +186,7 @@ def norm_of_difference(X, i, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _scaled_norm(s):  # type: ignore[no-untyped-def]
-    """``m ‖s / m‖`` with m the largest entry."""
+    """``m ‖s / m‖`` with m the largest absolute element."""
     largest = np.max(np.abs(s))
     if largest == 0.0 or largest == np.inf:
         return largest

@@ -1,11 +1,11 @@
 r"""Nearest neighbours in hyperbolic distance, without computing the distances of all pairs.
 
-For a query x the distance to y rises with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In few dimensions
-points stand in a k-d tree of their Euclidean coordinates: a box whose points have gaps up to g has no key below
+For a query x the distance to y increases with the *key* of y, :math:`\|x - y\|^2 / (1 - c\|y\|^2)`. In few dimensions
+the points are in a k-d tree of their Euclidean coordinates: a box whose points have gaps up to g has no key below
 :math:`\mathrm{dist}(x, \mathrm{box})^2 / g`, so a search leaves out every box whose bound lies above the k-th key so
-far. In many dimensions :math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` from a matrix product, less a bound of its
-rounding error, tells which keys have to be computed. Either way keys are computed from differences, which are exact up
-to the rim, and points with equal keys come in the order of their rows.
+far. In many dimensions :math:`\|x\|^2 + \|y\|^2 - 2 \langle x, y \rangle` from a matrix product, minus a bound on its
+rounding error, determines which keys have to be computed. Either way keys are computed from differences, which are
+exact up to the rim, and points with equal keys come in the order of their rows.
 """
 
 import math

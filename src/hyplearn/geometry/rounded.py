@@ -1,7 +1,7 @@
 """Möbius addition and exponential map in twice the precision: near the rim, neighbouring floats are far apart.
 
-Two points at distance ρ of the centre have a sum at up to 2ρ, where a rounding of 1e-16 moves it by up to
-``1e-16 e^(2ρ)``: what is lost before the last rounding would be multiplied by that too.
+The sum of two points at distance ρ from the centre lies up to 2ρ away from it, where a rounding error of 1e-16 moves it
+by up to ``1e-16 e^(2ρ)``. Earlier rounding errors would be amplified in the same way.
 """
 
 from collections.abc import Callable

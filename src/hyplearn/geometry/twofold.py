@@ -1,7 +1,7 @@
 """Arrays with twice the precision of float64: each element is the unevaluated sum of two floats.
 
 The error-free sum and product are those of Knuth and Dekker; the operations built on them (Joldes, Muller and Popescu,
-2017) have relative errors of a few 2⁻¹⁰⁶. They are meant for numbers between 1e-140 and 1e140.
+2017) have relative errors of a few 2⁻¹⁰⁶. They are meant for values between 1e-140 and 1e140.
 """
 
 from typing import Any, NamedTuple, Union

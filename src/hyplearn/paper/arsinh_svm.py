@@ -1,6 +1,6 @@
 r"""The problem of the hyperboloid SVM (Cho et al., 2019), and two descent methods for it.
 
-Rows x are hyperboloid coordinates, :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`, and costs C_i stand beside labels ±1:
+Rows x are hyperboloid coordinates, :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`, with costs C_i and labels ±1:
 
 .. math:: \min_{[n, n] > 0} P(n) = \tfrac12 [n, n]
           + \sum_i C_i \max(0, \operatorname{arsinh} 1 - \operatorname{arsinh}(y_i [n, x_i]))

@@ -169,7 +169,7 @@ def check_embedding(found: Found) -> None:
     embedding, c = found["embedding_"], -float(found["curvature"])
     if embedding.shape[1] != found["n_components"] or not len(embedding) or np.any(found["radius_"] < 0):
         raise FlawError(
-            f"embedding_ must hold points of n_components={found['n_components']} coordinates at distances from 0; its "
+            f"embedding_ must have n_components={found['n_components']} columns, and radius_ must not be negative; its "
             f"shape is {embedding.shape}"
         )
     if found["head"] == "hyperbolic" and not are_inside(embedding, c):

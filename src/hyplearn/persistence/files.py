@@ -36,8 +36,8 @@ class ModelFileError(ValueError):
 def save(estimator: Any, path: PathLike) -> None:
     """Write an estimator to a model file, from which :func:`hyplearn.load` restores it bit for bit.
 
-    The file appears in one step, so that no reader sees half of it. It holds only numbers and JSON, in the format of
-    ``docs/format.md``; the same estimator always gives the same bytes.
+    The file is written atomically, so that no reader sees a part of it. It contains only arrays and JSON, in the format
+    of ``docs/format.md``; the same estimator always gives the same bytes.
 
     Parameters
     ----------

@@ -201,9 +201,9 @@ def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
 
 
 def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
-    """The point of the ball on the ray of hyperboloid coordinates about p, and its coordinates in the ball about p.
+    """Normalise hyperboloid coordinates about p to a point of the ball; return it with its coordinates about p.
 
-    ``least`` is the sum of their weights, and so at most their length, which far from p is lost in rounding.
+    ``least`` is the sum of the weights, a lower bound on the Minkowski length, which is lost to rounding far from p.
     """
     length = np.sqrt(max(total[0] ** 2 - total[1:] @ total[1:], least**2))
     place = total[1:] / (total[0] + length)

@@ -108,9 +108,9 @@ def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, f
 def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Separation:
     """Whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
 
-    The hulls of a sample come first; if they are apart, points in memory are taken all at once. In blocks, each pass
-    adds the rows that lie farthest beyond the half-spaces found so far, until there are none: the half-spaces hold all
-    rows, so no points of the hulls are closer.
+    The hulls of a sample are compared first. If they are apart, points in memory are then used completely. For points
+    in blocks, each pass adds the rows farthest beyond the current half-spaces, until there are none: then the
+    half-spaces contain all rows, so no points of the hulls are closer.
     """
     most = max(sample, SAMPLE_PER_DIMENSION * data.n_features)
     X_a, X_b, is_sample = _first_rows(data, sides, most)
@@ -139,9 +139,9 @@ def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Sep
 def hull_point(data: TrainingData, sides: Array) -> Array:
     """Midpoint of the closest vertices of two hulls: the paper's reference point, in up to five dimensions.
 
-    Made for sides that a geodesic separates, and even there it may lie where none does; where they overlap it is the
-    midpoint of two stray rows. Weights do not count, except those that are 0. A vertex of the hull of all rows is one
-    of the hull of its block, so each block brings its vertices only.
+    Meant for separable sides, although no separating hyperplane need pass through it; if the sides overlap, it is the
+    midpoint of two arbitrary rows. Weights are ignored, except that rows of weight 0 are left out. A vertex of the hull
+    of all rows is also a vertex of the hull of its block, so each block contributes only its vertices.
     """
     X_a, X_b = data.fold(_vertices, _merge_vertices, sides, data.c)[:2]
     return hull_midpoint(X_a, X_b, c=data.c).astype(np.float64)

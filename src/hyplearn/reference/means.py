@@ -19,9 +19,9 @@ from hyplearn.geometry.mean import (
 )
 from hyplearn.types import Array
 
-# Newton's method starts from the mean of FIRST_ROWS rows, or of as many as have FIRST_NUMBERS coordinates, computed to
-# START_TOL. If there are no more rows, or at most COPIED_NUMBERS coordinates in memory, it uses all of them: a copy of
-# each group costs less than passes that select it.
+# Newton's method starts at the mean of a sample of FIRST_ROWS rows or FIRST_NUMBERS coordinates, computed to START_TOL.
+# Up to COPIED_NUMBERS coordinates in memory are used completely: a copy of each group costs less than passes that
+# select it.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
 # Tolerance of the mean of all points: a proven bound on its distance to the true mean.
 EXACT = 1e-12
@@ -113,7 +113,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
     """Mean and variance of every ``stride``-th row of each group; the origin for groups without such rows.
 
-    And where to begin with all rows, which is not near the rim, with the equations of these rows there.
+    Also returns the start for all rows, which is not near the rim, and the equations of the sample there.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0

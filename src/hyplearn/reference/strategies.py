@@ -1,7 +1,7 @@
 """Strategies for choosing the reference point of each binary problem, by name.
 
-A user's own strategy is a function of the points, their labels (±1, or class codes where there are more than two
-sides), their weights (None where all are equal) and c that returns one point of the ball.
+A custom strategy is a function that takes the points, their labels (±1, or class codes for more than two sides), their
+weights (None if all are equal) and c, and returns one point of the ball.
 """
 
 from collections.abc import Callable, Sequence

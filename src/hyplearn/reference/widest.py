@@ -67,7 +67,8 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
 def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
     """The widest margin between two sides of any training data; ``sides`` gives the side of each class, 0 or 1.
 
-    A sample comes first, whose working rows are then those of all rows. Weights do not count, except those that are 0.
+    A sample is solved first; its working rows are the initial working rows of the full problem. Weights are ignored,
+    except that rows of weight 0 are left out.
     """
     sample_rows = sample_rows or max(SAMPLE_ROWS, SAMPLE_NUMBERS // data.n_features)
     strides = subsample_strides(data.counts, sample_rows)

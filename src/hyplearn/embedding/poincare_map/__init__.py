@@ -37,10 +37,10 @@ LONGEST_AT_START = 12.0
 # classifies 73 % of held-out cells correctly instead of 54 %, PoincareLogisticRegression 85.8 % instead of 83.7 %;
 # trustworthiness stays the same.
 LEAST_GAMMA, WIDEST = 2.0, 8.0
-# Standard deviation of a random start, and the number of its steps with exaggeration.
+# Standard deviation of a random start, and the number of first steps with exaggerated attraction.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
-# Steps of the descent between two reports.
+# Number of steps of the descent between two progress reports.
 STEPS_REPORTED = 10
 
 

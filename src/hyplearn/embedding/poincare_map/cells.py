@@ -125,7 +125,7 @@ def edge_weights(distances: Array, sigma: float | None) -> Array:
 
     .. math:: w_{ij} = \exp\Bigl(-\frac{d_{ij}^2}{2 \sigma^2 s_i^2}\Bigr), \qquad s_i = \max_j d_{ij}
 
-    or 1 if sigma is None. They lie between ``exp(-1 / (2 sigma²))`` and 1, whatever the scale of the data.
+    or 1 if sigma is None. They lie between ``exp(-1 / (2 sigma²))`` and 1 for data of any scale.
     """
     if sigma is None:
         return np.ones_like(distances)
