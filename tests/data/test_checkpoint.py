@@ -143,7 +143,7 @@ def test_a_checkpoint_of_data_that_were_changed_is_refused(folder):
     path = half_done(folder)
     y = np.load(folder / "y.npy")
     np.save(folder / "y.npy", -y)
-    with pytest.raises(ValueError, match="belongs to other data, or these were changed"):
+    with pytest.raises(ValueError, match="belongs to other data, or the data were changed"):
         source(folder).checkpointed(path)
 
 

@@ -110,7 +110,7 @@ BATCHES = VARIANCES + 16
         ("input_shape_", lambda shape: (2, 8, 9), "does not fit rows with a second axis of length 8"),
         ("input_shape_", lambda shape: [1, 8, 9], "input_shape_ must be a tuple of one or three integers"),
         ("embedding_", lambda X: X + 2, "embedding_ must hold points inside the ball"),
-        ("embedding_", lambda X: X[:, :1], "embedding_ must hold points of n_components=2 coordinates"),
+        ("embedding_", lambda X: X[:, :1], "embedding_ must have n_components=2 columns"),
         ("embedding_", lambda X: X[:3], r"radius_ must be float64 numbers up to .* of shape \(n\)"),
         ("radius_", lambda r: -r, "radius_ must not be negative"),
         ("clipped_", lambda share: 1.5, "clipped_ must be a float from 0 to 1"),
