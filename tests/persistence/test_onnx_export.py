@@ -151,7 +151,7 @@ def test_what_cannot_be_exported_is_told(path):
     with pytest.raises(TypeError, match=r"Only classifiers of hyplearn can be exported to ONNX; got TangentSpace"):
         export_onnx(TangentSpace(), path)
     points = cloud(np.random.default_rng(0), 30, 4, 1.0)
-    with pytest.raises(ValueError, match="the heat kernel of up to 3 dimensions; got a model of 4"):
+    with pytest.raises(ValueError, match="in up to 3 dimensions; the model has 4"):
         export_onnx(PoincareKernelClassifier("heat", n_components=5).fit(points, np.arange(30) % 2), path)
     with pytest.raises(NotFittedError):
         export_onnx(PoincareSVC(), path)
