@@ -1,8 +1,8 @@
 """Mammals in the disk: a real hierarchy, classified by order, beside Euclidean classifiers with intercept.
 
 The 1,170 mammals of WordNet stand in the Poincaré disk as a tree. Every classifier sees the same two coordinates and
-the same folds. The baselines tune their C by an inner cross-validation, so that none loses by a poor default; ours are as
-they come. Writes ``out/mammals.png``, and ``out/mammals.html`` to explore.
+the same folds. The baselines tune their C by an inner cross-validation, so that none loses by a poor default; ours
+have their defaults. Writes ``out/mammals.png``, and ``out/mammals.html`` to explore.
 """
 
 import time

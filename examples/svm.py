@@ -58,8 +58,10 @@ def draw_convergence(ax):
         passes, [max(progress.gap, 1e-16) for progress in seen], "o-", color=LIGHT[0], label="PoincareSVC: proven gap"
     )
     lengths = (3, 10, 30, 100, 300, 1000, 3000)
-    baselines = [LinearSVC(loss="hinge", C=C, fit_intercept=False, max_iter=n).fit(features, y).coef_[0] for n in lengths]
-    ax.loglog(lengths, [above(w) for w in baselines], "s-", color=LIGHT[1], label="LinearSVC: above the optimum")
+    models = [LinearSVC(loss="hinge", C=C, fit_intercept=False, max_iter=n).fit(features, y) for n in lengths]
+    ax.loglog(
+        lengths, [above(model.coef_[0]) for model in models], "s-", color=LIGHT[1], label="LinearSVC: above the optimum"
+    )
     steps = (1, 3, 10, 30, 100)
     descents = [solve_sgd(rows, tol=1e-300, max_iter=n, seed=0).w for n in steps]
     ax.loglog(

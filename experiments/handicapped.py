@@ -1,9 +1,9 @@
 """What the paper's hyperboloid SVM suffered from: its faults one by one, on the paper's synthetic data.
 
 Points uniform in the ball of radius R = 0.95 on the two sides of a hyperplane with ‖p‖ = 2R/5 and ε = 0.01, where the
-paper plots 9 hours against 1 minute at N = 10⁶. The looping baseline (:mod:`looping`) with all its faults, without one of
-them, and without both, beside `HyperboloidSVC`, which is the same problem solved at full speed, and `PoincareSVC` with
-the true p. Macro-F1 is that of training points, times are processor seconds of the fit. What a loop takes grows in
+paper plots 9 hours against 1 minute at N = 10⁶. The looping baseline (:mod:`looping`) with all its faults, without one
+of them, and without both, beside `HyperboloidSVC`, which is the same problem solved at full speed, and `PoincareSVC`
+with the true p. Macro-F1 is that of training points, times are processor seconds of the fit. What a loop takes grows in
 proportion to N (to the number of epochs, which hardly changes with it), so that its time at N = 10⁶ is the measured one
 of an epoch and a row times as many.
 

@@ -122,7 +122,8 @@ def test_files_that_are_not_there_or_no_models_are_named(run, tmp_path, points):
 
 def test_cells_need_the_name_of_their_labels(run, cells):
     told = run("fit", cells, "-o", "m.hyp", code=1).stderr
-    assert "Cannot find labels in " in told and "cells.h5ad.\nPass --label." in told
+    assert "Cannot find labels in " in told
+    assert "cells.h5ad.\nPass --label." in told
 
 
 @pytest.mark.parametrize("stream", [(), ("--stream",)])

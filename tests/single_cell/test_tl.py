@@ -215,7 +215,11 @@ def sparse_points(cells):
     [
         (None, {"label_key": "type"}, "obs has no column 'type'; it holds 'kind'"),
         (None, {"basis": "X_umap"}, "obsm has no 'X_umap'; it holds 'X_poincare'"),
-        (outside, {}, "'X_poincare': 1 of 90 points lies outside the open ball .* row 44 with norm 1.27.*\nPass basis="),
+        (
+            outside,
+            {},
+            "'X_poincare': 1 of 90 points lies outside the open ball .* row 44 with norm 1.27.*\nPass basis=",
+        ),
         (lost, {}, "1 cells with NaN or infinite coordinates; the first is row 44"),
         (one_class, {}, r"at least two classes; got \['ash'\] on 90 labelled cells of 90"),
         (without_labels, {}, r"at least two classes; got \[\] on 0 labelled cells of 90"),
