@@ -1,4 +1,4 @@
-"""A softmax over functions of a kernel of hyperbolic space: classes whose boundaries curve."""
+"""Kernel logistic regression in hyperbolic space, for classes with curved boundaries."""
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -29,13 +29,13 @@ from hyplearn.solvers.certificate import (
 from hyplearn.solvers.softmax import solve_softmax, solve_softmax_by_sample
 from hyplearn.types import Array
 
-# Rows among which landmarks are chosen, for each of them, unless the search takes more.
+# Landmarks are chosen among this many rows per landmark, unless the search for scale and C uses more rows.
 ROWS_PER_LANDMARK = 20
 
 
 @dataclass(eq=False, repr=False)
 class PoincareKernelClassifier(BallClassifier):
-    r"""Multinomial logistic regression on a kernel of hyperbolic space, for classes whose boundaries curve.
+    r"""Multinomial logistic regression with a hyperbolic kernel, for classes with curved boundaries.
 
     With the rows :math:`x_i` of :class:`HyperbolicKernelMap`, whose products are the kernel projected onto landmarks,
     the linear functions of :class:`PoincareLogisticRegression` as interpolated at the landmarks, and a 1 behind them

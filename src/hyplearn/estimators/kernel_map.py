@@ -1,4 +1,4 @@
-"""The ball to R^m by a kernel of hyperbolic space: rows for any linear method of scikit-learn."""
+"""Kernel features of points in the ball, for any linear method of scikit-learn."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -16,7 +16,7 @@ from hyplearn.types import Array
 
 
 def check_kernel(kernel: Any, scale: Any, n_components: Any) -> None:
-    """Raise unless the parameters of a kernel make sense."""
+    """Raise if a parameter of a kernel is invalid."""
     names = " or ".join(f'"{name}"' for name in PROFILES)
     check_parameter("kernel", kernel, isinstance(kernel, str) and kernel in PROFILES, names)
     is_auto = isinstance(scale, str) and scale == "auto"
@@ -26,12 +26,12 @@ def check_kernel(kernel: Any, scale: Any, n_components: Any) -> None:
 
 @dataclass(eq=False, repr=False)
 class HyperbolicKernelMap(BallTransformer):
-    r"""Ball to R^m: rows whose products are those of a kernel of hyperbolic space.
+    r"""Map the ball to R^m: features whose inner products approximate a kernel of hyperbolic space.
 
     A point x becomes :math:`K(x, L)\, V \Lambda^{-1/2}`, where L are landmarks among the training points and
-    :math:`K(L, L) = V \Lambda V^T` (Nyström's method). The product of two rows is the kernel of the two points if one
-    of them is a landmark, and close to it otherwise. Linear methods on these rows have boundaries of any shape in the
-    ball, and isometries of the ball change none of them.
+    :math:`K(L, L) = V \Lambda V^T` (Nyström's method). The inner product of two rows equals the kernel of the two
+    points if one of them is a landmark, and approximates it otherwise. Linear methods on these rows have boundaries of
+    any shape in the ball, which do not change under isometries of the ball.
 
     Parameters
     ----------
@@ -40,18 +40,17 @@ class HyperbolicKernelMap(BallTransformer):
         :func:`~hyplearn.kernels.secant_kernel`, whose functions are smooth at distances below 1, or
         :func:`~hyplearn.kernels.heat_kernel`, whose functions are smooth and fall faster.
     scale : float or "auto", default="auto"
-        Scale of the kernel in units of the curvature's radius; "auto" takes the median distance between landmarks.
+        Scale of the kernel in units of the curvature radius; "auto" is the median distance between landmarks.
     n_components : int, default=300
-        Largest number of columns, and of landmarks where these are chosen. From the number of rows on, the products
-        of the rows are the kernel itself.
+        Maximum number of columns, and of landmarks if these are chosen. If it is at least the number of rows, the inner
+        products equal the kernel.
     landmarks : array-like of shape (n_landmarks, n_features), default=None
-        Landmarks; None to choose training points: all classes are represented if y is given, and the choice depends on
-        nothing else than the data.
+        Landmarks; None to choose training points, from all classes if y is given. The choice depends only on the data.
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in; the ball has radius ``1/sqrt(-curvature)``.
     outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+        What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
+        largest representable radius with a warning.
 
     Attributes
     ----------
@@ -60,9 +59,10 @@ class HyperbolicKernelMap(BallTransformer):
     scale_ : float
         Scale of the kernel.
     projection_ : ndarray of shape (n_landmarks, n_columns)
-        The matrix :math:`V \Lambda^{-1/2}`, the largest eigenvalue first; those that are lost in rounding are left out.
+        The matrix :math:`V \Lambda^{-1/2}`, with the largest eigenvalue first; eigenvalues lost in rounding are left
+        out.
     lost_trace_ : float
-        Mean of ``k(x, x) - ‖row‖²`` over the training points, from 0 for the exact kernel to 1 where rows vanish.
+        Mean of ``k(x, x) - ‖row‖²`` over the training points, from 0 for the exact kernel to 1 if rows vanish.
     n_features_in_ : int
         Number of coordinates.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -93,14 +93,14 @@ class HyperbolicKernelMap(BallTransformer):
         return int(self.projection_.shape[1])
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose landmarks and scale.
+        """Choose the landmarks and the scale.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Points of the ball.
         y : array-like of shape (n_samples,), optional
-            Labels, whose classes are then all represented by landmarks.
+            Labels; if given, every class is represented by landmarks.
         """
         check_kernel(self.kernel, self.scale, self.n_components)
         X, gaps = ball_rows(self, X, reset=True, keep_dtype=True)
@@ -120,7 +120,7 @@ class HyperbolicKernelMap(BallTransformer):
         return self
 
     def _given(self, d: int, c: float) -> Array | None:
-        """The landmarks of the parameter, validated."""
+        """Validate the parameter ``landmarks``."""
         if self.landmarks is None:
             return None
         landmarks = as_rows(self.landmarks, "landmarks").astype(np.float64)
@@ -130,7 +130,7 @@ class HyperbolicKernelMap(BallTransformer):
         return landmarks
 
     def transform(self, X: Any) -> Array:
-        """Rows of the points, of shape (n_samples, n_columns)."""
+        """Kernel features of the points, of shape (n_samples, n_columns)."""
         check_is_fitted(self)
         X, gaps = ball_rows(self, X, keep_dtype=True)
         c = absolute_curvature(self.curvature)

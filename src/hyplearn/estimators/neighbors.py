@@ -1,4 +1,4 @@
-"""Nearest neighbours by hyperbolic distance."""
+"""Nearest-neighbour classifier with hyperbolic distances."""
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -23,25 +23,26 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.nearest import NearestTree, nearest, nearest_tree
 from hyplearn.types import Array
 
-# Queries that a thread takes at a time.
+# Queries per task of a thread.
 QUERIES = 2048
 
 
 @dataclass(eq=False, repr=False)
 class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
-    """Nearest neighbours of the Poincaré ball: the classes of the closest training points vote.
+    """k-nearest-neighbours classifier in the Poincaré ball, by a vote of the closest training points.
 
-    Neighbours are exact up to the rim, found without the distances of all pairs: by a tree in up to 12 dimensions, by
-    blocks of matrix products beyond. Neighbours at equal distances come in the order of the training rows.
+    Neighbours are exact, even for points near the rim. They are found without computing all pairwise distances: with a
+    tree in up to 12 dimensions, and with blocks of matrix products in more. Neighbours at equal distances are returned
+    in the order of the training rows.
 
     Parameters
     ----------
     n_neighbors : int, default=15
         Number of neighbours that vote.
     weights : {"uniform", "distance"}, default="uniform"
-        Weight of a vote: 1, or the inverse of the distance; neighbours at distance 0 then outvote all others.
+        Weight of a vote: 1, or the inverse of the distance, with which neighbours at distance 0 outvote all others.
     n_jobs : int, default=None
-        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no result.
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. Results do not depend on it.
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in.
     outside : {"raise", "project"}, default="raise"
@@ -79,16 +80,16 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # All rows count alike, far ones too: they are neighbours of nothing else.
+    # All rows have the same weight, and far rows are kept: they affect only points near them.
     class_weight, trims = None, False
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Remember the training points.
+        """Store the training points, and build the search tree.
 
         Parameters
         ----------
         X, y
-            Points of the ball and labels, as in :meth:`PoincareSVC.fit`; a file or a Dask collection is read into
+            Points in the ball and labels, as in :meth:`PoincareSVC.fit`; files and Dask collections are read into
             memory.
         """
         check_integer("n_neighbors", self.n_neighbors, 1)
@@ -100,7 +101,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             self._points, self._codes = np.array(rows.X), rows.codes.astype(np.int64)
             self.n_samples_fit_ = len(self._points)
             self._checked_number(self.n_neighbors, self.n_samples_fit_)
-            self._tree  # noqa: B018, built now, not by the first prediction
+            self._tree  # noqa: B018, built now, not in the first prediction
         return self
 
     @cached_property
@@ -108,23 +109,23 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return nearest_tree(self._points, row_gaps(self._points, absolute_curvature(self.curvature)))
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
-        """Nearest training points of each point, the nearest first.
+        """Find the nearest training points of each point, the nearest first.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a file, optional
-            Points of the ball; by default the training points, which then are not their own neighbours.
+            Points in the ball; by default the training points, each of which is then not its own neighbour.
         n_neighbors : int, optional
-            Number of neighbours; by default that of the parameter.
+            Number of neighbours; by default the parameter ``n_neighbors``.
         return_distance : bool, default=True
-            Whether to return distances too.
+            Whether to return distances as well.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_neighbors)
-            Hyperbolic distances, if asked for.
+            Hyperbolic distances; only with ``return_distance=True``.
         rows : ndarray of shape (n_samples, n_neighbors)
-            Rows of the training points.
+            Indices of the training points.
         """
         check_is_fitted(self)
         itself = X is None
@@ -150,7 +151,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return int(number)
 
     def _neighbors(self, X: Array, gaps: Array, number: int) -> tuple[Array, ...]:
-        """Distances and rows of the nearest training points, in threads."""
+        """Distances and rows of the nearest training points, computed in threads."""
         c, tree = absolute_curvature(self.curvature), self._tree
         cuts = [slice(start, start + QUERIES) for start in range(0, len(X), QUERIES)]
         with one_blas_thread():
@@ -160,12 +161,12 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
             return columns_joined(list(found))
 
     def predict(self, X: Any) -> Any:
-        """Class with the most votes at each point, the first of several in the order of ``classes_``.
+        """Predict the class with the most votes for each point; ties go to the first class in ``classes_``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or any source
-            Points of the ball. A file is read in blocks; the result of a Dask collection is a lazy collection.
+            Points in the ball. Files are read in blocks; Dask collections give a lazy Dask collection.
         """
         check_is_fitted(self)
         if is_dask(X):
@@ -173,7 +174,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[evaluate(self, X, lambda X, gaps: np.argmax(self._votes(X, gaps), axis=1))]
 
     def predict_proba(self, X: Any) -> Any:
-        """Share of the votes of each class, of shape (n_samples, n_classes), in the order of ``classes_``.
+        """Fraction of the votes for each class, of shape (n_samples, n_classes), in the order of ``classes_``.
 
         Parameters
         ----------
@@ -186,11 +187,11 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return evaluate(self, X, self._votes)
 
     def _votes(self, X: Array, gaps: Array) -> Array:
-        """Share of the votes of each class."""
+        """Fraction of the votes for each class."""
         distances, rows = self._neighbors(X, gaps, self._checked_number(self.n_neighbors, self._most(False)))
         weights = np.ones_like(distances)
         if self.weights == "distance":
-            # Relative to the nearest, so that no inverse overflows.
+            # Relative to the nearest distance, so that the inverse cannot overflow.
             nearest = distances[:, :1]
             weights = np.divide(nearest, distances, out=(distances == 0).astype(float), where=nearest > 0)
         n, K = len(X), len(self.classes_)
@@ -200,7 +201,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _without_itself(distances: Array, rows: Array) -> tuple[Array, Array]:
-    """Neighbours of each row but the row itself, or but the last one where copies of it have taken its place."""
+    """Remove each row from its own neighbours, or the last neighbour if copies have displaced the row."""
     hidden = rows == np.arange(len(rows))[:, None]
     hidden[~hidden.any(axis=1), -1] = True
     shape = len(rows), rows.shape[1] - 1

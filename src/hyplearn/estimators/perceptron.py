@@ -1,4 +1,4 @@
-"""The Poincaré perceptron and its second-order sister."""
+"""First- and second-order Poincaré perceptrons."""
 
 import copy
 import warnings
@@ -33,7 +33,7 @@ from hyplearn.types import Array
 
 @dataclass(eq=False, repr=False)
 class PerceptronClassifier(StreamClassifier):
-    """Base of the perceptrons: passes over the data, streams, and the choice of the weights to keep."""
+    """Base class of the perceptrons: passes over the data, streams, and the choice of the weights to keep."""
 
     converged_: Array = field(init=False)
     _perceptrons: list[Perceptron] = field(init=False)
@@ -55,26 +55,26 @@ class PerceptronClassifier(StreamClassifier):
 
     @abstractmethod
     def _start(self, d: int) -> Perceptron:
-        """The perceptron before its first row."""
+        """Initial perceptron."""
 
     @abstractmethod
     def _bound_of_its_theorem(self, bounds: MistakeBounds) -> float:
-        """The bound that the paper proves for this perceptron."""
+        """Mistake bound that the paper proves for this perceptron."""
 
     def _second_order_bound(self, perceptron: Perceptron, normal: Array, sinh_margin: float) -> float:
         return np.nan
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Pass over the data until a pass has no mistake.
+        """Pass over the data until a pass makes no mistake or the weights stop improving.
 
         Parameters
         ----------
         X, y
-            Points of the ball and labels, as in :meth:`PoincareSVC.fit`; blocks are visited in order, which needs
-            ``shuffle=False``.
+            Points in the ball and labels, as in :meth:`PoincareSVC.fit`. Data in blocks are visited in order, which
+            requires ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight k counts as k copies, visited one after the other; weight 0 is absence. The fraction of a
-            weight is a last visit with a shortened step.
+            Weights of the rows. A row with weight k is visited k times in succession, like k copies; rows with weight
+            0 are left out. The fractional part of a weight scales the step of a last visit.
         """
         previous = None
         if self.warm_start and hasattr(self, "_perceptrons"):
@@ -108,7 +108,7 @@ class PerceptronClassifier(StreamClassifier):
     def _pass(
         self, data: TrainingData, problems: Problems, perceptrons: list[Perceptron], report: Callable[..., Any]
     ) -> list[Learned]:
-        """Pass over the data until a pass has no mistake, and replace the perceptrons."""
+        """Train the perceptrons in passes over the data, and replace them by the trained ones."""
         options: dict[str, Any] = {"max_epochs": self.max_epochs, "keep": self.keep}
         if not data.in_memory:
             return learn(StreamedEpochs(data, problems), perceptrons, **options, report=report)
@@ -142,7 +142,7 @@ class PerceptronClassifier(StreamClassifier):
     def _keep_learned(
         self, learned: Sequence[Learned], bounds: Sequence[MistakeBounds], margins: Sequence[float]
     ) -> None:
-        """Set the fitted attributes, and warn where mistakes are left."""
+        """Set the fitted attributes, and warn if mistakes are left."""
         self.coef_ = np.stack([found.w for found in learned])
         self.n_iter_ = np.array([found.epochs for found in learned])
         self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
@@ -178,7 +178,7 @@ class PerceptronClassifier(StreamClassifier):
             raise ValueError(f"max_epochs must be an integer of at least 1; got {self.max_epochs!r}.")
 
     def _end(self, seen: Extremes | None, normal: Array | None, k: int, continued: bool) -> tuple[MistakeBounds, float]:
-        """Bounds on the updates of problem k, and its margin, by the hyperplane found; NaN without one."""
+        """Mistake bounds of problem k and its margin, from the separating hyperplane found; NaN if there is none."""
         if seen is None or normal is None:
             return NO_BOUNDS, np.nan
         root = np.sqrt(absolute_curvature(self.curvature))
@@ -206,7 +206,7 @@ class PerceptronClassifier(StreamClassifier):
         warnings.warn(
             f"{type(self).__name__} still made mistakes in the last of {self.max_epochs} passes ({named}{more}).\n"
             "Either no geodesic through the reference point separates the classes, or more passes are needed: raise "
-            f'max_epochs, choose another reference, or live with the weights that keep="{self.keep}" kept.',
+            f'max_epochs, choose another reference, or accept the weights chosen by keep="{self.keep}".',
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -215,7 +215,7 @@ class PerceptronClassifier(StreamClassifier):
 def _visit_stream(
     block: LabelledBlock, state: Sequence[Perceptron], threads: int, *, problems: Problems
 ) -> list[Perceptron]:
-    """All perceptrons after a block of a stream."""
+    """Visit a block of a stream with all perceptrons, and return the new ones."""
     begun, numbers = Pass(list(state), [0] * len(state)), list(range(len(state)))
     return visit_problems(block, begun, threads, problems=problems, numbers=numbers).perceptrons
 
@@ -234,28 +234,28 @@ class PoincarePerceptron(PerceptronClassifier):
     Parameters
     ----------
     reference : str, callable or array-like, default="means"
-        The point through which each boundary passes: a strategy's name, a function or points, as in
-        :class:`PoincareSVC`. "means" lies between the means of the two sides, where both are equally likely.
+        The point through which each boundary passes: the name of a strategy, a callable or an array, as in
+        :class:`PoincareSVC`. "means" is the point between the means of the two sides at which both are equally likely.
     max_epochs : int, default=1000
-        Largest number of passes over the data.
+        Maximum number of passes over the data.
     shuffle : bool, default=True
-        Whether to shuffle the rows before each pass. Below 10,000 rows their order depends on the rows and the seed
-        alone, so that permuted data, or copies in place of weights, give the same fit; from there on, runs of 32 rows
-        are shuffled as they stand, which is several times as fast.
+        Whether to shuffle the rows before each pass. With fewer than 10,000 rows, the shuffled order depends only on
+        the rows and the seed, so that permuted data, or copies in place of weights, give the same fit. With more rows,
+        runs of 32 consecutive rows are shuffled, which is several times as fast.
     random_state : int, RandomState instance or None, default=0
         Seed of the shuffling.
     keep : {"auto", "last", "average", "best"}, default="auto"
-        Which weights become ``coef_``: the last; their average over all visits; those after the pass with the fewest
-        training errors. "auto" takes the average, as the last weights of a perceptron are an accident of the last rows;
-        but the last if these separate the training rows and the average does not.
+        Which weights become ``coef_``: the last, the average over all visits, or those after the pass with the fewest
+        training errors ("best"). "auto" uses the average, because the last weights depend strongly on the last rows
+        visited, unless the last weights separate the training rows and the average does not.
     class_weight : dict or "balanced", default=None
-        Weights of the classes, multiplied with ``sample_weight``.
+        Weights of the classes, which multiply ``sample_weight``.
     calibration : "cross-fitted" or None, default="cross-fitted"
-        How distances become probabilities, as in :class:`PoincareSVC`; None for no probabilities.
+        How to turn distances into probabilities, as in :class:`PoincareSVC`; None for no probabilities.
     folds : int, default=5
-        Number of folds of "cross-fitted".
+        Number of folds for ``calibration="cross-fitted"``.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the previous fit.
+        Whether ``fit`` continues from the previous fit.
     verbose : int, default=0
         Whether to print a line per pass.
     trim, n_jobs, curvature, outside
@@ -264,7 +264,7 @@ class PoincarePerceptron(PerceptronClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes. Two make one binary problem, K > 2 make K, each class against the rest.
+        The class labels. Two classes give one binary problem; K > 2 classes give K, each class against the rest.
     coef_ : ndarray of shape (n_problems, n_features)
         Normal vector of each boundary, in frame coordinates at its reference point.
     reference_ : ndarray of shape (n_problems, n_features)
@@ -272,20 +272,20 @@ class PoincarePerceptron(PerceptronClassifier):
     n_updates_ : ndarray of shape (n_problems,)
         Number of updates.
     converged_ : ndarray of shape (n_problems,)
-        Whether the last pass had no mistake.
+        Whether the last pass made no mistake.
     n_iter_ : ndarray of shape (n_problems,)
         Number of passes.
     margin_ : ndarray of shape (n_problems,)
-        Least signed hyperbolic distance of a training point to its boundary; NaN where the last pass had mistakes.
+        Smallest signed hyperbolic distance from a training point to the boundary; NaN if the last pass made mistakes.
     calibration_ : Calibration
-        Slopes and offsets that make scores of distances; absent without calibration and after ``partial_fit``.
+        Slopes and offsets that turn distances into scores; absent without calibration and after ``partial_fit``.
     decision_ : Decision
-        The fitted model as a frozen value, which every prediction, picture and file reads.
+        The fitted model as an immutable value, from which predictions, plots and model files are made.
     mistake_bound_ : ndarray of shape (n_problems,)
-        The most updates that the paper's theorem allows on these data, by the hyperplane that was found; NaN where none
-        was found that separates them, with weights that are not integers, and after ``partial_fit``.
+        Upper bound on the number of updates by the paper's theorem, from the separating hyperplane found; NaN if none
+        was found, if weights are not integers, and after ``partial_fit``.
     mistake_bounds_ : dict of str to ndarray
-        The bounds one by one: "data" (by the longest row), "paper" (by the radius of the data, as the paper states it),
+        All bounds: "data" (from the longest row), "paper" (from the radius of the data, as stated in the paper),
         "second_order" (NaN here).
 
     Examples
@@ -307,19 +307,18 @@ class PoincarePerceptron(PerceptronClassifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PoincareSecondOrderPerceptron(PerceptronClassifier):
-    """Poincaré second-order perceptron: fewer mistakes, by the correlations of the rows mistaken so far.
+    """Poincaré second-order perceptron: makes fewer mistakes by using the correlations of earlier mistakes.
 
-    Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``, with S the rows mistaken so far and ξ their sum of ``y z``. A mistake
-    costs O(d²), any other row O(d).
+    Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``, where S contains the rows of all mistakes so far and ξ is the sum of their
+    ``y z``. A mistake costs O(d²), any other row O(d).
 
     Parameters
     ----------
     reference : str, callable or array-like, default="means"
-        The point through which each boundary passes; this and all other parameters but ``a`` are those of
-        :class:`PoincarePerceptron`.
+        The point through which each boundary passes, as in :class:`PoincarePerceptron`.
     a : float, default=1.0
-        Regularisation of the inverse, in units of squared rows. 0 takes the pseudo-inverse, as the paper's experiments
-        do; the theorem then gives no bound.
+        Regularisation of the inverse, in units of squared row norms. With 0 the pseudo-inverse is used, as in the
+        paper's experiments; the theorem then gives no bound.
     max_epochs, shuffle, random_state, keep, class_weight, calibration, folds, trim, n_jobs, warm_start
         As in :class:`PoincarePerceptron`.
     curvature, outside, verbose
@@ -330,10 +329,10 @@ class PoincareSecondOrderPerceptron(PerceptronClassifier):
     classes_, coef_, reference_, n_updates_, converged_, n_iter_, margin_, calibration_, decision_
         As in :class:`PoincarePerceptron`.
     mistake_bound_ : ndarray of shape (n_problems,)
-        The most updates that the second-order theorem allows, ``mistake_bounds_["second_order"]``; NaN where no
+        Upper bound on the number of updates by the second-order theorem, ``mistake_bounds_["second_order"]``; NaN if no
         separating hyperplane was found, for a = 0, and after ``partial_fit``.
     mistake_bounds_ : dict of str to ndarray
-        The bounds one by one; those of the first order ("data", "paper") are there to compare with.
+        All bounds; the first-order bounds ("data", "paper") are given for comparison.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Certificates recomputed from explicit rows in plain NumPy; they share nothing with the solvers that they check."""
+"""Certificates recomputed from explicit rows in plain NumPy, without any code of the solvers that they check."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,10 +11,10 @@ from hyplearn.data.folding import columns_summed, in_any_order
 from hyplearn.solvers.solution import relative_gap
 from hyplearn.types import Array
 
-# A hard margin holds if rows keep it to this share.
+# Relative tolerance for the constraints of a hard margin: violations below it are rounding.
 ROUNDING = 1e-9
 EPSILON = float(np.finfo(np.float64).eps)
-# A row has this relative error, and a sum of n terms one of √n more, in units of EPSILON: its errors are random.
+# Relative rounding error of a row, in units of EPSILON. A sum of n terms adds √n, because its errors are random.
 ROW_ERROR = 8.0
 
 
@@ -24,15 +24,17 @@ class Certificate(NamedTuple):
     Attributes
     ----------
     primal, dual : ndarray
-        P(w) of ``coef_`` and D(α) of ``dual_coef_``, from scratch; no w has a lower P than D.
+        Primal objective P(w) at ``coef_`` and dual objective D(α) at ``dual_coef_``, recomputed; D is a lower bound of
+        P.
     gap : ndarray
-        ``(P - D) / max(1, |P|)``: how far P can be from the optimum.
+        ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from the optimum.
     violation : ndarray
-        How far α leaves its box, relative to the largest α; 0 makes D a proof, and NaN or infinity in α is infinite.
-        The box is [0, C] for the hinge, [0, ∞) for the squared hinge, and [0, 0] for rows of weight 0.
+        Largest violation of the bounds on α, relative to the largest α; D is a proven bound if it is 0. Infinite if α
+        contains NaN or infinity. The bounds are [0, C] for the hinge, [0, ∞) for the squared hinge, and [0, 0] for rows
+        with weight 0.
     rounding : ndarray
-        How far rounding errors can have moved ``gap``: points at the rim have rows so long that their margins are known
-        to few digits. A model is proven optimal if ``gap + rounding`` is small.
+        Bound on the rounding error of ``gap``: points near the rim have rows so long that their margins have few
+        correct digits. A model is proven optimal if ``gap + rounding`` is small.
     """
 
     primal: Array
@@ -44,27 +46,27 @@ class Certificate(NamedTuple):
 
 @checkpointable
 class CertificateSums(NamedTuple):
-    """Contributions of some rows to the certificate of one problem; those to the gap are never negative in its box."""
+    """Contributions of some rows to the certificate of one problem; its gap terms are non-negative for feasible α."""
 
     loss: float  # loss of the soft margin
-    loss_error: float  # how far rounding can have moved it
-    slack: float  # largest 1 - ⟨u, w⟩ of the hard margin, less what rounding can have added to it
-    largest_slack: float  # the same with what rounding can have taken from it
+    loss_error: float  # bound on the rounding error of the loss
+    slack: float  # hard margin: largest 1 - ⟨u, w⟩, minus its rounding error
+    largest_slack: float  # hard margin: largest 1 - ⟨u, w⟩, plus its rounding error
     terms: float  # Σ of P - D by rows, without ½‖w - v‖²
     terms_error: float
     v: Array  # Σ α u
     length: float  # Σ α ‖u‖
     total: float  # Σ α
-    excess: float  # largest distance of an α to its box
+    excess: float  # largest distance of an α from its bounds
     largest: float  # largest |α|
     n_rows: int
 
 
 def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: str) -> CertificateSums:
-    r"""Contributions of explicit signed rows with their α and costs.
+    r"""Contributions of explicit signed rows with their α and costs to the certificate.
 
-    With the slack :math:`s_i = 1 - \langle u_i, w \rangle` and :math:`v = \sum \alpha_i u_i`, P - D is a sum that loses
-    no digits,
+    With the slack :math:`s_i = 1 - \langle u_i, w \rangle` and :math:`v = \sum \alpha_i u_i`, P - D is a sum without
+    cancellation,
 
     .. math:: \tfrac12 \|w - v\|^2 + \sum_i \Bigl(C_i \max(0, s_i)^q - \alpha_i s_i
               + [q = 2] \frac{\alpha_i^2}{4 C_i}\Bigr)
@@ -73,11 +75,11 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
     slack = 1 - rows @ w
     error = (ROW_ERROR + np.sqrt(len(w))) * EPSILON * (lengths * np.sqrt(w @ w) + 1)
     paid, hard = costs > 0, bool(np.any(costs == np.inf))
-    loss = "hinge" if hard else loss  # the hard margin has no other
+    loss = "hinge" if hard else loss  # the hard margin has the same dual for both losses
     price = np.where(paid & np.isfinite(costs), costs, 0.0)
     terms, terms_error, losses, losses_error = _gap_terms(slack, error, alpha, price, loss)
     if loss != "hinge":
-        terms = np.where((alpha != 0) & ~paid, np.inf, terms)  # α² / (4 C) at no cost
+        terms = np.where((alpha != 0) & ~paid, np.inf, terms)  # α² / (4 C) for C = 0
     most = costs if loss == "hinge" else np.where(paid, np.inf, 0.0)
     excess = np.max(np.maximum(-alpha, alpha - most), initial=0.0)
     return CertificateSums(
@@ -97,7 +99,7 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
 
 
 def _gap_terms(slack: Array, error: Array, alpha: Array, costs: Array, loss: str) -> tuple[Array, Array, Array, Array]:
-    """Part of each row in P - D and in P, each with its rounding error; an infinite cost has come as 0."""
+    """Contribution of each row to P - D and to P, each with its rounding error; infinite costs are passed as 0."""
     above, below = slack > -error, slack < error
     positive = np.maximum(slack, 0)
     beside = np.where(below, np.abs(alpha) * error, 0.0)
@@ -113,14 +115,14 @@ def _gap_terms(slack: Array, error: Array, alpha: Array, costs: Array, loss: str
 
 @in_any_order
 def merge_certificates(parts: Sequence[CertificateSums]) -> CertificateSums:
-    """Contributions of several blocks together."""
+    """Merge the contributions of several blocks."""
     columns = dict(zip(CertificateSums._fields, zip(*parts, strict=True), strict=True))
     largest = {name: max(columns.pop(name)) for name in ("slack", "largest_slack", "excess", "largest")}
     return CertificateSums(**largest, **{name: sum(column) for name, column in columns.items()})
 
 
 class Proof(NamedTuple):
-    """The certificate of one problem: see :class:`Certificate`."""
+    """Certificate of one problem; see :class:`Certificate`."""
 
     primal: float
     dual: float
@@ -130,14 +132,14 @@ class Proof(NamedTuple):
 
 
 def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
-    """P, D, their relative gap, how far α leaves its box, and how far rounding can have moved the gap."""
+    """Compute P, D, their relative gap, the violation of the bounds on α, and the rounding error of the gap."""
     feasible = not hard or sums.slack <= ROUNDING
     primal = 0.5 * float(w @ w) + sums.loss if feasible else np.inf
     apart = float(np.linalg.norm(w - sums.v))
     between = 0.5 * apart**2 + sums.terms
     v_error = EPSILON * ((ROW_ERROR + np.sqrt(sums.n_rows)) * sums.length + float(np.linalg.norm(w)))
     error = sums.terms_error + v_error * (apart + 0.5 * v_error) + 4 * EPSILON * abs(between)
-    if hard:  # divided by its least margin, w is feasible
+    if hard:  # w divided by its smallest margin is feasible
         error += primal * ((1 - sums.largest_slack) ** -2 - 1) if sums.largest_slack < 1 else np.inf
     violation = max(0.0, sums.excess / max(sums.largest, 1e-300)) if np.isfinite(sums.excess) else np.inf
     if not np.isfinite(primal) or not np.isfinite(between):
@@ -154,9 +156,9 @@ class SoftmaxCertificate(NamedTuple):
     Attributes
     ----------
     primal, dual : ndarray
-        P(W) of the fitted model and D of its own probabilities, from scratch; no W has a lower P than D.
+        P(W) of the fitted model and D of its own probabilities, recomputed; D is a lower bound of P.
     gap : ndarray
-        ``(P - D) / max(1, |P|)``: how far P can be from the optimum.
+        ``(P - D) / max(1, |P|)``: a bound on the relative distance of P from the optimum.
     """
 
     primal: Array
@@ -174,7 +176,7 @@ class SoftmaxSums(NamedTuple):
 
 
 def softmax_sums(rows: Array, codes: Array, costs: Array, W: Array) -> SoftmaxSums:
-    """Contributions of explicit rows with the codes of their classes and their costs."""
+    """Contributions of explicit rows, given the codes of their classes and their costs."""
     scores = rows @ W.T
     own, pi = np.eye(len(W))[codes], softmax(scores, axis=1)
     loss = float(costs @ (logsumexp(scores, axis=1) - np.sum(own * scores, axis=1)))
@@ -183,11 +185,11 @@ def softmax_sums(rows: Array, codes: Array, costs: Array, W: Array) -> SoftmaxSu
 
 @in_any_order
 def merge_softmax_sums(parts: Sequence[SoftmaxSums]) -> SoftmaxSums:
-    """Contributions of several blocks together."""
+    """Merge the contributions of several blocks."""
     return SoftmaxSums(*columns_summed(parts))
 
 
 def certify_softmax(sums: SoftmaxSums, W: Array) -> SoftmaxCertificate:
-    """P, D and their relative gap at W."""
+    """Compute P, D and their relative gap at W."""
     primal, dual = 0.5 * float(np.sum(W**2)) + sums.loss, sums.entropy - 0.5 * float(np.sum(sums.V**2))
     return SoftmaxCertificate(*(np.array([value]) for value in (primal, dual, relative_gap(primal, dual))))

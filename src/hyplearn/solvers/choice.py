@@ -1,20 +1,19 @@
-r"""The choice of C: the least value of a criterion along powers of ten.
+r"""Choice of C: minimise a criterion over powers of ten.
 
-For a softmax the criterion is the sum of two estimates of the log-loss of unseen rows, each of which errs where the
-other does not:
+For a softmax the criterion is the sum of two estimates of the log-loss on unseen rows, with different weaknesses:
 
-- the negative logarithm of the *evidence*, the probability of the labels if W is drawn from a normal prior of variance
-  C, by Laplace's approximation. It takes too large a C where classes are nearly separated.
-- the *leave-one-out* log-loss, by one Newton step from the solution of all rows. With the leverage
+- the negative logarithm of the *evidence*, the probability of the labels if W is drawn from a normal prior with
+  variance C, by Laplace's approximation. It gives too large a C for nearly separated classes.
+- the *leave-one-out* log-loss, by one Newton step from the solution for all rows. With the leverage
   :math:`h_{ik} = x_i^T (I + \frac{K}{K - 1} H_{kk})^{-1} x_i`, the scores of row i without itself are
 
   .. math:: s_{ik} + \frac{C h_{ik} (\pi_{ik} - y_{ik})}{1 - \frac{K}{K - 1} C h_{ik} \pi_{ik} (1 - \pi_{ik})}
 
-  exact to second order for two classes; with more, the second derivatives between classes enter by the factor
-  K / (K - 1). It follows single rows that are far on the wrong side, so a row counts with at most the logarithm of the
-  number of rows, the loss of a class that was seen once.
+  exact to second order for two classes; with more classes, the factor K / (K - 1) accounts for the second derivatives
+  between classes. Single rows far on the wrong side would dominate this loss, so the loss of a row is capped at the
+  logarithm of the number of rows, the loss of a class that was seen once.
 
-Both cost less than a Newton step, as the solver has computed H.
+Both cost less than a Newton step, because the solver has already computed H.
 """
 
 from collections.abc import Callable
@@ -27,19 +26,19 @@ from hyplearn.rows import ClassRows
 from hyplearn.solvers.softmax.solve import SoftmaxSolution, solve_softmax
 from hyplearn.types import Array
 
-# Where to begin, and between which exponents of 10 to look.
+# Exponents of 10: start of the search, and its range.
 FIRST, LOWEST, HIGHEST = 1, -3, 5
-# Part of the criterion by which the next power has to be better: a criterion that hardly falls any more, as that of
-# separated classes, ends at the smaller C.
+# Relative improvement of the criterion that justifies the next power of ten. For separated classes the criterion hardly
+# decreases any more, and the search stops at the smaller C.
 ENOUGH = 2e-3
-# Least part of a row's own second derivative that is left without it.
+# Lower bound of the denominator in the leave-one-out formula.
 LEAST = 1e-6
-# Numbers of rows whose leverages are computed at once.
+# Elements per chunk of rows when leverages are computed; bounds the memory.
 CHUNK_NUMBERS = 2**18
 
 
 def choose_cost(criterion: Callable[[float], float], *, first: int = FIRST, highest: int = HIGHEST) -> float:
-    """The power of ten, up to that of ``highest``, at which the criterion is lowest; found downhill from ``first``.
+    """Power of ten with the lowest criterion, up to 10**``highest``; searched downhill from 10**``first``.
 
     Examples
     --------
@@ -70,9 +69,9 @@ def choose_softmax_cost(
     highest: int = HIGHEST,
     **options: Any,
 ) -> tuple[float, Array]:
-    """The power of ten for a softmax, by evidence and leave-one-out log-loss; and the weights of the fit with it.
+    """Choose C for a softmax by evidence and leave-one-out log-loss; returns C and the weights of its fit.
 
-    ``options`` are those of :func:`solve_softmax`.
+    ``options`` are passed to :func:`solve_softmax`.
     """
     n, d = rows.shape
     basis = None
@@ -94,7 +93,7 @@ def choose_softmax_cost(
 
 
 def leave_one_out_loss(rows: Array, codes: Array, weights: Array, solution: SoftmaxSolution, C: float) -> float:
-    """Log-loss of every row, summed, by the softmax of all others, to one Newton step; of copies one is left out."""
+    """Sum of the leave-one-out log-losses of all rows, by one Newton step; for weighted rows, one copy is left out."""
     W, factor = solution.W, len(solution.W) / (len(solution.W) - 1)
     inverses = np.linalg.inv(np.eye(rows.shape[1]) + factor * _diagonal_blocks(solution))
     most, total = np.log1p(weights.sum()), 0.0
@@ -114,7 +113,7 @@ def leave_one_out_loss(rows: Array, codes: Array, weights: Array, solution: Soft
 
 
 def _diagonal_blocks(solution: SoftmaxSolution) -> Array:
-    """The diagonal blocks of the Hessian of the loss, of shape (K, d, d), or their mean, of shape (1, d, d)."""
+    """Diagonal blocks of the Hessian of the loss, of shape (K, d, d), or their mean, of shape (1, d, d)."""
     if solution.is_full:
         K, d = solution.W.shape
         return np.einsum("kakb->kab", solution.hessian.reshape(K, d, K, d))

@@ -1,4 +1,4 @@
-"""Conjugate gradients, for Newton's steps in so many dimensions that second derivatives are only multiplied."""
+"""Conjugate gradients, for Newton steps in many dimensions, where only products with the Hessian are computed."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -8,16 +8,16 @@ import numpy as np
 from hyplearn.types import Array
 
 Operator: TypeAlias = Callable[[Array], Array]
-# Products after which to give up.
+# Maximum number of products.
 MOST_PRODUCTS = 200
 
 
 def conjugate_gradients(
     product: Operator, precondition: Operator, right: Array, target: float, most: int = MOST_PRODUCTS
 ) -> tuple[Array, int]:
-    """Solve ``product(x) = right`` until the residual is at most ``target`` long; returns x and the number of products.
+    """Solve ``product(x) = right`` to a residual norm of ``target``; returns x and the number of products.
 
-    Directions are those of Polak and Ribière, for which the preconditioner may differ from step to step.
+    Uses the directions of Polak and Ribière, which allow a preconditioner that changes between steps.
 
     Examples
     --------

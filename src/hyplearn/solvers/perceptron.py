@@ -1,11 +1,11 @@
-r"""Perceptrons, first and second order, on implicit rows.
+r"""First- and second-order perceptrons on implicit rows.
 
 A perceptron sees one row z at a time with its label y = ±1 and changes only on a mistake, :math:`y\langle w, z\rangle
-\le 0`. A :class:`Perceptron` holds all that it remembers between rows, so a stream cut into chunks ends in the same
-bits as one pass over the whole.
+\le 0`. A :class:`Perceptron` holds the whole state between rows, so a stream in chunks gives bitwise the same
+result as one pass over all rows.
 
-A row of weight k is visited k times in a row, as k copies would be; the fraction of a weight is a last visit whose step
-is shortened by it.
+A row with weight k is visited k times in succession, as k copies would be; the fractional part of a weight scales the
+step of a last visit.
 """
 
 import math
@@ -22,13 +22,14 @@ from hyplearn.geometry.kernels import dot, unrolled
 from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
 
-# A row is new to the span of its predecessors when this share of it is left after projection: far above the rounding
-# of a projection, far below what data mean by a new direction.
+# A row extends the span of its predecessors if at least this fraction of its norm is left after projection: far above
+# the rounding error of a projection, and far below a new direction in real data.
 NEW_DIRECTION = 1e-9
 IN_ORDER = np.empty(0, dtype=np.int64)
 EQUAL_WEIGHTS = np.empty(0)
-# From this many rows on a shuffle moves runs of rows: neighbours share cache lines, and a pass costs a fifth. With
-# fewer rows it goes by what the rows hold, not by where they stand, so that copies stay together.
+# From MANY_ROWS rows on, runs of RUN rows are shuffled: neighbours share cache lines, and a pass takes a fifth of the
+# time. With fewer rows, the order depends on the contents of the rows, not on their positions, so that copies stay
+# together.
 MANY_ROWS, RUN = 10_000, 32
 
 
@@ -39,15 +40,16 @@ class Perceptron:
 
     First order, on a mistake: :math:`w \leftarrow w + y z`.
 
-    Second order, with S the rows mistaken so far and ξ their sum of y z: :math:`w = A^{-1} \xi`, :math:`A = aI + SS^T`.
+    Second order, where S contains the rows of all mistakes so far and ξ is the sum of their y z:
+    :math:`w = A^{-1} \xi`, :math:`A = aI + SS^T`.
     On a mistake, with :math:`u = A^{-1} z` and :math:`q = \langle z, u \rangle`,
 
     .. math:: A^{-1} \leftarrow A^{-1} - \frac{u u^T}{1 + q}, \qquad
               w \leftarrow w + \frac{y - \langle w, z \rangle}{1 + q}\, u
 
-    The inverse is kept as :math:`A^{-1} = M^T M` and the rank-one update is made on M, row by row in one pass (Carlson,
-    1973): positive by construction, where an update of the inverse itself loses its sign to rounding once rows are of
-    very different lengths.
+    The inverse is stored as :math:`A^{-1} = M^T M`, and the rank-one update is applied to M, row by row in one pass
+    (Carlson, 1973). It is positive definite by construction; an update of the inverse itself would become indefinite by
+    rounding if rows have very different lengths.
 
     For a = 0 the inverse is the pseudo-inverse, and M has one row per dimension of the span so far. While the rank
     grows, a row z with a part :math:`e = (I - AA^+) z` outside the span is predicted 0 in exact arithmetic, so it is a
@@ -56,34 +58,34 @@ class Perceptron:
     .. math:: M \leftarrow \begin{pmatrix} M - M z\, e^T / \|e\|^2 \\ e^T / \|e\|^2 \end{pmatrix}, \qquad
               w \leftarrow w + \frac{y - \langle w, z \rangle}{\|e\|^2}\, e
 
-    Whether z has such a part is asked of the projector :math:`I - AA^+` itself, applied twice so that e is orthogonal
-    to the span to the last digit, and never of a decomposition of :math:`SS^T`, whose small eigenvalues are noise.
+    This part is computed with the projector :math:`I - AA^+`, applied twice so that e is orthogonal to the span to the
+    last digit, and not from a decomposition of :math:`SS^T`, whose small eigenvalues are noise.
     """
 
-    w: Array  # the weights now
-    root: Array  # M: upper triangular for a > 0, with zero rows beyond the rank for a = 0; empty in the first order
+    w: Array  # current weights
+    root: Array  # M: upper triangular for a > 0, with zero rows beyond the rank for a = 0; empty for the first order
     outside: Array  # the projector I - AA⁺; empty for a > 0
     total: Array = field(init=False)  # sum of the unit vectors of w after each visit, up to the last change of w
-    counts: Array = field(init=False)  # updates, weight of the visits since the last change of w, weight of all visits
+    counts: Array = field(init=False)  # updates, weight of visits since the last change of w, weight of all visits
 
     def __post_init__(self) -> None:
         self.total, self.counts = np.zeros_like(self.w), np.zeros(3)
 
     @classmethod
     def first_order(cls, d: int) -> "Perceptron":
-        """The perceptron before its first row, w = 0."""
+        """Initial first-order perceptron, with w = 0."""
         return cls(np.zeros(d), np.empty((0, 0)), np.empty((0, 0)))
 
     @classmethod
     def second_order(cls, d: int, a: float) -> "Perceptron":
-        """The second-order perceptron before its first row."""
+        """Initial second-order perceptron."""
         if a > 0:
             return cls(np.zeros(d), np.eye(d) / np.sqrt(a), np.empty((0, 0)))
         return cls(np.zeros(d), np.zeros((d, d)), np.eye(d))
 
     @property
     def inverse(self) -> Array:
-        """The inverse of aI + SSᵀ, or its pseudo-inverse for a = 0."""
+        """Inverse of aI + SSᵀ, or its pseudo-inverse for a = 0."""
         return self.root.T @ self.root
 
     @property
@@ -93,17 +95,17 @@ class Perceptron:
 
     @property
     def average(self) -> Array:
-        """Mean over all visits of the boundary's unit normal.
+        """Mean of the unit normal over all visits.
 
-        Of the unit normal, because the length of w says nothing of the boundary: in the second order it falls by orders
-        of magnitude as A grows, and a plain mean would remember the first mistakes only.
+        The unit normal is averaged, because the boundary does not depend on the length of w. In the second order this
+        length decreases by orders of magnitude as A grows, so a plain mean would depend only on the first mistakes.
         """
         return (self.total + self.counts[1] * self.w / (np.linalg.norm(self.w) or 1.0)) / max(self.counts[2], 1.0)
 
     def visit(
         self, rows: TangentRows, y: Array, weights: Array = EQUAL_WEIGHTS, rng: np.random.Generator | None = None
     ) -> int:
-        """Visit every row once, in order or shuffled by ``rng``; return the number of rows mistaken."""
+        """Visit every row once, in order or shuffled by ``rng``; return the number of mistakes."""
         run = RUN if len(rows) >= MANY_ROWS else 1
         runs = IN_ORDER if rng is None else _shuffled(rows.X, run, rng)
         visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
@@ -117,7 +119,7 @@ class Perceptron:
 
 
 def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
-    """A random order of runs of rows; of single rows, one that depends on their coordinates and the seed alone."""
+    """Random order of runs of rows; for single rows, it depends only on their coordinates and the seed."""
     if run > 1:
         return rng.permutation(-(-len(X) // run))
     return np.argsort(_hashes(X, rng.integers(2**63)), kind="stable")
@@ -125,7 +127,7 @@ def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
 
 @njit(cache=True)
 def _hashes(X, seed):  # type: ignore[no-untyped-def]
-    """One hash per row, its coordinates' bits stirred by the finaliser of splitmix64."""
+    """One hash per row: the bits of its coordinates, mixed with the finaliser of splitmix64."""
     out = np.empty(X.shape[0], dtype=np.uint64)
     entry = np.empty(1)
     bits = entry.view(np.uint64)
@@ -144,15 +146,15 @@ def _hashes(X, seed):  # type: ignore[no-untyped-def]
 class MistakeBounds(NamedTuple):
     r"""Upper bounds on the number of updates of a perceptron, given a hyperplane that separates the rows.
 
-    With margin ε (in units of the curvature's radius), :math:`Z = \max \|z\|` and R the largest norm of a point:
+    With margin ε (in units of the curvature radius), :math:`Z = \max \|z\|` and R the largest norm of a point:
 
     - ``data``: :math:`(Z / \sinh \varepsilon)^2`;
     - ``paper``: :math:`\bigl(2 R_p / ((1 - R_p^2) \sinh \varepsilon)\bigr)^2` with
-      :math:`R_p = (\|p\| + R) / (1 + \|p\| R)`, the same for the worst points within radius R;
+      :math:`R_p = (\|p\| + R) / (1 + \|p\| R)`, the same bound for the worst points within radius R;
     - ``second_order``: :math:`\sqrt{(a + \lambda_w) \sum_j \log(1 + \lambda_j / a)} / \sinh \varepsilon` with the
-      eigenvalues λ of the mistaken rows' :math:`SS^T`; NaN for the first order and for a = 0.
+      eigenvalues λ of :math:`SS^T`; NaN for the first order and for a = 0.
 
-    All are NaN where no separating hyperplane is known.
+    All are NaN if no separating hyperplane is known.
     """
 
     data: float
@@ -164,7 +166,7 @@ NO_BOUNDS = MistakeBounds(np.nan, np.nan, np.nan)
 
 
 def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
-    """The bound of the first theorem of the paper, for curvature -1; 1 - R_p² is taken without cancellation.
+    """Bound of the paper's first theorem, for curvature -1; 1 - R_p² is computed without cancellation.
 
     Examples
     --------
@@ -179,11 +181,11 @@ def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
 
 
 def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
-    r"""The bound of the second theorem, with λ the eigenvalues of the mistaken rows, so those of A less a.
+    r"""Bound of the second theorem, where λ are the eigenvalues of :math:`SS^T`, that is those of A minus a.
 
-    Of the triangular root of the inverse, :math:`a + \lambda_{w^*} = \|M^{-T} w^*\|^2` and
-    :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`: eigenvalues of the inverse itself would lose
-    those of long rows to rounding.
+    It is computed from the triangular root M of the inverse: :math:`a + \lambda_{w^*} = \|M^{-T} w^*\|^2` and
+    :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`. Eigenvalues of the inverse itself would be lost to
+    rounding for long rows.
     """
     if a == 0:
         return np.nan
@@ -216,7 +218,7 @@ def _visit(  # type: ignore[no-untyped-def]
                 _write_row(X, i, p, along, base, z)
                 new = _is_new(outside, z, e)
             if not new and y[i] * margin > 0.0:
-                # Further copies of the row are right too: nothing changes any more.
+                # Further copies of the row are classified correctly too, so nothing changes any more.
                 counts[1] += weight
                 counts[2] += weight
                 break
@@ -257,9 +259,9 @@ def _write_row(X, i, p, along, base, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-def]
-    """The update of the second order within the span: A grows by ``step · z zᵀ``.
+    """Second-order update within the span: A grows by ``step · z zᵀ``.
 
-    From the last row of M to the first, so that a triangular M stays triangular; u collects A⁻¹z on the way, and
+    It goes from the last row of M to the first, so that a triangular M stays triangular; u accumulates A⁻¹z, and
     ``alpha`` becomes ``1 / step + ⟨z, u⟩``.
     """
     u, alpha = np.zeros(w.size), 1.0 / step
@@ -279,17 +281,17 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
 
 @njit(cache=True, error_model="numpy")
 def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
-    """Write the part of z outside the span of its predecessors to ``e``; tell whether it is more than rounding."""
+    """Write the part of z outside the span of its predecessors to ``e``; return whether it exceeds rounding."""
     e[:] = 0.0
     for i in range(z.size):
-        # The projector is symmetric, so its rows serve for its product with z and for the product with that.
+        # The projector is symmetric, so one loop over its rows multiplies by it twice.
         e += dot(outside[i], z) * outside[i]
     return dot(e, e) > NEW_DIRECTION**2 * dot(z, z)
 
 
 @njit(cache=True, error_model="numpy")
 def _widen(w, root, outside, z, e, residual, step, rank):  # type: ignore[no-untyped-def]
-    """The update of the second order by a direction e that is new: one more row of M (after Meyer, 1973)."""
+    """Second-order update with a new direction e, which adds a row to M (after Meyer, 1973)."""
     square = dot(e, e)
     w += residual / square * e
     for i in range(rank):

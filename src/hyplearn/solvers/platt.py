@@ -1,11 +1,12 @@
-r"""Platt's sigmoid: the probability of the positive class as a function of a score.
+r"""Platt scaling: a sigmoid that maps scores to probabilities of the positive class.
 
 .. math:: P(+ \mid s) = \frac{1}{1 + e^{-(a s + b)}}, \qquad
           \min_{a, b} \sum_i w_i \bigl( \log(1 + e^{a s_i + b}) - t_i (a s_i + b) \bigr)
 
-with targets :math:`t_+ = (W_+ + 1) / (W_+ + 2)` and :math:`t_- = 1 / (W_- + 2)` just short of 1 and 0, W being the
-weight of a class: the sigmoid stays finite where scores separate the classes. After Lin, Lin and Weng, "A note on
-Platt's probabilistic outputs for support vector machines" (2007): Newton's method, and no exponential that overflows.
+where the targets :math:`t_+ = (W_+ + 1) / (W_+ + 2)` and :math:`t_- = 1 / (W_- + 2)` are slightly below 1 and above 0,
+and W is the weight of a class. With these targets the sigmoid stays finite for separable scores. It is fitted by
+Newton's method, without exponentials that overflow, after Lin, Lin and Weng, "A note on Platt's probabilistic outputs
+for support vector machines" (2007).
 """
 
 import math
@@ -18,13 +19,13 @@ from numba import njit
 
 from hyplearn.types import Array
 
-# Newton's steps: for the two parameters of a sigmoid ten are many, most need six.
+# Limits of Newton's method; most sigmoids need six steps.
 MAX_STEPS, SHORTEST_STEP = 100, 1e-10
-# Decrease of the mean loss that a step promises at which it is the last: another would be lost in rounding.
+# Stop when the predicted decrease of the mean loss is at most this; further steps would be lost in rounding.
 TOL = 1e-14
-# Rows, spread evenly, from which the sigmoid of many more begins.
+# Size of the subsample on which the fit to many rows starts.
 SAMPLE = 20_000
-# Armijo's: part of the decrease that the slope promises.
+# Armijo's constant: required fraction of the decrease that the slope predicts.
 ENOUGH = 1e-4
 
 
@@ -36,10 +37,10 @@ class Sigmoid(NamedTuple):
 
 
 def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool = False) -> Sigmoid:
-    """The sigmoid for scores of rows that are of the positive class or not; rows of weight 0 are absent.
+    """Fit a sigmoid to scores and class membership; rows with weight 0 are ignored.
 
-    A sigmoid that is ``pinned`` is ½ at score 0, its offset 0. One with a slope below 0 would call a row less likely
-    the farther it is on its side: such scores tell nothing, and a constant takes its place.
+    A ``pinned`` sigmoid has offset 0, so that it is ½ at score 0. If the slope would be negative, the scores carry no
+    information, and the sigmoid is replaced by a constant.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool 
     standard, shares = (scores - centre) / spread, weights / total
     slope, offset = 0.0, 0.0 if pinned else constant
     stride = len(scores) // SAMPLE
-    # From the best sigmoid of some rows, a step or two lead to that of all.
+    # The solution for the subsample is so close to that for all rows that one or two more steps suffice.
     for every in (stride, 1) if stride > 1 else (1,):
         rows = [np.ascontiguousarray(a[::every]) for a in (standard, targets, shares)]
         slope, offset = _minimise(partial(_sums, *rows), slope, offset, pinned)
@@ -72,15 +73,15 @@ def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool 
 
 
 def _minimise(sums: Callable[[float, float], tuple[float, ...]], a: float, b: float, pinned: bool) -> Sigmoid:
-    """Minimise the objective over a, and b if it is not ``pinned``, by damped Newton steps.
+    """Minimise the objective over a, and over b unless ``pinned``, with damped Newton steps.
 
-    ``sums(a, b)`` gives the value, the gradient and the Hessian. The value is a mean loss: steps end when the decrease
-    that they promise is at most ``TOL``.
+    ``sums(a, b)`` returns the value, the gradient and the Hessian. The value is a mean loss; the iteration stops when
+    the predicted decrease is at most ``TOL``.
     """
     value, *derivatives = sums(a, b)
     for _ in range(MAX_STEPS):
         step = _newton_step(derivatives, pinned)
-        if step is None:  # every row is at an end of the sigmoid, to rounding
+        if step is None:  # the sigmoid is 0 or 1 for every row, up to rounding
             break
         slope, length, before = derivatives[0] * step[0] + derivatives[1] * step[1], 1.0, value
         if -slope <= TOL:
@@ -98,7 +99,7 @@ def _minimise(sums: Callable[[float, float], tuple[float, ...]], a: float, b: fl
 
 
 def _newton_step(derivatives: Sequence[float], pinned: bool) -> tuple[float, float] | None:
-    """Newton's step by elimination, None if the Hessian is singular: for two numbers LAPACK takes far longer."""
+    """Newton step by elimination, None if the Hessian is singular; LAPACK would be far slower for two unknowns."""
     g_a, g_b, H_aa, H_ab, H_bb = derivatives
     if pinned:
         return (-g_a / H_aa, 0.0) if H_aa > 0 else None

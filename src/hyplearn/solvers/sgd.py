@@ -1,12 +1,12 @@
-r"""The paper's soft-margin algorithm: one random row at a time.
+r"""The paper's soft-margin algorithm: stochastic gradient descent, one row per step.
 
 With N rows, step t = 1, 2, ... on a row u of cost C, and :math:`\eta = 1 / (t + 1000)`,
 
 .. math:: w \leftarrow w - \eta\, (w - N C u) \text{ if } \langle u, w \rangle \le 1, \qquad
           w \leftarrow w - \eta\, w \text{ otherwise.}
 
-It needs no more memory than w, so it learns from streams. As a solver for a whole data set it is in
-:mod:`hyplearn.paper.svc`.
+It needs memory only for w, so it can learn from streams. :mod:`hyplearn.paper.svc` uses it as a solver for a whole data
+set.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ STEP_OFFSET = 1000
 
 @dataclass
 class Descent:
-    """State between two rows: the weights, the steps so far, and the rows seen so far."""
+    """State between two rows: the weights, and the numbers of steps and rows so far."""
 
     w: Array
     n_steps: int = 0
     n_seen: int = 0
 
     def visit(self, rows: Rows, order: Array, n: int) -> None:
-        """Take one step on each row of ``order``, as one of n."""
+        """Take one step on each row in ``order``, with N = n."""
         _descend(rows.X, rows.centre, rows.along, rows.base, rows.costs, order, float(n), self.n_steps, self.w)
         self.n_steps += len(order)
 

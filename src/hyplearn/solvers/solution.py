@@ -1,4 +1,4 @@
-"""The solution of an SVM with its certificate, and the progress that solvers report."""
+"""Solution of an SVM with its certificate, and the progress that solvers report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,30 +12,30 @@ Status: TypeAlias = Literal["optimal", "max_iter", "stalled", "stopped", "infeas
 
 @dataclass(frozen=True)
 class Solution:
-    """A normal vector with the proof of how good it is.
+    """Normal vector with a proof of how close it is to the optimum.
 
-    The status is "optimal" if the gap was reached. Otherwise steps ran out ("max_iter"), rounding forbids more
-    ("stalled"), the objective ceased to change ("stopped", the paper's rule), or the hard margin has no solution
-    ("infeasible"): then α proves it, as ``Σ α u`` is zero up to its rounding and the rows with α > 0 span their space,
-    or are two of which one is the negative of the other.
+    The status is "optimal" if the tolerance was reached. Otherwise it is "max_iter" (no steps left), "stalled" (limited
+    by rounding), "stopped" (the objective no longer changes, the paper's rule), or "infeasible" (the hard margin has no
+    solution). In the last case α is the proof: ``Σ α u`` is zero up to rounding, and the rows with α > 0 span their
+    space, or are two rows of opposite sign.
     """
 
     w: Array  # normal vector, of shape (d,)
-    support: Array  # positions of the rows with α > 0, in order; empty if more than the source keeps
+    support: Array  # positions of the rows with α > 0, in order; empty if there are too many to keep
     alpha: Array  # α of those rows
-    v: Array  # Σ α u, which is w up to the gap
+    v: Array  # Σ α u, which equals w up to the gap
     primal: float  # P(w)
     dual: float  # D(α)
-    gap: float  # (P - D) / max(1, |P|), with the rounding if that forbids more; hard: in the unit that is stricter
+    gap: float  # (P - D) / max(1, |P|), plus the rounding error if stalled; hard margin: also relative to P itself
     status: Status
-    n_iter: int  # problems solved on the way
-    n_passes: int  # passes over all rows
+    n_iter: int  # number of working sets or Newton steps
+    n_passes: int  # number of passes over all rows
     n_support: int  # number of rows with α > 0
-    rounding: float = inf  # how far rounding can have moved the gap, as far as that is known
+    rounding: float = inf  # bound on the rounding error of the gap; infinite if unknown
 
     @property
     def total(self) -> float:
-        """``Σ α``, of the hinge loss."""
+        """``Σ α`` (hinge loss)."""
         return self.dual + 0.5 * float(self.v @ self.v)
 
 
@@ -53,5 +53,5 @@ Report: TypeAlias = Callable[[Progress], None]
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """``(P - D) / max(1, |P|)``; infinite while either is unknown or not a number."""
+    """``(P - D) / max(1, |P|)``; infinite if either is unknown or NaN."""
     return (primal - dual) / max(1.0, abs(primal)) if isfinite(primal) and isfinite(dual) else inf
