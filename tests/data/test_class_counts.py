@@ -86,7 +86,7 @@ def test_labels_of_several_types_are_refused(labels, size):
 @pytest.mark.parametrize("size", [1, 10])
 def test_a_missing_label_is_named_with_its_place_in_the_source(size):
     y = np.array(["a", "b", "a", None], dtype=object)
-    assert "missing; the first is that of row 3: None." in refused(np.full((4, 2), 0.1), y, block_rows=size)
+    assert "missing; the first is in row 3: None." in refused(np.full((4, 2), 0.1), y, block_rows=size)
 
 
 def test_weights_must_be_finite_and_not_negative():

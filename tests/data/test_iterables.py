@@ -127,9 +127,9 @@ def test_a_checkpoint_of_other_blocks_is_refused(tmp_path):
         ([(X, Y), (X, np.arange(20))], "from row 20 on differs from the first one; it has float64 of shape"),
         ([(X, Y), (X, Y, np.ones(20))], "differs from the first one"),
         ([(X, Y), (X, Y[:3])], "differs from the first one"),
-        ([(X[0], Y)], "must give blocks"),
-        ([(X, Y, Y, Y)], "must give blocks"),
-        (["points.npy"], "must give blocks"),
+        ([(X[0], Y)], "must yield blocks"),
+        ([(X, Y, Y, Y)], "must yield blocks"),
+        (["points.npy"], "must yield blocks"),
     ],
 )
 def test_blocks_that_are_none_are_errors(blocks, message):

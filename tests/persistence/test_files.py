@@ -385,8 +385,8 @@ def test_what_is_no_whole_estimator_is_refused(path):
 @pytest.mark.parametrize(
     ("attribute", "change", "problem"),
     [
-        ("landmarks_", lambda rows: rows * 0, "landmarks_ must be three or more different rows below 60"),
-        ("landmarks_", lambda rows: rows + 1, "landmarks_ must be three or more different rows below 60"),
+        ("landmarks_", lambda rows: rows * 0, "landmarks_ must be three or more distinct row numbers below 60"),
+        ("landmarks_", lambda rows: rows + 1, "landmarks_ must be three or more distinct row numbers below 60"),
         ("landmarks_", lambda rows: rows[:2], r"_cells must be .* of shape \(m, d\)"),
         (
             "_cells",

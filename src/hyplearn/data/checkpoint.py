@@ -135,7 +135,7 @@ class CheckpointedPoints(PointSource):
     def _check(self, known: str, key: str) -> None:
         if known != key:
             raise ValueError(
-                f"{self.path} was written by another fit: its pass {self.turn + 1} asked for something else.\n"
+                f"{self.path} was written by another fit: its pass {self.turn + 1} differs.\n"
                 "Use the estimator and the parameters of that fit, or remove the file to start again."
             )
 

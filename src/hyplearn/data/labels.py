@@ -39,7 +39,7 @@ def check_present(labels: Sequence[Any], start: int = 0) -> None:
     if missing:
         are = "is" if len(missing) == 1 else "are"
         raise ValueError(
-            f"{len(missing)} of {len(labels)} labels {are} missing; the first is that of row {start + missing[0]}: "
+            f"{len(missing)} of {len(labels)} labels {are} missing; the first is in row {start + missing[0]}: "
             f"{labels[missing[0]]!r}.\nLeave these rows out, or give them a name such as 'other'."
         )
 

@@ -329,7 +329,7 @@ class BlockPoints(PointSource):
         arrays = tuple(np.array(part, order="C") for part in parts)
         if not 1 <= len(arrays) <= 3 or arrays[0].ndim != 2 or arrays[0].dtype.kind not in "fiu":
             raise ValueError(
-                f"{self.name} must give blocks (X, y) or (X, y, weights) with rows X of numbers; got {given!r:.80}.\n"
+                f"{self.name} must yield blocks (X, y) or (X, y, weights) with numeric rows X; got {given!r:.80}.\n"
                 "Pass tuples of arrays of the same length."
             )
         return arrays[0].astype(point_type(arrays[0].dtype), copy=False), *arrays[1:]

@@ -241,7 +241,7 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
     if (y is None and labelled) or (y is not None and y.shape != (len(X),)):
         got = "no labels" if y is None else f"labels of shape {y.shape}"
         raise ValueError(
-            f"{name}: {counted(len(X), 'row')} from {block.start} on must have a label each; got {got}.\n"
+            f"{name}: {counted(len(X), 'row')} from {block.start} on must have one label each; got {got}.\n"
             "Pass or name their labels."
         )
     if weights is not None and weights.shape != (len(X),):
@@ -286,7 +286,7 @@ def check_finite(block: Block, name: str) -> None:
     check_finite_rows(block.X, name)
     if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
         raise ValueError(
-            f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first is missing in row {missing.argmax()}, "
+            f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first missing one is in row {missing.argmax()}, "
             "counted from 0.\nRemove those rows, or fill the labels in."
         )
 

@@ -81,7 +81,7 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Ones, because the distances of the classes are compared directly; None if they are unknown."""
+        """Ones, because classes are compared by their distances; None if the distances are unknown."""
         if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
             return None
         return np.ones(len(self.weights))

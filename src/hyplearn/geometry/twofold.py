@@ -31,12 +31,12 @@ class Twofold(NamedTuple):
 
     @classmethod
     def sum_of(cls, a: Array, b: Array) -> "Twofold":
-        """``a + b`` of two float64, exactly."""
+        """Exact sum ``a + b`` of two float64 values."""
         return cls(*_sum(a, b))
 
     @classmethod
     def product_of(cls, a: Array, b: Array) -> "Twofold":
-        """``a b`` of two float64, exactly."""
+        """Exact product ``a b`` of two float64 values."""
         return cls(*_product(a, b))
 
     def __add__(self, other: Union["Twofold", Array, float]) -> "Twofold":  # type: ignore[override]
@@ -82,7 +82,7 @@ class Twofold(NamedTuple):
         """Sum over the last axis."""
         high, low, n = self.high.copy(), self.low.copy(), self.high.shape[-1]
         while n > 1:
-            pairs = n // 2  # an odd column in the middle waits for its turn
+            pairs = n // 2  # the middle column of an odd number is added in a later round
             first, last = (..., slice(pairs)), (..., slice(n - pairs, n))
             high[first], low[first] = Twofold(high[first], low[first]) + Twofold(high[last], low[last])
             n -= pairs

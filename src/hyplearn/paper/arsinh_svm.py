@@ -115,7 +115,7 @@ def from_polar(v: Array, a: float) -> Array:
 
 
 def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
-    """Direction v, of length √[n, n], and shift a, clipped to the given largest one."""
+    """Direction v, of length √[n, n], and shift a, clipped to ±``farthest``."""
     space = float(np.linalg.norm(u[1:]))
     if space == 0:
         return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])

@@ -39,7 +39,7 @@ def _check_mixing(parts: Found) -> None:
     """Raise unless a mixing has offsets, and slopes equal to its diagonal."""
     mixing = parts["mixing"]
     if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
-        raise FlawError("a mixing of its decision needs slopes and offsets of more than one problem, and no sharpness")
+        raise FlawError("a decision with mixing needs more than one problem, slopes and offsets, and no sharpness")
     if np.any(np.diag(mixing) != parts["slopes"]):
         raise FlawError("the slopes of its decision must be the diagonal of its mixing")
 
@@ -56,7 +56,7 @@ def check_support(found: Found) -> None:
     """Raise unless the support consists of rows in order."""
     support, n = found["support_"], found.get("_n_rows", 0)
     if support.size and (np.any(np.diff(support) <= 0) or support[-1] >= n):
-        raise FlawError(f"support_ must be rows in order, below {n}")
+        raise FlawError(f"support_ must be sorted row numbers below {n}")
 
 
 def check_first_order(found: Found) -> None:
@@ -133,7 +133,7 @@ def check_landmarks(found: Found) -> None:
     """Raise unless the landmarks are different rows of the embedding."""
     rows, n = found["landmarks_"], len(found["embedding_"])
     if len(rows) < 3 or np.any(rows >= n) or len(np.unique(rows)) < len(rows):
-        raise FlawError(f"landmarks_ must be three or more different rows below {n}")
+        raise FlawError(f"landmarks_ must be three or more distinct row numbers below {n}")
     low, high = GAMMAS
     if found["gamma"] == "auto" and not low <= found.get("gamma_", 0.0) <= high:
         raise FlawError(f'gamma_ must be a number from {low:g} to {high:g} where gamma is "auto"')
@@ -175,7 +175,7 @@ def check_embedding(found: Found) -> None:
     if found["head"] == "hyperbolic" and not are_inside(embedding, c):
         raise FlawError("embedding_ must hold points inside the ball")
     if found["max_radius"] > LARGEST_RADIUS / math.sqrt(c):
-        raise FlawError(f"max_radius must be up to {LARGEST_RADIUS / math.sqrt(c):.4g}; it is {found['max_radius']}")
+        raise FlawError(f"max_radius must be at most {LARGEST_RADIUS / math.sqrt(c):.4g}; it is {found['max_radius']}")
     n_scores = len(found["validation_scores_"])
     if n_scores not in (0, found["n_iter_"]):
-        raise FlawError(f"validation_scores_ must hold none or {found['n_iter_']} scores; there are {n_scores}")
+        raise FlawError(f"validation_scores_ must be empty or have {found['n_iter_']} scores; it has {n_scores}")

@@ -129,7 +129,7 @@ def _arrays(table: Any, data: bytes, start: int, array_bytes: int) -> list[Array
 
 def _described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape"}:
-        raise FlawError(f"an array is described by {entry!r:.80}, not by its dtype and shape")
+        raise FlawError(f"an array is described with {entry!r:.80} instead of its dtype and shape")
     dtype, shape = entry["dtype"], entry["shape"]
     if not isinstance(dtype, str) or not (dtype in DTYPES or BYTES_DTYPE.fullmatch(dtype)):
         raise FlawError(f"an array has the dtype {dtype!r:.80}")

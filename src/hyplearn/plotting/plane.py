@@ -30,7 +30,7 @@ from hyplearn.plotting.disk import check_width
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
 from hyplearn.types import Array
 
-# Number of coordinates per call of predict (32 MiB): bounds memory at little cost per call.
+# Number of coordinates per call of predict (32 MiB): bounds memory.
 BLOCK_NUMBERS = 2**22
 # Number of nearest points that vote on the class of a pixel: more give smoother regions and lose small ones.
 VOTERS = 15

@@ -173,7 +173,7 @@ def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
-    """The hyperplane of a step, given as seen from p, at its contact point, with the interval that it proves."""
+    """Contact of a step: its hyperplane (given as seen from p), contact point, and proven interval."""
     active = np.flatnonzero(step.multipliers)
     X_a, y_a, weights = X[active], y[active], step.multipliers[active]
     Z = np.sqrt(c) * z_features(X_a, p, c=c)

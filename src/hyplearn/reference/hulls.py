@@ -175,7 +175,7 @@ def _inseparable(pair: ClosestPoints, c: float) -> Separation:
 
 
 def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
-    """Positions in the block of the rows of each side that have a positive weight."""
+    """Positions in the block of each side's rows with a positive weight."""
     present, second = block.present, sides[block.codes] > 0
     return np.flatnonzero(present & ~second), np.flatnonzero(present & second)
 

@@ -192,7 +192,7 @@ def normalise(value: float, D: Array, relative: bool) -> float:
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
     """Stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient, with w = 1 or ``1 / D_ij²`` for relative errors."""
     gaps, gradients = row_gaps(X, 1.0), np.zeros((BLOCKS, *X.shape))
-    # The kernels write to given arrays: an interrupt is not handled while numba returns an array in a tuple.
+    # The kernels write to given arrays, because interrupts are not handled while numba returns a tuple with an array.
     values = map_blocks(lambda block, n: _pairs(X, gaps, D, relative, block, n, gradients[block]), len(X))
     return sum(values), gradients.sum(axis=0)
 
