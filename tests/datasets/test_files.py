@@ -146,7 +146,7 @@ def test_named_arrays_are_taken_and_points_bring_their_own_labels(tmp_path):
         (
             {"X": X, "y": np.array([0, np.nan, np.nan])},
             {},
-            "array 'X' lacks 2 of 3 labels; the first missing one is in row 1",
+            "array 'X' lacks 2 of 3 labels; the first missing is in row 1",
         ),
         ({"X": X.reshape(1, 3, 2), "y": Y}, {}, r"one point per row; got shape \(1, 3, 2\)"),
         ({"X": np.float64(1), "y": Y}, {}, r"one point per row; got shape \(\)"),

@@ -286,7 +286,7 @@ def check_finite(block: Block, name: str) -> None:
     check_finite_rows(block.X, name)
     if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
         raise ValueError(
-            f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first missing one is in row {missing.argmax()}, "
+            f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first missing is in row {missing.argmax()}, "
             "counted from 0.\nRemove those rows, or fill the labels in."
         )
 

@@ -229,7 +229,7 @@ def _check_longest(D: Array, c: float) -> None:
         raise ValueError(
             f"The largest distance is {longest:.4g}; the limit of float64 is {LONGEST / np.sqrt(c):.4g} in "
             f"curvature {-c:g}.\n"
-            f'Scale the distances, pass curvature="auto", or at most {-((LONGEST / longest) ** 2):.3g} (nearer to 0).'
+            f'Scale the distances, or pass curvature="auto" or a value from {-((LONGEST / longest) ** 2):.3g} to 0.'
         )
 
 
