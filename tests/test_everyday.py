@@ -123,6 +123,7 @@ labels: npt.NDArray[np.str_] = model.predict(X)
 far: npt.NDArray[np.float64] = distance(X, frechet_mean(X))
 flat: npt.NDArray[np.float64] = TangentSpace("mean").fit(X).transform(X)
 softmax: PoincareLogisticRegression = PoincareLogisticRegression(C=1.0).fit(X, y)
+each = [PoincareSVC(C=1), PoincareSVC(C=[1.0, 2.0]), PoincareSVC(C=np.ones(3)), PoincareSVC(C="auto")]
 stream: PoincarePerceptron = PoincarePerceptron().partial_fit(X, y, classes=np.unique(y))
 hyplearn.save(model, Path("model.hyp"))
 try:
@@ -146,6 +147,8 @@ def test_users_code_passes_strict_mypy_and_mistakes_are_found(tmp_path):
     for mistake, message in (
         ('hyplearn.PoincareSVC(tol="high")', 'incompatible type "str"; expected "float"'),
         ("hyplearn.save(hyplearn.ExpMap())", 'Missing positional argument "path"'),
+        ('hyplearn.PoincareSVC(C="aut")', """incompatible type "Literal['aut']"; expected "float"""),
+        ('hyplearn.PoincareLogisticRegression(C="aut")', """incompatible type "Literal['aut']"; expected "float"""),
         ("hyplearn.PoincareSVC(cost=1.0)", 'Unexpected keyword argument "cost"'),
     ):
         done = strictly_typed(f"import hyplearn\n{mistake}\n", tmp_path)

@@ -27,7 +27,7 @@ from hyplearn.solvers.certificate import (
     softmax_sums,
 )
 from hyplearn.solvers.softmax import solve_softmax, solve_softmax_by_sample
-from hyplearn.types import Array
+from hyplearn.types import Array, CostOrAuto
 
 # Landmarks are chosen among this many rows per landmark, unless the search for scale and C uses more rows.
 ROWS_PER_LANDMARK = 20
@@ -121,7 +121,7 @@ class PoincareKernelClassifier(BallClassifier):
     kernel: str = "secant"
     _: KW_ONLY
     scale: Any = "auto"
-    C: Any = "auto"
+    C: CostOrAuto = "auto"
     n_components: int = 300
     tol: float = 1e-6
     max_iter: int = 100

@@ -28,7 +28,7 @@ from hyplearn.solvers.certificate import (
 )
 from hyplearn.solvers.choice import choose_softmax_cost
 from hyplearn.solvers.softmax import solve_softmax
-from hyplearn.types import Array
+from hyplearn.types import Array, CostOrAuto
 
 # Size of the subsample on which C is chosen: at most CHOICE_NUMBERS (rows times entries of W), which bounds the time,
 # but at least CHOICE_ROWS rows per class.
@@ -278,7 +278,7 @@ class PoincareLogisticRegression(SoftmaxClassifier):
 
     reference: Any = "mean"
     _: KW_ONLY
-    C: float | str = "auto"
+    C: CostOrAuto = "auto"
     fit_intercept: bool = True
     tol: float = 1e-6
     max_iter: int = 100

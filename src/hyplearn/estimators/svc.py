@@ -34,7 +34,7 @@ from hyplearn.solvers.certificate import (
 from hyplearn.solvers.sgd import Descent
 from hyplearn.solvers.svm import Solution, solve_svm
 from hyplearn.solvers.svm.together import Problems, TogetherSolution, solutions_of, solve_together
-from hyplearn.types import Array
+from hyplearn.types import Array, EachCostOrAuto
 
 # Elements (rows times columns) up to which all problems are solved together. Above that, separate passes are faster.
 TOGETHER_NUMBERS = 2**20
@@ -42,7 +42,7 @@ TOGETHER_NUMBERS = 2**20
 CHOICE_NUMBERS = 2**17
 
 
-def _is_auto(C: Any) -> bool:
+def _is_auto(C: EachCostOrAuto) -> bool:
     return isinstance(C, str) and C == "auto"
 
 
@@ -180,7 +180,7 @@ class PoincareSVC(StreamClassifier):
 
     reference: Any = None
     _: KW_ONLY
-    C: Any = "auto"
+    C: EachCostOrAuto = "auto"
     fit_intercept: bool = True
     loss: str = "squared_hinge"
     margin: str = "bound"

@@ -18,7 +18,7 @@ from hyplearn.solvers.sgd import Descent
 from hyplearn.solvers.svm import Progress, Report, Solution, Status, relative_gap, solve_svm
 from hyplearn.solvers.svm.hinge import collect
 from hyplearn.solvers.svm.margin_scan import NOTHING, MarginScan, merge_scans, scan_block
-from hyplearn.types import Array
+from hyplearn.types import Array, EachCost
 
 # The constant column that carries the intercept, in radii of the ball. The intercept of a boundary that meets the ball
 # is at most ‖w‖ radii, so that its penalty is below a ten-thousandth of that of w.
@@ -72,7 +72,7 @@ class PaperSVC(BaselineClassifier):
 
     reference: Any = "hull"
     _: KW_ONLY
-    C: Any = 1.0
+    C: EachCost = 1.0
     loss: str = "hinge"
     solver: str = "exact"
     tol: float = 1e-6
@@ -93,8 +93,8 @@ class PaperSVC(BaselineClassifier):
 
     def _train(self, rows: BaselineRows) -> dict[str, Array]:
         reference = self._references(rows.data)
-        if np.ndim(self.C) and len(self.C) != len(reference):
-            raise ValueError(f"C has {len(self.C)} entries; expected {len(reference)} (one per binary problem).")
+        if np.ndim(self.C) and np.size(self.C) != len(reference):
+            raise ValueError(f"C has {np.size(self.C)} entries; expected {len(reference)} (one per binary problem).")
         solutions = [self._solve(rows, p, k) for k, p in enumerate(reference)]
         names = ("status", "primal", "dual", "n_iter", "n_passes")
         found = self._certificates(solutions, names, 'Take solver="exact", raise max_iter, or lower C.')
