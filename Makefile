@@ -101,7 +101,7 @@ test-lowest: ## the tests of the core on the lowest dependencies that pyproject.
 	  -o filterwarnings=default $(CORE) $(ARGS)  # what is old warns of what is to come
 
 fuzz: install ## inputs made wrong at random, for MINUTES=10; failures go to out/fuzz
-	@echo "==> Fuzzing for $(MINUTES) minutes: model files, files and stores of points, labels"
+	@echo "==> Fuzzing for $(MINUTES) minutes: model files, files and stores of points, labels, pages"
 	@$(BIN)/python tests/support/fuzz.py --minutes $(MINUTES)
 
 package: ## wheel and sdist into dist, checked, installed in a fresh environment and tried

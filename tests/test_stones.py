@@ -90,3 +90,9 @@ def test_a_missing_key_is_told_in_two_lines():
         tl.classify(cells, "cell_type")
     assert "\\n" not in str(caught.value)
     assert "\n" in str(caught.value)
+
+
+def test_a_title_with_half_a_pair_of_surrogates_is_a_title(tmp_path):
+    model = PoincareLogisticRegression().fit(X, Y)
+    page = hyplearn.explore(model, X, Y, title="odd \ud800", path=tmp_path / "page.html")
+    assert "<title>odd ?</title>" in page.html

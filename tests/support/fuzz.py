@@ -1,4 +1,4 @@
-"""Fuzzing with a time budget: model files, files and stores of points, labels; in processes with little memory.
+"""Fuzzing with a time budget: model files, files and stores of points, labels, pages; in processes with little memory.
 
 ``python tests/support/fuzz.py --minutes 10`` runs all groups in turn, prints the counts of outcomes, and leaves inputs
 that failed in ``out/fuzz``; move those into ``tests/corpus``, which every test run replays.
@@ -106,17 +106,31 @@ def labels(seed):
     return {"learned": 1}
 
 
-GROUPS = {"models": models, "points": points, "stores": stores, "labels": labels}
+def pages(seed):
+    """A page of hostile names shows them as text, without an error in the browser."""
+    import numpy as np
+
+    from support.hostile_pages import check_page
+
+    with tempfile.TemporaryDirectory() as folder:
+        check_page(np.random.default_rng(seed), folder)
+    return {"shown": 1}
+
+
+GROUPS = {"models": models, "points": points, "stores": stores, "labels": labels, "pages": pages}
+# A browser reserves more addresses than it uses; and a page takes a second.
+UNLIMITED, FEW = ("pages",), 50
 
 
 def child(group, first):
     """Run a batch, and print the counts of outcomes, or the number of the input that failed."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if group not in UNLIMITED:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     outcomes = Counter()
-    for number in range(first, first + BATCH):
+    for number in range(first, first + (FEW if group in UNLIMITED else BATCH)):
         try:
             outcomes.update(GROUPS[group](number))
         except Exception as error:

@@ -179,7 +179,9 @@ def explore(
         raise ValueError(f"A page shows one model, or two side by side; got {len(estimators)}.\nPass [first, second].")
     extras = Extras(names=names, edges=edges, parents=parents, columns=columns, of=of, title=title)
     found = scene(estimators, X, y, extras, curvature)
-    parts = {"title": html.escape(found["title"]), "scene": script_json(found), "style": _read("style.css")}
+    # Lone surrogates of Python strings cannot be encoded in UTF-8.
+    shown = found["title"].encode("utf-8", "replace").decode("utf-8")
+    parts = {"title": html.escape(shown), "scene": script_json(found), "style": _read("style.css")}
     parts["script"] = _script()
     size = sum(len(part.encode()) for part in parts.values()) + len(_read("template.html"))
     explorer = Explorer(parts | {"size": f"{size / 1e6:.1f} MB"}, len(X))
