@@ -36,7 +36,7 @@ class Block(NamedTuple):
     X: Array  # the points as they are stored, of shape (n, d), float32 or float64
     y: Array | None  # their labels, if the source has any
     weights: Array | None  # their weights, if the source has any
-    start: int  # position of the first one in the source
+    start: int  # position of the first point in the source
 
     def taken(self, index: Array | slice) -> "Block":
         """Points at the given positions of the block, as a block with the same start."""
@@ -246,7 +246,8 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
         )
     if weights is not None and weights.shape != (len(X),):
         raise ValueError(
-            f"{name}: {counted(len(X), 'row')} from {block.start} on with weights of shape {weights.shape}."
+            f"{name}: {counted(len(X), 'row')} from {block.start} on must have one weight each; "
+            f"got weights of shape {weights.shape}."
         )
     if weights is not None and len(bad := np.flatnonzero(~((weights >= 0) & (weights < np.inf)))):
         raise ValueError(

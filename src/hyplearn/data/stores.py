@@ -21,7 +21,8 @@ from hyplearn.types import Array
 HDF5_MAGIC = b"\x89HDF"
 # Default embedding if an AnnData file has several: the name that hyplearn and Poincaré maps write.
 DEFAULT_BASIS = "X_poincare"
-# Chunks of a zarr array, whose names are listed to find missing ones: more would take gigabytes, or never end.
+# Largest number of chunks of a zarr array: their names are listed to find missing ones, and more would take gigabytes
+# of memory.
 MOST_CHUNKS = 10**6
 
 

@@ -17,7 +17,7 @@ DROPS = 8
 
 
 def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
-    """Minimise ``wᵀ H w / 2`` over w ≥ 0 whose first n_a entries sum to 1, as do the others."""
+    """Minimise ``wᵀ H w / 2`` over w ≥ 0; the first n_a weights sum to 1, and so do the others."""
     w = w.copy()
     # Exchanges find the rows in use, and a linear system finds their weights. Repeat until no exchange gains more than
     # tol, or until the function, half a squared distance, is 0 up to rounding.

@@ -19,7 +19,7 @@ MARKERS = {
 }  # fmt: skip
 # Strength of the class colour in regions, one value per shape, so that regions of classes with the same colour differ.
 TINTS = (0.24, 0.42, 0.14, 0.33)
-# Longest name in a legend, in characters; longer names lose their middle.
+# Longest name in a legend, in characters; the middle of longer names is left out.
 MOST_LETTERS = 40
 # Inches between the disk and a legend beside it.
 SPACE = 0.1

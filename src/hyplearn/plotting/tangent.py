@@ -211,7 +211,7 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
         if np.any(decision.weights[k]):
             return k, plane_boundary(decision.weights[k], decision.points[k])
     raise ValueError(
-        f"{type(estimator).__name__} has no geodesic boundary, so no tangent space belongs to it.\n"
+        f"{type(estimator).__name__} has no geodesic boundary, so there is no tangent space to show.\n"
         "Pass a classifier whose boundaries pass through a point, or use TangentDisplay.from_points with p."
     )
 

@@ -191,7 +191,7 @@ def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: floa
         raise ValueError(
             f"{same.size} nodes coincide with others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. "
             f"To keep its branches apart this tree needs scale {free / np.sqrt(c):.4g}, which takes floats of "
-            f"{needed} binary digits; float64 has {DIGITS}.\nTake more components or a larger scale, or cut the tree."
+            f"{needed} binary digits; float64 has {DIGITS}.\nPass more components or a larger scale, or split the tree."
         )
 
 
