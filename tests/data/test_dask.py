@@ -335,7 +335,7 @@ def test_bad_input_is_named(client):
     cases = [
         (TypeError, "X must be a Dask array", (X, labels)),
         (TypeError, "y must be a Dask array", (lazy, y)),
-        (ValueError, r"must have a label each; got no labels.\nPass or name", (lazy, None)),
+        (ValueError, r"must have one label each; got no labels.\nPass or name", (lazy, None)),
         (TypeError, "float32 or float64; got int64", (labels[:, None], labels)),
         (TypeError, "float32 or float64; got", (parts, parts.kind)),
         (ValueError, "X has 600 rows, y has 599", (lazy, labels[:-1])),

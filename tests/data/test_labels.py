@@ -185,7 +185,7 @@ def test_pictures_and_hyperplanes_tell_strings_apart(kind):
 def test_the_first_missing_label_is_named(missing):
     labels = ["a"] * 30 + [missing] * 2 + ["b"] * 4
     assert str(fitted(PoincareSVC(), labels)) == (
-        f"2 of 36 labels are missing; the first is that of row 30: {missing!r}.\n"
+        f"2 of 36 labels are missing; the first is in row 30: {missing!r}.\n"
         "Leave these rows out, or give them a name such as 'other'."
     )
 
