@@ -44,11 +44,11 @@ class PoincareKernelClassifier(BallClassifier):
     .. math:: \min_W \tfrac12 \sum_k \|W_k\|^2 + C \sum_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
               - \langle W_{y_i}, x_i \rangle \Bigr)
 
-    and proves them optimal. Regions may have any shape. The larger the scale, the smaller the share of the kernel: at
-    one end regions follow every detail, at the other they are those of the linear softmax. The kernel depends on the
-    distance alone, and linear functions are those about the mean of the landmarks, so isometries of the ball change no
-    probability. With as many components as rows this is kernel logistic regression itself; with fewer, ``lost_trace_``
-    says how much of the kernel the landmarks leave out.
+    and proves them optimal. Regions may have any shape. The larger the scale, the smaller the influence of the kernel:
+    with a small scale regions follow every detail, with a large one they equal those of the linear softmax. The kernel
+    depends on the distance alone, and linear functions are those about the mean of the landmarks, so isometries of the
+    ball change no probability. With as many components as rows this is kernel logistic regression itself; with fewer,
+    ``lost_trace_`` says how much of the kernel the landmarks leave out.
 
     Parameters
     ----------
@@ -60,53 +60,53 @@ class PoincareKernelClassifier(BallClassifier):
         landmarks and with 4,096 times it, and goes on from the better one by factors of four, for as long as the
         log-loss of rows held out falls.
     C : float or "auto", default="auto"
-        Cost of the log-loss against the penalty. "auto" takes the best of a few values, by the same log-loss. Both
+        Inverse regularisation strength. "auto" takes the best of a few values, by the same log-loss. Both
         choices together take about 13 fits to up to 4,000 rows, for 2,000 rows or less to each two thirds of them.
     n_components : int, default=300
-        Largest number of landmarks, and of columns.
+        Maximum number of landmarks, and of columns.
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
-        Largest number of Newton steps.
+        Maximum number of Newton steps.
     class_weight : dict or "balanced", default=None
-        Factors of C by class, multiplied with ``sample_weight``.
+        Weights of the classes, which multiply C and ``sample_weight``.
     n_jobs : int, default=None
-        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. It changes no bit of the result.
+        Number of threads; None for all cores, or as many as OMP_NUM_THREADS allows. Results do not depend on it.
     curvature : float, default=-1.0
         Sectional curvature of the space the points were embedded in.
     outside : {"raise", "project"}, default="raise"
-        What to do with points on or outside the rim: an error that names them, or move them onto the largest
-        representable radius and warn.
+        What to do with points on or outside the rim of the ball: raise an error that lists them, or move them to the
+        largest representable radius with a warning.
     verbose : int, default=0
-        Whether to report progress: bars where rich is installed, or lines.
+        Whether to report progress: as bars if rich is installed, as lines otherwise.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes.
+        The class labels.
     scale_, C_ : float
-        Scale of the kernel, and C.
+        Values of the scale of the kernel and of C used.
     search_ : ndarray of shape (n_fits, 3)
-        Scale, C and log-loss of held-out rows of each fit of the search; empty if both are given.
+        Scale, C and held-out log-loss of each fit in the search; empty if both are given.
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks: training points of all classes.
     projection_ : ndarray of shape (n_landmarks, n_columns)
-        Matrix that makes rows of kernel values.
+        Matrix that turns kernel values into rows.
     lost_trace_ : float
         Mean of ``k(x, x) - ‖row‖²`` by weight, of rows without their linear functions, from 0 for the exact kernel to
         1: over all training points, or a random part of 6,000, or of 20 for each component if these are more.
     coef_ : ndarray of shape (n_classes, n_columns), or (1, n_columns) for two classes
-        W without the last column; of two classes that of ``classes_[1]`` less that of ``classes_[0]``.
+        W without its last column; for two classes the difference of the rows of ``classes_[1]`` and ``classes_[0]``.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         The last column of W.
     status_ : ndarray of str of shape (1,)
-        "optimal" where the certificate holds; else "max_iter" or "stalled" (limited by rounding).
+        "optimal" if the tolerance is reached; otherwise "max_iter" or "stalled" (limited by rounding).
     primal_, dual_gap_ : ndarrays of shape (1,)
-        P(W), and ``½‖∇P‖² / max(1, P)``: P is proven to be no farther from the optimum, relative to max(1, P).
+        P(W), and ``½‖∇P‖² / max(1, P)``, a proven bound on the distance of P from the optimum relative to max(1, P).
     n_iter_, n_passes_ : ndarrays of shape (1,)
         Number of Newton steps, and of passes over the data.
     decision_ : Decision
-        The fitted model as a frozen value, which every prediction, picture and file reads.
+        The fitted model as an immutable value, from which predictions, plots and model files are made.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class PoincareKernelClassifier(BallClassifier):
         return self
 
     def _chosen_map(self, data: TrainingData) -> tuple[KernelMap, Array | None]:
-        """The map of the chosen landmarks and scale, and weights to start from."""
+        """Kernel map with the chosen landmarks and scale, and starting weights."""
         m = int(self.n_components)
         sample, _ = data.subsampled(max(SEARCH_ROWS, ROWS_PER_LANDMARK * m))
         sample = sample.taken(np.flatnonzero(sample.present))
@@ -233,7 +233,7 @@ class PoincareKernelClassifier(BallClassifier):
 
 
 def _sums_of_block(block: LabelledBlock, kernel_map: KernelMap, W: Array, C: float) -> SoftmaxSums:
-    """Contributions of a block to the certificate, by the definition of its rows."""
+    """Contributions of a block to the certificate, with rows computed from their definition."""
     costs, kernel, parts = row_costs(block, C), kernel_map.kernel, []
     for start in range(0, len(costs), VERIFIED_ROWS):
         cut = slice(start, start + VERIFIED_ROWS)

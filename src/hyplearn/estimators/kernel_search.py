@@ -1,4 +1,4 @@
-"""Choice of the scale of a kernel and of C by validation: a few fits to a part of the rows, with warm starts."""
+"""Choice of the kernel scale and of C on held-out rows, with a few warm-started fits to a part of the rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,27 +14,27 @@ from hyplearn.rows.memory import ClassRows
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Rows that take part: enough to tell scales apart on all sets that were made for the choice of these numbers.
+# Number of rows used in the search: enough to distinguish scales on all data sets used for tuning.
 SEARCH_ROWS = 6000
-# Up to so many rows each third is held out in turn, beyond only one: a third of few rows says little.
+# Up to FEW_ROWS rows, each of PARTS parts is held out in turn; with more rows only one part, which is large enough.
 FEW_ROWS, PARTS = 2000, 3
-# Values of C tried at the median distance as scale, in this order until the log-loss has risen to so many times its
-# least value: weights for a larger C take longer to find.
+# Values of C to try with the median distance as scale, in this order. The search stops when the log-loss exceeds RISEN
+# times its smallest value, because fits with a larger C take longer.
 FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
-# Factors of the scale between which it is chosen: from where rows are too few to where linear functions are left alone.
+# Range of the scale, relative to the median distance: below, rows are too few; above, only linear functions remain.
 SMALLEST, LARGEST = 0.02, 4096.0
-# Factors of scale and C of a step. Far below its scale the Laplacian kernel is 1 - ρ/s, where a larger scale is a
-# smaller C, so the two grow together; C alone stays, where linear functions shall keep their share.
+# Factors of (scale, C) for each kind of step. At distances far below the scale the Laplacian kernel is 1 - ρ/s, where a
+# larger scale acts like a smaller C, so both grow together; steps with constant C keep the weight of linear functions.
 STEPS = ((4.0, 4.0), (4.0, 1.0), (0.25, 0.25), (0.25, 1.0))
 FINER = (0.3, 3.0)
-# Values of C tried at the largest scale.
+# Values of C to try at the largest scale.
 LINEAR_COSTS = (30.0, 300.0, 3000.0)
-# A relative gap at which log-losses of held-out rows no longer change in their third digit.
+# Relative duality gap of the fits in the search: the third digit of held-out log-losses no longer changes.
 SEARCH_TOL = 1e-2
 
 
 class Trial(NamedTuple):
-    """Scale and C of a fit, and the log-loss of rows held out."""
+    """Scale and C of a fit, and its held-out log-loss."""
 
     scale: float
     C: float
@@ -42,7 +42,7 @@ class Trial(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Scale and C of the least log-loss, weights to start from, and all that was tried."""
+    """Best scale and C, starting weights, and all trials."""
 
     scale: float
     C: float
@@ -60,7 +60,7 @@ def choose_scale_and_cost(
     scale: float | None,
     C: float | None,
 ) -> Choice:
-    """Scale and C of the least log-loss on rows held out, unless they are given."""
+    """Choose scale and C by the held-out log-loss, unless they are given."""
     if scale is not None and C is not None:
         return Choice(scale, C, None, [])
     search = KernelSearch(rows, n_classes, landmarks, kernel, c)
@@ -80,7 +80,7 @@ def choose_scale_and_cost(
 
 @dataclass
 class KernelSearch:
-    """Fits to parts of the rows and their log-losses on the others; weights of rows are made to be 1 on average."""
+    """Fits to parts of the rows and their log-losses on the other parts; row weights are scaled to a mean of 1."""
 
     rows: LabelledBlock
     n_classes: int
@@ -88,7 +88,7 @@ class KernelSearch:
     kernel: str
     c: float
     trials: list[Trial] = field(default_factory=list)
-    # Weights of the last fit by scale and part, and the last scale with its rows.
+    # Weights of the last fit for each scale and part, for warm starts.
     starts: dict[tuple[float, int], Array] = field(default_factory=dict)
     made: tuple[float, Array] = (0.0, np.empty(0))
 
@@ -100,11 +100,11 @@ class KernelSearch:
 
     @property
     def best(self) -> Trial:
-        """The fit of the least log-loss, the first of equal ones."""
+        """Trial with the smallest log-loss; the first of several equal ones."""
         return min(self.trials, key=lambda trial: trial.log_loss)
 
     def raise_costs(self, scale: float, costs: Sequence[float]) -> None:
-        """Fits at rising C, until the log-loss has risen too."""
+        """Fit with increasing C until the log-loss increases."""
         least = np.inf
         for C in costs:
             loss = self.fit(scale, C)
@@ -113,7 +113,7 @@ class KernelSearch:
                 break
 
     def walk(self, factor: float, share: float, *, bounds: tuple[float, float]) -> None:
-        """Steps from the best fit, the scale times ``factor`` and C times ``share``, for as long as they are better."""
+        """Multiply the scale by ``factor`` and C by ``share``, from the best trial, while the log-loss decreases."""
         while True:
             before = self.best
             scale, C = factor * before.scale, share * before.C
@@ -122,7 +122,7 @@ class KernelSearch:
                 return
 
     def fit(self, scale: float, C: float) -> float:
-        """Log-loss of the rows held out, over all parts."""
+        """Held-out log-loss over all parts."""
         if self.made[0] != scale:
             kernel_map = add_linear_columns(nystrom(self.landmarks, self.kernel, scale, self.c, len(self.landmarks)))
             self.made = scale, kernel_rows(kernel_map, self.rows.X, self.rows.gaps)
@@ -131,13 +131,13 @@ class KernelSearch:
         return self.trials[-1].log_loss
 
     def _held_out(self, part: int, scale: float, C: float) -> tuple[float, float]:
-        """Sum of the log-losses of a part in a fit to the others, and of its weights."""
+        """Sums of log-losses and of weights of a part, for a fit to the other parts."""
         codes, weights, R = self.rows.codes.astype(np.int64), self.rows.row_weights, self.made[1]
         held = self.parts == part
         source = ClassRows.of(R[~held], codes[~held], C * weights[~held], self.n_classes)
         W = solve_softmax(source, tol=SEARCH_TOL, start=self.starts.get((scale, part))).W
         self.starts[scale, part] = W
-        # A class without rows to learn from says nothing about scale and C.
+        # Classes without training rows are left out, because their loss does not depend on scale and C.
         known = held & (np.bincount(codes[~held], minlength=self.n_classes)[codes] > 0)
         scores, own = R[known] @ W.T, codes[known]
         losses = np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(own)), own]
@@ -145,10 +145,10 @@ class KernelSearch:
 
 
 def part_numbers(codes: Array) -> Array:
-    """Number of the part of each row: random by position, and of each class as many rows in every part."""
+    """Index of the part of each row: random by position, and stratified by class."""
     order = np.lexsort((uniforms(1, np.arange(len(codes))), codes))
     counts = np.bincount(codes)
     ranks = np.empty(len(codes), dtype=np.int64)
     ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    # Rare classes begin with different parts, so that these are of equal size.
+    # Each class starts with a different part, so that rare classes do not all fall into the first one.
     return (ranks + codes) % PARTS

@@ -10,7 +10,7 @@ from hyplearn.geometry.border import as_real, border, check_parameter
 from hyplearn.kernels.heat import LARGEST_DIMENSION, heat_profile
 from hyplearn.types import Array, Points
 
-# A kernel as a function of distances in units of the curvature's radius, a scale and the dimension.
+# A kernel as a function of distances (in units of the curvature radius), the scale and the dimension.
 Profile = Callable[[Array, float, int], Array]
 
 
@@ -25,7 +25,7 @@ def secant_profile(rho: Array, scale: float, dimension: int) -> Array:
 
 
 def log_cosh(rho: Any) -> Any:
-    """``log cosh ρ``: ``log1p(2 sinh²(ρ/2))`` keeps its digits at small distances, the other form at large ones."""
+    """``log cosh ρ``: ``log1p(2 sinh²(ρ/2))`` is accurate at small distances, the other form at large ones."""
     near = np.minimum(rho, 1.0)
     return np.where(rho < 1, np.log1p(2 * np.sinh(near / 2) ** 2), np.logaddexp(rho, -rho) - np.log(2))
 
@@ -156,7 +156,7 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
 
 
 def kernel_between(name: str, X: Points, Y: Points, *, scale: float, c: float) -> Array:
-    """The kernel of that name between all rows of X and all rows of Y."""
+    """Kernel with the given name between all rows of X and all rows of Y."""
     kernels = {"laplacian": laplacian_kernel, "secant": secant_kernel, "heat": heat_kernel}
     return kernels[name](X, Y, scale=scale, c=c)
 
@@ -169,9 +169,9 @@ def _of_pairs(profile: Profile, X: Any, Y: Any, scale: Any, c: float) -> Array:
 
 
 def check_dimension(kernel: str, d: int) -> None:
-    """Raise if the kernel cannot be computed in so many dimensions."""
+    """Raise if the kernel cannot be computed in d dimensions."""
     if kernel == "heat" and d > LARGEST_DIMENSION:
         raise ValueError(
             f"The heat kernel is computed in up to {LARGEST_DIMENSION} dimensions; got points of {d}.\n"
-            "Take the secant or the Laplacian kernel, which are positive definite in every dimension."
+            "Use the secant or the Laplacian kernel, which are positive definite in every dimension."
         )

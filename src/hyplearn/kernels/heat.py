@@ -1,4 +1,4 @@
-r"""The heat kernel of hyperbolic space of odd dimension, as a function of the distance.
+r"""Heat kernel of odd-dimensional hyperbolic space, as a function of the distance.
 
 Up to a factor that depends on time alone, with :math:`x = \cosh \rho`, :math:`s = 1/(4t)` and :math:`n = 2m + 1`,
 
@@ -30,14 +30,14 @@ from hyplearn.types import Array
 # first ratio has vanished after ten times m steps downwards: τ^(9m) < 1e-18.
 GROWTH = 100.0
 STEPS = 10
-# Largest dimension: beyond, products of a thousand factors leave the range of floats.
+# Largest dimension: above it, products of a thousand factors overflow.
 LARGEST_DIMENSION = 1001
-# Distances at a time: a column of coefficients for each stays in the cache.
+# Distances per chunk: the coefficients of a chunk stay in the cache.
 CHUNK = 2**12
 
 
 def heat_profile(rho: Array, scale: float, dimension: int) -> Array:
-    """Heat kernel of the least odd dimension from ``dimension`` on, at distances ρ, relative to its value at ρ = 0.
+    """Heat kernel at distances ρ, relative to its value at ρ = 0, for the smallest odd dimension ≥ ``dimension``.
 
     Distances are in units of the curvature's radius; heat has spread for the time ``t = scale² / 2``.
     """
@@ -66,13 +66,13 @@ def _log_profile(rho: Array, s: float, m: int) -> Array:
     terms[0] = 1.0
     for j in range(1, m + 1):
         terms[j] = np.einsum("kn,kn->n", weights[:j], terms[j - 1 :: -1]) / j
-    # log(x + 1), without 2
+    # log(x + 1) up to a constant
     log_sum = rho + 2 * np.log1p(np.exp(-rho))
     return np.log(terms[m]) - m * (np.log(step) + log_sum) - s * rho**2
 
 
 def heat_coefficients(rho: Array, m: int) -> Array:
-    """``γ̂_k`` of k from 1 to m, of shape (m, n)."""
+    """Coefficients ``γ̂_k`` for k from 1 to m, of shape (m, n)."""
     tau = np.tanh(rho / 2) ** 2
     out = np.empty((m, len(rho)))
     out[0] = np.divide(2 * rho, np.tanh(rho / 2), out=np.full_like(rho, 4.0), where=rho > 0)

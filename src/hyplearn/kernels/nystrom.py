@@ -2,7 +2,7 @@ r"""Rows of R^m whose products approximate a kernel (Nyström's method).
 
 With the kernel matrix :math:`K_{LL} = V \Lambda V^T` of landmarks L, the rows :math:`K(x, L)\, V \Lambda^{-1/2}` have
 the products of the kernel's functions projected onto the span of :math:`K(\cdot, l)`: exactly those of the kernel if
-one of the points is a landmark. What is lost at x is :math:`k(x, x) - \|row\|^2 \ge 0`.
+one of the points is a landmark. The approximation error at x is :math:`k(x, x) - \|row\|^2 \ge 0`.
 """
 
 import math
@@ -18,18 +18,18 @@ from hyplearn.kernels.functions import PROFILES, log_cosh
 from hyplearn.numerics import exp, log1p, uniforms
 from hyplearn.types import Array
 
-# Rows at a time: their kernel values stay in the cache; the number changes last bits of products, so it is fixed.
+# Rows per chunk: their kernel values stay in the cache. Fixed, because it affects the last bits of products.
 CHUNK = 512
 # Added to the diagonal of the kernel of landmarks where functions are interpolated, relative to the mean of 1 - k: it
 # bounds the weights, whose sums would lose digits, for an error of the interpolation that no classifier sees.
 RIDGE = 1e-7
-# Landmarks among which distances are computed for the scale.
+# Maximum number of landmarks whose pairwise distances give the median for the scale.
 MOST_PAIRED = 1000
 
 
 @dataclass(frozen=True)
 class LandmarkKernel:
-    """A kernel between points and landmarks.
+    """Kernel between points and landmarks.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class LandmarkKernel:
         return PROFILES[self.name](rho, self.scale, X.shape[1])
 
     def products(self, X: Array, gaps: Array, right: Array) -> Array:
-        """Kernel values times a matrix, some rows at a time."""
+        """Product of the kernel values with a matrix, computed in chunks of rows."""
         out = np.empty((len(X), right.shape[1]))
         for start in range(0, len(X), CHUNK):
             cut = slice(start, start + CHUNK)
@@ -97,25 +97,25 @@ class KernelMap:
     projection: Array
 
     def rows(self, X: Array, gaps: Array) -> Array:
-        """The rows of points, of shape (n, m)."""
+        """Rows of the given points, of shape (n, m)."""
         return self.kernel.products(X, gaps, self.projection)
 
 
 def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components: int) -> KernelMap:
-    """Map onto the leading components of the landmarks; those whose eigenvalue is lost in rounding are left out."""
+    """Kernel map with the leading components of the landmarks; eigenvalues lost in rounding are left out."""
     landmarks = landmarks.astype(np.float64, copy=False)
     rho = np.sqrt(c) * pairwise_distance(landmarks, c=c)
     values, vectors = np.linalg.eigh(PROFILES[kernel](rho, scale, landmarks.shape[1]))
     kept = np.flatnonzero(values > len(values) * np.finfo(float).eps * values[-1])[::-1][:n_components]
     vectors = vectors[:, kept]
-    # An eigenvector has either sign; the one whose largest entry is positive makes rows the same everywhere.
+    # The sign of an eigenvector is arbitrary; a positive largest entry makes rows the same on every machine.
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(kept))])
     projection = np.ascontiguousarray(vectors * (signs / np.sqrt(values[kept])))
     return KernelMap(LandmarkKernel(kernel, float(scale), c, landmarks), projection)
 
 
 def add_linear_columns(found: KernelMap) -> KernelMap:
-    r"""The map with columns for linear functions behind the others.
+    r"""Append columns for linear functions to a kernel map.
 
     They are the functions of least norm in the span of the kernel that have the values of
     :func:`~hyplearn.cone.cone_coordinates` about the mean of the landmarks at each landmark, up to ``RIDGE``, divided
@@ -133,7 +133,7 @@ def add_linear_columns(found: KernelMap) -> KernelMap:
 
 
 def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | None = None) -> Array:
-    """Positions of landmarks among the rows of X, sorted: different points, and some of every class.
+    """Choose landmarks: sorted positions of distinct rows of X, with rows of every class.
 
     The number from each class is proportional to the root of its size, between equal shares, which spend landmarks on
     rare classes, and proportional ones, which neglect them. Within a class they are random, by a hash of the position.
@@ -146,13 +146,13 @@ def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | No
     order = np.lexsort((chance, own))
     ranks = np.empty(len(rows))
     ranks[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    # One row of every class comes first.
+    # The first row of every class has the highest priority.
     priorities = ranks / np.sqrt(np.maximum(sizes, 1)[own])
     return np.sort(rows[np.lexsort((chance, priorities))[:n_landmarks]])
 
 
 def median_distance(X: Array, c: float) -> float:
-    """Median distance between different points, of up to a thousand rows, in units of the curvature's radius."""
+    """Median distance between distinct points, over up to a thousand rows, in units of the curvature radius."""
     some = X[:: -(-len(X) // MOST_PAIRED)]
     distances = pairwise_distance(some.astype(np.float64, copy=False), c=c)
     positive = distances[np.triu_indices(len(some), 1)]

@@ -1,4 +1,4 @@
-"""Rows of R^m with costs, in blocks: the input of the solvers."""
+"""Rows with costs, in blocks: the input of the solvers."""
 
 from hyplearn.data.training import Costs
 from hyplearn.rows.memory import ClassRows, HyperboloidRows, Rows, RowSource

@@ -1,4 +1,4 @@
-"""Rows built from training data: kept if the points lie in memory, rebuilt in every pass otherwise."""
+"""Rows built from training data: kept between passes if the points are in memory, otherwise rebuilt in every pass."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -26,21 +26,21 @@ from hyplearn.rows.memory import (
 from hyplearn.tangent import Features, implicit_rows
 from hyplearn.types import Array
 
-# Dual variables that a solution keeps if rows may not fit into memory: 32 MiB with their positions.
+# Maximum number of dual variables to keep if the rows may not fit into memory: 32 MiB with their positions.
 MOST_KEPT = 2**21
-# Columns up to which signed cone coordinates are explicit, as kernels read them; more are read by BLAS in pieces.
+# Up to this many columns signed cone coordinates are explicit, for compiled kernels; more columns go to BLAS in pieces.
 EXPLICIT_COLUMNS = 16
-# Numbers up to which explicit rows of points in memory are kept between passes: 128 MiB.
+# Up to this many elements explicit rows of points in memory are kept between passes: 128 MiB.
 EXPLICIT_NUMBERS = 2**24
-# Rows up to which the coefficients of implicit rows of points in memory are kept: 192 MiB. To write more of them into
-# memory and read them again takes longer than to compute them in every pass, and as much memory as the points.
+# Up to this many rows the coefficients of implicit rows of points in memory are kept: 192 MiB. Above it, writing and
+# reading them takes longer than computing them in every pass, and as much memory as the points.
 KEPT_ROWS = 2**23
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
 BlockBuilder: TypeAlias = Callable[[Block], Rows]
 
 
 def row_costs(block: LabelledBlock, C: float) -> Array:
-    """C times the weight of each row; an infinite C times 0 is 0."""
+    """Cost of each row: C times its weight; infinity times 0 is 0."""
     if block.weights is None:
         return np.full(len(block.X), C)
     return C * block.weights if np.inf > C else np.where(block.weights > 0, np.inf, 0.0)
@@ -48,7 +48,7 @@ def row_costs(block: LabelledBlock, C: float) -> Array:
 
 @dataclass(frozen=True)
 class SignedRowBuilder:
-    """Builds the rows of a binary problem: features at p with the sign of the label, at C times the weight."""
+    """Builds the rows of a binary problem: features at p times the label ±1, with C times the weight as cost."""
 
     positive: int
     p: Array
@@ -65,7 +65,7 @@ class SignedRowBuilder:
 
 @dataclass(frozen=True)
 class ClassRowBuilder:
-    """Builds the rows of all classes at once: cone coordinates at the centre, the last column for an intercept only."""
+    """Builds the rows of all classes: cone coordinates about the centre, with a last column only for an intercept."""
 
     centre: Array
     c: float
@@ -112,7 +112,7 @@ class ConeRowBuilder:
 
 @njit(cache=True, nogil=True)
 def _sign(codes, positive, along, base):  # type: ignore[no-untyped-def]
-    """Negate the rows of all classes but the positive one, in place."""
+    """Negate the rows of all classes except the positive one, in place."""
     for i in range(codes.size):
         sign = 1.0 if codes[i] == positive else -1.0
         along[i] *= sign
@@ -129,9 +129,9 @@ def build_rows(
     threads: int | None = None,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> RowSource:
-    """Rows of the training data, at C times their weights.
+    """Rows of the training data, with C times their weights as costs.
 
-    Rows of points in memory are kept between passes, explicit ones up to ``explicit_numbers`` numbers.
+    Rows of points in memory are kept between passes, explicit ones up to ``explicit_numbers`` elements.
     """
     threads = data.threads if threads is None else threads
     is_explicit = isinstance(build, ConeRowBuilder) and n_columns <= EXPLICIT_COLUMNS
@@ -144,7 +144,7 @@ def build_rows(
 def stream_rows(
     data: TrainingData, build: RowBuilder, C: float, n_columns: int, n_classes: int, threads: int
 ) -> "StreamedRows":
-    """Rows of the training data, at C times their weights, built in every pass."""
+    """Rows of the training data, rebuilt in every pass, with C times their weights as costs."""
     lowest, highest, total = data.weights
     costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
     encoded = partial(build_encoded, encoder=data.encoder, build=build)
@@ -187,7 +187,7 @@ class KeptRows(MemoryRows):
 
 @dataclass(frozen=True)
 class StreamedRows(RowSource):
-    """Rows that are built from the blocks of a source in every pass; their costs may be known without one."""
+    """Rows that are built from the blocks of a source in every pass; the range of costs may be known beforehand."""
 
     points: PointSource
     build: BlockBuilder
@@ -205,12 +205,12 @@ class StreamedRows(RowSource):
 
     @cached_property
     def cost_range(self) -> Costs:
-        """Range of the costs; a pass finds it if it is unknown."""
+        """Range of the costs; computed in a pass if it is unknown."""
         return self.known_costs if self.known_costs is not None else self.fold(_cost_range, Costs.merged)
 
     @property
     def fold(self) -> Callable[..., Any]:
-        """One pass of the source, whose blocks become rows: ``fold(function, merge, *arguments)``."""
+        """Function for one pass, ``fold(function, merge, *arguments)``, which builds rows from each block."""
         return partial(self.points.fold, build=self.build, threads=self.threads)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
@@ -231,7 +231,7 @@ class StreamedRows(RowSource):
 
 
 def build_encoded(block: Block, encoder: Encoder, build: RowBuilder) -> Rows:
-    """Rows of a block of a source, whose labels are encoded first."""
+    """Encode the labels of a block, and build its rows."""
     return build(encoder(block))
 
 
@@ -245,7 +245,7 @@ def _build_thinned(block: Block, build: BlockBuilder, n: int, size: int, seed: i
 
 
 def _sample(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
-    """The rows of a sample that lie in a block; no others are built."""
+    """Build the rows of a block that belong to a sample."""
     return build(block.taken(sample_rows(n, size, seed, block))).taken(slice(None))
 
 

@@ -1,7 +1,7 @@
-"""Rows with costs, as solvers see them: the interface of all sources of rows, and rows in memory.
+"""Rows with costs for the solvers: the interface of all sources of rows, and rows in memory.
 
-Rows u = y f carry the sign of their label; those of a softmax carry the code of their class instead. A block of rows
-is itself a :class:`Rows`, and so a source.
+Rows of binary problems are u = y f, with the label ±1 as sign; rows of a softmax have a class code instead. A block of
+rows is a :class:`Rows` and therefore also a source.
 """
 
 from abc import ABC, abstractmethod
@@ -21,24 +21,24 @@ from hyplearn.tangent import TangentRows
 from hyplearn.types import Array
 
 R = TypeVar("R", bound="Rows")
-# Numbers in a sample at most: it is held in memory, wherever the rows are.
+# Maximum number of elements in a sample, which is always held in memory.
 SAMPLE_NUMBERS = 2**23
-# A sample takes runs of this many neighbours, which share cache lines.
+# Samples consist of runs of this many neighbouring rows, which share cache lines.
 RUN = 8
 
 
 class RowSource(ABC):
-    """Rows with costs that are seen in passes.
+    """Source of rows with costs, read in passes.
 
     The function of a pass, and the one that merges its results, are defined at the top level of a module, so that they
     can be pickled and sent to where a block is.
     """
 
-    # Number of dual variables that a solution keeps: all of them unless rows may not fit into memory.
+    # Maximum number of dual variables that a solution keeps; finite only if the rows may not fit into memory.
     most_kept: float = np.inf
-    # Number of classes, of rows that carry the code of their class.
+    # Number of classes, for rows with class codes.
     n_classes: int
-    # Threads of a pass.
+    # Number of threads of a pass.
     threads: int
 
     @property
@@ -65,7 +65,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
-        """A random subset of the rows, spread evenly, with costs scaled by the inverse of its share."""
+        """Random subset of the rows, spread evenly, with costs divided by its fraction of the rows."""
 
     def gathered(self) -> "Rows":
         """All rows, explicit, in memory."""
@@ -93,7 +93,7 @@ class MemoryRows(RowSource):
         return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
-        """A random subset of the rows, spread evenly, explicit, with costs scaled by the inverse of its share."""
+        """Random subset of the rows, spread evenly, explicit, with costs divided by its fraction of the rows."""
         part = self._drawn(size, rng)
         return replace(part, costs=part.costs * (self.shape[0] / size), threads=self.threads)
 
@@ -105,10 +105,10 @@ class MemoryRows(RowSource):
 @checkpointable
 @dataclass(frozen=True)
 class Rows(MemoryRows):
-    """Signed rows: row i is ``along_i (x_i - p) + base_i p``, with the sign of its label in both numbers.
+    """Signed rows: row i is ``along_i (x_i - p) + base_i p``, with the label's sign in both coefficients.
 
-    ``X``, ``p``, ``along`` and ``base`` are those of :class:`~hyplearn.tangent.TangentRows`; ``start`` is the position
-    of the first row in the source that a block was cut from.
+    ``X``, ``p``, ``along`` and ``base`` are as in :class:`~hyplearn.tangent.TangentRows`; ``start`` is the position of
+    the first row of a block in its source.
     """
 
     X: Array
@@ -129,7 +129,7 @@ class Rows(MemoryRows):
 
     @classmethod
     def explicit(cls, U: Array, costs: Array) -> Self:
-        """The rows of a matrix, signed already."""
+        """Rows from a matrix that already contains the signs."""
         n, d = U.shape
         return cls(np.ascontiguousarray(U), np.zeros(d), np.ones(n), np.zeros(n), costs)
 
@@ -140,7 +140,7 @@ class Rows(MemoryRows):
 
     @property
     def centre(self) -> Array | tuple[float, ...]:
-        """The point p in the form that kernels take."""
+        """The point p in the form that compiled kernels expect."""
         return unrolled(self.p)
 
     def __getitem__(self, index: slice | Array) -> Array:
@@ -165,7 +165,7 @@ class Rows(MemoryRows):
         return replace(self, along=factor * self.along, base=factor * self.base)
 
     def length_bound(self) -> float:
-        """A length that no row exceeds, found without making rows."""
+        """Upper bound of the row norms, computed without explicit rows."""
         if not len(self.X):
             return 0.0
         largest = max(float(self.X.max()), -float(self.X.min())) + float(np.abs(self.p).max())
@@ -178,7 +178,7 @@ class Rows(MemoryRows):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "Rows":
-        """Several parts of rows as one, explicit."""
+        """Join several parts into one, with explicit rows."""
         return Rows.explicit(joined([part[:] for part in parts]), joined([part.costs for part in parts]))
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
@@ -201,13 +201,13 @@ class Rows(MemoryRows):
             yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
     def pieces(self) -> Iterator["Rows"]:
-        """The rows in the form that kernels read: ``X``, ``p``, ``along`` and ``base`` are all of them."""
+        """Parts of the rows in the form that compiled kernels expect: only ``X``, ``p``, ``along`` and ``base``."""
         yield self
 
 
 @dataclass(frozen=True, kw_only=True)
 class HyperboloidRows(Rows):
-    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``: hyperboloid coordinates, as three numbers beside X.
+    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``: hyperboloid coordinates, as three values per row and X.
 
     Unless ``inverse_root`` is 0, it is 1/√c, and every row of cone coordinates ends with ``times + base / √c``: the
     column of an intercept, which takes no memory.
@@ -238,11 +238,11 @@ class HyperboloidRows(Rows):
         return self._completed(super().product_at(index, self._of_space(w)), index, w)
 
     def _of_space(self, w: Array) -> Array:
-        """The entries of w beside those of the first and the last column."""
+        """Entries of w for the space columns, without the first and the intercept column."""
         return w[1 : 1 + self.X.shape[1]]
 
     def _completed(self, product: Array, index: Any, w: Array) -> Array:
-        """Products of the columns of space, and those of the other columns."""
+        """Add the products of the other columns to those of the space columns."""
         product = self.times[index] * w[0] + product
         return product + w[-1] * self._last(index) if self.inverse_root else product
 
@@ -256,11 +256,11 @@ class HyperboloidRows(Rows):
         return replace(super().scaled(factor), times=factor * self.times)
 
     def length_bound(self) -> float:
-        """A length that no row exceeds: no other column is longer than the first, nor are those of space together."""
+        """Upper bound of the row norms, from the first column, which bounds the intercept and the space part."""
         return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
 
     def pieces(self) -> Iterator[Rows]:
-        """The rows in the form that kernels read: explicit, a few at a time."""
+        """Parts of the rows in the form that compiled kernels expect: explicit, in small chunks."""
         step = max(1, PIECE_NUMBERS // self.shape[1])
         for start in range(0, max(1, len(self.X)), step):
             cut = slice(start, start + step)
@@ -268,7 +268,7 @@ class HyperboloidRows(Rows):
 
 
 class RowChunk(NamedTuple):
-    """A few rows of several classes, for products with the weights of all classes by BLAS."""
+    """Chunk of rows, for BLAS products with the weights of all classes."""
 
     offsets: Array  # x - p
     p: Array
@@ -304,7 +304,7 @@ class RowChunk(NamedTuple):
 @checkpointable
 @dataclass(frozen=True, kw_only=True)
 class ClassRows(HyperboloidRows):
-    """Rows of several classes: each carries the code of its class instead of a sign."""
+    """Rows of several classes, with a class code instead of a sign."""
 
     codes: Array
     n_classes: int
@@ -312,19 +312,19 @@ class ClassRows(HyperboloidRows):
 
     @classmethod
     def of(cls, rows: Array, codes: Array, costs: Array, n_classes: int) -> Self:
-        """The rows of a matrix."""
+        """Rows from a matrix."""
         n, d = rows.shape
-        # Copies, so that kernels see one layout: they are compiled once for each.
+        # Contiguous copies, because kernels are compiled once for each memory layout.
         X, times = np.ascontiguousarray(rows[:, 1:]), np.ascontiguousarray(rows[:, 0])
         return cls(X, np.zeros(d - 1), np.ones(n), np.zeros(n), costs, times=times, codes=codes, n_classes=n_classes)
 
     @property
     def _step(self) -> int:
-        """Rows per block: as many scores as columns, and exponentials of them, are several times the work."""
+        """Rows per block; fewer than for binary problems, because the scores of all classes take more work."""
         return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
 
     def chunk(self, cut: slice) -> RowChunk:
-        """Some neighbouring rows."""
+        """Slice of the rows."""
         last = self._last(cut) if self.inverse_root else None
         return RowChunk(self.X[cut] - self.p, self.p, self.along[cut], self.base[cut], self.times[cut], last)
 
@@ -334,14 +334,14 @@ class ClassRows(HyperboloidRows):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "ClassRows":
-        """Several parts of rows as one, explicit."""
+        """Join several parts into one, with explicit rows."""
         columns = zip(*((part[:], part.codes, part.costs) for part in parts), strict=True)
         rows, codes, costs = map(joined, columns)
         return ClassRows.of(rows, codes, costs, parts[0].n_classes)
 
 
 def join_rows(parts: Sequence[R]) -> Rows:
-    """Several parts of rows as one, explicit."""
+    """Join several parts into one, with explicit rows."""
     return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)
 
 
@@ -357,8 +357,9 @@ def seed_of(rng: np.random.Generator) -> int:
 def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
     """Indices of the rows of a block that are in a sample of about ``size`` of n rows, spread evenly.
 
-    Runs of ``RUN`` neighbours, each at a random place of its own share of the positions. The place is a hash of the
-    seed and the index of the run, so that the part of the sample in a block does not depend on other blocks.
+    The sample consists of runs of ``RUN`` neighbours, one at a random place in each equal section of the positions. The
+    place is a hash of the seed and the index of the run, so the part of the sample in a block does not depend on other
+    blocks.
     """
     start, stop = block.start, block.start + len(block.X)
     runs = -(-size // RUN)
@@ -370,6 +371,6 @@ def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
 
 
 def scale_costs(sample: R, whole: Costs) -> R:
-    """A sample with costs scaled to sum to those of all rows."""
+    """Scale the costs of a sample so that their sum equals that of all rows."""
     scale = whole.total / sample.costs.sum() if sample.costs.any() else 1.0
     return replace(sample, costs=sample.costs * scale)

@@ -1,8 +1,8 @@
-"""The kernel of a softmax: loss, gradient and second derivatives of a block of rows, in one pass.
+"""Compiled kernel of the softmax: loss, gradient and Hessian of a block of rows, in one pass.
 
-It takes the rows in chunks that stay in the cache, column by column: every loop is one over the rows of a chunk, which
-the compiler turns into one over several rows at a time. The second derivatives have the shape of
-``(diag π - ππᵀ) ⊗ xxᵀ``, so of K² d² sums a quarter is enough.
+It processes the rows in chunks that stay in the cache, column by column: every loop runs over the rows of a chunk, so
+that the compiler can vectorise it. The Hessian is a sum of ``(diag π - ππᵀ) ⊗ xxᵀ``, so a quarter of its K² d² entries
+determines the rest.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from numba import njit
 from hyplearn.numerics import exp, log1p
 from hyplearn.tangent import element
 
-# Rows at a time.
+# Rows per chunk: a chunk stays in the cache.
 CHUNK = 256
 
 
@@ -45,7 +45,7 @@ def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hess
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _make_columns(X, p, along, base, times, inverse_root, columns):  # type: ignore[no-untyped-def]
-    """Columns of the rows ``(times, along (x - p) + base p)``, and of the intercept if there is one more."""
+    """Write the columns of the rows ``(times, along (x - p) + base p)``, and the intercept column if there is one."""
     d, first = len(p), columns[0]
     for i in range(times.size):
         first[i] = times[i]
@@ -61,7 +61,7 @@ def _make_columns(X, p, along, base, times, inverse_root, columns):  # type: ign
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _probabilities(columns, W, codes, probabilities, own, rest, whole):  # type: ignore[no-untyped-def]
-    """Softmax of the scores; the score of each row's own class below the highest, ``Σ e`` of the others and of all."""
+    """Softmax of the scores; also each row's own score minus the highest, and ``Σ e`` of the others and of all."""
     K, highest = W.shape[0], whole
     for i in range(own.size):
         highest[i] = -np.inf
@@ -107,7 +107,7 @@ def _share(probability, whole):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _loss(own, rest, costs):  # type: ignore[no-untyped-def]
-    """With the highest score taken off, ``log1p(rest + e^own - 1) - own``, to the last digit however small."""
+    """Loss ``log1p(rest + e^own - 1) - own``, from scores minus the highest score; accurate however small it is."""
     total = 0.0
     for i in range(own.size):
         total += costs[i] * (log1p(rest[i] + (exp(own[i]) - 1.0)) - own[i])
@@ -116,7 +116,7 @@ def _loss(own, rest, costs):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _alphas(k, probability, rest, whole, codes, costs, out):  # type: ignore[no-untyped-def]
-    """``C (δ_ky - π_k)``; 1 - π_y is the sum of the others, which keeps its digits where it is small."""
+    """``C (δ_ky - π_k)``; 1 - π_y is computed as the sum of the others, without cancellation."""
     for i in range(out.size):
         others = rest[i] / whole[i]
         out[i] = costs[i] * (others if codes[i] == k else -probability[i])
@@ -146,7 +146,7 @@ def _dot(x, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _mirror(hessian, K, D):  # type: ignore[no-untyped-def]
-    """The other three quarters: blocks are symmetric, and so is the whole."""
+    """Fill in the other three quarters of the Hessian by symmetry."""
     for k in range(K):
         for m in range(k + 1):
             for i in range(D):

@@ -1,9 +1,10 @@
-r"""Softmax regression on rows that are costly to make, in few passes: the second derivatives are those of a sample.
+r"""Softmax regression on rows that are expensive to compute, in few passes, with the Hessian of a sample.
 
 Rows are products :math:`x = u \Pi` of raw rows u with a matrix Π. A pass computes scores as :math:`u\, (\Pi W^T)` and
-the gradient as :math:`(\sum_i \alpha_i u_i^T)\, \Pi`, so it makes no row x. Steps are those of the limited-memory
-Broyden-Fletcher-Goldfarb-Shanno method with the inverse of the sample's Hessian as the first guess: a sample of s rows
-has the Hessian of all rows up to a relative error of about :math:`\sqrt{m / s}`, which every step takes off the error.
+the gradient as :math:`(\sum_i \alpha_i u_i^T)\, \Pi`, so the rows x are never computed. Steps are those of the L-BFGS
+method (limited-memory Broyden-Fletcher-Goldfarb-Shanno) with the inverse of the sample's Hessian as the initial guess.
+The Hessian of a sample of s rows has a relative error of about :math:`\sqrt{m / s}`, by which factor every step reduces
+the error.
 """
 
 from collections.abc import Sequence
@@ -30,11 +31,11 @@ from hyplearn.solvers.softmax.solve import (
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
-# A relative gap of the sample's solution: far below that of the same weights on all rows.
+# Relative gap of the sample's solution: far below the gap of the same weights on all rows.
 SAMPLE_TOL = 1e-2
-# Systems with the sample's Hessian are solved to this part of the right side: below the sample's own error.
+# Relative residual of systems with the sample's Hessian: below the sampling error.
 FORCING = 0.03
-# Steps that the second derivatives are corrected by.
+# Number of stored steps that correct the Hessian.
 REMEMBERED = 10
 
 
@@ -64,8 +65,8 @@ def solve_softmax_by_sample(
 ) -> SoftmaxSolution:
     """Minimise the penalised log-loss of rows ``u projection`` until the relative duality gap is at most ``tol``.
 
-    ``start`` holds weights to start the sample's solution from, ``seed`` is the seed of the sample, which has at most
-    ``sample_numbers`` numbers. At most ``max_iter`` steps are made, and ``report`` is called after each.
+    ``start`` contains starting weights for the sample's solution; ``seed`` is the seed of the sample, which has at most
+    ``sample_numbers`` elements. At most ``max_iter`` steps are made, and ``report`` is called after each.
     """
     n = source.shape[0]
     size = min(n, sample_numbers // projection.shape[1])
@@ -106,7 +107,7 @@ def _gradient_block(block: ClassRows, V: Array) -> tuple[float, Array]:
     for chunk, codes, costs in _chunks(block, sum(V.shape)):
         pi, own, rest = _probabilities(chunk.scores(V), codes)
         loss += float(costs @ (np.log1p(rest + np.expm1(own)) - own))
-        # 1 - π_y as the sum of the others, which keeps its digits where it is small.
+        # 1 - π_y is computed as the sum of the others, without cancellation.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         sums -= chunk.sums(costs * pi)
     return loss, sums
@@ -137,7 +138,7 @@ def _sample_inverse(sample: ClassRows, W: Array, factors: Sequence[tuple[Array, 
 
 
 def _quasi_newton(gradient: Array, steps: Sequence[tuple[Array, Array]], inverse: Operator) -> Array:
-    """Product of the gradient with the inverse Hessian that steps and changes of the gradient correct."""
+    """Product of the gradient with the inverse Hessian, corrected by the stored steps."""
     shares, rest = [], gradient
     for step, change in reversed(steps):
         shares.append(np.sum(step * rest) / np.sum(step * change))
@@ -149,7 +150,7 @@ def _quasi_newton(gradient: Array, steps: Sequence[tuple[Array, Array]], inverse
 
 
 def _line_search(source: RowSource, projection: Array, point: Gradient, step: Array) -> tuple[Gradient | None, int]:
-    """The point after a step that lowers P enough, or None, and the passes it took."""
+    """Point after a step that decreases P enough (None if there is none), and the number of passes."""
     following, passes = _gradient(source, projection, point.W + step), 1
     if not following.primal <= point.primal + ENOUGH * float(np.sum(point.gradient * step)):
         raw = point.W @ projection.T, step @ projection.T

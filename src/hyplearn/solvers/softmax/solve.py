@@ -24,42 +24,42 @@ from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
-# Entries of W up to which the matrix of second derivatives is made and factorised; beyond, only products with it.
+# Up to this many entries of W the Hessian is computed and factorised; above it, only products with it are computed.
 FULL_HESSIAN = 300
-# Columns up to which the diagonal block of each class is made for products; beyond, the mean of these blocks.
+# Up to this many columns the preconditioner has a diagonal block for each class; above it, the mean of these blocks.
 BLOCK_COLUMNS = 128
-# Numbers that a chunk of rows needs at once: few enough to stay in the cache; and rows enough for a matrix product.
+# Elements of a chunk, few enough to stay in the cache, and its minimum number of rows, for efficient matrix products.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
-# A sample from which to begin, where there are many more rows.
+# Size of the sample that gives the starting point, if there are SAMPLE_RATIO times as many rows.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
-# Conjugate gradients end when the residual is this part of the gradient.
+# Conjugate gradients stop when the residual is this fraction of the gradient.
 FORCING = 0.2
 # The preconditioner is made of a sample with so many rows per column and so many numbers, where there are so many times
 # as many rows. If a step takes more products than this, it is made again, and later steps are preconditioned by all
 # second derivatives of the sample, whose systems are solved to a part of the residual.
 SAMPLED_PER_COLUMN, SAMPLED_NUMBERS, SAMPLED_RATIO, FEW_PRODUCTS, SAMPLED_FORCING = 4, 2**20, 3, 10, 0.1
-# Armijo's: part of the decrease that the slope promises; and the lengths tried where a full step breaks it.
+# Armijo's constant, the required fraction of the predicted decrease, and the step lengths to try if a full step fails.
 ENOUGH = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 21)
 
 
 @dataclass(frozen=True)
 class SoftmaxSolution:
-    """Weights with the proof of how good they are."""
+    """Weights with a proof of how close they are to the optimum."""
 
-    W: Array  # one row per class; they sum to zero
+    W: Array  # one row per class; the rows sum to zero
     primal: float  # P(W)
     gap: float  # ½‖∇P‖² / max(1, P)
-    status: Status  # if not optimal: steps ran out, or rounding forbids more
+    status: Status  # "optimal", "max_iter" or "stalled" (limited by rounding)
     n_iter: int  # Newton steps
     n_passes: int  # passes over all rows
     make_hessian: Callable[[], Array]
-    is_full: bool  # whether the hessian is that of all entries of W
+    is_full: bool  # whether the hessian covers all entries of W
 
     @cached_property
     def hessian(self) -> Array:
-        """Matrix of second derivatives of the loss at W, or its diagonal blocks, or their mean; made in a pass."""
+        """Hessian of the loss at W, or its diagonal blocks, or their mean; computed in a pass."""
         return self.make_hessian()
 
     def evidence(self, C: float) -> float:
@@ -67,9 +67,9 @@ class SoftmaxSolution:
 
         .. math:: \frac{P(W)}{C} + \tfrac12 \log \det (I + H)
 
-        with the Hessian H of the loss in P: C is the variance of a normal prior of W. Where only the diagonal blocks of
-        H are known, :math:`\frac{K - 1}{K} \sum_k \log \det (I + \frac{K}{K - 1} H_{kk})` takes the place of the
-        determinant, as the rows of W sum to zero; with two classes it is exact.
+        where H is the Hessian of the loss in P, and C the variance of a normal prior of W. If only the diagonal blocks
+        of H are known, :math:`\frac{K - 1}{K} \sum_k \log \det (I + \frac{K}{K - 1} H_{kk})` replaces the
+        log-determinant, because the rows of W sum to zero; for two classes this is exact.
         """
         K, hessian = len(self.W), self.hessian
         if self.is_full:
@@ -82,14 +82,14 @@ class SoftmaxSolution:
 class Point(NamedTuple):
     """Sums of a pass at W: ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
 
-    The hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or where that
+    The hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or, if that
     would be too large, its diagonal blocks, of shape (K, d, d), or their mean, of shape (d, d).
     """
 
     W: Array
     loss: float
     V: Array
-    hessian: Any  # 0 if it was not asked for
+    hessian: Any  # 0 if not computed
 
     @property
     def primal(self) -> float:
@@ -98,7 +98,7 @@ class Point(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """Whether the hessian is that of all entries of W."""
+        """Whether the hessian covers all entries of W."""
         return np.shape(self.hessian) == (self.W.size, self.W.size)
 
     @property
@@ -177,7 +177,7 @@ def _hessian_at(source: RowSource, point: Point) -> Array:
 
 
 def _start(source: RowSource, seed: int, **options: Any) -> Array:
-    """The solution of a sample where there are many rows, zeros where there are few."""
+    """Starting point: the solution of a sample if there are many rows, zeros otherwise."""
     n, d = source.shape
     entries, size = source.n_classes * d, min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
     if size >= max(FIRST_ROWS, FIRST_ROWS_PER_ENTRY * entries):
@@ -190,7 +190,7 @@ def _start(source: RowSource, seed: int, **options: Any) -> Array:
 def _newton_step(
     source: RowSource, point: Point, tol: float, preconditioner: "Preconditioner | None"
 ) -> tuple[Point | None, int]:
-    """The point after a step that lowers P enough, or None, and the passes it took."""
+    """Point after a step that decreases P enough (None if there is none), and the number of passes."""
     gradient, full = point.gradient, preconditioner is None
     try:
         if preconditioner is None:
@@ -198,7 +198,7 @@ def _newton_step(
             step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
         else:
             step, passes = _conjugate_step(source, point, preconditioner, tol)
-    except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
+    except np.linalg.LinAlgError:  # rows so long that the identity is lost in rounding
         return None, 0
     slope = float(np.sum(gradient * step))
     following = _point(source, point.W + step, full=full, second=full)
@@ -212,10 +212,10 @@ def _newton_step(
 
 
 class Preconditioner:
-    """Approximate solutions of Newton's equations, from the second derivatives of a sample at an earlier W.
+    """Approximate solver of Newton's equations, with the Hessian of a sample at an earlier W.
 
-    The identity plus the diagonal blocks, one for each class or one for all. Where that takes many products, the second
-    derivatives of the sample, solved by conjugate gradients that the blocks precondition.
+    It uses the identity plus the diagonal blocks, one for each class or one for all. If that takes too many products,
+    it uses the whole Hessian of the sample, solved by conjugate gradients with the blocks as preconditioner.
     """
 
     def __init__(self, source: RowSource, rng: np.random.Generator) -> None:
@@ -228,21 +228,21 @@ class Preconditioner:
         self.sampled = False
 
     def renew(self, W: Array) -> None:
-        """Take the second derivatives at W."""
+        """Recompute the Hessian at W."""
         K, hessian = len(W), _point(self.sample, W, full=False).hessian
-        # Gradients sum to zero over the classes; on these, with two classes, the blocks are exact with this factor.
+        # Gradients sum to zero over the classes; for such vectors and two classes, this factor makes the blocks exact.
         hessian = np.eye(W.shape[1]) + K / (K - 1) * hessian
         if hessian.ndim == 2:
             factor = cho_factor(hessian, overwrite_a=True)
             self.blocks = lambda residual: cho_solve(factor, residual.T).T
         else:
-            np.linalg.cholesky(hessian)  # raises where the identity is lost to rounding
+            np.linalg.cholesky(hessian)  # raises if the identity is lost in rounding
             inverses = np.linalg.inv(hessian)
             self.blocks = lambda residual: (inverses @ residual[:, :, None])[:, :, 0]
         self.products = _sample_product(cast(ClassRows, self.sample), W) if self.sampled else None
 
     def __call__(self, residual: Array) -> Array:
-        """The approximate solution for a right-hand side."""
+        """Approximate solution for a right-hand side."""
         assert self.blocks is not None
         if self.products is None:
             return self.blocks(residual)
@@ -253,7 +253,7 @@ class Preconditioner:
 def _conjugate_step(
     source: RowSource, point: Point, preconditioner: Preconditioner, tol: float, forcing: float = FORCING
 ) -> tuple[Array, int]:
-    """Newton's step to a part of the gradient, by products with the second derivatives, one pass each."""
+    """Inexact Newton step by conjugate gradients, with one pass per product with the Hessian."""
 
     def product(direction: Array) -> Array:
         return direction + source.fold(_product_block, summed, point.W, direction)
@@ -262,14 +262,14 @@ def _conjugate_step(
         preconditioner.renew(point.W)
     target = float(max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal))))
     step, products = conjugate_gradients(product, preconditioner, -point.gradient, target)
-    if products > FEW_PRODUCTS:  # for the next step
+    if products > FEW_PRODUCTS:  # used from the next step on
         preconditioner.sampled = preconditioner.is_part
         preconditioner.renew(point.W)
     return step, products + 1
 
 
 def _sample_product(sample: ClassRows, W: Array) -> Operator:
-    """Product with the second derivatives of a sample in memory, whose probabilities are computed once."""
+    """Product with the Hessian of a sample in memory, whose probabilities are computed once."""
     rows = sample[:]
     pi, _, _ = _probabilities(W @ rows.T, sample.codes)
     weights = sample.costs * pi
@@ -304,14 +304,14 @@ def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[
         loss += float(costs @ np.log1p(rest + np.expm1(own)) - costs @ own)
         if second:
             _add_blocks(chunk.rows, costs, pi, hessian)
-        # 1 - π_y as the sum of the others, which keeps its digits where it is small.
+        # 1 - π_y is computed as the sum of the others, without cancellation.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         V -= chunk.sums(costs * pi)
     return loss, V, hessian
 
 
 def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
-    """Add to the diagonal blocks of the second derivatives, or to their mean."""
+    """Add the rows' contribution to the diagonal blocks of the Hessian, or to their mean."""
     if hessian.ndim == 2:
         scaled = np.sqrt(costs * (1 - np.sum(pi**2, axis=0)) / len(pi))[:, None] * rows
         hessian += scaled.T @ scaled
@@ -322,9 +322,9 @@ def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
 
 
 def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
-    """Softmax of scores (K, n), in place; the score of each row's own class below the highest, and ``Σ e`` of the rest.
+    """Softmax of scores (K, n), in place; also each row's own score minus the highest, and ``Σ e`` of the rest.
 
-    With the highest score taken off, the loss is ``log1p(rest + expm1(own)) - own``, to the last digit however small.
+    From these the loss is ``log1p(rest + expm1(own)) - own``, accurate however small it is.
     """
     columns = np.arange(len(codes))
     scores -= scores.max(axis=0)
@@ -360,7 +360,7 @@ def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array)
 
 
 def _chunks(block: ClassRows, width: int) -> Iterator[tuple[RowChunk, Array, Array]]:
-    """Rows with codes and costs, as many at a time as their ``width`` lets fit into the cache."""
+    """Chunks of rows with codes and costs; the size depends on ``width``, so that a chunk fits into the cache."""
     length = max(FEWEST_ROWS, CHUNK_NUMBERS // width)
     for start in range(0, len(block.X), length):
         cut = slice(start, start + length)

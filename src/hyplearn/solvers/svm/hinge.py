@@ -1,12 +1,13 @@
-r"""The hinge loss over all rows, by working sets.
+r"""Hinge loss over all rows, with working sets.
 
-Rows near the margin are gathered and solved exactly (:mod:`~hyplearn.solvers.svm.interior_point`); rows far above it
-have α = 0; rows far below it enter as their mean with the sum of their costs, one row whose α/C all of them share. By
-convexity that mean never costs more than its rows do, so the small problem is a lower bound of the whole one, its α is
-dual feasible for the whole, and its dual value is a certificate. One more pass tells P at its solution, and which rows
-are near the margin now.
+Rows near the margin form the working set, which is solved exactly (:mod:`~hyplearn.solvers.svm.interior_point`). Rows
+far above the margin have α = 0. Rows far below it are replaced by a single row, their mean with the sum of their costs,
+and all share its α/C. By convexity the mean never costs more than its rows, so the small problem is a lower bound of
+the whole one, its α is dual feasible for the whole, and its dual value is a certificate. One more pass computes P at
+its solution, and finds the rows that are now near the margin.
 
-On the way to many rows stand a few samples of them: each tells the next where to begin and how many rows to gather.
+With many rows, samples of increasing size are solved first: each gives the next its starting point and the number of
+rows to gather.
 """
 
 from collections.abc import Sequence
@@ -36,37 +37,38 @@ from hyplearn.solvers.svm.margin_scan import (
 from hyplearn.solvers.svm.smoothed import smoothing_pays, solve_smoothed
 from hyplearn.types import Array
 
-# The first sample; four rows per dimension are the fewest that say something of a direction.
+# Size of the first sample; fewer than four rows per dimension do not determine a direction.
 FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
-# Each sample is a sixteenth of the next, so all together cost less than a tenth of a pass; the solution moves by a
-# fourth of what it moved before, while the rows are 16 times as many: 4 times as many are to be gathered.
+# Each sample is a sixteenth of the next, so all samples together cost less than a tenth of a pass. From one sample to
+# the next the solution moves a fourth as far, while there are 16 times as many rows: 4 times as many are gathered.
 SAMPLE_RATIO, GROWTH = 16, 4
 SAMPLE_TOL, THINNED_TOL = 1e-2, 1e-4
-# A step that leaves more of the gap than this was limited by the number of rows gathered.
+# A step that leaves more than this fraction of the gap was limited by the number of rows gathered.
 SLOW = 0.7
-# While P and D are this far apart the working set is still wrong, and an exact solution would be wasted on it.
+# While the relative gap is above FAR_APART, the working set is still wrong, and is solved only to ROUGHLY.
 FAR_APART, ROUGHLY = 0.5, 1e-2
-# Samples are worth their while from this many times the first one on.
+# Samples pay off if there are at least this many times the rows of the first sample.
 SAMPLES_WORTH = 4
-# Rows at hand serve if they are at least this share of those wanted.
+# The rows already gathered are used if they are at least this fraction of the wanted number.
 LEAST_SHARE = 0.75
-# Rows gathered for each row within the width of the smoothed loss: all that change sides, on every set tried.
+# Rows to gather per row within the width of the smoothed loss: enough for all rows that change sides, on all data
+# tried.
 WITHIN = 2
-# Above this tolerance a working set is not solved to the last digit.
+# With a tolerance above this, working sets are not solved to the last digit.
 LOOSE = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 8)
-# Numbers of a working set beside the coordinates of each row.
+# Elements per row of a working set in addition to its coordinates.
 BESIDE_A_ROW = 16
 
 
 class Limits(NamedTuple):
-    """Most numbers of a sample and of a working set, which are held in memory."""
+    """Maximum numbers of elements of a sample and of a working set, which are held in memory."""
 
     sampled: int
     gathered: int
 
 
-# A working set of 128 MiB, wherever the rows are: fits that gather other rows end in other digits.
+# A working set of 128 MiB, the same for all sources: a different working set would change the last digits.
 LIMITS = Limits(SAMPLE_NUMBERS, 2**24)
 
 
@@ -79,7 +81,7 @@ class Model(NamedTuple):
 
 @dataclass
 class State:
-    """Best bounds so far: the scan at the best w, the model with the best dual value."""
+    """Best bounds so far: the scan at the best w, and the model with the best dual value."""
 
     here: MarginScan
     model: Model | None = None
@@ -97,7 +99,7 @@ class State:
 
 
 class Start(NamedTuple):
-    """Start of working sets: w, how many rows to gather, between which distances, whether w is near, passes made."""
+    """Starting point: w, the number of rows to gather and their band, whether w is close, and the passes made."""
 
     w: Array
     size: int
@@ -109,7 +111,7 @@ class Start(NamedTuple):
 def starting_point(
     source: RowSource, start: Array | None, rng: np.random.Generator, *, limits: Limits = LIMITS, **options: Any
 ) -> Start:
-    """All rows where they are few; a given w; or the solution of samples of growing size."""
+    """Starting point: all rows if they are few, the given w, or the solution of samples of increasing size."""
     n, d = source.shape
     first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
     if n <= 2 * first:
@@ -128,13 +130,13 @@ def starting_point(
 def _from_samples(
     source: RowSource, first: int, rng: np.random.Generator, *, max_iter: int, threads: int, limits: Limits
 ) -> Start:
-    """Solve samples of growing size, then thinned sources."""
+    """Solve samples of increasing size, then thinned sources."""
     n, d = source.shape
     options = {"max_iter": max_iter, "threads": threads, "limits": limits}
     sizes = []
     while (n := min(n // SAMPLE_RATIO, limits.sampled // d)) >= SAMPLES_WORTH * first:
         sizes.append(n)
-    # One look at the source: smaller samples are drawn from the largest.
+    # The source is read once: smaller samples are drawn from the largest.
     largest = source.sample(sizes[0] if sizes else first, rng)
     sample = largest.sample(first, rng) if sizes else largest
     paid = sample.costs > 0
@@ -154,13 +156,13 @@ def _from_samples(
 
 
 def _refined(part: RowSource, start: Start, **options: Any) -> Start:
-    """Start for 16 times as many rows, from the solution of a part of them."""
+    """Starting point for 16 times as many rows, from the solution of a part of them."""
     state = working_sets(part, start, **options)
     return Start(state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band)))
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
-    """Sizes of parts between a sample that memory holds and all n rows, where these are far apart; growing."""
+    """Increasing sizes of parts between a sample in memory and all n rows, if these are far apart."""
     sizes = []
     while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
         sizes.append(n)
@@ -177,7 +179,7 @@ def working_sets(
     report: Report | None = None,
     limits: Limits = LIMITS,
 ) -> State:
-    """Gather, solve, scan, until the gap is closed."""
+    """Gather a working set, solve it and scan all rows, until the tolerance is reached."""
     n, d = source.shape
     limit = min(n, max(FIRST_ROWS_PER_COLUMN * d, limits.gathered // (d + BESIDE_A_ROW)))
     w, size, band, near, n_passes = start
@@ -211,18 +213,18 @@ def working_sets(
             state.here, state.n_passes = scan(part, state.here.band, _most(state.size, state.limit)), state.n_passes + 1
         if not better or slow:
             if state.size == state.limit and state.here.primal - state.dual > SLOW * before:
-                state.limit = min(2 * state.limit, n)  # too few rows to get on with: memory gives way
+                state.limit = min(2 * state.limit, n)  # too few rows for progress: exceed the memory limit
             state.size = min((2 if better else GROWTH) * state.size, state.limit)
     return state
 
 
 def _most(size: int, limit: int) -> int:
-    """Most rows that a scan may gather: bands are cut at half octaves, so they hold about as many as asked for."""
+    """Maximum number of rows that a scan may gather; bands end at half octaves, so they contain about ``size`` rows."""
     return min(4 * size, limit)
 
 
 def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
-    """Band and most rows of another scan, where the rows at hand are far fewer or far more than they should be."""
+    """Band and maximum number of rows for another scan, if far too few or too many are gathered; otherwise None."""
     here = state.here
     while True:
         band = EVERYTHING if state.size >= n else here.band_of(state.size)
@@ -235,7 +237,7 @@ def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
 
 
 def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSolution:
-    """Solve the working set, with the clamped rows as one."""
+    """Solve the working set, with all clamped rows as a single row."""
     U, C = seen.rows, seen.costs
     if seen.clamped_cost > 0:
         U, C = np.vstack([U, seen.clamped / seen.clamped_cost]), np.append(C, seen.clamped_cost)
@@ -243,7 +245,7 @@ def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSoluti
 
 
 def _search(source: RowSource, state: State, dw: Array) -> Array | None:
-    """The best w part of the way, where the whole of it went too far; None if no part is better."""
+    """Best w along the step, if the full step goes too far; None if no part of it is better."""
     w = state.here.w
     losses = losses_along(source, w, dw, LENGTHS)
     values = [0.5 * np.sum((w + t * dw) ** 2) + loss for t, loss in zip(LENGTHS, losses, strict=True)]
@@ -253,7 +255,7 @@ def _search(source: RowSource, state: State, dw: Array) -> Array | None:
 
 
 def certified(source: RowSource, state: State, tol: float) -> Solution:
-    """The solution with the α of every row that has one, and the dual value computed from them."""
+    """Solution with the α of all rows with α > 0, and the dual value computed from them."""
     assert state.model is not None
     seen, box = state.model
     primal = state.here.primal
@@ -268,7 +270,7 @@ def certified(source: RowSource, state: State, tol: float) -> Solution:
 
 
 def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> float:
-    """A bound on what rounding can have done to the gap, from sums that are known: never too low, often too high."""
+    """Upper bound on the rounding error of the gap, from known sums; often much larger than the error."""
     n, d = source.shape
     length, margin_error = float(np.linalg.norm(here.w)), (ROW_ERROR + np.sqrt(d)) * EPSILON
     uncertain = here.counts[0].sum() + here.counts[1, 2 * margin_error * length >= EDGES].sum()
@@ -280,7 +282,7 @@ def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> fl
 
 
 class Collected(NamedTuple):
-    """The rows with α > 0: their positions, α (both empty where they are too many to keep), ``Σ α u``, ``Σ α``."""
+    """Rows with α > 0: their positions and α (both empty if there are too many to keep), ``Σ α u`` and ``Σ α``."""
 
     support: Array
     alpha: Array
@@ -291,9 +293,9 @@ class Collected(NamedTuple):
 
 
 def collect(source: RowSource, seen: MarginScan, alphas: Array) -> Collected:
-    """The α of every row, from the rows themselves; where these are too many to keep, from the sums over the clamped.
+    """Collect the α of all rows; if there are too many to keep, only the sums over the clamped rows.
 
-    Nothing is lost to the proof by that: all clamped rows have the same α/C, and their sums are known.
+    The sums are enough for the proof, because all clamped rows have the same α/C.
     """
     own = alphas[: len(seen.found)]
     found, alpha, v, total = seen.found[own > 0], own[own > 0], own @ seen.rows, own.sum()

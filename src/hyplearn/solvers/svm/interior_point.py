@@ -1,4 +1,4 @@
-r"""The box-constrained SVM on rows that fit in memory, by a primal-dual interior point method.
+r"""Box-constrained SVM on rows that fit into memory, solved by a primal-dual interior point method.
 
 .. math:: \min_w \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle), \qquad
           \max_\alpha \sum_i \alpha_i - \tfrac12 \Bigl\| \sum_i \alpha_i u_i \Bigr\|^2, \quad 0 \le \alpha_i \le C_i
@@ -10,8 +10,8 @@ positive definite system of the size of w,
 .. math:: (I + U^T \Theta U)\, dw = r_d + U^T \Theta r, \qquad \Theta^{-1} = s / \alpha + \xi / \beta.
 
 Mehrotra's predictor chooses μ, Gondzio's correctors lengthen the step; α stays strictly inside its box, so the dual
-value is a proven lower bound after every step. At the end rows are told to be free or at one end of their box, and w
-and α are solved for as such: where that is right, it is the solution to the last digit.
+value is a proven lower bound after every step. At the end each row is classified as free or at a bound of its box, and
+w and α are computed for this classification: if it is right, the solution is exact to the last digit.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -24,28 +24,28 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# A start this far above the mean product keeps the first steps long; fewer steps were needed on every set tried than
-# from 1 or 10^4.
+# The start is this factor above the mean product, which keeps the first steps long. On all data tried it needed fewer
+# steps than 1 or 10^4.
 START_ABOVE = 100.0
-# Share of the way to the boundary of the positive orthant.
+# Fraction of the way to the boundary of the positive orthant that a step may go.
 DAMPING = 0.995
 MOST_CORRECTORS = 3
 LONG_ENOUGH = 0.9
-# Products that a corrector leaves alone, relative to the target.
+# Correctors change only products outside this range, relative to the target.
 LEAST_PRODUCT, LARGEST_PRODUCT = 0.1, 10.0
-# Up to this many columns the normal matrix is summed row by row; from there on BLAS is faster.
+# Up to this many columns the normal matrix is summed row by row; with more, BLAS is faster.
 FEW_COLUMNS = 12
-# Rows per strip of the normal matrix: whatever the number of threads, the same strips are summed in the same order.
+# Rows per strip of the normal matrix. Strips are summed in the same order for any number of threads.
 STRIP = 2048
-# Free rows beyond one per dimension: copies of others, or rows that only happen to lie on the margin.
+# Maximum number of free rows beyond one per dimension: copies, or rows that happen to lie on the margin.
 MOST_COPIES = 500
-# Where the ends of the boxes cannot be told yet, the gap is closed further by this factor; but not below that one.
+# If the rows cannot be classified yet, the tolerance is reduced by the factor FINER, but not below FINEST.
 FINER, FINEST = 1e-2, 1e-13
-# Gaps below this share of P are rounding.
+# Gaps below this fraction of P are rounding errors.
 ROUNDING = 1e-12
-# Eigenvalues below this share of the largest are rounding.
+# Eigenvalues below this fraction of the largest are rounding errors.
 SINGULAR = 1e-13
-# After this many steps without a better gap, rounding has the word.
+# Stop after this many steps without a smaller gap: limited by rounding.
 PATIENCE = 5
 
 
@@ -60,14 +60,14 @@ class BoxSolution(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The duality gap, absolute."""
+        """Absolute duality gap."""
         return self.primal - self.dual
 
 
 def solve_box(
     U: Array, C: Array, *, tol: float, exact: bool = True, max_iter: int = 200, threads: int = 1
 ) -> BoxSolution:
-    """Solve to a gap of ``tol · max(1, primal)``, or as far as rounding allows; ``exact``: then to the last digit."""
+    """Solve to a gap of ``tol · max(1, primal)``, or as far as rounding allows; with ``exact``, to the last digit."""
     m, d = U.shape
     if m < d:
         # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
@@ -104,10 +104,10 @@ def solve_box(
 
 
 def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
-    """The solution with every row free or at an end of its box, according to the changes in the last step.
+    """Solution with every row classified as free or at a bound of its box, by the changes in the last step.
 
-    What tends to zero has just lost most of itself, what does not has not (El-Bakry, Tapia and Zhang, 1994). The free
-    rows stand on the margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``.
+    Variables that tend to zero have just decreased by a large factor, the others have not (El-Bakry, Tapia and Zhang,
+    1994). The free rows lie on the margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``.
     """
     alpha, beta, s, xi = changes
     full, free = beta < xi, (alpha >= s) & (beta >= xi)
@@ -122,7 +122,7 @@ def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
 
 
 def _least_squares(K: Array, b: Array) -> Array:
-    """``K⁺ b`` for a positive semi-definite K: by Cholesky, or where copies make it singular, by its eigenvectors."""
+    """``K⁺ b`` for a positive semi-definite K: by Cholesky, or if copies make it singular, by its eigenvectors."""
     if K.size == 0:
         return b
     factor, failed = dpotrf(K, lower=1)
@@ -135,7 +135,7 @@ def _least_squares(K: Array, b: Array) -> Array:
 
 
 def _centred(g: Array, C: Array, mu: float) -> Array:
-    """The point (α, β, s, ξ) with all products μ, for given ``g = s - ξ``: a quadratic equation per row."""
+    """Point (α, β, s, ξ) with all products μ for given ``g = s - ξ``, from a quadratic equation per row."""
     h = C * g
     root = np.hypot(2 * mu, h)
     small = 4 * mu * mu / (root + np.abs(h))  # root - |h| without cancellation
@@ -144,7 +144,7 @@ def _centred(g: Array, C: Array, mu: float) -> Array:
 
 
 def _normal_matrix(U: Array, theta: Array, pool: ThreadPoolExecutor) -> Array:
-    """``I + Uᵀ Θ U``, of which the lower triangle counts."""
+    """Lower triangle of ``I + Uᵀ Θ U``."""
     d = U.shape[1]
     H = np.eye(d, order="F")
     if d <= FEW_COLUMNS:
@@ -219,9 +219,9 @@ def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  # type: ignore[no-untyped-def]
-    """The Newton step that changes the products (α s, β ξ) by ``changes``: dw, (dα, dβ, ds, dξ); its largest length.
+    """Newton step, dw and (dα, dβ, ds, dξ), that changes (α s, β ξ) by ``changes``; returns its largest length.
 
-    Without dw, dα would be ``Θ r``; that times the rows is the right-hand side.
+    Without dw, dα would be ``Θ r``; its product with the rows is the right-hand side.
     """
     m = g.size
     unmoved, heights = steps[0], steps[2]
@@ -248,7 +248,7 @@ def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  #
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _steepest(steps, inverse):  # type: ignore[no-untyped-def]
-    """Largest fall of a variable relative to itself."""
+    """Largest relative decrease of a variable."""
     out = 0.0
     for i in range(steps.size):
         out = max(out, -steps[i] * inverse[i])
@@ -269,7 +269,7 @@ def _solve_in_place(L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _correct(point, steps, t, target, changes):  # type: ignore[no-untyped-def]
-    """Ask in ``changes`` for products nearer to the target where a step of length t would leave them far from it."""
+    """Add corrections to ``changes`` for products that a step of length t would leave far from the target."""
     least, largest = LEAST_PRODUCT * target, LARGEST_PRODUCT * target
     for k in range(2):
         for i in range(point.shape[1]):

@@ -14,20 +14,20 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.tangent import element
 from hyplearn.types import Array
 
-# Rows are counted by their distance from the margin in half octaves, √2 from one to the next, from 2^-60 to 2^20.
+# Bins for the distances of rows from the margin: half octaves (a factor of √2) from 2^-60 to 2^20.
 LOWEST_EXPONENT, BINS = -60, 160
 EDGES = 2.0 ** (LOWEST_EXPONENT + np.arange(BINS) / 2)
 IGNORED, GATHERED, CLAMPED = np.int8(0), np.int8(1), np.int8(2)
-# Rows per stage: few enough to stay in the cache.
+# Rows per chunk: few enough to stay in the cache.
 CHUNK = 256
 # A row of length 0 is infinitely far from any margin; this keeps the quotient finite.
 SHORTEST_SQUARE = 1e-300
-# Where a row without a cost is put: above the margin, and farther from it than any limit.
+# Margin and distance assigned to rows with cost 0: above the margin, and outside every band.
 OUT_OF_THE_WAY, FARTHEST = 1e200, float(np.finfo(np.float64).max)
 MANTISSA, LOWEST_BITS = np.uint64(52), np.int64(1023 + 2 * LOWEST_EXPONENT)
-# Copies of the counts, so that neighbours in one bin need not wait for each other.
+# Copies of the counts, so that consecutive rows in the same bin do not wait for each other.
 COPIES = 4
-# Up to so many dimensions a sum is taken column by column.
+# Up to this many dimensions sums are computed column by column.
 FEW_DIMENSIONS = 4
 
 
@@ -45,12 +45,12 @@ EVERYTHING = Band(np.inf, np.inf)
 
 @checkpointable
 class MarginScan(NamedTuple):
-    """Result of a pass at w. Clamped are the rows with margin below 1 that were not gathered."""
+    """Result of a pass at w. The clamped rows are those with margin below 1 that were not gathered."""
 
     w: Array
     band: Band
     loss: float  # Σ C max(0, 1 - ⟨u, w⟩)
-    least: float  # least ⟨u, w⟩
+    least: float  # smallest ⟨u, w⟩
     longest: float  # largest ‖u‖
     counts: Array  # rows below and above the margin, by their distance from it; of shape (2, BINS)
     found: Array  # positions of the gathered rows
@@ -58,12 +58,12 @@ class MarginScan(NamedTuple):
     costs: Array
     clamped: Array  # Σ C u over the clamped rows
     clamped_cost: float  # Σ C over the clamped rows
-    complete: bool  # whether all rows of the band were gathered, or there were too many
-    most: int  # how many may be gathered
+    complete: bool  # whether all rows of the band were gathered; False if there were too many
+    most: int  # maximum number of rows to gather
 
     @property
     def primal(self) -> float:
-        """The value of the soft margin with hinge loss."""
+        """Primal objective of the soft margin with hinge loss."""
         return float(0.5 * (self.w @ self.w) + self.loss)
 
     @property
@@ -72,7 +72,7 @@ class MarginScan(NamedTuple):
         return int(self.counts[0].sum() - np.count_nonzero(self.rows @ self.w < 1.0))
 
     def band_of(self, size: int) -> Band:
-        """The band that holds about ``size`` rows, half of them on each side where there are as many."""
+        """Band that contains about ``size`` rows, half of them on each side if there are enough."""
         totals = np.cumsum(self.counts, axis=1)
         below, above = totals[:, -1]
         share = [max(size // 2, size - above), max(size // 2, size - below)]
@@ -83,13 +83,13 @@ class MarginScan(NamedTuple):
         return Band(*edges)
 
     def count_within(self, band: Band) -> int:
-        """How many rows a band holds, by the counts."""
+        """Number of rows in a band, from the counts."""
         return int(sum(self.counts[side, edge > EDGES].sum() for side, edge in enumerate(band)))
 
 
 @in_any_order
 def merge_scans(parts: Sequence[MarginScan]) -> MarginScan:
-    """One scan of several; its rows stand in the order of the source, whatever the order of the parts."""
+    """Merge several scans; the rows are in the order of the source, for any order of the parts."""
     most = parts[0].most
     complete = all(part.complete for part in parts) and sum(len(part.found) for part in parts) <= most
     kept = parts if complete else [_without_rows(parts[0])]
@@ -114,7 +114,7 @@ def _without_rows(part: MarginScan) -> MarginScan:
 
 
 def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
-    """Scan the rows of a block at w; more than ``most`` rows within the band are not gathered."""
+    """Scan the rows of a block at w; if more than ``most`` rows are within the band, they are not gathered."""
     sides, counts = np.empty(len(block.X), dtype=np.int8), np.zeros((2, BINS), dtype=np.int64)
     clamped, loss, least, longest, cost = np.zeros(w.size), 0.0, np.inf, 0.0, 0.0
     for piece in block.pieces():
@@ -171,12 +171,12 @@ def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clamped):  # type: ignore[no-untyped-def]
-    """Write the side of every row, count rows by their distance, add those clamped; return five numbers.
+    """Write the side of every row, count rows by distance, and sum the clamped rows; return five values.
 
-    The rows are taken in chunks that stay in the cache, and a chunk in stages: each is a loop without a branch, which
-    the compiler vectorises. One loop for all of it is half as fast. The numbers are the loss, the least margin, the
-    length of the longest row, and of the clamped rows the sums of ``C base`` and C; ``clamped`` gets their sum of
-    ``C along (x - p)``.
+    The rows are processed in chunks that stay in the cache, and each chunk in stages: every stage is a loop without
+    branches, which the compiler vectorises. A single loop would be half as fast. The five values are the loss, the
+    smallest margin, the norm of the longest row, and the sums of ``C base`` and of C over the clamped rows; their sum
+    of ``C along (x - p)`` is added to ``clamped``.
     """
     buffers, bins = np.empty((4, CHUNK)), np.empty(CHUNK, dtype=np.int64)
     copies = np.zeros((COPIES, 2 * BINS), dtype=np.int64)
@@ -205,13 +205,13 @@ def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clampe
 
 @njit(cache=True, error_model="numpy")
 def _squared(edge):  # type: ignore[no-untyped-def]
-    """The limit of squared distances for one of distances; of one below 0, one that no square reaches."""
+    """Squared limit of a distance; a negative limit becomes one that no square reaches."""
     return min(edge * abs(edge), FARTHEST)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-untyped-def]
-    """``⟨u, w⟩`` and ``‖u‖²`` of every row, ``u = along (x - p) + base p``; returns how many have no cost."""
+    """``⟨u, w⟩`` and ``‖u‖²`` of every row, ``u = along (x - p) + base p``; returns the number of rows with cost 0."""
     d, n_absent = len(p), 0
     for i in range(margins.size):
         margin, square = 0.0, 0.0
@@ -227,9 +227,9 @@ def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
-    """Squared distance of every row from the margin; loss, least margin and largest square.
+    """Squared distance of every row from the margin; returns the loss, the smallest margin and the largest square.
 
-    A cost is loaded before it is known whether it counts: a load that depends on that would be a branch.
+    Costs are loaded even if they are not needed, because a conditional load would be a branch.
     """
     loss, least, longest = 0.0, np.inf, 0.0
     for i in range(margins.size):
@@ -267,7 +267,7 @@ def _take_sides(margins, ratios, below, above, sides):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "reassoc"})
 def _scale(margins, ratios, along, base, costs, below, scaled):  # type: ignore[no-untyped-def]
-    """``C along`` of the clamped rows, 0 of others; returns their sums of ``C base`` and of C."""
+    """Write ``C along`` for the clamped rows and 0 for others; return the clamped rows' sums of ``C base`` and of C."""
     base_sum, cost_sum = 0.0, 0.0
     for i in range(margins.size):
         cost = costs[i] if (margins[i] < 1.0) & (ratios[i] > below) else 0.0
@@ -279,7 +279,7 @@ def _scale(margins, ratios, along, base, costs, below, scaled):  # type: ignore[
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "reassoc"})
 def _add(X, p, scaled, clamped):  # type: ignore[no-untyped-def]
-    """Add ``Σ scaled (x - p)``."""
+    """Add ``Σ scaled (x - p)`` to ``clamped``."""
     d = len(p)
     if d <= FEW_DIMENSIONS:
         for j in range(d):

@@ -1,7 +1,7 @@
-"""Certificates of solutions with the rounding of float64 taken into account.
+"""Certificates of solutions that account for the rounding errors of float64.
 
-"optimal" is a claim about real numbers. Margins of long rows, or of rows with high costs, are known to few digits; so a
-gap counts with what rounding can have done to it.
+"optimal" is a statement about real numbers. Margins of long rows, or of rows with high costs, have few correct digits,
+so a bound on the rounding error is added to the gap.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from hyplearn.solvers.certificate import (
 from hyplearn.solvers.solution import Solution
 from hyplearn.types import Array
 
-# Rows of combinations that span less than this share of their largest direction may not span it at all.
+# Directions in which rows span less than this fraction of their largest direction may be rounding errors.
 SINGULAR = 1e-12
-# A combination of rows vanishes if a change of each coefficient by less than this share makes it vanish.
+# A combination of rows counts as zero if relative changes of its coefficients below this make it vanish.
 CHANGE = 0.5
 
 
 def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solution:
-    """The solution with its gap computed without cancellation; "optimal" only if that holds whatever rounding did."""
+    """Solution with its gap computed without cancellation; "optimal" only if that holds despite rounding errors."""
     settled = solution.status == "optimal" and solution.gap + solution.rounding <= tol
     if settled or len(solution.support) < solution.n_support:
         unproven = solution.status == "optimal" and not settled
@@ -45,7 +45,7 @@ def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solu
 
 
 def judged(solution: Solution, proof: Proof, hard: bool, tol: float) -> Solution:
-    """The solution with the numbers of a proof, and the status that they allow."""
+    """Solution with the values of a proof, and the status that they justify."""
     gap, rounding = strict_gap(proof, hard)
     closed = gap + rounding <= tol and proof.violation == 0
     return replace(
@@ -59,18 +59,18 @@ def judged(solution: Solution, proof: Proof, hard: bool, tol: float) -> Solution
 
 
 def strict_gap(proof: Proof, hard: bool) -> tuple[float, float]:
-    """The relative gap, which is never negative, and what rounding can have done to it.
+    """Relative gap, which is never negative, and a bound on its rounding error.
 
-    Long rows make P of the hard margin far less than 1; the gap is then relative to P itself.
+    For a hard margin with long rows P is far below 1; the gap is then relative to P itself.
     """
     unit = max(1.0, 1 / proof.primal) if hard and proof.primal > 0 else 1.0
     return unit * max(0.0, proof.gap), unit * proof.rounding
 
 
 def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -> float:
-    r"""A bound on what rounding can have done to the gap of the squared hinge loss, from the length of the longest row.
+    r"""Bound on the rounding error of the gap for the squared hinge loss, from the norm of the longest row.
 
-    There :math:`\alpha_i = 2 C_i s_i`, so that an error e of the slack is one of :math:`2 C_i e` in α.
+    As :math:`\alpha_i = 2 C_i s_i`, an error e of the slack causes an error :math:`2 C_i e` of α.
     """
     length, n_columns = float(np.linalg.norm(solution.w)), len(solution.w)
     error = (ROW_ERROR + np.sqrt(n_columns)) * EPSILON * (longest * length + 1)
@@ -83,7 +83,7 @@ def squared_rounding(solution: Solution, longest: float, costs: Costs, n: int) -
 
 
 def hard_rounding(solution: Solution, longest: float, n: int) -> float:
-    """A bound on what rounding can have done to the gap of a hard margin, from the length of the longest row."""
+    """Bound on the rounding error of the gap for a hard margin, from the norm of the longest row."""
     length, total = float(np.linalg.norm(solution.w)), solution.total
     error = (ROW_ERROR + np.sqrt(len(solution.w))) * EPSILON * (longest * length + 1)
     if not np.isfinite(solution.primal) or error > ROUNDING:
@@ -91,7 +91,7 @@ def hard_rounding(solution: Solution, longest: float, n: int) -> float:
     sum_error = (ROW_ERROR + np.sqrt(n)) * EPSILON
     v_error = sum_error * (total * longest + length)
     apart = float(np.linalg.norm(solution.w - solution.v))
-    # Margins decide by what w is divided, and stand beside α in the gap.
+    # Errors of margins enter twice: in the divisor of w, and next to α in the gap.
     moved = (3 * solution.primal + total) * error + v_error * (apart + 0.5 * v_error)
     return float(moved + sum_error * (total + solution.primal)) / solution.primal
 
@@ -104,7 +104,7 @@ def _sums_of_block(block: Rows, support: Array, alpha: Array, w: Array, loss: st
 
 
 def _support_of_block(block: Rows, support: Array, alpha: Array) -> tuple[Array, Array]:
-    """Indices in a block of those positions that lie in it, and their α."""
+    """Indices within a block of the positions that lie in it, and their α."""
     first, last = np.searchsorted(support, [block.start, block.start + len(block.X)])
     return support[first:last] - block.start, alpha[first:last]
 
@@ -123,9 +123,9 @@ def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, 
 
     That sum is never zero in floating point. But if the rows :math:`\alpha_i u_i` span all of their space, with
     :math:`M = \sum \alpha_i^2 u_i u_i^T` the coefficients :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)`
-    make :math:`v = \sum \alpha_i u_i` vanish exactly, and they are positive where :math:`v^T M^{-1} v < 1`. Rounding
-    errors change neither the rank nor the inequality if both hold with room. Otherwise a row of zeros, or two rows that
-    are each other's negative to the last bit, are a proof; None if there is none.
+    make :math:`v = \sum \alpha_i u_i` vanish exactly, and they are positive if :math:`v^T M^{-1} v < 1`. Rounding
+    errors change neither the rank nor the inequality if both hold with a margin. Otherwise a row of zeros, or two rows
+    that are bitwise opposite, are a proof. Returns None if there is no proof.
     """
     if not len(support):
         return None
@@ -137,9 +137,9 @@ def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, 
 
 
 def _change(sums: Combination) -> Array | None:
-    """``M⁻¹ v``, if the combination vanishes after a small change of its coefficients whatever rounding did."""
+    """``M⁻¹ v`` if a small change of the coefficients makes the combination vanish despite rounding; otherwise None."""
     scale = np.sqrt(np.diag(sums.moments))
-    kept = scale > 0  # a column of zeros bears no part
+    kept = scale > 0  # columns of zeros are left out
     scale = scale[kept]
     if not len(scale) or not np.all(np.isfinite(scale)):
         return None
@@ -172,13 +172,13 @@ def _corrected(block: Rows, support: Array, alpha: Array, change: Array) -> Arra
 
 
 def _rows_at(block: Rows, support: Array) -> tuple[Array, Array]:
-    """Those positions that lie in a block, and their rows."""
+    """Positions that lie in a block, and their rows."""
     own, positions = _support_of_block(block, support, support)
     return positions, block[own]
 
 
 def _opposite(positions: Array, rows: Array) -> tuple[Array, Array] | None:
-    """A row of zeros, or two rows of which one is the negative of the other."""
+    """Find a row of zeros or two opposite rows; None if there are none."""
     zeros = np.flatnonzero(~rows.any(axis=1))
     if len(zeros):
         return positions[zeros[:1]], np.ones(1)

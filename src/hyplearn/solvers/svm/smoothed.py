@@ -1,4 +1,4 @@
-r"""A start for the hinge loss over rows of many columns, by Newton's method on smoother losses.
+r"""Starting point for the hinge loss with many columns, by Newton's method on smoothed losses.
 
 Within a width δ above the margin the loss is a parabola,
 
@@ -10,9 +10,9 @@ and :math:`\alpha_i = C_i \min(1, \max(0, s_i / \delta))` is dual feasible for t
 .. math:: P - D = \tfrac12 \|w - v\|^2 + \sum_{0 < s_i < \delta} C_i s_i (1 - s_i / \delta), \qquad
           v = \sum_i \alpha_i u_i
 
-δ falls until that gap is small enough for a working set. A Newton step costs the square of the number of columns for
-each row within the width only, of which a part is enough; an interior point method pays that for all of its rows. Where
-δ falls, rows within the width are expected to keep their α, and the step goes to where they do.
+δ decreases until that gap is small enough for a working set. A Newton step costs the square of the number of columns
+only for rows within the width, and a part of these is enough; an interior point method has this cost for all its rows.
+When δ decreases, rows within the width are expected to keep their α, and the step is computed accordingly.
 """
 
 from collections.abc import Sequence
@@ -28,21 +28,22 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.svm.interior_point import STRIP
 from hyplearn.types import Array
 
-# From this many columns on it is faster than samples, if costs are not so high that few rows lie within the width.
+# With at least MANY_COLUMNS columns this is faster than samples, unless costs are so high that few rows lie within the
+# width.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
-# All rows lie within the first width at w = 0; the second is for a start from a sample.
+# Initial widths: all rows lie within the first at w = 0; the second is for a start from a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
-# The width falls by this factor, once the gradient's part of the gap is at most so many times the other.
+# The width is multiplied by NARROWER once the gradient's part of the gap is at most SETTLED times the other part.
 NARROWER, SETTLED = 0.5, 2.0
-# Of more rows within the width than so many per column, a part stands for all in the Hessian.
+# Maximum number of rows per column in the Hessian; if more rows are within the width, a part represents all.
 ROWS_PER_COLUMN = 6
-# So many rows per column span all columns, and leave the Hessian well conditioned.
+# With this many rows per column the rows span all columns, and the Hessian is well conditioned.
 SPANNING = 2
-# A sample to begin with has so many rows per column, and is a fourth of the rows at most.
+# Rows per column in the sample that gives the starting point; it has at most a fourth of the rows.
 SAMPLE_PER_COLUMN = 3
-# The gap at which a working set closes the rest in fewer operations.
+# Gap below which working sets need fewer operations for the rest.
 CLOSE = 0.04
-# Armijo's: part of the decrease that the slope promises. Parts of a step that are tried otherwise.
+# Armijo's constant, the required fraction of the predicted decrease, and the step lengths to try otherwise.
 ENOUGH, LENGTHS = 1e-4, np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 40)])
 
 
@@ -55,7 +56,7 @@ class Point(NamedTuple):
     smooth: float  # Σ C h(s)
     terms: float  # Σ of P - D by rows
     v: Array  # Σ α u
-    v_within: Array  # the same over rows within the width
+    v_within: Array  # Σ α u over the rows within the width
     n_within: int
     rows: Array  # rows within the width, or a part of them
     costs: Array  # their C
@@ -67,7 +68,7 @@ class Point(NamedTuple):
 
     @property
     def objective(self) -> float:
-        """P(w) of the smoother loss."""
+        """P(w) of the smoothed loss."""
         return float(0.5 * (self.w @ self.w) + self.smooth)
 
     @property
@@ -82,7 +83,7 @@ class Point(NamedTuple):
 
 
 def smoothing_pays(source: RowSource) -> bool:
-    """Whether there are many columns, moderate costs, and rows in memory, where passes are cheap."""
+    """Whether smoothing pays off: many columns, moderate costs, and rows in memory, where passes are cheap."""
     in_memory = source.most_kept == np.inf
     return in_memory and source.shape[1] >= MANY_COLUMNS and source.cost_range.highest <= MODERATE_COST
 
@@ -90,7 +91,7 @@ def smoothing_pays(source: RowSource) -> bool:
 def solve_smoothed(
     source: RowSource, *, max_iter: int, threads: int, rng: np.random.Generator
 ) -> tuple[Array, int, int]:
-    """A normal vector close to that of the hinge loss, how many rows are within its width, and the passes made."""
+    """Normal vector close to that of the hinge loss, the number of rows within its width, and the passes made."""
     n, d = source.shape
     w, width, n_passes = np.zeros(d), FIRST_WIDTH, 0
     if n >= 4 * SAMPLE_PER_COLUMN * d:
@@ -111,14 +112,14 @@ def solve_smoothed(
 
 @dataclass
 class Descent:
-    """Newton's method on a source, and the passes made."""
+    """Newton's method on a source; counts its passes."""
 
     source: RowSource
     threads: int
     n_passes: int
 
     def following(self, point: Point) -> Point | None:
-        """The point after a step; None if there is none that lowers the objective."""
+        """Point after a step; None if no step decreases the objective."""
         if point.apart <= SETTLED * point.terms:
             width = NARROWER * point.width
             step = self._step(point, width)
@@ -135,19 +136,19 @@ class Descent:
         return found if found.objective < point.objective else None
 
     def point(self, w: Array, width: float, n_within: int) -> Point:
-        """Pass at w; about ``n_within`` rows were within the width before."""
+        """Compute the sums at w in one pass; ``n_within`` is an estimate of the number of rows within the width."""
         stride = max(1, -(-n_within // (ROWS_PER_COLUMN * len(w))))
         self.n_passes += 1
         return Point(w, width, *self.source.fold(_point_block, _merged, w, width, stride))
 
     def _step(self, point: Point, width: float) -> Array | None:
-        """Newton's step to a width, along which rows within the present one keep their α; None if rounding forbids."""
+        """Newton step to a width, for which rows within the current width keep their α; None if limited by rounding."""
         gradient = point.w - point.v - (point.width / width - 1) * point.v_within
         scale = point.n_within / max(1, len(point.rows)) / width
         return _solved(point.rows, scale * point.costs, -gradient, self.threads)
 
     def _lowest(self, point: Point, step: Array) -> float:
-        """Length in [0, 1] at which the smoother objective is lowest along a step, in one pass."""
+        """Length in [0, 1] at which the smoothed objective is lowest along a step, in one pass."""
         slopes = self.source.fold(_slopes_block, summed, point.w, step, point.width)
         slopes = slopes + step @ point.w + LENGTHS * (step @ step)
         self.n_passes += 1
@@ -158,7 +159,7 @@ class Descent:
 
 
 def _solved(rows: Array, costs: Array, b: Array, threads: int) -> Array | None:
-    """Solve ``(I + Σ C u uᵀ) x = b``, in float32 where the rows span all columns: its digits are enough for a step."""
+    """Solve ``(I + Σ C u uᵀ) x = b``, in float32 if the rows span all columns: its precision is enough for a step."""
     dtype = np.float32 if len(rows) >= SPANNING * len(b) else np.float64
     scaled = (np.sqrt(costs)[:, None] * rows).astype(dtype, copy=False)
     with ThreadPoolExecutor(threads) as pool:

@@ -1,14 +1,14 @@
-r"""Support vector machines without intercept, solved to a certificate in a handful of passes over the rows.
+r"""Support vector machines without intercept, solved to a certificate in a few passes over the rows.
 
-Rows u_i carry the sign of their label, costs C_i stand beside them; an infinite cost is a hard constraint.
+Rows u_i contain the sign of their label and have costs C_i; an infinite cost is a hard constraint.
 
 .. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^q, \qquad q \in \{1, 2\}
 
 For every dual feasible α, :math:`P(w) - D(\alpha)` bounds the distance to the optimum; a solver stops when that gap,
 relative to max(1, P), is at most ``tol``, and returns α with it, so that anybody can check.
 
-All rows are seen in passes only (:meth:`~hyplearn.rows.RowSource.fold`), and nothing is kept between two passes but
-what the previous w tells again.
+The rows are read only in passes (:meth:`~hyplearn.rows.RowSource.fold`), and all state between two passes can be
+recomputed from the previous w.
 """
 
 from dataclasses import replace
@@ -26,10 +26,9 @@ from hyplearn.solvers.svm.uneven import applies, solve_uneven
 from hyplearn.types import Array
 
 Loss: TypeAlias = Literal["hinge", "squared_hinge"]
-# Caps of costs that are as good as infinite: raised until no row makes use of them, or until they prove that rows are
-# not separable.
+# Caps for infinite costs: raised until no row reaches its cap, or until α proves that the rows are not separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
-# A tolerance below this gap that was not reached is out of reach in other forms of the problem too.
+# If a tolerance below this is not reached, other forms of the problem do not reach it either, and are not tried.
 HOPELESS = 1e-10
 
 
@@ -48,11 +47,11 @@ def solve_svm(
 ) -> Solution:
     """Solve the SVM on signed rows until the relative duality gap is at most ``tol``.
 
-    Infinite costs, of all rows or of none, ask for the hard margin. ``start`` is a normal vector to start from,
-    ``seed`` the seed of samples that give one otherwise. At most ``max_iter`` working sets or Newton steps are made;
-    ``report`` is called after each. The result does not depend on the number of threads. Without ``judge`` the status
-    is that of the solver, and is not checked against rounding; without ``rising`` costs of a soft margin are not raised
-    step by step where rounding stops it.
+    Infinite costs (for all rows or none) give the hard margin. ``start`` is a normal vector to start from; otherwise it
+    comes from samples with seed ``seed``. At most ``max_iter`` working sets or Newton steps are made;
+    ``report`` is called after each. The result does not depend on the number of threads. Without ``judge``
+    the solver's status is not checked against rounding errors; without ``rising`` the costs of a soft margin are not
+    raised step by step if the solver is limited by rounding.
 
     Examples
     --------
@@ -90,13 +89,13 @@ def solve_svm(
 
 
 def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
-    """Whether rounding stopped the hinge loss where softer costs may lead on."""
+    """Whether softer costs may improve a solution of the hinge loss that is limited by rounding."""
     n, d = source.shape
     return n >= d and loss == "hinge" and solution.status == "stalled" and solution.gap > HOPELESS
 
 
 def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) -> Solution:
-    """Where rounding stopped the solver: the proof that there is no hard margin, or a solution for uneven rows."""
+    """Retry a solution limited by rounding: prove that there is no hard margin, or solve for uneven rows."""
     hard = source.cost_range.highest == np.inf
     if hard and (refuted := _refuted(source, solution)) is not None:
         return refuted
@@ -118,7 +117,7 @@ def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) 
 
 
 def _refuted(source: RowSource, solution: Solution) -> Solution | None:
-    """The solution with the proof that no w satisfies the hard margin, if its α leads to one."""
+    """Solution with a proof that no w satisfies the hard margin, if α gives one; otherwise None."""
     found = refutation(source, solution.support, solution.alpha)
     if found is None:
         return None
@@ -129,7 +128,7 @@ def _refuted(source: RowSource, solution: Solution) -> Solution | None:
 
 
 def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> Solution:
-    """Fewer rows than columns: the solution is a combination of the rows, found in as many coordinates."""
+    """Solve problems with fewer rows than columns in the span of the rows, with one coordinate per row."""
     rows = source.gathered()
     Q, R = np.linalg.qr(rows.X.T)
     within = None if start is None else Q.T @ start
@@ -140,15 +139,15 @@ def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> So
 def _solve_by_rising_costs(
     source: RowSource, start: Array | None, *, tol: float, max_iter: int, **options: Any
 ) -> Solution:
-    r"""The hard margin, or one so costly that it is as good as hard, by softer ones until no row pays.
+    r"""Solve a hard margin, or one with very high costs, with increasing caps on the costs.
 
-    A cost matters up to about :math:`1 / \|u\|^2`, what a single row asks for. So costs are capped in that unit, and
-    the cap rises. α of the softer problem is dual feasible for the given one; w is judged by the given costs, or where
-    they are infinite is divided by its least margin. Where rows are not separable, :math:`\|\sum \alpha_i u_i\|` stays
-    as it is while α rises with the cap, until α proves it (:func:`~hyplearn.solvers.svm.proof.refutation`).
+    A single row uses costs only up to about :math:`1 / \|u\|^2`, so costs are capped in this unit, and the cap is
+    raised. α of the softer problem is dual feasible for the given one; w is evaluated with the given costs or, if they
+    are infinite, divided by its smallest margin. If the rows are not separable, :math:`\|\sum \alpha_i u_i\|` does not
+    change while α grows with the cap, until α proves it (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
-    # In units of the longest row: gaps are relative to max(1, P), and P of long rows is far below 1. A power of two
-    # rounds neither costs nor α.
+    # Rows are scaled by the longest row, because gaps are relative to max(1, P), and P of long rows is far below 1. The
+    # scale is a power of two, so that neither costs nor α are rounded.
     longest = 2.0 ** np.ceil(0.5 * np.log2(source.fold(_largest_square, max) or 1.0))
     unit = source.altered(_in_units_of, longest)
     hard, n_iter, n_passes, proof = source.cost_range.highest == np.inf, 0, 1, None
@@ -186,7 +185,7 @@ def _solve_by_rising_costs(
 
 
 def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
-    """The solution of softer costs by the given ones."""
+    """Evaluate the solution of softer costs with the given costs."""
     if not hard:
         primal = source.fold(scan_block, merge_scans, soft.w, NOTHING, 0).primal
         return replace(soft, primal=primal, gap=relative_gap(primal, soft.dual))
@@ -211,7 +210,7 @@ def _in_units_of(rows: Rows, length: float) -> Rows:
 
 
 def _capped(rows: Rows, cap: float) -> Rows:
-    """Costs of at most ``cap / ‖u‖²``; rows of zeros have no unit of their own."""
+    """Cap the costs at ``cap / ‖u‖²``, except for rows of zeros."""
     squares = np.concatenate([np.empty(0), *map(_squares, rows.blocks())])
     return replace(rows, costs=np.minimum(rows.costs, cap / np.where(squares > 0, squares, 1.0)))
 

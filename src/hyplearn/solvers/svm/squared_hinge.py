@@ -1,11 +1,11 @@
-r"""The squared hinge loss over all rows, by Newton's method: one pass per step.
+r"""Squared hinge loss over all rows, by Newton's method with one pass per step.
 
 .. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^2, \qquad
           D(\alpha) = \sum_i \alpha_i - \tfrac12 \Bigl\| \sum_i \alpha_i u_i \Bigr\|^2 - \sum_i \frac{\alpha_i^2}{4 C_i}
 
 At every w, :math:`\alpha_i = 2 C_i \max(0, 1 - \langle u_i, w \rangle)` is dual feasible and the gap is
-:math:`\tfrac12 \|\nabla P(w)\|^2`: the gradient is the certificate. P is piecewise quadratic, so that Newton's method
-ends at the exact solution once the right rows are active.
+:math:`\tfrac12 \|\nabla P(w)\|^2`: the gradient is the certificate. P is piecewise quadratic, so Newton's method
+reaches the exact solution once the right rows are active.
 """
 
 from abc import ABC, abstractmethod
@@ -28,10 +28,10 @@ from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.tangent import element, row_product
 from hyplearn.types import Array
 
-# A sample from which to begin, where there are many more rows.
+# Size of the sample that gives the starting point, if there are SAMPLE_RATIO times as many rows.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
-# Costs that differ by more than this are met one step after the other, each softer by this factor than the next.
+# If costs differ by more than COST_RATIO, they are raised in stages by the factor SOFTER, each solved to SOFTER_TOL.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
 # Up to so many columns rows are never written out; beyond, BLAS is faster. Nor at costs that are higher: these magnify
 # how margins are rounded, and α is to have the rounding of ``Σ α u``.
@@ -40,16 +40,16 @@ FEW_COLUMNS, LOW_COST = 16, 1.0
 # are preconditioned by the Hessian of an earlier point, of at most so many rows per column, which is made again when
 # it takes more products than this.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
-# Conjugate gradients end when the residual is this part of the gradient; in the step beyond the tolerance, this one.
+# Conjugate gradients stop when the residual is this fraction of the gradient; the second is for the final step.
 FORCING, FORCING_LAST = 0.1, 1e-4
-# Rows of a strip whose squares a thread sums.
+# Rows per strip, over which one thread sums the Hessian.
 STRIP = 1024
-# Armijo's: part of the decrease that the slope promises.
+# Armijo's constant: required fraction of the decrease that the slope predicts.
 ENOUGH = 1e-4
-# Parts of a step at which its slope is taken: dense near 0 at first, as steps through rows of very different costs end
-# there, then even between the two that matter, twice.
+# Step lengths at which the slope is computed: first dense near 0, where steps end if costs are very different, then
+# twice an even grid between the two lengths that bracket the minimum.
 GRIDS = (np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 60)]), *2 * (np.linspace(0.0, 1.0, 61),))
-# After this many steps without a better gap or a lower P, rounding has the word.
+# Stop after PATIENCE steps without a smaller gap or a lower P: limited by rounding.
 PATIENCE, ROUNDING = 5, 1e-12
 
 
@@ -72,7 +72,7 @@ class Point(NamedTuple):
 
     @property
     def dual(self) -> float:
-        """D(α), as P less half the square of the gradient, which loses no digits."""
+        """D(α), computed as P minus half the squared gradient norm, without cancellation."""
         return float(self.primal - 0.5 * np.sum((self.w - self.v) ** 2))
 
     @property
@@ -113,12 +113,12 @@ def solve_squared_hinge(
 def _starting_point(
     source: RowSource, start: Array | None, max_iter: int, rng: np.random.Generator
 ) -> tuple[Array, int]:
-    """Where to begin, by softer costs or a sample of the rows, and the passes it took."""
+    """Starting point, from softer costs or a sample of the rows, and the number of passes."""
     (n, d), n_passes = source.shape, 0
     options: dict[str, Any] = {"max_iter": max_iter, "rng": rng, "polish": False}
     lowest, highest, _ = source.cost_range
     if highest > COST_RATIO * lowest:
-        # Rows of very different costs become active few at a time; softer costs lead to the harder ones.
+        # With very different costs only a few rows become active per step; solving with softer costs first is faster.
         softer = source.altered(_softened, highest / SOFTER)
         led = solve_squared_hinge(softer, tol=SOFTER_TOL, start=start, **options)
         return led.w, led.n_passes
@@ -132,7 +132,7 @@ def _starting_point(
 
 
 class Descent(ABC):
-    """Newton's method on a source, with the steps and passes made."""
+    """Newton's method on a source; counts its steps and passes."""
 
     def __init__(self, source: RowSource, start: Array, report: Report | None = None, n_passes: int = 0) -> None:
         self.source, self.report, self.n_passes, self.n_iter = source, report, n_passes, 0
@@ -140,20 +140,20 @@ class Descent(ABC):
 
     @abstractmethod
     def _at(self, w: Array) -> Point:
-        """The point of a pass at w."""
+        """Compute the sums at w in one pass."""
 
     @abstractmethod
     def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
-        """The step, to a residual of a part of the gradient or of a length."""
+        """Newton step, to a residual of ``part`` times the gradient norm, or of norm ``shortest``."""
 
     def run(self, tol: float, max_iter: int) -> Status:
-        """Take steps until the gap is closed, steps run out, or rounding has the word."""
+        """Take steps until the tolerance is reached, no steps are left, or rounding prevents progress."""
         best, stalled = self.point.gap, 0
         while self.point.gap > tol:
             if self.n_iter == max_iter or stalled == PATIENCE:
                 return "max_iter" if self.n_iter == max_iter else "stalled"
             before = self.point.primal
-            # A gradient of half the length at which the gap is closed is short enough.
+            # Half the gradient norm at which the tolerance is reached is accurate enough.
             following = self._following(FORCING, 0.5 * float(np.sqrt(2 * tol * max(1.0, before))))
             if following is None:
                 return "stalled"
@@ -163,7 +163,7 @@ class Descent(ABC):
         return "optimal"
 
     def polish(self) -> None:
-        """One step beyond the tolerance: it squares the error, so that every road to a solution ends in the same."""
+        """Take one more step, which squares the error, so that the result does not depend on the start."""
         following = self._following(FORCING_LAST, 0.0)
         self._go_to(self.point if following is None or following.gap > self.point.gap else following)
 
@@ -173,12 +173,12 @@ class Descent(ABC):
             self.report(Progress(self.n_passes, point.primal, point.dual, point.gap, point.n_active))
 
     def _following(self, part: float, shortest: float) -> Point | None:
-        """The point after a step that lowers P enough, or None."""
+        """Point after a step that decreases P enough, or None."""
         point, gradient = self.point, self.point.w - self.point.v
         self.n_iter += 1
         try:
             step = self._newton_step(gradient, part, shortest)
-        except np.linalg.LinAlgError:  # rows so long that the identity is lost to rounding
+        except np.linalg.LinAlgError:  # rows so long that the identity is lost in rounding
             return None
         following = self._at(point.w + step)
         if following.primal > point.primal + ENOUGH * float(gradient @ step):
@@ -189,7 +189,7 @@ class Descent(ABC):
 
 
 class DirectDescent(Descent):
-    """Steps by the Hessian, which is summed in every pass."""
+    """Newton steps with the Hessian, which is summed in every pass."""
 
     def _at(self, w: Array) -> Point:
         self.n_passes += 1
@@ -201,9 +201,9 @@ class DirectDescent(Descent):
 
 
 class ConjugateDescent(Descent):
-    """Steps by conjugate gradients, for rows of many columns in memory."""
+    """Newton steps by conjugate gradients, for rows in memory with many columns."""
 
-    # Cholesky factor of the preconditioner, if it is good enough, and the point of which it is the whole Hessian.
+    # Cholesky factor of the preconditioner, if it is good enough, and the point at which it is the full Hessian.
     factor: Any = None
     made_at: Point | None = None
 
@@ -232,7 +232,7 @@ class ConjugateDescent(Descent):
         return step, products
 
     def _precondition(self) -> None:
-        """Factorise the Hessian of the present point, or of a part of its active rows that stands for all."""
+        """Factorise the Hessian at the current point, or that of a part of its active rows."""
         active, d = self.point.second, len(self.point.w)
         stride = max(1, -(-len(active) // (ROWS_PER_COLUMN * d)))
         (rows,) = self.source.fold(_scaled_block, columns_joined, active[::stride])
@@ -245,7 +245,7 @@ class ConjugateDescent(Descent):
 
 
 def descent_of(source: RowSource) -> type[Descent]:
-    """The method for a source."""
+    """Descent class for a source."""
     is_wide = source.shape[1] >= MANY_COLUMNS and source.most_kept == np.inf
     return ConjugateDescent if is_wide else DirectDescent
 
@@ -255,7 +255,7 @@ def _softened(rows: Rows, most: float) -> Rows:
 
 
 def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
-    r"""The solution from α, where high costs leave active rows so near to the margin that w cannot tell how near.
+    r"""Solve for α instead of w, if high costs bring active rows so close to the margin that their slack is rounding.
 
     .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
     """
@@ -273,14 +273,14 @@ def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n
 
 
 def _lowest(source: RowSource, w: Array, step: Array) -> float:
-    """The length t in [0, 1] at which P is lowest along the step, where the slope vanishes; in three passes."""
+    """Length t in [0, 1] at which P is lowest along the step, in three passes."""
     low, high = 0.0, 1.0
     for grid in GRIDS:
         lengths = low + (high - low) * grid
         slopes = source.fold(_slopes_block, summed, w, step, lengths) + step @ w + lengths * (step @ step)
         k = int(np.clip(np.searchsorted(slopes, 0.0), 1, len(grid) - 1))
         low, high = lengths[k - 1], lengths[k]
-    # Between two neighbours of the grid the slope is nearly a line.
+    # Between two grid points the slope is nearly linear.
     rise = slopes[k] - slopes[k - 1]
     return float(low - (high - low) * slopes[k - 1] / rise) if rise > 0 else float(high)
 
@@ -326,7 +326,7 @@ def _merge_sums(parts: Sequence[tuple[float, Array, Array]]) -> tuple[float, Arr
 
 
 def _of_block(block: Rows, positions: Array) -> Array:
-    """Indices in a block of those positions that lie in it."""
+    """Indices within a block of the positions that lie in it."""
     first, last = np.searchsorted(positions, [block.start, block.start + len(block.X)])
     return positions[first:last] - block.start
 
@@ -349,7 +349,7 @@ def _squares(rows: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add_active(X, p, along, base, costs, w, v, hessian):  # type: ignore[no-untyped-def]
-    """Contributions of the rows of a block to a point, without writing them out: loss, number, v, hessian."""
+    """Contributions of the implicit rows of a block to a point: loss, number of active rows, v and hessian."""
     loss, n_active, p_dot_w = 0.0, 0, 0.0
     u = np.empty(len(w))
     for j in range(len(w)):
@@ -379,7 +379,7 @@ def _active(block: Rows, w: Array) -> tuple[Array, Array, Array]:
 
 
 def _alpha_block(block: Rows, w: Array, kept: bool) -> tuple[Array, Array, Array]:
-    """Positions of the active rows, their α, if these are kept, and a bound of their lengths."""
+    """Positions of the active rows, their α (if kept), and a bound of their norms."""
     if not kept:
         return np.empty(0, dtype=np.int64), np.empty(0), np.array([block.length_bound()])
     support, rows, costs = _active(block, w)

@@ -1,8 +1,8 @@
-r"""Many small problems of the squared hinge at once: shared rows, other signs and costs for each problem.
+r"""Solve many small squared-hinge problems together: shared rows, with different signs and costs.
 
-Newton's method as in :mod:`~hyplearn.solvers.svm.squared_hinge`, on all problems that are still open: margins,
-gradients and Hessians of all of them are a few matrix products. So K classes and their folds take one call instead of
-hundreds, and nothing has to be compiled.
+Uses Newton's method as in :mod:`~hyplearn.solvers.svm.squared_hinge` on all unsolved problems at once: their margins,
+gradients and Hessians take a few matrix products. K classes and their folds thus need one call instead of hundreds, and
+no compiled code.
 """
 
 from dataclasses import dataclass, replace
@@ -14,17 +14,17 @@ from hyplearn.solvers.solution import Solution, Status
 from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.types import Array
 
-# Armijo's: part of the decrease that the slope promises; and how often a step is halved.
+# Armijo's constant, the required fraction of the predicted decrease, and the maximum number of halvings of a step.
 ENOUGH, HALVINGS = 1e-4, 30
-# Numbers of a matrix of rows by problems: problems beyond it are solved in groups, so that it stays in the cache.
+# Maximum elements (rows times problems) of a group: more problems are solved in groups, which stay in the cache.
 GROUP_NUMBERS = 2**19
-# Products of two columns, as many as a row has of them, from which a Hessian is summed over active rows instead.
+# Up to this many products of two columns per row, Hessians are computed from them; with more, from the active rows.
 MOST_PRODUCTS = 256
 
 
 @dataclass(frozen=True)
 class TogetherSolution:
-    """Weights of all problems with the certificate of each."""
+    """Weights and certificate of each problem."""
 
     W: Array  # of shape (B, m)
     primal: Array  # P(w) of each problem
@@ -34,7 +34,7 @@ class TogetherSolution:
 
 @dataclass(frozen=True)
 class Problems:
-    """Problems of one class against the rest on shared rows, each with its own costs."""
+    """One-vs-rest problems on shared rows, each with its own costs."""
 
     rows: Array  # of shape (n, m)
     codes: Array  # class of each row
@@ -44,13 +44,13 @@ class Problems:
 
     @classmethod
     def of_folds(cls, rows: Array, codes: Array, positives: Array, costs: Array) -> "Problems":
-        """For each column of the costs, one problem for each positive class."""
+        """Problems for every pair of a column of the costs and a positive class."""
         n_folds = costs.shape[1]
         columns = np.repeat(np.arange(n_folds), len(positives))
         return cls(rows, codes, np.tile(positives, n_folds), costs, columns)
 
     def signs(self, problems: slice | int) -> Array:
-        """Labels ±1 of some problems."""
+        """Labels ±1 of the given problems."""
         return np.where(self.codes[:, None] == np.atleast_1d(self.positives[problems]), 1.0, -1.0)
 
 
@@ -66,7 +66,7 @@ def solve_together(
     tol : float
         Relative duality gap at which a problem is solved.
     max_iter : int
-        Largest number of Newton steps.
+        Maximum number of Newton steps.
     start : ndarray of shape (B, m), optional
         Weights to start from.
     """
@@ -97,7 +97,7 @@ def column_products(rows: Array) -> Array:
 
 
 class _Group:
-    """Problems that take their steps together; those that are solved drop out."""
+    """Group of problems that take their steps together; solved problems are removed."""
 
     def __init__(self, rows: Array, products: Array | None, signs: Array, costs: Array, W: Array) -> None:
         self.rows, self.products = rows, products
@@ -105,7 +105,7 @@ class _Group:
         self.W, self.primal, self.gap = W.copy(), np.empty(len(W)), np.full(len(W), np.inf)
 
     def solve(self, tol: float, max_iter: int) -> int:
-        """Take steps until all problems are solved, or do not get any further; returns their number."""
+        """Take steps until all problems are solved or make no more progress; returns the number of steps."""
         open_, ends = np.arange(len(self.W)), np.zeros(len(self.W), dtype=bool)
         slack, primal = self._at(self.W, open_)
         self.primal[:] = primal
@@ -113,14 +113,14 @@ class _Group:
             alpha = 2 * self.costs[:, open_] * slack
             gradient = self.W[open_] - (self.signs[:, open_] * alpha).T @ self.rows
             self.gap[open_] = 0.5 * np.sum(gradient**2, axis=1) / np.maximum(1.0, primal)
-            # One step beyond the tolerance squares the error, so that every road to a solution ends in the same one.
+            # One step beyond the tolerance squares the error, so that the result does not depend on the start.
             left, ends[open_] = ~ends[open_], self.gap[open_] <= tol
             if not left.any() or n_iter == max_iter:
                 break
             open_, slack, primal, gradient = open_[left], slack[:, left], primal[left], gradient[left]
             W, slack, following = self._step(open_, slack, primal, gradient)
             lower = following < primal
-            if not lower.all():  # limited by rounding: these stay where they are
+            if not lower.all():  # limited by rounding: these problems keep their weights
                 W, open_, slack, following = W[lower], open_[lower], slack[:, lower], following[lower]
                 if not lower.any():
                     break
@@ -128,7 +128,7 @@ class _Group:
         return n_iter
 
     def _at(self, W: Array, open_: Array) -> tuple[Array, Array]:
-        """Slacks, and P, at the given weights of the open problems."""
+        """Slacks and P at the given weights of the unsolved problems."""
         slack = self.rows @ W.T
         slack *= self.signs[:, open_]
         np.subtract(1.0, slack, out=slack)
@@ -136,7 +136,7 @@ class _Group:
         return slack, 0.5 * np.sum(W**2, axis=1) + np.einsum("ib,ib,ib->b", self.costs[:, open_], slack, slack)
 
     def _step(self, open_: Array, slack: Array, primal: Array, gradient: Array) -> tuple[Array, Array, Array]:
-        """Weights, slacks and P after a Newton step, halved where it is too long."""
+        """Weights, slacks and P after a Newton step, which is halved while it is too long."""
         step = -np.linalg.solve(self._hessians(open_, slack), gradient[:, :, None])[:, :, 0]
         slope, t = np.sum(gradient * step, axis=1), np.ones(len(open_))
         here = self.W[open_]
@@ -169,7 +169,7 @@ class _Group:
 
 
 def solutions_of(problems: Problems, found: TogetherSolution, tol: float) -> list[Solution]:
-    """The solution of each problem with the α of its rows."""
+    """Solution of each problem, with the α of its rows."""
     solutions, longest = [], float(np.sqrt(np.max(np.sum(problems.rows**2, axis=1), initial=0.0)))
     for b, w in enumerate(found.W):
         signs, costs = problems.signs(b)[:, 0], problems.costs[:, problems.columns[b]]

@@ -1,13 +1,13 @@
-r"""Rows whose lengths or costs differ so much that float64 cannot judge them as they are.
+r"""SVMs on rows whose norms or costs differ so much that float64 cannot evaluate them directly.
 
-The margin of a row is known to about :math:`\epsilon \|u\| \|w\|`, so that of a row longer than
-:math:`1 / (\epsilon \|w\|)` is unknown; and high costs magnify the rounding of others. The cure is a problem that is
-slightly harder or softer than the given one, and whose bounds hold for that too:
+The margin of a row is known to about :math:`\epsilon \|u\| \|w\|`, so the margin of a row longer
+than :math:`1 / (\epsilon \|w\|)` is unknown, and high costs magnify rounding errors. The remedy is a slightly harder or
+softer problem whose bounds also hold for the given one:
 
 - A row that is shorter by a factor σ at a cost higher by 1/σ never costs less, and its α times σ is feasible for the
-  row itself. Far rows are shortened until their margins have digits.
-- A cost above what the row can make use of, about :math:`\|w\| / \|u\|`, magnifies rounding and changes nothing else.
-- w a little longer moves rows that stand on the margin above it, whatever rounding did.
+  row itself. Long rows are shortened until their margins have correct digits.
+- A cost above about :math:`\|w\| / \|u\|`, the most that a row can use, magnifies rounding and changes nothing else.
+- Scaling w up slightly moves rows on the margin above it, despite rounding errors.
 
 The squared hinge loss is the hard margin of rows with one more column for each row,
 :math:`(u_i, \; e_i / \sqrt{2 C_i})`.
@@ -23,33 +23,33 @@ from hyplearn.solvers.svm.interior_point import solve_box
 from hyplearn.solvers.svm.proof import strict_gap
 from hyplearn.types import Array
 
-# Largest ‖u‖ ‖w‖: half of the digits are left to margins, half to the rows that have been shortened.
+# Maximum of ‖u‖ ‖w‖: leaves half of the digits for margins and half for shortened rows.
 REACH = 1e8
-# Costs in units of ‖w‖ / ‖u‖, tried one after the other: higher ones magnify rounding, lower ones may be paid.
+# Caps on costs in units of ‖w‖ / ‖u‖, tried in turn: high caps magnify rounding, low caps may soften the margin.
 CAPS = (1e4, 1e7, 1e10)
-# Lengths of w that are tried for one cap; w is known to this factor when it has settled.
+# Maximum number of iterations for the norm of w per cap; it has settled when it changes by less than this factor.
 ROUNDS, SETTLED = 8, 1.5
-# Numbers up to which rows are solved in this way, and rows of the squared hinge loss.
+# Maximum number of elements of the rows for this method, and of rows for the squared hinge loss.
 MOST_NUMBERS, MOST_SQUARED = 2**21, 500
 
 
 class Candidate(NamedTuple):
-    """A normal vector with dual variables of all rows, and what they prove."""
+    """Normal vector and dual variables of all rows, with the gap that they prove."""
 
     w: Array
     alpha: Array
     proof: Proof
-    proven_gap: float  # with what rounding can have done to it
+    proven_gap: float  # including a bound on the rounding error
 
 
 def applies(rows: tuple[int, int], loss: str) -> bool:
-    """Whether rows of a shape are few enough."""
+    """Whether rows of the given shape are few enough for this method."""
     n, d = rows
     return n * d <= MOST_NUMBERS and (loss == "hinge" or n <= MOST_SQUARED)
 
 
 def solve_uneven(rows: Rows, loss: str, tol: float) -> Candidate:
-    """The best solution found for explicit rows in memory; rows without a cost have α = 0."""
+    """Best solution found for explicit rows in memory; rows with cost 0 have α = 0."""
     paid = np.flatnonzero(rows.costs > 0)
     U, C = rows.X[paid], rows.costs[paid]
     hard = bool(np.isinf(C[0]))
@@ -76,7 +76,7 @@ def solve_uneven(rows: Rows, loss: str, tol: float) -> Candidate:
 
 
 def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float, tol: float) -> tuple[Array, Array]:
-    """Solve shortened rows with capped costs, in units in which w has about the length 1; returns w and α."""
+    """Solve for shortened rows with capped costs, in units in which w has a norm of about 1; returns w and α."""
     shorter = np.minimum(1.0, REACH / (lengths * norm))
     costs = np.minimum(C / shorter / norm**2, cap / (lengths * shorter * norm))
     box = solve_box((shorter * norm)[:, None] * U, costs, tol=tol / 4)
@@ -84,7 +84,7 @@ def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float,
 
 
 def _judged(U: Array, C: Array, w: Array, alpha: Array, loss: str) -> list[Candidate]:
-    """Candidates with w as it is, and longer by what rounding leaves unknown about rows on the margin."""
+    """Candidates with w unchanged, and with w scaled up to allow for rounding errors of rows on the margin."""
     length = float(np.linalg.norm(w))
     margins, lengths = U @ w, np.linalg.norm(U, axis=1)
     blur = (ROW_ERROR + np.sqrt(len(w))) * EPSILON * lengths * length
