@@ -84,4 +84,4 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(run, tmp_path, suffix, mo
 def test_bad_files_are_named(run, tmp_path):
     assert "There is no file" in run("classify", "none.h5ad", "--label", "kind", code=1).stderr
     (tmp_path / "cells.csv").write_text("x\n1\n")
-    assert "ends in none of .h5ad, .zarr" in run("classify", "cells.csv", "--label", "kind", code=2).stderr
+    assert "must end in one of .h5ad, .zarr" in run("classify", "cells.csv", "--label", "kind", code=2).stderr

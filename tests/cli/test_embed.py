@@ -149,7 +149,7 @@ def test_cells_are_mapped_from_their_principal_components(run, tmp_path):
         ("animal,parent\na,b\nb,a\n", "t.csv", "tree", "root"),
         ("x", "t.txt", "tree", "is not a tree: supported are .nwk"),
         ("animal,parent\n", "t.csv", "tree", "no lines below"),
-        ("source,target,length\na,b,1\na,b,2\n", "e.csv", "mds", "from 'a' to 'b' two lengths."),
+        ("source,target,length\na,b,1\na,b,2\n", "e.csv", "mds", "from 'a' to 'b' twice, with different lengths."),
         ("0,1,2\n1,0,3\n", "d.csv", "mds", "square"),
         ("x,y,z\n1,2,3\n4,5,6\n", "f.csv", "map", "minimum of 3"),
     ],
@@ -165,7 +165,7 @@ def test_what_is_no_tree_no_distances_no_table_is_told(run, tmp_path, text, name
 def test_wrong_methods_outputs_and_roots_are_told(run, tmp_path):
     (tmp_path / "tree.nwk").write_text(NEWICK)
     assert "is not one of tree, mds, map" in run("embed", "tree.nwk", "--method", "x", "-o", "p.npz", code=2).stderr
-    assert "ends in none of .npz, .csv" in run("embed", "tree.nwk", "--method", "tree", "-o", "p.txt", code=2).stderr
+    assert "must end in one of .npz, .csv" in run("embed", "tree.nwk", "--method", "tree", "-o", "p.txt", code=2).stderr
     assert "puma" in run("embed", "tree.nwk", "--method", "tree", "--root", "puma", "-o", "p.npz", code=1).stderr
     np.savez(tmp_path / "x.npz", X=ball(30)[0])
     assert (

@@ -116,7 +116,7 @@ def test_messages_name_options_of_the_command_line(run, points):
 
 def test_files_that_are_not_there_or_no_models_are_named(run, tmp_path, points):
     assert "There is no file" in run("fit", tmp_path / "none.csv", "-o", "m.hyp", code=1).stderr
-    assert "m.bin ends in none of .hyp" in run("fit", points, "-o", "m.bin", code=2).stderr
+    assert "m.bin must end in one of .hyp" in run("fit", points, "-o", "m.bin", code=2).stderr
     assert "There is no file" in run("fit", tmp_path / "none.h5ad", "-o", "m.hyp", code=1).stderr
 
 
@@ -238,7 +238,7 @@ def test_an_array_is_fitted_with_the_labels_of_another_file(as_json, tmp_path, o
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-o", "m.bin"), "m.bin ends in none of .hyp"),
+        (("-o", "m.bin"), "m.bin must end in one of .hyp"),
         ((), "Missing option '--output'"),
         (("-o", "m.hyp", "--folds", "many"), "Invalid value for '--folds'"),
         (("-o", "m.hyp", "--cost", 3), "No such option: --cost"),

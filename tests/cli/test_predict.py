@@ -79,7 +79,7 @@ def test_points_of_another_ball_are_refused(run, tmp_path, model_file, command):
 
 @pytest.mark.parametrize(("command", "name"), [("predict", "a.txt"), ("plot", "a.bmp"), ("explore", "a.png")])
 def test_outputs_of_unknown_kind_are_errors_of_usage(run, points, model_file, command, name):
-    assert "ends in none of" in run(command, model_file, points, "-o", name, code=2).stderr
+    assert "must end in one of" in run(command, model_file, points, "-o", name, code=2).stderr
 
 
 def test_a_transformer_predicts_nothing(run, points):

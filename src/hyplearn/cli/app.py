@@ -146,7 +146,7 @@ class Command(TyperCommand):
     """Command that, with --json, reports usage errors as JSON too."""
 
     def get_params(self, ctx: Any) -> Any:
-        """All options; flags have no value to show in help."""
+        """Return all options; the help shows no value for flags."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -186,7 +186,7 @@ class Lazy(TyperGroup):
     group: ClassVar[str] = ""
 
     def get_params(self, ctx: Any) -> Any:
-        """All options; flags have no value to show in help."""
+        """Return all options; the help shows no value for flags."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -85,7 +85,7 @@ def transfer(
 def check_cells(output: Path) -> None:
     """Raise early if no AnnData file can be written to the output path."""
     if output.suffix.lower() not in SUFFIXES:
-        raise typer.BadParameter(f"{output} ends in none of {', '.join(SUFFIXES)}.", param_hint="--output")
+        raise typer.BadParameter(f"{output} must end in one of {', '.join(SUFFIXES)}.", param_hint="--output")
     if not (output.suffix.lower() == ".zarr" and output.is_dir()):
         place_of(output)
 
@@ -97,7 +97,7 @@ def read(path: Path) -> Any:
     except ImportError as error:
         raise ImportError("Single cells need anndata: pip install 'hyplearn[single-cell]'.") from error
     if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"{path} ends in none of {', '.join(SUFFIXES)}.\nConvert it to one of these.")
+        raise ValueError(f"{path} must end in one of {', '.join(SUFFIXES)}.\nConvert it to one of these formats.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     with warnings.catch_warnings():

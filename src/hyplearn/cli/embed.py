@@ -186,7 +186,9 @@ def _read_edges(path: Path, names: list[str], rows: list[list[str]], ends: tuple
         first, second = sorted((number[row[one]], number[row[other]]))
         value = 1.0 if length is None else number_in(path, row[length])
         if pairs.setdefault((first, second), value) != value:
-            raise ValueError(f"{path} gives the edge from {row[one]!r} to {row[other]!r} two lengths.\nKeep one.")
+            raise ValueError(
+                f"{path} lists the edge from {row[one]!r} to {row[other]!r} twice, with different lengths.\nKeep one."
+            )
     index = np.array(list(pairs)).T
     half = sparse.coo_array((list(pairs.values()), index), shape=(len(nodes), len(nodes))).tocsr()
     return nodes, half.maximum(half.T)

@@ -57,7 +57,7 @@ def cell_text(text: str) -> str:
 def check_output(output: Path, suffixes: Sequence[str]) -> None:
     """Raise early if the suffix is not supported or the file cannot be written."""
     if output.suffix.lower() not in suffixes:
-        raise typer.BadParameter(f"{output} ends in none of {', '.join(suffixes)}.", param_hint="--output")
+        raise typer.BadParameter(f"{output} must end in one of {', '.join(suffixes)}.", param_hint="--output")
     place_of(output)
 
 

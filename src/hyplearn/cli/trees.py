@@ -47,8 +47,8 @@ def column_of(path: Path, names: list[str], name: str) -> int:
     """Position of the column with a given name; raises if there is none."""
     if name not in names:
         raise ValueError(
-            f"{path} has no column {name!r}; it has {', '.join(names)}.\nA tree's table has a line for each node: its "
-            "name first, and a column parent."
+            f"{path} has no column {name!r}; it has {', '.join(names)}.\nThe table of a tree needs one line per node, "
+            "with its name in the first column and a column called parent."
         )
     return names.index(name)
 

@@ -20,8 +20,8 @@ from hyplearn.types import Array
 
 # Rows per chunk: their kernel values stay in the cache. Fixed, because it affects the last bits of products.
 CHUNK = 512
-# Added to the diagonal of the kernel of landmarks where functions are interpolated, relative to the mean of 1 - k: it
-# bounds the weights, whose sums would lose digits, for an error of the interpolation that no classifier sees.
+# Ridge on the diagonal of the landmarks' kernel matrix for interpolation, relative to the mean of 1 - k. It bounds the
+# weights, whose sums would otherwise lose digits; the interpolation error is too small to change a classifier.
 RIDGE = 1e-7
 # Maximum number of landmarks whose pairwise distances give the median for the scale.
 MOST_PAIRED = 1000

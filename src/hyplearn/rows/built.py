@@ -219,13 +219,13 @@ class StreamedRows(RowSource):
         return replace(self, build=build, known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
-        """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
+        """Random, evenly spread subset of the rows, explicit and in memory; costs are scaled to keep their sum."""
         arguments = self.build, self.n_rows, size, seed_of(rng)
         drawn = self.points.fold(_sample, join_rows, *arguments, threads=self.threads)
         return replace(scale_costs(drawn, self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
-        """A random subset of the rows, spread evenly and rebuilt in every pass, with scaled costs."""
+        """Random, evenly spread subset of the rows, rebuilt in every pass, with scaled costs."""
         build = partial(_build_thinned, build=self.build, n=self.n_rows, size=size, seed=seed_of(rng))
         return replace(self, build=build, n_rows=size, known_costs=None)
 

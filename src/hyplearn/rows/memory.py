@@ -61,11 +61,11 @@ class RowSource(ABC):
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
+        """Random, evenly spread subset of the rows, explicit and in memory; costs are scaled to keep their sum."""
 
     @abstractmethod
     def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
-        """Random subset of the rows, spread evenly, with costs divided by its fraction of the rows."""
+        """Random, evenly spread subset of the rows; costs are divided by the sampling fraction."""
 
     def gathered(self) -> "Rows":
         """All rows, explicit, in memory."""
@@ -89,11 +89,11 @@ class MemoryRows(RowSource):
         return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """A random subset of the rows, spread evenly, explicit, with costs that sum to those of all rows."""
+        """Random, evenly spread subset of the rows, explicit and in memory; costs are scaled to keep their sum."""
         return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Random subset of the rows, spread evenly, explicit, with costs divided by its fraction of the rows."""
+        """Random, evenly spread subset of the rows, explicit; costs are divided by the sampling fraction."""
         part = self._drawn(size, rng)
         return replace(part, costs=part.costs * (self.shape[0] / size), threads=self.threads)
 
@@ -207,7 +207,7 @@ class Rows(MemoryRows):
 
 @dataclass(frozen=True, kw_only=True)
 class HyperboloidRows(Rows):
-    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``: hyperboloid coordinates, as three values per row and X.
+    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``, the hyperboloid coordinates, stored implicitly.
 
     Unless ``inverse_root`` is 0, it is 1/√c, and every row of cone coordinates ends with ``times + base / √c``: the
     column of an intercept, which takes no memory.

@@ -52,7 +52,7 @@ class CertificateSums(NamedTuple):
     loss_error: float  # bound on the rounding error of the loss
     slack: float  # hard margin: largest 1 - ⟨u, w⟩, minus its rounding error
     largest_slack: float  # hard margin: largest 1 - ⟨u, w⟩, plus its rounding error
-    terms: float  # Σ of P - D by rows, without ½‖w - v‖²
+    terms: float  # sum of the rows' contributions to P - D, without ½‖w - v‖²
     terms_error: float
     v: Array  # Σ α u
     length: float  # Σ α ‖u‖

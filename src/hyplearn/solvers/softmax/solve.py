@@ -35,9 +35,9 @@ SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
 # Conjugate gradients stop when the residual is this fraction of the gradient.
 FORCING = 0.2
-# The preconditioner is made of a sample with so many rows per column and so many numbers, where there are so many times
-# as many rows. If a step takes more products than this, it is made again, and later steps are preconditioned by all
-# second derivatives of the sample, whose systems are solved to a part of the residual.
+# The preconditioner comes from a sample with SAMPLED_PER_COLUMN rows per column and at most SAMPLED_NUMBERS elements,
+# if there are SAMPLED_RATIO times as many rows. If a step takes more than FEW_PRODUCTS products, it is recomputed, and
+# later steps use the whole Hessian of the sample, whose systems are solved to SAMPLED_FORCING times the residual.
 SAMPLED_PER_COLUMN, SAMPLED_NUMBERS, SAMPLED_RATIO, FEW_PRODUCTS, SAMPLED_FORCING = 4, 2**20, 3, 10, 0.1
 # Armijo's constant, the required fraction of the predicted decrease, and the step lengths to try if a full step fails.
 ENOUGH = 1e-4

@@ -137,7 +137,7 @@ def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, 
 
 
 def _change(sums: Combination) -> Array | None:
-    """``M⁻¹ v`` if a small change of the coefficients makes the combination vanish despite rounding; otherwise None."""
+    """Change of coefficients ``M⁻¹ v`` with which the combination provably vanishes; None if it is too large."""
     scale = np.sqrt(np.diag(sums.moments))
     kept = scale > 0  # columns of zeros are left out
     scale = scale[kept]

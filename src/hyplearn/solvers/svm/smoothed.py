@@ -54,7 +54,7 @@ class Point(NamedTuple):
     width: float
     loss: float  # Σ C max(0, s)
     smooth: float  # Σ C h(s)
-    terms: float  # Σ of P - D by rows
+    terms: float  # sum of the rows' contributions to P - D
     v: Array  # Σ α u
     v_within: Array  # Σ α u over the rows within the width
     n_within: int

@@ -28,7 +28,7 @@ from hyplearn.types import Array
 Loss: TypeAlias = Literal["hinge", "squared_hinge"]
 # Caps for infinite costs: raised until no row reaches its cap, or until α proves that the rows are not separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
-# If a tolerance below this is not reached, other forms of the problem do not reach it either, and are not tried.
+# A solution with a gap at or below this is not retried in another form, even if it misses a still smaller tolerance.
 HOPELESS = 1e-10
 
 

@@ -33,12 +33,12 @@ SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
 # If costs differ by more than COST_RATIO, they are raised in stages by the factor SOFTER, each solved to SOFTER_TOL.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
-# Up to so many columns rows are never written out; beyond, BLAS is faster. Nor at costs that are higher: these magnify
-# how margins are rounded, and α is to have the rounding of ``Σ α u``.
+# Rows stay implicit with up to FEW_COLUMNS columns and costs up to LOW_COST. With more columns BLAS is faster; higher
+# costs magnify the rounding errors of margins, so α and ``Σ α u`` must be computed from the same explicit rows.
 FEW_COLUMNS, LOW_COST = 16, 1.0
-# From so many columns on, of rows in memory, steps are found by conjugate gradients, each a pass over active rows. They
-# are preconditioned by the Hessian of an earlier point, of at most so many rows per column, which is made again when
-# it takes more products than this.
+# With at least MANY_COLUMNS columns and rows in memory, steps are computed by conjugate gradients, with a pass over the
+# active rows per product. The preconditioner is the Hessian at an earlier point, from at most ROWS_PER_COLUMN rows per
+# column; it is recomputed when a step takes more than FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
 # Conjugate gradients stop when the residual is this fraction of the gradient; the second is for the final step.
 FORCING, FORCING_LAST = 0.1, 1e-4

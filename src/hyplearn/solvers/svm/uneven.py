@@ -29,7 +29,7 @@ REACH = 1e8
 CAPS = (1e4, 1e7, 1e10)
 # Maximum number of iterations for the norm of w per cap; it has settled when it changes by less than this factor.
 ROUNDS, SETTLED = 8, 1.5
-# Maximum number of elements of the rows for this method, and of rows for the squared hinge loss.
+# Largest problems for this method: number of elements, and for the squared hinge loss also the number of rows.
 MOST_NUMBERS, MOST_SQUARED = 2**21, 500
 
 
