@@ -211,8 +211,9 @@ def test_all_that_neighbours_say_of_a_point_agrees(n_classes):
     inside = np.linalg.norm(pixels, axis=-1) < 2
     assert np.array_equal(model.classes_[display.regions[inside]], model.predict(pixels[inside]))
     page = scene_of(explore(model, Q))
-    assert np.array_equal(decoded(page["predicted"]), codes)
-    assert np.array_equal(decoded(page["confidence"]), model.predict_proba(Q).max(axis=1).astype("f4"))
+    shown = page["models"][0]
+    assert np.array_equal(decoded(shown["predicted"]), codes)
+    assert np.array_equal(decoded(shown["confidence"]), model.predict_proba(Q).max(axis=1).astype("f4"))
 
 
 def test_a_conformal_classifier_says_of_a_point_what_its_own_classifier_says(n_classes):

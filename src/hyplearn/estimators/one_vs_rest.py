@@ -166,8 +166,10 @@ class OneVsRest(BallClassifier):
         spare = distances_to_centre(rows, data.c) if len(constant) else None
         dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
-        if np.count_nonzero(n_distinct) > 1:  # with a single class all scores are equal anyway
-            self._warn_of_constant_problems(constant)
+        # A class without weight, and a single class with weight, have a constant score whatever the parameters.
+        absent = np.flatnonzero(n_distinct[self._positives] == 0)
+        if np.count_nonzero(n_distinct) > 1:
+            self._warn_of_constant_problems(np.setdiff1d(constant, absent))
         # A boundary through a reference point has no intercept, so the offset of the calibration serves as one. If the
         # boundary separates the training rows, it stays where the margin is largest, without an offset.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
