@@ -84,7 +84,7 @@ def growth(record):
 
 
 def memory(record):
-    """Peak memory of a fit above X, with so many rows that memory allocated earlier is negligible."""
+    """Peak memory of a fit in addition to X, with enough rows that earlier allocations are negligible."""
     for n, d, K in ((5_000_000, 2, 10), (200_000, 100, 5)):
         X, y = overlapping(n, d, K)
         model = PoincareLogisticRegression(C=100.0).fit(X[:5000], y[:5000])

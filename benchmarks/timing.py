@@ -208,7 +208,7 @@ def _heading(name, value):
 
 
 def _text(value):
-    """A value as it stands in a table."""
+    """Format a value for a table."""
     if value is None:
         return "-"
     if isinstance(value, (Ratio, Times)):

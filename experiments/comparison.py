@@ -75,7 +75,7 @@ class HyperbolicNeighbours(ClassifierMixin, BaseEstimator):
 
 
 class OfASample(ClassifierMixin, BaseEstimator):
-    """A classifier fitted to a stratified sample where there are many rows."""
+    """Classifier that is fitted to a stratified sample if there are many rows."""
 
     def __init__(self, classifier, most=RBF_ROWS):
         self.classifier = classifier

@@ -106,7 +106,7 @@ def mapie_sets(kind, X, y, new):
 
 
 def attained(counts):
-    """Coverage for so many rows of each class in training: p-values are multiples of 1 / (n + 1)."""
+    """Attained coverage with n training rows per class: p-values are multiples of 1 / (n + 1)."""
     rounded = 1 - np.floor(np.round((1 - COVERAGE) * (counts + 1), 9)) / (counts + 1)
     return np.where(counts < least_rows(COVERAGE), COVERAGE, rounded)
 

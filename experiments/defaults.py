@@ -77,7 +77,7 @@ def halves(name):
 
 
 def scores(model, X, y):
-    """Accuracy in per cent, and log-loss where there are probabilities."""
+    """Accuracy in percent, and the log-loss if there are probabilities."""
     accuracy = 100 * np.mean(model.predict(X) == y)
     if not hasattr(model, "predict_proba"):
         return accuracy, np.nan

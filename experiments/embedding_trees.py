@@ -78,7 +78,7 @@ FULL = Config(name="full", n_nodes=1170, dimensions=(2, 5), epochs=50, bases=(1.
 
 
 def ancestors(parents):
-    """All nodes above each node, from the root on; every parent stands before its children."""
+    """Ancestors of each node, starting at the root; every parent comes before its children."""
     lines = [[]]
     for parent in parents[1:]:
         lines.append([*lines[parent], int(parent)])

@@ -88,7 +88,7 @@ def network(config, name, head, **options):
 
 @lru_cache(maxsize=1)
 def images(config, name):
-    """The images of a set, or the first of them; None where its files are not here."""
+    """Images of a data set, or the first of them; None if its files are missing."""
     try:
         found = LOADERS[name]()
     except FileNotFoundError as error:

@@ -66,7 +66,7 @@ def _fewer(folder, name, head, grows, wanted):
 
 
 def key(row, cell):
-    """What tells a cell from others, as text."""
+    """String that identifies a cell."""
     return tuple(str(row[column]) for column in cell)
 
 
@@ -82,7 +82,7 @@ def chosen(rows, value, **wanted):
 
 
 def number(text):
-    """The number that a text stands for, or the text."""
+    """Convert a string to a number if possible; otherwise return the string."""
     for kind in (int, float):
         try:
             return kind(text)

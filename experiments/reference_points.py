@@ -114,7 +114,7 @@ def sides(name, config, seed):
 
 
 def trees(name, config, seed):
-    """A random tree of classes: each begins at a point of its parent and runs for a length of 2 in its direction."""
+    """Random tree of classes: each starts at a point of its parent and extends over a length of 2 in its direction."""
     d, n_classes, width = TREES[name]
     rng = np.random.default_rng(seed)
     y = rng.integers(n_classes, size=config.n_train + config.n_test)

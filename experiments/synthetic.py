@@ -244,6 +244,6 @@ def picture(rows, config, fifths):
 
 
 def runs_in_words(config):
-    """How many runs there were, and where there were fewer."""
+    """Describe the number of runs, and the entries with fewer runs."""
     fewer = [f"{config.runs_at(d)} at d = {d}" for d, _ in config.fewer if config.runs_at(d) < config.runs]
     return f"{config.runs} runs" + (f", {', '.join(fewer)}" if fewer else "")

@@ -121,7 +121,7 @@ def data_of(name, config):
 
 
 def stand_in_name(config):
-    """What the stand-in is called, so that nobody takes it for the pictures."""
+    """Name of the stand-in, so that it is not mistaken for the images."""
     n, d, n_classes, _ = config.stand_in
     return f"synthetic stand-in for {IMAGENET} ({n:,} points, {d}-d, {n_classes} classes)"
 

@@ -1,4 +1,4 @@
-"""Check a wheel: everything that the package reads is inside, nothing else is, and a fit works where it is installed.
+"""Check a wheel: it contains exactly the files that the package needs, and a fit works after installation.
 
 ``python tools/check_wheel.py dist/*.whl``; with ``--installed`` in the environment that has it.
 """

@@ -1,4 +1,4 @@
-"""Claims about SVMs on synthetic sets, from the synthetic figures and the rival with its handicaps."""
+"""Claims about SVMs on synthetic sets, from the synthetic figures and the handicapped baseline."""
 
 import numpy as np
 from handicapped import BATCHES, FAST, LOOP, MENDED, OURS
@@ -63,7 +63,7 @@ def all_accurate(results):
 
 
 def beside(results, column, method, **wanted):
-    """Mean over the runs of the experiment with the handicapped rival."""
+    """Mean over the runs of the experiment with the handicapped baseline."""
     return float(np.mean(chosen(results["handicapped"], column, method=method, **wanted)))
 
 
