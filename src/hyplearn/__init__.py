@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hyplearn.paper import HyperboloidSVC
     from hyplearn.persistence import load, save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "ConformalClassifier",
     "ExpMap",
