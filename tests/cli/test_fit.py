@@ -223,7 +223,7 @@ def test_what_is_read_in_blocks_gives_the_model_of_memory(as_json, run, tmp_path
 def test_a_stream_of_predictions_needs_a_file(run, model_file, points, tmp_path):
     np.save(tmp_path / "x.npy", ball(60)[0])
     assert "pass --output" in run("predict", model_file, "x.npy", "--stream", code=2).stderr
-    assert "none of .npy, .parquet" in run("predict", model_file, "x.npy", "--stream", "-o", "p.csv", code=2).stderr
+    assert "one of .npy, .parquet" in run("predict", model_file, "x.npy", "--stream", "-o", "p.csv", code=2).stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--stream"]])

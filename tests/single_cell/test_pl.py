@@ -100,7 +100,7 @@ def _lines(ax):
 def test_boundaries_need_a_classification(cells, ax):
     with pytest.raises(KeyError, match="no classification 'kind'"):
         hs.pl.disk(cells, "kind", boundaries=True, ax=ax)
-    with pytest.raises(ValueError, match="needs color="):
+    with pytest.raises(ValueError, match="needs the key of a classification as color="):
         hs.pl.disk(cells, boundaries=True, ax=ax)
 
 

@@ -179,7 +179,7 @@ def test_classes_that_are_never_predicted_are_named(cells):
 @pytest.mark.filterwarnings("ignore:The number of unique classes")  # scikit-learn's own
 def test_hundreds_of_integers_are_questioned(cells):
     cells.obs["n_counts"] = (np.arange(90) // 1.4).astype(int)
-    with pytest.warns(UserWarning, match="holds 64 different integers from 0 to 63"):
+    with pytest.warns(UserWarning, match="contains 64 different integers from 0 to 63"):
         hs.tl.classify(cells, "n_counts", model=KNeighborsClassifier(1))
 
 
