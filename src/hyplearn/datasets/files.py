@@ -293,4 +293,4 @@ def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
     wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():
         limit = "" if n_classes == math.inf else f" below {n_classes:g}"
-        raise ValueError(f"Labels must be integers from 0{limit}; {y[wrong][0]} is one of {where}.\nCorrect it.")
+        raise ValueError(f"Labels must be non-negative integers{limit}; got {y[wrong][0]} in {where}.\nCorrect it.")

@@ -405,8 +405,8 @@ class PoincareSVC(StreamClassifier):
         check_is_fitted(self)
         data = known_data(self, X, y, sample_weight)
         if "online" in self.status_ or data.n_rows != self._n_rows:
-            seen = "was fitted on a stream" if "online" in self.status_ else f"was fitted on {self._n_rows} rows"
-            raise ValueError(f"verify() needs the training data; {type(self).__name__} {seen}, got {data.n_rows}.")
+            seen = "a stream" if "online" in self.status_ else f"{self._n_rows} rows"
+            raise ValueError(f"verify() needs the training data ({seen}); got {data.n_rows} rows.")
         if self.n_support_.any() and not len(self.support_):
             raise ValueError(
                 f"The {self.n_support_.max()} dual variables were too many to keep, so they cannot be verified; "
