@@ -131,6 +131,7 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("parameters", "C"), "cheap", "C must be a positive number"),
         (("parameters", "trim"), "none", "trim must be True, False"),
         (("parameters", "tol"), {"float": "nan"}, "tol must be"),
+        (("parameters", "n_jobs"), 0, "n_jobs must be an integer other than 0"),
         (("parameters", "margin"), "wide", 'margin must be one of "bound", "exact"'),
         (("parameters", "calibration"), "training", 'calibration must be one of "cross-fitted", None'),
         (("parameters", "reference"), "__import__('os')", "reference must be a strategy's name"),

@@ -129,7 +129,10 @@ PARAMETERS = {
     "tol": number_in(above=0.0),
     **dict.fromkeys(("max_iter", "max_epochs", "n_components", "n_neighbors"), integer(1)),
     "folds": integer(2),
-    "n_jobs": integer(-(2**20), none=True, most=2**20),
+    "n_jobs": Parameter(
+        "an integer other than 0, or None",
+        lambda value: value is None or (_is_whole(value) and 0 < abs(value) <= 2**20),
+    ),
     "random_state": integer(0, none=True, most=2**32 - 1)._replace(
         advice="A file cannot store the state of a generator: set_params(random_state=0) and save again."
     ),
