@@ -57,8 +57,9 @@ def test_pairwise_distances_are_exact_up_to_the_rim(d, c):
 def test_tangent_features_are_exact_up_to_the_rim(d, c):
     frame = worst(lambda x, p: tangent.frame_coordinates(x[None], p, c=c), exact.frame, d, c, row_error)
     z = worst(lambda x, p: tangent.z_features(x[None], p, c=c), exact.z, d, c, row_error)
-    assert frame <= 4 * EPS
-    assert z <= 4 * EPS
+    # Half a unit more than a distance: the order of sums over 1,000 coordinates depends on how they were compiled.
+    assert frame <= 5 * EPS
+    assert z <= 5 * EPS
 
 
 def row_error(computed, truth):
