@@ -48,8 +48,8 @@ __all__ = [
     "predict_to_file",
     "save",
 ]
-# Where each public name comes from: modules are imported when a name of theirs is used first, so that
-# ``hyplearn --version`` and the imports of single modules take no second.
+# Maps each public name to its module. A module is imported when one of its names is first used, so that
+# ``hyplearn --version`` and the import of a single module take less than a second.
 _HOMES = {
     "HyperboloidSVC": "paper",
     "explore": "explorer",

@@ -1,4 +1,4 @@
-"""Compiled functions: the cache folder of numba, and a message when functions are compiled.
+"""Compilation with numba: choose the cache folder, and print a message when functions are compiled.
 
 numba stores them next to the source or in the user's cache folder, and raises an error at import if neither is
 writable, as in many containers.
@@ -15,9 +15,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-# Further folders for temporary files, which tempfile does not try.
+# Folders for temporary files that are tried in addition to those of tempfile.
 MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
-# Approximate seconds to compile the functions of a first fit, on one core of a 2024 machine.
+# Approximate compilation time of a first fit, in seconds, on one core of a 2024 machine.
 ABOUT_SECONDS = 10
 _announced = threading.Event()
 
@@ -40,7 +40,7 @@ def choose_cache() -> None:
 
 
 def _usual_places() -> list[Path]:
-    """The usual cache folders of numba: next to the source, and the user's cache folder."""
+    """Return numba's usual cache folders: the folder next to the source, and the user's cache folder."""
     home = Path(os.path.expanduser("~"))
     if not home.is_absolute():  # the user has no home folder
         home = Path(os.devnull)
@@ -61,7 +61,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _temporary_folder() -> Path | None:
-    """Temporary folder that only this user can write to, as it holds code; if possible the same in every process."""
+    """Return a temporary folder to which only this user can write; if possible, the same folder in every process."""
     uid = os.getuid() if hasattr(os, "getuid") else 0
     try:
         parents = [tempfile.gettempdir()]
@@ -85,7 +85,7 @@ def _is_own(state: os.stat_result, uid: int) -> bool:
 
 
 def _compile_without_cache() -> None:
-    """Make numba ignore ``cache=True`` if there is no writable folder."""
+    """Make numba ignore ``cache=True``, for systems without a writable folder."""
     from numba.core.dispatcher import Dispatcher
 
     setattr(Dispatcher, "enable_caching", lambda self: None)  # noqa: B010, mypy takes it for a method
@@ -93,7 +93,7 @@ def _compile_without_cache() -> None:
 
 @contextmanager
 def timed_compilation(*, announced: bool) -> Iterator[list[float]]:
-    """Measure the seconds spent compiling; with ``announced``, print a message on stderr once per process."""
+    """Measure the compilation time in seconds; with ``announced``, print a message to stderr once per process."""
     from numba.core import event
 
     listener = _listener(event.Listener)(announced)
@@ -103,7 +103,7 @@ def timed_compilation(*, announced: bool) -> Iterator[list[float]]:
 
 def _listener(base: Any) -> Any:
     class Listener(base):
-        """Adds up compilation times; nested compilations are counted once."""
+        """Listener that sums compilation times; nested compilations are counted once."""
 
         def __init__(self, announced: bool) -> None:
             self.announced, self.seconds, self.local = announced, [0.0], threading.local()

@@ -1,4 +1,4 @@
-r"""Rows without a reference point: hyperboloid coordinates about a centre and a constant, scaled by ρ / sinh ρ.
+r"""Cone coordinates: hyperboloid coordinates about a centre and a constant column, scaled by ρ / sinh ρ.
 
 A linear function of these rows vanishes on a generalised sphere of hyperbolic space: a geodesic hyperplane, an
 equidistant of one, a horosphere or a sphere. Without the constant, on a geodesic hyperplane.
@@ -13,7 +13,7 @@ from hyplearn.types import Array, Points
 
 
 def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperboloid coordinates of points as seen from p, with a constant, scaled by ρ / sinh ρ.
+    r"""Hyperboloid coordinates of points relative to p and a constant column, all scaled by ρ / sinh ρ.
 
     .. math:: \frac{\rho}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z, \; 1\bigr)
               = \Bigl(\rho \coth \rho, \; \rho\, e, \; \frac{\rho}{\sinh \rho}\Bigr), \qquad \rho = \sqrt c\, d(x, p)
@@ -51,7 +51,7 @@ def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | None = None) -> tuple[TangentRows, Array]:
-    r"""Implicit cone coordinates, with three values per row in addition to X: ρ e as implicit rows, and ρ coth ρ.
+    r"""Cone coordinates in implicit form: the rows ρ e as ``TangentRows``, and the column ρ coth ρ.
 
     Points and their gaps are trusted. The first column is :math:`\frac{\rho}{\sinh \rho} (1 + (\cosh \rho - 1))`: the
     coefficient of frame coordinates along x - p is :math:`\frac{2}{1 - c\|x\|^2}` times the first factor, and their
@@ -66,12 +66,12 @@ def cone_rows(X: Array, p: Array, *, c: float, gaps: Array, squares: Array | Non
 
 
 def shortening(space: TangentRows, times: Array, c: float) -> Array:
-    """Factor ``ρ / sinh ρ`` of the rows of :func:`cone_rows`."""
+    """Factor ``ρ / sinh ρ`` of each row, computed from the results of :func:`cone_rows`."""
     return times + space.base / np.sqrt(c)
 
 
 def plain_cone_rows(X: Array, centre: Array, c: float, *, intercept: bool) -> Array:
-    """Explicit rows by their definition, in plain NumPy; without their last column if there is no intercept."""
+    """Explicit rows computed from their definition in plain NumPy; the last column is omitted without an intercept."""
     frame = np.sqrt(c) * frame_coordinates(X.astype(np.float64), centre, c=c)
     rho = np.linalg.norm(frame, axis=1)
     factor = np.where(rho > 0, rho, 1.0) / np.sinh(np.where(rho > 0, rho, np.arcsinh(1.0)))

@@ -15,5 +15,5 @@ def main() -> None:
         from hyplearn.cli.app import app
 
         app(prog_name="hyplearn")
-    except KeyboardInterrupt:  # raised during imports, which typer does not guard
-        raise SystemExit(130) from None  # 128 + SIGINT, the convention of shells
+    except KeyboardInterrupt:  # raised during the imports, where typer does not catch it
+        raise SystemExit(130) from None  # 128 + SIGINT, the usual exit code in shells

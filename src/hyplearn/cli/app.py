@@ -1,4 +1,4 @@
-"""The command line application: collects the commands, adds --json and --debug, and reports errors.
+"""Command line application: registers the commands, adds --json and --debug, and reports errors.
 
 A command is a function that takes its options and returns an :class:`Outcome`; it prints nothing. Exit codes: 0 for
 success, 1 for invalid data, files or model options, 2 for an invalid command line.
@@ -86,7 +86,7 @@ DATASETS = {
     ),
 }
 
-# Examples; the help of a command shows the lines that start with its name.
+# Examples for the help texts. The help of a command shows the lines that start with its name.
 EXAMPLES = """
 hyplearn embed species.nwk --method tree -o species.csv
 hyplearn embed taxonomy.csv --method tree --label order -o taxonomy.npz
@@ -138,19 +138,19 @@ IN_SHELL = (
     (r"lower C\b", "lower --c"),
     (r"pass the c of your embedding", "pass the --curvature of your embedding"),
 )
-# click's class for usage errors; its module depends on the version of typer.
+# Class of click's usage errors. The module that defines it depends on the version of typer.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 
 
 class Command(TyperCommand):
-    """Command that, with --json, reports usage errors as JSON too."""
+    """Command that also reports usage errors as JSON if --json is passed."""
 
     def get_params(self, ctx: Any) -> Any:
         """Return all options; the help shows no value for flags."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options."""
+        """Parse the command line arguments."""
         with _usage_error_in_json("--json" in args):
             return super().parse_args(ctx, args)
 
@@ -190,7 +190,7 @@ class Lazy(TyperGroup):
         return _without_type_of_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command to run, with its options."""
+        """Import the module of the requested command, and return the command."""
         if args and args[0] in self.table:
             module, function, _ = self.table[args[0]]
             own = typer.Typer(add_completion=False)
@@ -200,21 +200,21 @@ class Lazy(TyperGroup):
 
 
 class LazyDatasets(Lazy):
-    """Commands of ``hyplearn datasets``."""
+    """Group of the commands of ``hyplearn datasets``."""
 
     table = DATASETS
     group = "datasets"
 
 
 def add(app: typer.Typer, function: "Callable[..., Outcome]", name: str, group: str = "") -> None:
-    """Add a function as a command to the app, or to a group of commands."""
+    """Add a function as a command to the app or to a group of commands."""
     examples = [line for line in EXAMPLES.splitlines() if line.startswith(f"hyplearn {group or name}")]
     epilog = "\n\n".join(["Examples:", *examples])
     app.command(name, cls=Command, epilog=epilog)(_command(function))
 
 
 def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
-    """Add --json and --debug to a function, print its outcome, and report its errors."""
+    """Wrap a function as a command with --json and --debug that prints the outcome and reports errors."""
     from hyplearn.cli.output import show, show_error
 
     @wraps(function)
@@ -222,7 +222,7 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                # Columns are selected by name when a file is read; estimators then get arrays, which have no names.
+                # Columns are selected by name when a file is read; the estimators receive arrays without names.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
                 outcome = function(**options)
             show(outcome, _messages(caught), as_json)
@@ -245,7 +245,7 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
 
 
 def explained(error: Exception) -> str:
-    """Return an error message with option names in place of argument names; unexpected errors get advice."""
+    """Return the message of an error with option names instead of argument names; unexpected errors mention --debug."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis error is unexpected. Run again with --debug for the traceback."
@@ -253,20 +253,20 @@ def explained(error: Exception) -> str:
 
 
 def as_options(text: str) -> str:
-    """Translate advice for Python into advice for the command line."""
+    """Rewrite advice for Python users as advice for the command line."""
     for pattern, command in IN_SHELL:
         text = re.sub(pattern, command, text)
     return re.sub(r"(?<![\w.-])(\w+)=([^\s,.;]?)", _as_flag, text)
 
 
 def _as_flag(found: re.Match[str]) -> str:
-    """Replace ``label=`` by ``--label`` and a space."""
+    """Return the option for a matched argument: ``label=`` becomes ``--label``, followed by a space."""
     name, value = found.groups()
     return f"--{FLAGS[name]} {value}".rstrip() if name in FLAGS else found[0]
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Return each warning once, without warnings for developers, such as deprecations in libraries."""
+    """Return each warning once, and omit warnings for developers, such as deprecations in libraries."""
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
     messages = dict.fromkeys(as_options(str(warning.message)) for warning in kept)
     alike: dict[str, list[str]] = {}

@@ -20,12 +20,12 @@ from hyplearn.explorer import explore
 from hyplearn.files import write_whole
 from hyplearn.progress import report_steps
 
-# Experiments of ``reproduce``; keep in step with the list in the Makefile.
+# Experiments that ``reproduce`` runs. Keep this list in sync with the Makefile.
 EXPERIMENTS = ("table1", "table2", "handicapped", "figures", "reference_points", "comparison", "synthetic", "claims")
 
 
 class Dataset(NamedTuple):
-    """Data set with its description and the functions that load it and write its file."""
+    """Data set: its description, the function that loads it, and the function that returns its file contents."""
 
     load: Callable[[], Any]
     about: str
@@ -43,7 +43,7 @@ def _points_csv(bunch: Any) -> bytes:
 
 
 def _tree_csv(bunch: Any) -> bytes:
-    """CSV text with one line per node: its name (numbered if it is repeated), its parent's name, and its order."""
+    """Return CSV text with one line per node: name (numbered if not unique), name of the parent, and order."""
     seen: Counter[str] = Counter()
     names = []
     for name in bunch.names.tolist():
@@ -113,7 +113,7 @@ def demo(
 
 
 def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
-    """Cross-validate classifiers on the mammals, and write a figure and a page of the default model."""
+    """Cross-validate classifiers on the mammals data, and write a figure and an HTML page of the default model."""
     mammals = load_mammals()
     X, y, parents = mammals.data, mammals.target, mammals.parents
     scores = compare(models, X, y, folds, seed=0)
@@ -154,7 +154,7 @@ def reproduce() -> Outcome:
 
 
 def find_checkout(places: Iterable[Path]) -> Path:
-    """Return the first of the given folders or their parents that contains the experiments; raise if none does."""
+    """Return the first of the given folders and their parents with the experiments in it; raise if there is none."""
     for place in places:
         for folder in (place, *place.parents):
             if (folder / "experiments" / "__main__.py").is_file() and (folder / "src" / "hyplearn").is_dir():

@@ -47,7 +47,7 @@ def _predict(
     hierarchy: HIERARCHY = None,
     key: KEY = None,
 ) -> Outcome:
-    """Predict the cells of the last path from the labels of the first, and write the results."""
+    """Predict the types of the cells in the last file from the labels in the first file, and write the results."""
     from hyplearn.single_cell import tl
 
     path = output or paths[-1]
@@ -60,7 +60,7 @@ def _predict(
 
 
 def _with_options(command: Callable[..., Outcome]) -> Callable[..., Outcome]:
-    """Replace the ``**options`` of a command by the options of :func:`_predict`."""
+    """Replace ``**options`` in the signature of a command with the options of :func:`_predict`."""
     own = [p for p in signature(command).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     parameters = [*own, *list(signature(_predict).parameters.values())[1:]]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -83,7 +83,7 @@ def transfer(
 
 
 def check_cells(output: Path) -> None:
-    """Raise early if no AnnData file can be written to the output path."""
+    """Raise an error, before any computation, if no AnnData file can be written to the output path."""
     if output.suffix.lower() not in SUFFIXES:
         raise typer.BadParameter(f"{output} must end in one of {', '.join(SUFFIXES)}.", param_hint="--output")
     if not (output.suffix.lower() == ".zarr" and output.is_dir()):
@@ -101,12 +101,12 @@ def read(path: Path) -> Any:
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # anndata's warnings about its file formats
+        warnings.simplefilter("ignore")  # ignore anndata's warnings about its file formats
         return (anndata.read_zarr if path.suffix.lower() == ".zarr" else anndata.read_h5ad)(path)
 
 
 def write(cells: Any, path: Path) -> None:
-    """Write cells atomically: an error leaves the old file or store in place."""
+    """Write cells atomically: if an error occurs, the old file or store is kept."""
     target = path.resolve()
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     with warnings.catch_warnings():
@@ -120,7 +120,7 @@ def write(cells: Any, path: Path) -> None:
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
-    # No operating system replaces a non-empty folder in one step, so the old one is renamed first.
+    # No operating system replaces a non-empty folder in one step, so the old folder is renamed first.
     old = beside.with_name(f"{beside.name}.old")
     if target.exists():
         target.rename(old)

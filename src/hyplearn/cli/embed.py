@@ -20,9 +20,9 @@ from hyplearn.files import write_whole
 from hyplearn.types import Array
 
 METHODS = ("tree", "mds", "map", "hyperboloid", "klein")
-# Conversions from other models; the time coordinate of a hyperboloid comes first.
+# Functions that convert points from other models. The first hyperboloid coordinate is the time coordinate.
 READERS = {"hyperboloid": from_hyperboloid, "klein": from_klein}
-# Names of the columns with the two end points of an edge.
+# Pairs of column names for the two end points of an edge.
 ENDS = (("source", "target"), ("from", "to"))
 
 
@@ -100,7 +100,7 @@ def _written(output: Path, found: Embedded, label: str | None, values: dict[str,
 
 
 def _embed_cells(data: Path, output: Path, points: str | None, root: str | None, options: dict[str, Any]) -> Outcome:
-    """Embed the cells of an AnnData file, and write the whole file with points and map."""
+    """Embed the cells of an AnnData file, and write the file with the points and the fitted map added."""
     from hyplearn.single_cell import tl
 
     check_cells(output)
@@ -153,7 +153,7 @@ def _embed_distances(path: Path, model: HyperbolicMDS) -> Embedded:
 
 
 def _embed_features(path: Path, label: str | None, points: str | None, root: Any, model: PoincareMap) -> Embedded:
-    """Embed a table of features; for AnnData, by default the principal components."""
+    """Embed a table of features; in AnnData files, the default features are the principal components."""
     data = read_points(path, points or ("X_pca" if path.suffix.lower() == ".h5ad" else None), label)
     if root is not None and root.isdigit() and (data.names is None or root not in data.names):
         root = int(root)
@@ -162,7 +162,7 @@ def _embed_features(path: Path, label: str | None, points: str | None, root: Any
 
 
 def _read_distances(path: Path) -> tuple[Array | None, Any]:
-    """Read names, if there are any, and a square distance matrix or a sparse matrix of edge lengths."""
+    """Read the names of the points, if any, and a square distance matrix or a sparse matrix of edge lengths."""
     if path.suffix.lower() not in TEXT:
         return None, load_points(path)[0]
     names, rows = text_table(path)

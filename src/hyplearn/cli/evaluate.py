@@ -24,9 +24,9 @@ from hyplearn.plotting.canvas import shorten
 from hyplearn.progress import report_steps
 from hyplearn.types import Array
 
-# Number of confusions to print; --json contains all of them.
+# Maximum number of confusions in the printed table; the output of --json contains all of them.
 MOST_SHOWN = 10
-# Length to which class names are cut in that table, so that two names and two numbers fit into 80 columns.
+# Length to which class names are truncated in the table of confusions, so that a row fits into 80 columns.
 MOST_LETTERS = 22
 NOTE = (
     "The first row is the model as it is: optimistic if it was fitted to these\n"
@@ -41,7 +41,7 @@ ECE = "ECE: expected calibration error."
 
 
 class Score(NamedTuple):
-    """Scores of one classifier; scores of probabilities are None if it has no probabilities."""
+    """Scores of one classifier; scores based on probabilities are None if it predicts no probabilities."""
 
     name: str
     accuracy: float
@@ -52,7 +52,7 @@ class Score(NamedTuple):
     seconds: float
 
     def accuracy_text(self) -> str:
-        """Return the accuracy in percent, with its standard deviation over the folds."""
+        """Return the accuracy in percent, with its standard deviation over the folds if it is known."""
         spread = "" if self.accuracy_std is None else f" ± {100 * self.accuracy_std:.1f}"
         return f"{100 * self.accuracy:.1f}{spread} %"
 
@@ -95,7 +95,7 @@ def evaluate(
 
 
 def _check_labels(model: Any, y: Array, path: Path) -> None:
-    """Raise if no label is a class of the model; warn if some are not."""
+    """Raise if none of the labels is a class of the model; warn if some of them are not."""
     unknown = [label for label in np.unique(y).tolist() if label not in model.classes_.tolist()]
     if len(unknown) == len(np.unique(y)):
         raise ValueError(
@@ -119,7 +119,7 @@ def _report_table(report: dict[str, Any]) -> Any:
 
 
 def _confusion_table(labels: Array, matrix: Array) -> Any:
-    """Table of the most frequent confusions: pairs of a true and a predicted class."""
+    """Return a table of the most frequent confusions (pairs of a true and a predicted class)."""
     wrong = matrix * (1 - np.eye(len(labels), dtype=int))
     if not wrong.any():
         return "All points are predicted right.\n"
@@ -134,13 +134,13 @@ def _confusion_table(labels: Array, matrix: Array) -> Any:
 
 
 def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
-    """Table of scores; the best row from ``first`` on is bold."""
+    """Return a table of scores; the best row, among the rows from ``first`` on, is bold."""
     best = None if first is None else first + int(np.argmax([score.accuracy for score in scores[first:]]))
     return table(title, COLUMNS, [score.row() for score in scores], best=best)
 
 
 def baselines() -> dict[str, Any]:
-    """Euclidean baselines, with an intercept and with C chosen inside each training fold."""
+    """Return the baselines: Euclidean classifiers with C tuned in each training fold, and the most frequent class."""
     softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
     return {
         "Euclidean softmax, tuned": GridSearchCV(softmax, {"C": COSTS}, cv=3),
@@ -150,7 +150,7 @@ def baselines() -> dict[str, Any]:
 
 
 def make_folds(y: Array, folds: int, seed: int) -> StratifiedKFold:
-    """Return stratified folds; raise if no class has a row for every fold."""
+    """Return stratified folds; raise if even the largest class has fewer rows than there are folds."""
     most = int(np.max(np.unique(y, return_counts=True)[1]))
     if folds < 2 or folds > most:
         raise ValueError(
@@ -170,7 +170,7 @@ def compare(models: dict[str, Any], X: Array, y: Array, folds: int, seed: int) -
 def cross_validate(
     name: str, model: Any, X: Array, y: Array, split: StratifiedKFold, report: Callable[[str], None]
 ) -> Score:
-    """Return scores on held-out rows."""
+    """Cross-validate a classifier, and return its scores on the held-out rows."""
     start, compiling, classes = perf_counter(), 0.0, np.unique(y)
     predicted, accuracies = np.empty(len(y), dtype=classes.dtype), []
     proba: Array | None = np.zeros((len(y), len(classes)))
@@ -191,7 +191,7 @@ def cross_validate(
 
 
 def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
-    """Return the scores of a fitted classifier; scores of probabilities use only rows with labels among its classes."""
+    """Return the scores of a fitted classifier; probability scores ignore rows with labels that are not its classes."""
     start, predicted = perf_counter(), model.predict(X)
     proba, known = probabilities(model, X), np.isin(y, model.classes_)
     seconds = perf_counter() - start
@@ -201,7 +201,7 @@ def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
 
 
 def probabilities(model: Any, X: Array) -> Array | None:
-    """Return the probabilities of all classes; None if the model has none, for example after ``partial_fit``."""
+    """Return the class probabilities; None if the model does not predict them, for example after ``partial_fit``."""
     try:
         return np.asarray(model.predict_proba(X))
     except AttributeError:
@@ -213,7 +213,7 @@ def _score(
 ) -> Score:
     loss = error = None
     if proba is not None:
-        # A class that is missing in a training fold has probability 0 and infinite loss: it counts as half a row.
+        # A class that is missing in a training fold has probability 0, and so infinite loss. Use 0.5 / n instead.
         raised = np.where(proba > 0, proba, 0.5 / len(y))
         loss = float(log_loss(y, raised / raised.sum(axis=1, keepdims=True), labels=classes))
         error = calibration_error(proba.max(axis=1), predicted == y)
@@ -221,7 +221,7 @@ def _score(
 
 
 def calibration_error(confidence: Array, right: Array) -> float:
-    """Expected calibration error: mean difference of confidence and accuracy over bins, weighted by their rows."""
+    """Expected calibration error: mean of abs(confidence - accuracy) over bins, weighted by their numbers of rows."""
     which = np.minimum((BINS * confidence).astype(int), BINS - 1)
     bins = [which == b for b in np.unique(which)]
     return float(sum(np.mean(own) * abs(confidence[own].mean() - right[own].mean()) for own in bins))

@@ -25,7 +25,7 @@ CERTIFICATE = ("status_", "dual_gap_", "converged_", "n_updates_", "mistake_boun
 
 
 class Fitted(NamedTuple):
-    """Fitted model, its held-out scores if there are any, the seconds of the fit, and a summary of the data."""
+    """Fitted model, its cross-validation scores (if any), the fit time in seconds, and a summary of the data."""
 
     model: Any
     score: Score | None
@@ -80,7 +80,7 @@ def fit(
 
 
 def _classifier(name: str, reference: str | None, c: str | None, **parameters: Any) -> Any:
-    """Return the classifier with the given options; raise a usage error if it does not support one."""
+    """Return the classifier with the given options; raise a usage error if it does not support one of them."""
     if name not in CLASSIFIERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(CLASSIFIERS)}.", param_hint="--model")
     known = CLASSIFIERS[name]().get_params()
@@ -120,7 +120,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
     assert data.y is not None
     split, score = make_folds(data.y, folds, seed) if folds else None, None
     with report_steps(folds + 1) as report:
-        report("fit to all rows")  # before the folds, so that errors give the row numbers of the file
+        report("fit to all rows")  # done before cross-validation, so that errors contain row numbers of the file
         start = perf_counter()
         try:
             with timed_compilation(announced=True) as compiling:
@@ -140,7 +140,7 @@ def _fit_in_memory(model: Any, data: Data, folds: int, seed: int) -> Fitted:
 
 
 def _fit_in_blocks(model: Any, path: Path, source: PointSource) -> Fitted:
-    """Fit the model in passes over a file; shows progress in a terminal."""
+    """Fit the model in passes over a file, and show progress if stderr is a terminal."""
     model.set_params(verbose=int(sys.stderr.isatty()))
     if "shuffle" in model.get_params():
         model.set_params(shuffle=False)
@@ -167,7 +167,7 @@ def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
 
 
 def _certificate_text(model: Any) -> str:
-    """Return one line with the worst certificate of all problems."""
+    """Return one line that describes the worst certificate of all binary problems."""
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
         return f"{statuses}: within {np.max(model.dual_gap_):.0e} of the optimum, proven"

@@ -1,4 +1,4 @@
-"""Input of commands: points from any file that :func:`hyplearn.open_points` reads, and classifiers from files."""
+"""Input of commands: read points from any file that :func:`hyplearn.open_points` supports, and load classifiers."""
 
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -31,7 +31,7 @@ POINTS = Annotated[
     typer.Option("--points", help="Array (npz, h5), columns separated by commas (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) written by `hyplearn fit`.")]
-# Suffixes of data files, to recognise them if one is passed in place of a model.
+# Suffixes of data files, used to recognise a data file that is passed in place of a model.
 OTHER_FILES = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".h5", ".zarr", ".h5ad")
 STREAM = Annotated[bool, typer.Option("--stream", help="Read in blocks data that do not fit into memory.")]
 
@@ -52,7 +52,7 @@ class Data(NamedTuple):
     left_out: int = 0
 
     def summary(self) -> str:
-        """Return a summary of the data in one line."""
+        """Return a one-line summary of the data."""
         classes = "" if self.y is None else f", {counted(len(np.unique(self.y)), 'class', 'classes')}"
         left = f" ({self.left_out:,} without a label left out)" if self.left_out else ""
         n, d = self.X.shape
@@ -92,7 +92,7 @@ def open_data(
 
 
 def _label_column(path: Path, source: TablePoints, model: Any) -> str | None:
-    """Return the label column: by its conventional name, or else the column that contains classes of the model."""
+    """Return the column with a conventional label name, or else the column that contains classes of the model."""
     free, classes = source.columns.unused, {str(label) for label in model.classes_.tolist()}
     found = [name for name in free if name in LABEL_COLUMNS]
     found = found or [name for name in free if classes.intersection(source.strings(name, HEAD_ROWS))]
@@ -117,7 +117,7 @@ def read_labelled(path: Path, points: str | None, label: str | None, model: Any 
 
 
 def _read(path: Path, source: PointSource, model: Any) -> tuple[Data, Array]:
-    """Return the data and a mask of the labelled rows; raise if the model was fitted on another dimension."""
+    """Return the data and a mask of the labelled rows; raise if the model was fitted in another dimension."""
     block, known = gather_known(source)
     d = block.X.shape[1]
     expected = getattr(model, "n_features_in_", d)
@@ -131,7 +131,7 @@ def _read(path: Path, source: PointSource, model: Any) -> tuple[Data, Array]:
 
 
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
-    """Load a fitted classifier; with ``in_ball``, raise for a network that takes features instead of points."""
+    """Load a fitted classifier; with ``in_ball``, raise if its input is features rather than points of the ball."""
     if path.suffix.lower() in OTHER_FILES:
         raise ValueError(f"{path} is not a model file (.hyp).\nThe model comes first, then the points.")
     model = load(path)

@@ -28,9 +28,9 @@ from hyplearn.files import place_of
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 # First characters of strings that spreadsheets interpret as formulas.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# Width of output that does not go to a terminal.
+# Width in characters of output that does not go to a terminal.
 PIPE_WIDTH = 120
-# Minimum width to which the first column of a table is wrapped, and the space between columns.
+# Minimum width of the first column of a table, which may be wrapped, and the space between columns.
 NAME_WIDTH, COLUMN_GAP = 12, 3
 
 
@@ -45,31 +45,31 @@ class Outcome:
 
 
 def visible(text: str) -> str:
-    """Replace control characters by escape sequences, except line breaks and tabs."""
+    """Replace control characters other than line breaks and tabs with escape sequences."""
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def cell_text(text: str) -> str:
-    """Return text that prints on one line of a terminal."""
+    """Escape control characters, line breaks and tabs, so that the text prints on one line."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def check_output(output: Path, suffixes: Sequence[str]) -> None:
-    """Raise early if the suffix is not supported or the file cannot be written."""
+    """Raise an error, before any computation, if the suffix is not supported or the file cannot be written."""
     if output.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{output} must end in one of {', '.join(suffixes)}.", param_hint="--output")
     place_of(output)
 
 
 def show(outcome: Outcome, warned: list[str], as_json: bool) -> None:
-    """Print an outcome to stdout, and notes and warnings to stderr; with JSON, everything in one object."""
+    """Print an outcome to stdout, and notes and warnings to stderr; with ``as_json``, print one JSON object."""
     if as_json:
         extra = {"notes": list(outcome.notes), "warnings": warned}
         with _written_or_dropped():
             write_json(outcome.values | {name: texts for name, texts in extra.items() if texts})
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-    with _written_or_dropped():  # flushed before the notes about it
+    with _written_or_dropped():  # flush the output before notes are printed
         for block in outcome.shown:
             if sys.stdout.isatty():
                 console.print(escape(visible(block)) if isinstance(block, str) else block, crop=False)
@@ -84,13 +84,13 @@ def show_error(message: str, as_json: bool) -> None:
     """Print an error to stderr; with --json, also as JSON to stdout."""
     complain("error", message)
     if as_json:
-        with suppress(OSError), _written_or_dropped():  # the error may be a full disk
+        with suppress(OSError), _written_or_dropped():  # writing fails too if the error is a full disk
             write_json({"error": message})
 
 
 @contextmanager
 def _written_or_dropped() -> Iterator[None]:
-    """Flush stdout; if that fails, discard its contents, so that Python does not try again at exit."""
+    """Flush stdout after the block; if that fails, discard the output, so that Python does not flush again at exit."""
     try:
         yield
         sys.stdout.flush()
@@ -105,7 +105,7 @@ def write_json(values: dict[str, Any]) -> None:
 
 
 def unpadded(console: Console, block: Any) -> str:
-    """Return text for a pipe, without wrapped lines and without padding of tables to the screen width."""
+    """Return text for a pipe: lines are not wrapped, and tables are not padded to the screen width."""
     if isinstance(block, str):
         return f"{block}\n"
     with console.capture() as captured:
@@ -158,7 +158,7 @@ def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def facts(pairs: dict[str, str]) -> Table:
-    """Return a table of names and descriptions, one line each."""
+    """Return a table with one line for each name and its description."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -185,7 +185,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
 
 @dataclass(frozen=True)
 class Uncut:
-    """Table that may be wider than the screen; rich would otherwise truncate its cells."""
+    """Wrapper of a table that may be wider than the screen; without it, rich would truncate the cells."""
 
     table: Table
 

@@ -64,7 +64,7 @@ def predict(
 
 
 def _predict_blocks(model: Any, source: PointSource, output: Path | None) -> Outcome:
-    """Predict block by block; shows progress in a terminal."""
+    """Predict block by block, and show progress if stderr is a terminal."""
     if output is None:
         raise typer.BadParameter("--stream writes to a file; pass --output.", param_hint="--output")
     with redirect_stdout(sys.stderr):
@@ -76,7 +76,7 @@ def _predict_blocks(model: Any, source: PointSource, output: Path | None) -> Out
 
 
 def _contents(suffix: str, columns: dict[str, Array], proba: Array | None) -> bytes:
-    """Return the contents of a binary file of predictions."""
+    """Return the predictions as the bytes of a ``.npy`` or Parquet file."""
     file = io.BytesIO()
     if suffix == ".npy":
         np.save(file, _structured(columns["label"], proba), allow_pickle=False)
@@ -91,7 +91,7 @@ def _contents(suffix: str, columns: dict[str, Array], proba: Array | None) -> by
 
 
 def _structured(predicted: Array, proba: Array | None) -> Array:
-    """Return an array with the fields "label" and "probabilities" (in the order of the model's classes)."""
+    """Return a structured array with the fields "label" and "probabilities" (one column per class of the model)."""
     fields = {"label": predicted} | ({} if proba is None else {"probabilities": proba.astype(np.float64)})
     rows = np.empty(len(predicted), dtype=[(name, field.dtype, field.shape[1:]) for name, field in fields.items()])
     for name, field in fields.items():

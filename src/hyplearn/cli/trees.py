@@ -12,7 +12,7 @@ LENGTHS = ("length", "weight", "distance")
 
 
 def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | None, dict[str, str] | None]:
-    """Read Newick text, or a table with one line per node: its name first, and its parent (empty for the root).
+    """Read a tree from a Newick file, or from a table with the name and the parent (empty for the root) of each node.
 
     Returns the input of :class:`~hyplearn.embedding.TreeEmbedding`, the edge lengths and the node labels.
     """
@@ -39,12 +39,12 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
 
 
 def length_column(names: list[str]) -> int | None:
-    """Position of the column with edge lengths, or None."""
+    """Return the position of the column of edge lengths, or None if there is no such column."""
     return next((names.index(name) for name in LENGTHS if name in names), None)
 
 
 def column_of(path: Path, names: list[str], name: str) -> int:
-    """Position of the column with a given name; raises if there is none."""
+    """Return the position of the column with the given name; raise if there is none."""
     if name not in names:
         raise ValueError(
             f"{path} has no column {name!r}; it has {', '.join(names)}.\nThe table of a tree needs one line per node, "
@@ -54,7 +54,7 @@ def column_of(path: Path, names: list[str], name: str) -> int:
 
 
 def number_in(path: Path, text: str) -> float:
-    """Parse a number; raises if the text is not a number."""
+    """Parse a number; raise if the string is not a number."""
     if not is_number(text):
         raise ValueError(f"{path} contains {text!r} where a number is expected.\nCorrect it.")
     return float(text)

@@ -14,7 +14,7 @@ from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import pyplot
 from hyplearn.plotting.style import DPI, STYLE, WIDTH
 
-# Maximum number of list entries to print; enough for the orders of the mammals.
+# Maximum number of list entries to print; enough to print all classes of the mammals data.
 MOST_SHOWN = 13
 
 
@@ -58,7 +58,7 @@ def explore(
 
 
 def _read(model: Path, data: Path, label: str | None, points: str | None) -> tuple[Any, Data, list[str]]:
-    """Return the model, the points to show (with --label, only labelled ones), and notes on rows left out."""
+    """Return the model, the points to show (with --label, only labelled points), and notes on the omitted rows."""
     fitted = load_classifier(model, in_ball=True)
     found = (read_points if label is None else read_labelled)(data, points, label, fitted)
     notes = found.notes()
@@ -68,15 +68,15 @@ def _read(model: Path, data: Path, label: str | None, points: str | None) -> tup
 
 
 def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edges: Any = None) -> None:
-    """Write the figure to a file, without opening a window."""
-    plt = pyplot()  # raises an error that says what to install
+    """Draw the figure into a file, without opening a window."""
+    plt = pyplot()  # if matplotlib is missing, the error says how to install it
     from matplotlib.figure import Figure
 
     with plt.rc_context(STYLE), replacing(output) as file:
         figure = Figure(figsize=(WIDTH, 0.72 * WIDTH), layout="constrained")
         BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(figure.subplots())
         if title:
-            figure.suptitle(title)  # the title of the axes says how many dimensions were projected
+            figure.suptitle(title)  # not the title of the axes, which gives the number of projected dimensions
         figure.savefig(file, format=output.suffix[1:].lower(), dpi=DPI)
 
 

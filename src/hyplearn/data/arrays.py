@@ -1,4 +1,4 @@
-"""Arrays in ``.npy`` and ``.npz`` files, and points in arrays of any kind.
+"""Arrays in ``.npy`` and ``.npz`` files, and sources of points for arrays in files or in memory.
 
 Files are read block by block and never mapped: a mapped file that shrinks ends the process.
 """
@@ -22,26 +22,26 @@ from hyplearn.files import Watched, WatchedFile, check_kind, check_unpacked, dam
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
-# Bytes per read if the rows of an array are scattered over a file. Larger reads need fewer calls and more memory.
+# Bytes per read if the rows of an array are not contiguous. Larger reads need fewer calls but more memory.
 SPAN = 2**23
-# Size of the fixed part of a zip member's local header, and the offset in it of the lengths of the variable parts.
+# Size of the fixed part of a local header in a zip file, and the position of the variable parts' lengths in it.
 LOCAL_HEADER, LENGTHS_AT = 30, 26
 # Bytes per read while a checksum is computed: large enough that the number of calls does not matter.
 CHUNK = 2**20
 
 
 class StoredArray(ABC):
-    """Array on disk, read one slice of rows at a time; its file or folder must not change while it is in use."""
+    """Array on disk that is read one slice of rows at a time; its file or folder must not change in the meantime."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    # None if the array is in memory or on another machine.
+    # File or folder of the array; None if the array is in memory or on another machine.
     file: Watched | None
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Array:
-        """Read rows start to stop."""
+        """Read the rows ``start:stop``."""
 
     def check(self) -> None:
         """Raise if the array was changed while it was read."""
@@ -50,12 +50,12 @@ class StoredArray(ABC):
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """Value that changes with the file or folder."""
+        """Value that changes when the file or folder changes."""
         return () if self.file is None else (self.file.state,)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Add the array's name to errors of the reading library, and report a file that changed in the meantime."""
+        """Add the array's name to errors of the reading library, and raise if the file changed while it was read."""
         try:
             with damage_named(self.name):
                 yield
@@ -94,7 +94,7 @@ class ArrayFile(StoredArray):
 
     @classmethod
     def npy(cls, path: str | os.PathLike[str], *, at: int = 0, name: str | None = None) -> "ArrayFile":
-        """Array of a ``.npy`` file, or of a member of an archive that starts at the given offset."""
+        """Open the array of a ``.npy`` file, or of an uncompressed archive member that starts at the offset ``at``."""
         if not at:
             check_kind(Path(path), NPY_MAGIC)
         with Path(path).open("rb") as stream:
@@ -107,7 +107,7 @@ class ArrayFile(StoredArray):
 
     @classmethod
     def of(cls, X: np.memmap[Any, Any], *, span: int = SPAN) -> "ArrayFile":
-        """Array in the file of a memory map, starting at the map's first element."""
+        """Open the array of a memory map, to be read from the mapped file."""
         root = X
         while isinstance(root.base, np.memmap):
             root = root.base
@@ -116,7 +116,7 @@ class ArrayFile(StoredArray):
         return cls(str(root.filename), X.dtype, X.shape, root.offset + ahead, strides, span=span)
 
     def read(self, start: int, stop: int) -> Array:
-        """Read rows start to stop."""
+        """Read the rows ``start:stop``."""
         out = np.empty((stop - start, *self.shape[1:]), dtype=self.dtype)
         place = self.offset + start * self.strides[0]
         if self.is_dense:
@@ -126,7 +126,7 @@ class ArrayFile(StoredArray):
         return out
 
     def _collect(self, out: Array, place: int, strides: tuple[int, ...]) -> None:
-        """Fill an array with scattered values of a file, by columns if the columns are separate, else by rows."""
+        """Fill an array with values that are not contiguous in the file, column by column if it is in Fortran order."""
         if out.ndim == 2 and abs(strides[0]) < abs(strides[1]):
             for j in range(out.shape[1]):
                 self._collect(out[:, j], place + j * strides[1], strides[:1])
@@ -141,12 +141,12 @@ class ArrayFile(StoredArray):
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """State of the file, and the offset of the array in it."""
+        """State of the file, and the offset and strides of the array in the file."""
         return self.file.state, self.offset, self.strides
 
 
 def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the header at the current position of the stream: shape, order and dtype of the array."""
+    """Read a ``.npy`` header from the stream; return the shape, whether the order is Fortran, and the dtype."""
     version = np.lib.format.read_magic(stream)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     return read(stream)
@@ -163,7 +163,7 @@ def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int]:
-    """First and last byte of an array, relative to its first element."""
+    """Start and end of the bytes of an array, relative to its first element."""
     if 0 in shape:
         return 0, 0
     reach = [max(0, n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
@@ -171,12 +171,12 @@ def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[An
 
 
 class ArrayPoints(PointSource):
-    """Points, labels and weights that can be sliced: arrays in files, in memory, or in a store of chunks.
+    """Points, labels and weights in arrays that can be sliced: in files, in memory, or in chunked stores.
 
     Points of float32 keep their type; other real numbers become float64.
     """
 
-    # Function that reads the names of the rows, if the source has names.
+    # Function that reads the row names; None if the source has no row names.
     names: Callable[[], Any] | None = None
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
@@ -206,12 +206,12 @@ class ArrayPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Shapes and types, states of the files, and checksums of arrays in memory."""
+        """Shapes and dtypes of the arrays, with the state of each file or the checksum of each array in memory."""
         arrays = [array for array in (self.X, self.y, self.weights) if array is not None]
         return tuple((tuple(array.shape), array.dtype.str, _state(array)) for array in arrays)
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Blocks of ``block_rows`` rows."""
+        """Iterate over blocks of ``block_rows`` rows."""
         n, arrays = int(self.X.shape[0]), (self.X, self.y, self.weights)
         for start in range(first * self.block_rows, n, self.block_rows):
             stop = min(start + self.block_rows, n)
@@ -224,7 +224,7 @@ class ArrayPoints(PointSource):
                 array.check()
 
     def row_names(self) -> Array | None:
-        """Array of row names, if the source has one string per row."""
+        """Return the row names, or None if the source does not have one string per row."""
         names = None if self.names is None else self.names()
         if names is None or tuple(names.shape) != self.X.shape[:1] or names.dtype.kind not in "US":
             return None
@@ -232,7 +232,7 @@ class ArrayPoints(PointSource):
 
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """Value that changes with the contents of an array, if the contents can be compared."""
+    """Value that changes when the contents of an array change; empty if such a change cannot be detected."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
     return (checksum(array),) if isinstance(array, np.ndarray) else ()
@@ -243,7 +243,7 @@ def _part(array: Any, start: int, stop: int) -> Array:
 
 
 def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
-    """Points, labels and weights of an archive.
+    """Open the points, labels and weights of an ``.npz`` archive.
 
     Compressed arrays are read into memory once, others from the file block by block.
     """
@@ -265,7 +265,7 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
 
 
 def _member(path: Path, info: ZipInfo) -> Any:
-    """Array of an archive: loaded into memory if it is compressed, otherwise read from the file when needed."""
+    """Open an array of an archive; it is loaded into memory if it is compressed, and otherwise read when needed."""
     name = f"{path}, array {info.filename[:-4]!r}"
     with ZipFile(path) as archive:
         if info.compress_type != ZIP_STORED:
@@ -279,7 +279,7 @@ def _member(path: Path, info: ZipInfo) -> Any:
             with damage_named(name), archive.open(info) as stream:
                 return np.lib.format.read_array(stream, allow_pickle=False)
         with damage_named(path), archive.open(info) as stream:
-            while stream.read(CHUNK):  # zipfile compares the checksum once all bytes are read
+            while stream.read(CHUNK):  # zipfile verifies the checksum once all bytes are read
                 pass
     with damage_named(path), path.open("rb") as file:
         file.seek(info.header_offset + LENGTHS_AT)

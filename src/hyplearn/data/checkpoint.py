@@ -27,7 +27,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
 MAGIC = b"hyplearn checkpoint 2\n"
-# Functions and classes that NumPy 1 and 2 write into pickles of arrays and scalars.
+# Functions and classes that appear in pickles of arrays and scalars written by NumPy 1 and 2.
 NUMPY = {
     ("numpy", "dtype"),
     ("numpy", "ndarray"),
@@ -46,7 +46,7 @@ def checkpointable(cls: C) -> C:
 @checkpointable
 @dataclass
 class State:
-    """Digests and results of the finished passes; digest, blocks read and parts of the current pass."""
+    """State of a fit: digests and results of the finished passes, and the progress of the current pass."""
 
     identity: tuple[Any, ...]
     finished: list[tuple[str, Any]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class State:
 
 
 class CheckpointedPoints(PointSource):
-    """Points whose passes write their results to a file, at most once every ``every`` seconds.
+    """Source of points that saves the results of passes to a file, at most once every ``every`` seconds.
 
     Made by :meth:`~hyplearn.data.points.PointSource.checkpointed`. The file is removed when the fit is finished.
     """
@@ -65,7 +65,7 @@ class CheckpointedPoints(PointSource):
         self.points, self.path, self.every = points, Path(path).expanduser(), every
         self.name, self.paths, self.feature_names = points.name, points.paths, points.feature_names
         self.n_rows, self.n_features, self.memory = points.n_rows, points.n_features, points.memory
-        place_of(self.path, "a checkpoint")  # raises now instead of at the first checkpoint of a long fit
+        place_of(self.path, "a checkpoint")  # raise now if the path is not writable, not at the first checkpoint
         self._begin()
 
     def _begin(self) -> None:
@@ -83,11 +83,11 @@ class CheckpointedPoints(PointSource):
         return self.points.identity
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Blocks of the wrapped source."""
+        """Iterate over the blocks of the wrapped source."""
         return self.points.blocks(first)
 
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
-        """Run one pass, or the rest of an interrupted one."""
+        """Run one pass, or resume an interrupted pass."""
         key = digest((function, merge, build, arguments))
         if build is not None:
             function, arguments = on_pieces, (build, function, merge, arguments)
@@ -101,7 +101,7 @@ class CheckpointedPoints(PointSource):
         return self._passed(key, folding, merge)
 
     def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
-        """Run one sequential pass, or the rest of an interrupted one."""
+        """Run one sequential pass, or resume an interrupted sequential pass."""
 
         def visiting(pending: list[T], first: int) -> Iterator[list[T]]:
             begun = pending[0] if pending else state
@@ -113,7 +113,7 @@ class CheckpointedPoints(PointSource):
     def _passed(
         self, key: str, go_on: Callable[[list[Any], int], Iterator[list[Any]]], result: Callable[[list[Any]], Any]
     ) -> Any:
-        """Result of the current pass: from the file, or after ``go_on`` has processed the remaining blocks."""
+        """Return the stored result of the current pass, or else process the remaining blocks with ``go_on``."""
         state = self.state
         self.n_passes += 1
         if self.turn < len(state.finished):
@@ -140,15 +140,15 @@ class CheckpointedPoints(PointSource):
             )
 
     def finished(self) -> None:
-        """Remove the file; the next fit starts from the beginning."""
+        """Remove the checkpoint file, so that the next fit starts from the beginning."""
         self.path.unlink(missing_ok=True)
         self._begin()
 
 
 def write_state(state: State, path: Path) -> None:
-    """Write a checkpoint atomically: after a crash the file is either the old or the new one."""
+    """Write a checkpoint atomically: after a crash, the file contains either the old or the new state."""
     content = pickle.dumps(state, protocol=5)
-    # A fixed name, so that a process that is killed repeatedly leaves only one temporary file behind.
+    # The temporary file has a fixed name, so that a repeatedly killed process leaves only one such file behind.
     temporary = path.with_name(path.name + ".writing")
     with taking_the_place(temporary, path), temporary.open("wb") as stream:
         stream.write(sealed(MAGIC, content))
@@ -174,7 +174,7 @@ class _Reader(pickle.Unpickler):
 
 
 def digest(value: Any) -> str:
-    """Hash of the arguments of a pass: functions by their names, everything else by its values."""
+    """Hash of the arguments of a pass; functions are hashed by name, all other arguments by value."""
     state = hashlib.sha256()
     _hash_value(value, state.update)
     return state.hexdigest()

@@ -1,4 +1,4 @@
-"""The first pass over labelled points: class counts, weights, and the rows outside the ball."""
+"""The first pass over labelled points, which finds class counts, weights and rows outside the ball."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -17,7 +17,7 @@ from hyplearn.types import Array
 
 @checkpointable
 class Outside(NamedTuple):
-    """Number of rows on or beyond the rim, and the gap, position and norm of the farthest row.
+    """Number of rows on or outside the boundary of the ball, and the gap, position and norm of the farthest row.
 
     ``advice`` says how to convert rows of the farthest one's block that are points of another model.
     """
@@ -29,13 +29,13 @@ class Outside(NamedTuple):
     advice: str = ""
 
     def describe(self, n_rows: int, c: float) -> str:
-        """Describe the rows outside the ball in one sentence; an empty string if there are none."""
+        """Describe the rows outside the ball in one sentence; return an empty string if there are none."""
         return outside_sentence(self.n_outside, n_rows, self.row, self.norm, c) if self.n_outside else ""
 
 
 @checkpointable
 class ClassCounts(NamedTuple):
-    """Classes with their row counts, total weights, smallest positive and largest weights; rows outside.
+    """Row count, total weight, smallest positive and largest weight of each class, and the rows outside the ball.
 
     ``gaps`` contains the gaps of each block if the points are in memory, and is empty otherwise.
     """
@@ -76,7 +76,7 @@ def _count(block: Block, name: str, n_features: int, c: float, keep_gaps: bool) 
 
 
 def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
-    """Find the rows of a block on or beyond the rim, given all gaps; raise if coordinates are NaN or infinite."""
+    """Find the rows of a block that are not inside the ball, given their gaps; raise if coordinates are not finite."""
     if np.all(gaps > 0):
         return Outside(0, np.inf, 0, 0.0)
     X, bad = block.X, np.argwhere(~np.isfinite(block.X))
@@ -92,7 +92,7 @@ def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
     return Outside(count, float(gaps[far]), block.start + far, norm, hyperboloid_advice(X, c))
 
 
-@in_any_order  # sources in memory keep their gaps in order, but these are always merged in order
+@in_any_order  # the order of ``gaps`` matters, but only sources in memory have them, and those are merged in order
 def _merge(parts: Sequence[ClassCounts]) -> ClassCounts:
     classes, counts, totals, lows, highs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:5])
     classes, places = distinct(classes)

@@ -1,4 +1,4 @@
-"""Roles of columns and arrays: by the names that the caller passes, else by naming conventions."""
+"""Assign roles to columns and arrays, by the names that the caller passes or else by naming conventions."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,28 +12,28 @@ from hyplearn.types import Array
 
 POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train", "x_train")
 LABEL_NAMES = ("y", "label", "labels", "target")
-# "y" is not in this list: next to a column "x" it is a coordinate.
+# Conventional names of label columns. "y" is not one of them: next to a column "x" it is a coordinate.
 LABEL_COLUMNS = ("label", "labels", "target", "class")
-# Columns and arrays of row names. They are used as labels only if label= names them.
+# Conventional names for the column and the array of row names, which are used as labels only if label= names them.
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
-# Number of leading rows that decide which columns of a table contain strings, and which classes occur in them.
+# Number of leading rows that are read to find out which columns contain strings, and which contain class names.
 HEAD_ROWS = 10_000
 
 Names: TypeAlias = str | Sequence[str] | None
 
 
 class Wanted(NamedTuple):
-    """Names passed by the caller; None if the naming conventions decide."""
+    """Names of columns or arrays passed by the caller; None means that the naming conventions decide."""
 
-    # Columns of the coordinates, or the array of points.
+    # Names of the coordinate columns, or name of the array of points.
     points: Names = None
-    # Columns or arrays of the labels and of the weights.
+    # Columns or arrays that contain the labels and the weights.
     label: Any = None
     weight: Any = None
-    # AnnData only: key of obsm.
+    # AnnData only: key of the embedding in obsm.
     basis: str | None = None
-    # Tables only: columns that the model was fitted on. They are read if points is None and the table names its
-    # columns.
+    # Tables only: columns that the model was fitted on. They are read if points is None and the table has column
+    # names.
     fitted: Sequence[str] | None = None
     # Whether to look for labels by convention if label is None.
     labelled: bool = True
@@ -50,12 +50,12 @@ class Columns(NamedTuple):
 
     @property
     def read(self) -> list[str]:
-        """Names of the columns that make up points."""
+        """Names of the columns to read: coordinates, labels and weights."""
         return [*self.coordinates, *(name for name in (self.label, self.weight) if name is not None)]
 
 
 class TablePoints(PointSource):
-    """Points in a table with columns."""
+    """Source of points in a table with named columns."""
 
     columns: Columns
 
@@ -64,13 +64,13 @@ class TablePoints(PointSource):
         """Iterate over the rows in blocks of any size, starting at row ``start``."""
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Blocks of ``block_rows`` rows."""
+        """Iterate over blocks of ``block_rows`` rows."""
         start = first * self.block_rows
         return regrouped(self.parts(start), self.block_rows, start)
 
     @abstractmethod
     def strings(self, column: str, most: int | None = None) -> list[str]:
-        """Read one column as strings, at most the given number of rows."""
+        """Read one column as strings, or its first ``most`` values."""
 
     def row_names(self) -> Array | None:
         """Read the column "name", if it contains strings and has no other role."""
@@ -127,7 +127,7 @@ def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str],
 def choose_arrays(
     path: Path, names: Sequence[str], array: Callable[[str], Any], wanted: Wanted
 ) -> tuple[str, str | None]:
-    """Names of the array of points and of the array of labels; the latter may be None.
+    """Return the names of the array of points and of the array of labels (None if there are no labels).
 
     ``array`` returns an array, which has a shape and a dtype, by its name.
     """
@@ -151,7 +151,7 @@ def choose_arrays(
 
 
 def the_only(names: Sequence[str], kind: str, role: str, path: Path, present: Sequence[str]) -> str:
-    """The only candidate for a role, or an error that lists all candidates."""
+    """Return the only candidate for a role; raise an error that lists the candidates if there is not exactly one."""
     if len(names) == 1:
         return names[0]
     content = {"label": "labels", "points": "points", "basis": "embedding"}[role]

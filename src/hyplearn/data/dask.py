@@ -1,4 +1,4 @@
-"""Dask collections: a source of points that stay on the workers of a cluster, and predictions computed lazily.
+"""Dask support: a source whose points stay on the workers of a cluster, and lazy predictions.
 
 A fit is a handful of passes. In a pass every worker gets w (or another argument) and sends one part, merged from all of
 its chunks. In bytes, for d features, K classes and s rows near the margin:
@@ -45,18 +45,18 @@ from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, o
 from hyplearn.types import Array
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-# Size in bytes above which the arguments of a pass are sent once as a task of their own, from which workers copy them.
+# Size in bytes above which the arguments of a pass are sent once, as a separate task whose result workers share.
 LARGE = 2**20
-# Smaller arguments are sent with every task on purpose, so Dask's warning about large graphs is switched off.
+# Dask configuration without warnings about large graphs: smaller arguments are sent with every task on purpose.
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
 # Fitted attributes that may be as large as the data and are not needed for predictions.
 UNUSED = ("support_", "support_vectors_", "dual_coef_")
-# Points, labels (None if there are none) and weights (None if all are equal) of a chunk.
+# Type of a chunk: points, labels (None if there are none) and weights (None if all are equal).
 Chunk: TypeAlias = tuple[Array, Array | None, Array | None]
 
 
 class DaskPoints(PointSource):
-    """Points, labels and weights in Dask collections, whose chunks stay on their workers.
+    """Source of points, labels and weights in Dask collections; the chunks stay on their workers.
 
     A pass is one task per worker: the task processes the chunks of its worker, merges the results, and sends them to
     the client, which merges the results of all workers in the order of rows. The assignment of chunks to workers is
@@ -93,22 +93,22 @@ class DaskPoints(PointSource):
         self._groups = self._group_by_worker()
 
     def _group_by_worker(self) -> list[tuple[str, list[int]]]:
-        """Workers in the order of their first chunks, with the indices of their chunks."""
+        """Return the workers, in the order of their first chunks, with the indices of their chunks."""
         holders = self.client.who_has(self._chunks)
         groups: dict[str, list[int]] = {}
         for i, one in enumerate(self._chunks):
-            # If several workers have the chunk, choose the smallest address; "" if the only one was just lost.
+            # If several workers have the chunk, choose the smallest address; "" if no worker has it any more.
             groups.setdefault(min(holders[one.key], default=""), []).append(i)
         return list(groups.items())
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Fetch one chunk after another to the client."""
+        """Iterate over the chunks, which are fetched to the client one at a time."""
         for start, one in zip(self._starts[first:], self._chunks[first:], strict=True):
             X, y, weights = self._gathered([one])[0]
             yield Block(X, y, weights, start)
 
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
-        """Run one pass with all threads of the workers: blocks are reduced on their workers, then on the client.
+        """Run one pass with all threads of the workers, which reduce their own blocks; the client merges the results.
 
         If the order of parts matters, a worker merges only consecutive parts, and the client merges the rest.
         """
@@ -161,7 +161,7 @@ class DaskPoints(PointSource):
 
 
 def _lift_restrictions(dask_scheduler: Any) -> None:
-    """Let tasks that are bound to a lost worker run anywhere.
+    """Allow tasks that were assigned to a lost worker to run on any worker.
 
     The scheduler forgets that they may run elsewhere if all workers were gone for a moment (distributed 2026.3).
     """
@@ -180,7 +180,7 @@ def _visit_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> 
 
 
 def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
-    """Reduce the chunks of a worker to one part, or to one part per run of consecutive chunks if order matters."""
+    """Reduce the chunks of a worker to one part, or to one part per run of consecutive chunks if the order matters."""
     function, merge, in_order, build, arguments = pickle.loads(load)
     blocks = [Block(*one, start) for one, start in zip(chunks, starts, strict=True)]
     if build is not None:
@@ -192,7 +192,7 @@ def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: li
 
 
 def _running_client(client: Client | None) -> Client:
-    """The given client, or else the client that was started last."""
+    """Return the given client, or else the client that was started last."""
     try:
         found = default_client() if client is None else client
     except ValueError:
@@ -224,7 +224,7 @@ def _check_points(X: Any) -> None:
 
 
 def _align_chunks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Delayed points, labels and weights of every chunk; arrays of known sizes are rechunked like X."""
+    """Return the delayed points, labels and weights of every chunk; arrays of known size are rechunked like X."""
     columns = [_parts(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)]
     for name, column in (("y", y), ("sample_weight", sample_weight)):
         columns.append([None] * len(columns[0]) if column is None else _parts(_cut_like(X, column, name)))
@@ -261,7 +261,7 @@ def _parts(collection: Any) -> list[Any]:
 
 
 def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]) -> list[Any]:
-    """Futures of the chunks: persisted chunks stay on their workers, the others are distributed evenly.
+    """Return futures of the chunks; persisted chunks stay on their workers, all others are distributed evenly.
 
     With runs the place of a chunk, and so the last bits of a sum, depend on the number of workers alone.
     """
@@ -280,7 +280,7 @@ def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: S
 
 
 def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
-    """Contiguous arrays of one chunk of the collections, copied only if needed."""
+    """Convert one chunk of the collections to contiguous arrays, which are copied only if needed."""
     points = np.ascontiguousarray(X)
     labels = None if y is None else _labels(y)
     weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
@@ -294,7 +294,7 @@ def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
 
 
 def _labels(y: Any) -> Array:
-    """Labels as a NumPy array, with pandas strings as Python strings; raise if labels are missing."""
+    """Convert labels to a NumPy array, and pandas strings to Python strings; raise if labels are missing."""
     if hasattr(y, "isna") and y.isna().any():
         raise ValueError(f"{int(y.isna().sum())} labels of a chunk are missing.\nLeave out such rows before the fit.")
     labels = np.asarray(y)
@@ -304,7 +304,7 @@ def _labels(y: Any) -> Array:
 
 
 def lazy_result(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
-    """Apply a method of a fitted estimator to every chunk: returns an array for an array, keeps the index of a frame.
+    """Apply a method of a fitted estimator to every chunk lazily; the result for a data frame keeps its index.
 
     ``columns`` names the columns of the result; None means one value per row. The estimator that travels to the workers
     is a copy without dual variables.

@@ -1,4 +1,4 @@
-r"""Far rows: outliers that lie far beyond the other rows of their class, and are left out of a fit.
+r"""Far rows: outliers that lie far away from the other rows of their class, and are left out of a fit.
 
 One row at the rim is as far from all others as 37 units of hyperbolic distance allow; a mean, a hull or a loss that
 counts it in full follows it. So a row is *far* if its distance to the robust centre of its class exceeds
@@ -22,31 +22,34 @@ from hyplearn.data.folding import columns_joined
 from hyplearn.data.training import Costs, LabelledBlock, TrainingData
 from hyplearn.types import Array
 
-# A row is far if it lies RANGES interquartile ranges above the third quartile, plus BEYOND.
+# A row is far if its distance to the centre of its class exceeds the third quartile of these distances by more
+# than RANGES interquartile ranges plus BEYOND.
 RANGES, BEYOND = 3.0, 4.0
-# Largest share of the total weight that may be far. If more rows lie beyond their fences, all fences are widened.
+# Largest share of the total weight that far rows may have. If their share is larger, all fences are widened.
 MOST = 0.02
-# The fences are estimated from a subsample of this many rows, or at least this many per class.
+# Size of the subsample from which the fences are estimated: SAMPLE rows, or SAMPLE_PER_CLASS rows per class if
+# that is more.
 SAMPLE, SAMPLE_PER_CLASS = 2**12, 128
 # Newton's method for the centres: maximum number of steps, longest step, and the step length at which it stops.
 STEPS, LONGEST, SHORTEST = 50, 2.0, 1e-7
 # Largest dimension in which Newton steps are taken. Above it, the Hessian is bounded by the identity (majorisation),
 # which avoids solving a linear system.
 FEW_DIMENSIONS = 16
-# Number of far rows that a warning names.
+# Maximum number of far rows that are listed in a warning.
 NAMED = 5
 
 
 class Fences(NamedTuple):
-    """Centre of each class, and the distance from it beyond which rows are far, in units of 1/√c."""
+    """Centre of each class, and the distance (in units of 1/√c) from the centre beyond which rows are far."""
 
     centres: Array
     radii: Array
 
     def far(self, block: LabelledBlock, c: float) -> Array:
-        """Whether each row of a block is far."""
+        """Return a mask of the far rows of a block."""
         far = np.zeros(len(block.X), dtype=bool)
-        # By the triangle inequality no row within this radius of the origin is far, so its gap alone rules it out.
+        # By the triangle inequality, no row within this radius of the origin is far. Such rows are recognised by their
+        # gaps, without computing a distance.
         radius = np.min(self.radii - 2 * np.arctanh(np.sqrt(c) * np.linalg.norm(self.centres, axis=1)))
         outer = np.flatnonzero(block.gaps * np.cosh(max(radius, 0.0) / 2) ** 2 < 1)
         if outer.size:
@@ -57,7 +60,7 @@ class Fences(NamedTuple):
 
 
 class FarRows(NamedTuple):
-    """Far rows of the training data: fences of the classes, and positions, class codes and weights of the rows."""
+    """Fences of the classes, and positions, class codes and weights of the far rows of the training data."""
 
     fences: Fences
     rows: Array
@@ -79,7 +82,7 @@ def find_far_rows(data: TrainingData) -> FarRows:
 
 
 def leave_out_far_rows(data: TrainingData, classes: Array) -> tuple[TrainingData, str]:
-    """Training data without its far rows, and a message that names them (empty if there are none)."""
+    """Return the training data without far rows, and a message that lists the far rows (empty if there are none)."""
     far = find_far_rows(data)
     if not len(far.rows):
         return data, ""
@@ -117,7 +120,7 @@ def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
 
 
 def robust_centres(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int, c: float) -> Array:
-    r"""Robust centre of each class: the minimum of :math:`\sum w \log \cosh \rho` over its rows.
+    r"""Robust centre of each class: the point that minimises :math:`\sum w \log \cosh \rho` over the rows of the class.
 
     The gradient is the sum of the Klein coordinates seen from the centre, the Hessian the sum of the identity less
     their squares, which is at most the identity.
@@ -155,7 +158,7 @@ def distances_to_own(X: Array, codes: Array, gaps: Array, centres: Array, c: flo
 
 
 def _klein_rows(X: Array, codes: Array, gaps: Array, M: Array, c: float) -> Array:
-    """Klein coordinates of the rows as seen from the centres of their classes: √c z / cosh ρ."""
+    """Klein coordinates √c z / cosh ρ of the rows relative to the centres of their classes."""
     own = M[codes]
     s = X - own
     bend = c * np.sum(s**2, axis=1) / (1 - c * np.sum(own**2, axis=1))
@@ -163,7 +166,7 @@ def _klein_rows(X: Array, codes: Array, gaps: Array, M: Array, c: float) -> Arra
 
 
 def _class_sums(rows: Array, codes: Array, n_classes: int) -> Array:
-    """Sums of the rows of each class."""
+    """Sum of the rows of each class."""
     flat = rows.reshape(len(rows), -1)
     sums = np.zeros((n_classes, flat.shape[1]))
     if flat.shape[1] <= FEW_DIMENSIONS:
@@ -176,7 +179,7 @@ def _class_sums(rows: Array, codes: Array, n_classes: int) -> Array:
 
 
 def _moved(M: Array, step: Array, c: float) -> Array:
-    """Move the rows of M by steps in frame coordinates, in units of 1/√c."""
+    """Move the points M by steps that are given in frame coordinates, in units of 1/√c."""
     lengths = np.linalg.norm(step, axis=1, keepdims=True)
     t = np.tanh(lengths / 2) / np.where(lengths > 0, lengths, 1.0) * step / np.sqrt(c)
     dot, mm, tt = c * np.sum(M * t, axis=1), c * np.sum(M**2, axis=1), c * np.sum(t**2, axis=1)
@@ -185,7 +188,7 @@ def _moved(M: Array, step: Array, c: float) -> Array:
 
 
 def _quantiles(values: Array, weights: Array, shares: Sequence[float]) -> list[float]:
-    """Weighted quantiles of sorted values, one for each share of the total weight."""
+    """Weighted quantiles of sorted values, for the given shares of the total weight."""
     sums = np.cumsum(weights)
     return [float(values[min(len(values) - 1, np.searchsorted(sums, share * sums[-1]))]) for share in shares]
 

@@ -1,4 +1,4 @@
-"""Map and reduce over blocks: merge the parts of all blocks into one result."""
+"""Map and reduce over blocks: compute one part per block, and merge the parts into one result."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,15 +13,15 @@ from threadpoolctl import ThreadpoolController
 
 from hyplearn.types import Array
 
-# Associative function that merges several parts into one, whether they come from blocks or from earlier merges.
+# Associative function that merges several parts into one; the parts may be results of earlier merges.
 Merge: TypeAlias = Callable[[Sequence[Any]], Any]
 M = TypeVar("M", bound=Merge)
-# Merges that accept their parts in any order: see :func:`in_any_order`.
+# Merges whose parts may be in any order; see :func:`in_any_order`.
 _IN_ANY_ORDER: set[Merge] = {max}
-# Number of parts per merge: small enough to fit into memory, large enough that big parts are not copied for every
-# block.
+# Number of parts per merge: small enough that the parts fit into memory, large enough that large parts are not
+# copied for every block.
 PENDING = 8
-# Bytes that are copied at a time: some milliseconds, after which an interrupt is answered.
+# Bytes that are copied at a time. A copy takes a few milliseconds, and can be interrupted only afterwards.
 PIECE = 2**23
 
 
@@ -40,10 +40,10 @@ def needs_order(merge: Merge) -> bool:
 
 
 class Folding:
-    """Accumulator of the parts of a pass; every ``PENDING`` parts that cover equally many blocks are merged into one.
+    """Accumulator of the parts of a pass, which merges every ``PENDING`` parts that cover the same number of blocks.
 
-    So few parts wait, and large parts are copied once for each digit of the number of blocks. The order of merges
-    depends on that number alone, so that an interrupted pass can be resumed.
+    This way few parts are kept, and each part is copied only O(log(number of blocks)) times. The order of merges
+    depends only on the number of blocks, so that an interrupted pass can be resumed.
     """
 
     def __init__(self, merge: Merge, pending: Iterable[Any] = (), n_blocks: int = 0) -> None:
@@ -59,7 +59,7 @@ class Folding:
             full //= PENDING
 
     def result(self) -> Any:
-        """Merge all parts."""
+        """Merge all parts, and return the result."""
         return self.merge(self.pending)
 
 
@@ -74,14 +74,14 @@ def fold_parts(parts: Iterable[Any], merge: Merge) -> Any:
 def map_in_threads(
     function: Callable[..., Any], items: Iterable[Any], threads: int, arguments: Sequence[Any] = ()
 ) -> Iterator[Any]:
-    """Compute ``function(item, *arguments)`` for every item, in order; in threads if there are several items."""
+    """Yield ``function(item, *arguments)`` for every item, in order; several items are processed in threads."""
     items = list(items)
     if threads == 1 or len(items) == 1:
         for item in items:
             yield function(item, *arguments)
         return
     with ThreadPoolExecutor(threads) as pool:
-        # A list of futures, not pool.map, so that an interrupt can cancel the tasks that have not started.
+        # Use a list of futures instead of pool.map, so that an interrupt can cancel tasks that have not started.
         futures = [pool.submit(function, item, *arguments) for item in items]
         try:
             for future in futures:
@@ -99,17 +99,17 @@ def summed(parts: Sequence[Any]) -> Any:
 
 @in_any_order
 def columns_summed(parts: Sequence[Any]) -> tuple[Any, ...]:
-    """Sums of tuples of arrays or numbers, entry by entry."""
+    """Add tuples of arrays or numbers entry by entry."""
     return tuple(summed(column) for column in zip(*parts, strict=True))
 
 
 def columns_joined(parts: Sequence[Any]) -> tuple[Array, ...]:
-    """Tuples of arrays, concatenated entry by entry; a single tuple is not copied."""
+    """Concatenate tuples of arrays entry by entry; the arrays of a single tuple are not copied."""
     return tuple(joined(column) for column in zip(*parts, strict=True))
 
 
 def joined(arrays: Sequence[Array], *, piece: int = PIECE) -> Array:
-    """Concatenation of arrays, copied in pieces of so many bytes: an interrupt is answered between two of them.
+    """Concatenate arrays, copying at most ``piece`` bytes at a time, so that the copy can be interrupted.
 
     A single array is not copied.
     """
@@ -128,20 +128,20 @@ def joined(arrays: Sequence[Array], *, piece: int = PIECE) -> Array:
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """Number of threads for ``n_jobs``; None for all cores, or as many as OMP_NUM_THREADS allows."""
+    """Number of threads for ``n_jobs``; None means all cores, but at most OMP_NUM_THREADS."""
     if n_jobs is None:
         return min(int(joblib.cpu_count()), _openmp_threads())
     return int(joblib.effective_n_jobs(n_jobs))
 
 
 def _openmp_threads() -> int:
-    """Number of threads in the first entry of OMP_NUM_THREADS; values that OpenMP would ignore set no limit."""
+    """Number of threads in the first entry of OMP_NUM_THREADS; no limit if OpenMP would ignore the value."""
     outermost = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(outermost) if outermost.isdecimal() and int(outermost) > 0 else 2**31
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread: more threads change the rounding, and rows are already shared among threads."""
+    """Limit BLAS to one thread, because more threads change the rounding, and rows are already processed in threads."""
     return _controller().limit(limits=1, user_api="blas")
 
 

@@ -1,4 +1,4 @@
-"""Labels and classes; labels that are objects are compared with Python's equality.
+"""Labels and classes; labels in object arrays are compared with Python's ``==``.
 
 NumPy compares strings without their trailing NULs and turns members of string enumerations into other strings, so
 ``y == label`` is used for numbers alone.
@@ -11,12 +11,12 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# Integer labels whose range is at most this are counted with an array of that size, which is faster than sorting.
+# Largest range of integer labels for which classes are found by counting, which is faster than sorting.
 FEW_VALUES = 2**16
 
 
 def as_labels(y: Any) -> Any:
-    """Convert a list or tuple of labels to an object array if NumPy would change them; return other input as is."""
+    """Convert a list of labels to an array, with dtype object if NumPy would change them; return other input as is."""
     if isinstance(y, (list, tuple)) and any(isinstance(label, (str, bytes)) for label in y):
         array = np.asarray(y)
         y = array if array.tolist() == list(y) else as_objects(y)
@@ -26,7 +26,7 @@ def as_labels(y: Any) -> Any:
 
 
 def as_objects(labels: Iterable[Any]) -> Array:
-    """An array of Python objects, one per label."""
+    """Convert labels to an object array with one element per label."""
     kept = list(labels)
     array = np.empty(len(kept), dtype=object)
     array[:] = kept
@@ -34,7 +34,7 @@ def as_objects(labels: Iterable[Any]) -> Array:
 
 
 def check_present(labels: Sequence[Any], start: int = 0) -> None:
-    """Raise if labels are missing; the first label belongs to row ``start`` of the source."""
+    """Raise if labels are missing; ``start`` is the row of the first label in the source."""
     missing = [row for row, label in enumerate(labels) if _is_missing(label)]
     if missing:
         are = "is" if len(missing) == 1 else "are"
@@ -45,7 +45,7 @@ def check_present(labels: Sequence[Any], start: int = 0) -> None:
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or the missing value of pandas, which cannot be compared."""
+    """Whether a label is None, NaN, or pandas.NA, for which comparisons raise an error."""
     if label is None or isinstance(label, str):
         return label is None
     try:
@@ -55,7 +55,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
-    """Sorted distinct labels and the code of each row; ``start`` is the position of the first row in its source.
+    """Return the sorted distinct labels and the code of each row; ``start`` is the position of the first row.
 
     Integers of a small range and two floats are found without sorting. Objects are distinguished by Python's own
     equality: NumPy's string comparison ignores trailing NULs.
@@ -77,7 +77,7 @@ def distinct(y: Array, start: int = 0) -> tuple[Array, Array]:
 
 
 def _ordered(labels: list[Any]) -> list[Any]:
-    """Sorted distinct objects; raise if they cannot be compared."""
+    """Return the sorted distinct labels; raise if they cannot be compared."""
     try:
         return sorted(set(labels))
     except TypeError:
@@ -87,7 +87,7 @@ def _ordered(labels: list[Any]) -> list[Any]:
 
 
 def check_kind(classes: Array) -> None:
-    """Raise if labels are objects other than strings, as scikit-learn requires."""
+    """Raise if labels are objects other than strings, which scikit-learn does not allow."""
     kinds = sorted({type(label).__name__ for label in classes.tolist() if not isinstance(label, str)})
     if kinds:
         raise ValueError(
@@ -97,6 +97,6 @@ def check_kind(classes: Array) -> None:
 
 
 def object_codes(y: Array, classes: Array) -> Array:
-    """Index of each label in the classes, with Python's equality."""
+    """Index of each label in the classes; labels are compared with Python's ``==``."""
     table = {label: code for code, label in enumerate(classes.tolist())}
     return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))

@@ -101,7 +101,7 @@ def open_points(
 
 
 def point_source(X: Any, y: Any, sample_weight: Any) -> PointSource | None:
-    """The source of X, y and weights, or None if X is an array or a data frame in memory."""
+    """Return a source for X, y and the weights, or None if X is an array or a data frame in memory."""
     if any(is_dask(collection) for collection in (X, y, sample_weight)):
         return _dask_points(X, y, sample_weight)
     if isinstance(X, PointSource):
@@ -185,13 +185,13 @@ def _opened_path(path: Path, wanted: Wanted) -> PointSource:
 
 
 def _opened_array(path: Path, array: StoredArray, wanted: Wanted) -> ArrayPoints:
-    """Source of a single array, with labels and weights from other arrays."""
+    """Return a source of points in one array, with labels and weights from other arrays."""
     _refuse(path, points=wanted.points, basis=wanted.basis)
     return ArrayPoints(array, _array(wanted.label), _array(wanted.weight))
 
 
 def _parquet_paths(path: Path) -> list[Path]:
-    """The file, the files of a folder (without hidden files), or the files that match a pattern, in order."""
+    """Return the path itself, the sorted files of a folder (except hidden files), or the files that match a pattern."""
     if path.is_dir():
         found = sorted(file for file in path.glob("*.parquet") if not file.name.startswith("."))
     elif path.exists() or not glob.has_magic(str(path)):
@@ -214,17 +214,17 @@ def _parquet_paths(path: Path) -> list[Path]:
 
 
 def _is_on_disk(array: Any) -> bool:
-    """Whether the rows of an array are read from a file on access."""
+    """Whether an array is stored on disk, so that its rows are read when they are accessed."""
     return _is_mapped(array) or isinstance(array, StoredArray) or _library(array) in ("h5py", "zarr")
 
 
 def _is_mapped(array: Any) -> bool:
-    """Whether an array is a memory map of a file; copies and copy-on-write maps are not."""
+    """Whether an array is a memory map of a file; False for copies and copy-on-write maps."""
     return isinstance(array, np.memmap) and array.filename is not None and array.mode != "c" and array.ndim > 0
 
 
 def _library(array: Any) -> str:
-    # Looked up on the type, because reading dtype from a dataset of a closed file raises.
+    # Look up dtype on the type, because dataset.dtype raises an error if the file is closed.
     return type(array).__module__.split(".")[0] if hasattr(type(array), "dtype") else ""
 
 
@@ -269,7 +269,7 @@ def _check_names(path: Path, wanted: Wanted) -> None:
 
 
 class BlockPoints(PointSource):
-    """Points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``; the blocks keep their size.
+    """Source of points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``, which keep their size.
 
     The iterable must give the same rows in every pass. Blocks are copied: the next one is read while one is processed,
     and may overwrite its memory.
@@ -291,11 +291,11 @@ class BlockPoints(PointSource):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Number of coordinates, and checksums of the first block."""
+        """Name, number of coordinates, and checksums of the first block."""
         return self.name, self.n_features, *self.first_sums
 
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """The blocks of the iterable, without empty ones."""
+        """Iterate over the non-empty blocks of the iterable."""
         start, number, sums = 0, 0, [0] * self.parts
         for parts in map(self._block, self.source):
             if not len(parts[0]):
@@ -309,7 +309,7 @@ class BlockPoints(PointSource):
         self._check_same(start, sums)
 
     def _check_same(self, n_rows: int, sums: list[int]) -> None:
-        """Raise if a pass yields other rows than the first one."""
+        """Raise if the rows of a pass differ from the rows of the first pass."""
         if self.sums is None:
             self.n_rows, self.sums = n_rows, sums
         if n_rows != self.n_rows:
@@ -324,7 +324,7 @@ class BlockPoints(PointSource):
             )
 
     def _block(self, given: Any) -> tuple[Any, ...]:
-        """Arrays of points, labels and weights of one block."""
+        """Convert a block to a tuple of arrays: points, and labels and weights if the block has them."""
         parts = tuple(given) if isinstance(given, tuple) or _is_listed(given) else (given,)
         arrays = tuple(np.array(part, order="C") for part in parts)
         if not 1 <= len(arrays) <= 3 or arrays[0].ndim != 2 or arrays[0].dtype.kind not in "fiu":
@@ -345,12 +345,12 @@ class BlockPoints(PointSource):
 
 
 def _is_listed(given: Any) -> bool:
-    """Whether a list is a batch [points, labels], as data loaders yield it, and not a table of numbers."""
+    """Whether an object is a list [points, labels], as data loaders yield, rather than a table of numbers."""
     return isinstance(given, list) and len(given) in (2, 3) and np.ndim(given[0]) == 2
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Kind of the labels, compared between blocks because NumPy would silently convert numbers to strings."""
+    """Kind of the labels. All blocks must have the same kind: NumPy would silently convert numbers to strings."""
     if len(parts) < 2:
         return "none"
     return {"u": "i", "S": "U"}.get(parts[1].dtype.kind, parts[1].dtype.kind)

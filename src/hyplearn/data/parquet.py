@@ -1,4 +1,4 @@
-"""Points in Parquet files: columns by name, read in batches, with page checksums verified."""
+"""Points in Parquet files, read in batches with verification of page checksums."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,14 +14,14 @@ from hyplearn.files import WatchedFile, check_kind, damage_named
 from hyplearn.types import Array
 
 PARQUET_MAGIC = b"PAR1"
-# Size of the read buffer per column, in bytes: a row group may be larger than memory, so it is not read at once.
+# Size of the read buffer per column, in bytes. Row groups may be larger than memory, so they are read in parts.
 BUFFER = 2**20
-# Not pyarrow.dataset: for one row group of 3e7 rows it needs 902 MB, this reader 106 MB in the same time, and it does
-# not notice a file that is replaced or removed while it is read (pyarrow 26).
+# pyarrow.dataset is not used: for one row group of 3e7 rows it needs 902 MB, compared with 106 MB for this reader in
+# the same time, and it does not detect that a file is replaced or removed while it is read (pyarrow 26).
 
 
 class ParquetPoints(TablePoints):
-    """Points in one or more Parquet files that have the same columns.
+    """Source of points in one or more Parquet files that have the same columns.
 
     Blocks do not depend on how rows are divided into files and row groups. A file is open only while it is read.
     """
@@ -53,12 +53,12 @@ class ParquetPoints(TablePoints):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Columns, and the states of the files."""
+        """Columns of the table, and states of the files."""
         described = _described(self.columns, self.types)
         return described, *((str(file.path), *file.state) for file in self.files)
 
     def parts(self, start: int) -> Iterator[Block]:
-        """Iterate over the batches of all files, starting at a row."""
+        """Iterate over the batches of all files, starting at row ``start``."""
         ahead = 0
         for file, count in zip(self.files, self.counts, strict=True):
             if ahead + count > start:
@@ -66,7 +66,7 @@ class ParquetPoints(TablePoints):
             ahead += count
 
     def _parts_of(self, file: WatchedFile, count: int, ahead: int, start: int) -> Iterator[Block]:
-        """Iterate over the batches of one file, starting at one of its rows; ``ahead`` rows precede the file."""
+        """Iterate over the batches of one file from its row ``start`` on; earlier files have ``ahead`` rows."""
         place = 0
         for first, batch in self._batches(file, self.columns.read, start):
             place = first + len(batch)
@@ -92,13 +92,13 @@ class ParquetPoints(TablePoints):
         return Block(X, None if label is None else _labels(path, label, columns[label]), weights, ahead + start)
 
     def strings(self, column: str, most: int | None = None) -> list[str]:
-        """Read one column as strings, at most the given number of rows."""
+        """Read one column as strings, or its first ``most`` values."""
         batches = (batch for file in self.files for _, batch in self._batches(file, [column]))
         values = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
         return list(map(str, islice(values, most)))
 
     def _batches(self, file: WatchedFile, names: list[str], start: int = 0) -> Iterator[tuple[int, Any]]:
-        """Yield batches of some columns with their first positions, starting with the row group of a row."""
+        """Yield the position of the first row and the data of each batch, from the row group with row ``start`` on."""
         with file.reading(), _opened(file.path) as opened:
             groups, place = _groups_from(opened.metadata, start)
             with damage_named(file.path):
@@ -113,11 +113,11 @@ class ParquetPoints(TablePoints):
 
 
 def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[Any, ...]]:
-    """Columns of a file by role, and the types of those that are read."""
+    """Return the columns of a file by role, and the types of the columns to read."""
     import pyarrow as pa
 
     with damage_named(path):
-        # Pandas stores the index of a data frame in columns with such names.
+        # Pandas stores the index of a data frame in columns named __index_level_0__, and so on.
         types = {field.name: field.type for field in schema if not field.name.startswith("__index_level_")}
     is_number = pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal
     texts = {name for name, kind in types.items() if not any(check(kind) for check in is_number)}
@@ -128,7 +128,7 @@ def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[An
 
 
 def _refuse_nested(path: Path, types: dict[str, Any], texts: set[str], wanted: Wanted) -> None:
-    """Raise if a column contains points as lists and was requested, or if no column is numeric."""
+    """Raise if a nested column (such as lists of coordinates) is requested, or is present and no column is numeric."""
     from pyarrow.types import is_nested
 
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or [])
@@ -148,7 +148,7 @@ def _numbers(column: Any) -> Array:
 
 
 def _labels(path: Path, name: str, column: Any) -> Array:
-    """Labels as numbers, bools or strings."""
+    """Convert a column of labels to an array of numbers, bools or strings."""
     import pyarrow as pa
 
     kind = column.type
@@ -184,7 +184,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """Row groups starting with the one that contains the given row, and the number of rows before them."""
+    """Return the row groups from the group that contains row ``start`` on, and the number of rows before them."""
     place = 0
     for group in range(metadata.num_row_groups):
         if place + metadata.row_group(group).num_rows > start:

@@ -1,4 +1,4 @@
-"""Labelled points that need not fit into memory, as blocks that can be read repeatedly."""
+"""Sources of labelled points that need not fit into memory; they are read in blocks, as often as needed."""
 
 import os
 import threading
@@ -20,13 +20,13 @@ from hyplearn.files import check_unpacked
 from hyplearn.types import Array
 
 T = TypeVar("T")
-# Default memory budget of a source in bytes. Smaller sources are loaded: repeated passes over a file would cost far
-# more time.
+# Default memory budget of a source, in bytes. Sources that fit into it are loaded into memory, because repeated
+# passes over a file would be much slower.
 MEMORY = 2**27
-# Default size of a block: 8 MiB of coordinates, a few milliseconds of work, so that threads can share a pass and an
-# interrupt is quick. Blocks do not depend on the number of threads, so neither do sums over them.
+# Default number of coordinates per block (8 MiB). A block takes a few milliseconds, so threads can share a pass, and
+# interrupts are handled quickly. Blocks, and hence sums over blocks, do not depend on the number of threads.
 BLOCK_NUMBERS = 2**20
-# Number of coordinates per piece of a block: small enough that the rows built from it stay in the cache.
+# Number of coordinates per piece of a block: small enough that the rows built from a piece stay in the cache.
 PIECE_NUMBERS = 2**17
 
 
@@ -34,31 +34,32 @@ class Block(NamedTuple):
     """Consecutive points of a source."""
 
     X: Array  # the points as they are stored, of shape (n, d), float32 or float64
-    y: Array | None  # their labels, if the source has any
-    weights: Array | None  # their weights, if the source has any
+    y: Array | None  # labels of the points, if the source has labels
+    weights: Array | None  # weights of the points, if the source has weights
     start: int  # position of the first point in the source
 
     def taken(self, index: Array | slice) -> "Block":
-        """Points at the given positions of the block, as a block with the same start."""
+        """Return a block with the points at the given positions; its ``start`` is not changed."""
         y, weights = (None if array is None else array[index] for array in (self.y, self.weights))
         return Block(self.X[index], y, weights, self.start)
 
     def pieces(self, numbers: int) -> Iterator["Block"]:
-        """Split the block into pieces of about this many coordinates."""
+        """Split the block into pieces of at most about ``numbers`` coordinates."""
         step = max(1, numbers // self.X.shape[1])
         for first in range(0, len(self.X), step):
             yield self.taken(slice(first, first + step))._replace(start=self.start + first)
 
 
-# Called with a block, or with the result of a builder for the block, and with the arguments of the pass.
+# Function of a pass: called with a block, or with ``build(piece)`` of its pieces, and with the pass's arguments.
 Function: TypeAlias = Callable[..., Any]
 Build: TypeAlias = Callable[[Block], Any] | None
-# Computes the next state from a block, the current state and a number of threads, without modifying them.
+# Function that computes the next state from a block, the current state (which it must not modify) and a number of
+# threads.
 Visitor: TypeAlias = Callable[[Block, T, int], T]
 
 
 class PointSource(ABC):
-    """Points in blocks that can be read more than once, such as files and arrays on disk.
+    """Source of points, such as a file or an array on disk, that can be read repeatedly in blocks.
 
     Attributes
     ----------
@@ -97,12 +98,12 @@ class PointSource(ABC):
 
     @cached_property
     def block_rows(self) -> int:
-        """Rows per block, unless the source has its own blocks."""
+        """Number of rows per block; ignored if the source is already divided into blocks."""
         return max(1, BLOCK_NUMBERS // self.n_features)
 
     @abstractmethod
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Iterate over the blocks, starting with block ``first``; all passes yield the same non-empty blocks."""
+        """Iterate over the blocks from block ``first`` on; blocks are not empty, and are the same in every pass."""
 
     def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
         """Set the rows per block and the memory budget in bytes; None keeps the current value."""
@@ -114,7 +115,7 @@ class PointSource(ABC):
         return self
 
     def map(self, function: Callable[..., T], *arguments: Any, threads: int = 1, first: int = 0) -> Iterator[T]:
-        """Compute ``function(block, *arguments)`` for every block, in order, while the next blocks are read."""
+        """Yield ``function(block, *arguments)`` for every block, in order, while the next blocks are read."""
         with ThreadPoolExecutor(threads) as pool:
             pending: deque[tuple[int, Future[T]]] = deque()
             for block in chain(read_ahead(self.blocks(first)), repeat(None)):
@@ -130,7 +131,7 @@ class PointSource(ABC):
                     yield result
 
     def visits(self, function: Visitor[T], state: T, *, threads: int = 1, first: int = 0) -> Iterator[T]:
-        """Yield ``state = function(block, state, threads)`` after each block, in order, while the next one is read."""
+        """Update ``state = function(block, state, threads)`` with each block, in order, and yield each new state."""
         for block in read_ahead(self.blocks(first)):
             state = function(block, state, threads)
             if self.on_block is not None:
@@ -138,7 +139,7 @@ class PointSource(ABC):
             yield state
 
     def visited(self, function: Visitor[T], state: T, *, threads: int = 1) -> T:
-        """Run one sequential pass and return the last state of :meth:`visits`."""
+        """Run one sequential pass, and return the last state that :meth:`visits` yields."""
         self.n_passes += 1
         return deque(self.visits(function, state, threads=threads), maxlen=1)[0]
 
@@ -157,28 +158,28 @@ class PointSource(ABC):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Value that differs between sources, and changes with their contents."""
+        """Value that identifies the source, and changes when its contents change."""
         return self.name, self.n_features
 
     def checkpointed(self, path: str | os.PathLike[str], *, every: float = 30.0) -> "PointSource":
-        """The same points, with a file that stores the results of passes.
+        """Return a source of the same points that stores the results of passes in a file.
 
-        A fit that was killed continues from there when it is run again, and ends in the same bits. The file is written
-        after a block at most once in ``every`` seconds, and removed when the fit is finished.
+        A fit that was killed continues from this file when it is run again, and gives exactly the same result. The file
+        is written at most once every ``every`` seconds, and removed when the fit is finished.
         """
-        from hyplearn.data.checkpoint import CheckpointedPoints  # a subclass of this class
+        from hyplearn.data.checkpoint import CheckpointedPoints  # imported here because it is a subclass of PointSource
 
         return CheckpointedPoints(self, path, every)
 
     def finished(self) -> None:  # noqa: B027, most sources keep nothing
-        """Called at the end of a fit, when the results of its passes are no longer needed."""
+        """Release the results of passes; called at the end of a fit, when they are no longer needed."""
 
     def row_names(self) -> Array | None:
-        """Names of all points as strings, if the source has any."""
+        """Return the names of all points as strings, or None if the source has no names."""
         return None
 
     def gathered(self, *, labelled: bool = True) -> Block:
-        """Load all points into memory; labels may be absent unless ``labelled``."""
+        """Load all points into memory; with ``labelled``, raise if there are no labels."""
         if self.n_rows is not None and self.paths and all(path.is_file() for path in self.paths):
             advice = "Pass the path or open_points(path) to fit, which reads blocks."
             check_unpacked(
@@ -191,7 +192,7 @@ class PointSource(ABC):
         return join_blocks(blocks)
 
     def within_memory(self) -> Block | None:
-        """Load all points into memory; None if they exceed the memory budget or stay on workers."""
+        """Load all points into memory; return None if they exceed the memory budget or stay on workers."""
         if self.stays or (self.n_rows is not None and 8 * self.n_rows * self.n_features > self.memory):
             return None
         blocks, size = [], 0
@@ -205,7 +206,7 @@ class PointSource(ABC):
 
 
 def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:
-    """Concatenate blocks into one whose first row has the position ``start``."""
+    """Concatenate blocks into one block; its first row has the position ``start`` in the source."""
     if len(blocks) == 1:
         return blocks[0]._replace(start=start)
     columns = list(zip(*blocks, strict=True))[:3]
@@ -215,12 +216,12 @@ def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:
 
 
 def on_pieces(block: Block, build: Callable[[Block], Any], function: Function, merge: Merge, arguments: Any) -> Any:
-    """Apply a function to every piece of a block, built by ``build``, and merge its results."""
+    """Compute ``function(build(piece), *arguments)`` for every piece of a block, and merge the results."""
     return merge([function(build(piece), *arguments) for piece in block.pieces(PIECE_NUMBERS)])
 
 
 def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Dtype in which coordinates are read: float32 of any byte order as float32, everything else as float64."""
+    """Dtype to which coordinates are converted: float32 for float32 of any byte order, float64 for all other types."""
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64)
 
 
@@ -258,7 +259,7 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
 
 @contextmanager
 def rows_named(block: Block, name: str) -> Iterator[None]:
-    """Add the name of the source and the first row of the block to errors."""
+    """Add the name of the source and the position of the block to error messages."""
     try:
         yield
     except ValueError as problem:
@@ -266,7 +267,7 @@ def rows_named(block: Block, name: str) -> Iterator[None]:
 
 
 def check_finite_rows(X: Array, name: str) -> None:
-    """Raise if coordinates are NaN or infinite, and name the first such row."""
+    """Raise if coordinates are NaN or infinite; the error gives the first such row."""
     finite = np.isfinite(X)
     if not finite.all():
         where = tuple(np.argwhere(~finite)[0])
@@ -278,12 +279,12 @@ def check_finite_rows(X: Array, name: str) -> None:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Format a number with its noun, in the plural unless it is 1."""
+    """Format a number with a noun, which is in the plural unless the number is 1."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def check_finite(block: Block, name: str) -> None:
-    """Raise if coordinates are NaN or infinite or labels are NaN, and name the first such row."""
+    """Raise if coordinates are NaN or infinite, or labels are NaN; the error gives the first such row."""
     check_finite_rows(block.X, name)
     if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
         raise ValueError(
@@ -293,7 +294,7 @@ def check_finite(block: Block, name: str) -> None:
 
 
 def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
-    """Regroup rows into blocks of equal size, except the last; the first row has the position ``start``."""
+    """Regroup rows into blocks of ``size`` rows (the last may be smaller); the first row has the position ``start``."""
     waiting: list[Block] = []
     count = 0
     for part in parts:
@@ -309,7 +310,7 @@ def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
-    """Iterate over blocks while a thread reads the next one."""
+    """Iterate over blocks; a thread reads the next block in the meantime."""
     with ThreadPoolExecutor(1) as reader:
         stop = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Named arrays of HDF5 files and zarr stores, and AnnData in either format.
+"""Points in HDF5 files and zarr stores: named arrays, or AnnData in either format.
 
 Rows that were never written are an error: both libraries would read them as zeros.
 """
@@ -19,15 +19,15 @@ from hyplearn.files import WatchedFile, WatchedFolder, check_kind, damage_named
 from hyplearn.types import Array
 
 HDF5_MAGIC = b"\x89HDF"
-# Default embedding if an AnnData file has several: the name that hyplearn and Poincaré maps write.
+# Default key of the embedding if an AnnData file has several; hyplearn and Poincaré maps write this key.
 DEFAULT_BASIS = "X_poincare"
-# Largest number of chunks of a zarr array: their names are listed to find missing ones, and more would take gigabytes
-# of memory.
+# Largest allowed number of chunks of a zarr array. The names of all chunks are listed to find missing chunks, and a
+# larger number would take gigabytes of memory.
 MOST_CHUNKS = 10**6
 
 
 class Hdf5Array(StoredArray):
-    """Dataset of an open HDF5 file; string data are read as Python strings."""
+    """Dataset of an open HDF5 file; strings are read as ``str``, not ``bytes``."""
 
     def __init__(self, dataset: Any) -> None:
         import h5py
@@ -36,7 +36,7 @@ class Hdf5Array(StoredArray):
             raise ValueError("The file of an HDF5 dataset was closed.\nOpen it again, and keep it open for the fit.")
         path = Path(dataset.file.filename)
         self.name = f"{path}, {dataset.name}"
-        # A file may exist only in memory.
+        # The HDF5 file may exist only in memory.
         self.file = WatchedFile(path) if path.is_file() else None
         is_string = h5py.check_string_dtype(dataset.dtype) is not None
         self.dataset = dataset.asstr() if is_string else dataset
@@ -44,10 +44,10 @@ class Hdf5Array(StoredArray):
         _check_written(dataset, self.name)
 
     def read(self, start: int, stop: int) -> Array:
-        """Read rows start to stop."""
+        """Read the rows ``start:stop``."""
         with self.reading():
             rows = np.ascontiguousarray(self.dataset[start:stop])
-        self.check()  # HDF5 returns zeros beyond the end of a truncated file
+        self.check()  # if the file was truncated, HDF5 returns zeros beyond its end
         return rows.astype(str) if self.dtype.kind == "U" else rows
 
 
@@ -71,7 +71,7 @@ def _check_written(dataset: Any, name: str) -> None:
 
 
 class ZarrArray(StoredArray):
-    """An array of a zarr store.
+    """Array in a zarr store.
 
     A missing chunk is read as zeros, and by default zarr does not store a chunk of zeros. The two look the same, so
     both are errors. Chunks within shards are not listed: their rows are read twice at first, with two values in place
@@ -90,7 +90,7 @@ class ZarrArray(StoredArray):
         self._check_chunks()
 
     def read(self, start: int, stop: int) -> Array:
-        """Read rows start to stop."""
+        """Read the rows ``start:stop``."""
         rows = self._read(self.array, start, stop)
         if self.twin is not None and stop > self.compared:
             if checksum(rows) != checksum(self._read(self.twin, start, stop)):
@@ -129,7 +129,7 @@ class ZarrArray(StoredArray):
 
 
 def _filled_otherwise(array: Any) -> Any:
-    """The same array with another fill value for missing chunks."""
+    """Return the same zarr array with a different fill value for missing chunks."""
     import zarr
 
     is_number, fill = array.dtype.kind in "biuf", array.fill_value
@@ -139,7 +139,7 @@ def _filled_otherwise(array: Any) -> Any:
 
 
 def _place(store: Any) -> Path | None:
-    """Local folder or file of a store."""
+    """Return the local folder or file of a zarr store, or None if the store is not local."""
     place = getattr(store, "root", None) or getattr(store, "path", None)
     return Path(place) if isinstance(place, (str, os.PathLike)) and Path(place).exists() else None
 
@@ -169,7 +169,7 @@ def open_zarr(path: Path) -> Any:
 
 
 class ObservationColumn(StoredArray):
-    """Column of AnnData's observations, with possibly missing values.
+    """Column of AnnData's observations (``obs``), which may have missing values.
 
     With ``categories``, values are category codes, negative if missing; otherwise ``mask`` marks missing values.
     """
@@ -180,7 +180,7 @@ class ObservationColumn(StoredArray):
         self.dtype = values.dtype if categories is None else categories.dtype
 
     def read(self, start: int, stop: int) -> Array:
-        """Read rows start to stop; raise if a value is missing."""
+        """Read the rows ``start:stop``; raise if a value is missing."""
         rows, known = self.read_known(start, stop)
         if not known.all():
             raise ValueError(
@@ -190,7 +190,7 @@ class ObservationColumn(StoredArray):
         return rows
 
     def read_known(self, start: int, stop: int) -> tuple[Array, Array]:
-        """Read rows start to stop, and return a mask of the rows that have a value."""
+        """Read the rows ``start:stop``, and return them with a mask of the rows that have a value."""
         rows = self.values.read(start, stop)
         if self.categories is not None:
             known = (rows >= 0) & (rows < len(self.categories))
@@ -207,13 +207,13 @@ class ObservationColumn(StoredArray):
 
 
 class Store:
-    """Named arrays of an HDF5 file or a zarr store; ``stored`` wraps one of them as a :class:`StoredArray`."""
+    """Named arrays in an HDF5 file or a zarr store; ``stored`` converts an array to a :class:`StoredArray`."""
 
     def __init__(self, path: Path, content: Any, stored: Callable[[Any], StoredArray]) -> None:
         self.path, self.content, self.stored = path, content, stored
 
     def points(self, wanted: Wanted) -> ArrayPoints:
-        """Points with labels and weights, found by the names that the caller passes or by convention."""
+        """Return the points with labels and weights, found by the names passed or by naming conventions."""
         is_array = isinstance(wanted.points, str) and wanted.points in self.content
         if wanted.basis is not None or ("obsm" in self.content and not is_array):
             return self._annotated(wanted)
@@ -223,7 +223,7 @@ class Store:
         return ArrayPoints(self._array(self.content, name), *columns)
 
     def _annotated(self, wanted: Wanted) -> ArrayPoints:
-        """Points of an AnnData embedding, with labels and weights from columns of its observations."""
+        """Return the points of an AnnData embedding, with labels and weights from columns of ``obs``."""
         for part in ("obsm", "obs"):
             if part not in self.content:
                 raise ValueError(
@@ -245,14 +245,14 @@ class Store:
         return points
 
     def _basis(self, keys: list[str], wanted: Wanted) -> str:
-        """Key of the embedding: the name passed, with or without "X_", else the default key or the only key."""
+        """Return the key of the embedding: the name passed (with "X_" added if needed), or the default or only key."""
         basis = wanted.points if wanted.basis is None else wanted.basis
         if basis is not None:
             return f"X_{basis}" if basis not in keys and f"X_{basis}" in keys else str(basis)
         return DEFAULT_BASIS if DEFAULT_BASIS in keys else the_only(keys, "key of obsm", "basis", self.path, keys)
 
     def _column(self, obs: Any, name: str) -> ObservationColumn:
-        """Column of the observations, stored as an array, as category codes, or as values with a mask."""
+        """Return a column of ``obs``, which is stored as an array, as category codes, or as values with a mask."""
         found = self._found(obs, name, "obs")
         if hasattr(found, "dtype"):
             if "categories" in found.attrs:
@@ -293,7 +293,7 @@ class Store:
 
 
 def gather_known(source: PointSource) -> tuple[Block, Array]:
-    """Load all points, check that they are finite, and return them with a mask of those that have a label."""
+    """Load all points, check that they are finite, and return them with a mask of the labelled points."""
     if not isinstance(source, ArrayPoints) or not isinstance(source.y, ObservationColumn):
         block = source.gathered(labelled=False)
         check_finite(block, source.name)

@@ -26,7 +26,7 @@ Row: TypeAlias = tuple[int, list[str]]
 
 
 class TextPoints(TablePoints):
-    """Points in a ``.csv`` or ``.tsv`` file, parsed again in every pass.
+    """Source of points in a ``.csv`` or ``.tsv`` file, which is parsed again in every pass.
 
     The first line is a header if none of its fields is a number, or if they are the numbers 0, 1, 2, ...; otherwise
     columns are called "0", "1", ... Labels are integers if all of them are written like 7 (not like 007),
@@ -50,11 +50,11 @@ class TextPoints(TablePoints):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Columns, and the state of the file."""
+        """Columns of the table, and state of the file."""
         return ", ".join(self.columns.read), str(self.path), *self.file.state
 
     def parts(self, start: int) -> Iterator[Block]:
-        """Iterate over the lines in batches, starting at a row."""
+        """Iterate over the rows in batches, starting at row ``start``."""
         coordinates, label, weight, *_ = self.columns
         is_whole = start == 0
         with self.file.reading():
@@ -67,7 +67,7 @@ class TextPoints(TablePoints):
             self.n_rows = start
 
     def strings(self, column: str, most: int | None = None) -> list[str]:
-        """Read one column as strings, at most the given number of rows."""
+        """Read one column as strings, or its first ``most`` values."""
         j = self.names.index(column)
         with self.file.reading():
             return [fields[j].strip() for _, fields in itertools.islice(self._below(), most)]
@@ -81,7 +81,7 @@ class TextPoints(TablePoints):
         return iter(lambda: list(itertools.islice(rows, BATCH_ROWS)), [])
 
     def _label_type(self, name: str) -> tuple[type, int]:
-        """Type of the labels, and the number of rows."""
+        """Return the type of the labels, and the number of rows."""
         patterns: dict[type, re.Pattern[str]] = {np.int64: _INTEGER, np.float64: _FLOAT}
         count = 0
         with self.file.reading():
@@ -112,7 +112,7 @@ class TextPoints(TablePoints):
 
 
 def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Header line of a file, and the lines below it as strings."""
+    """Return the fields of the header and of the lines below it, as strings."""
     check_kind(path)
     lines = [[field.strip() for field in fields] for _, fields in _rows(path)]
     if len(lines) < 2:
@@ -121,7 +121,7 @@ def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    """Iterate over the non-blank lines with their numbers; raise if the number of fields changes."""
+    """Yield the number and the fields of each non-blank line; raise if the number of fields changes."""
     width, delimiter = 0, "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
@@ -145,7 +145,7 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _check_delimiter(path: Path, line: int, fields: list[str], delimiter: str) -> None:
-    """Raise if the fields of the first line are separated by another delimiter."""
+    """Raise if the fields of the first line seem to be separated by another delimiter."""
     others = [mark for mark in ",;\t" if mark != delimiter and mark in fields[0]]
     if len(fields) == 1 and others:
         raise ValueError(
@@ -155,12 +155,12 @@ def _check_delimiter(path: Path, line: int, fields: list[str], delimiter: str) -
 
 
 def _names(rows: Sequence[Row]) -> tuple[list[str], bool]:
-    """Names of the columns, and whether the first line is a header."""
+    """Return the names of the columns, and whether the first line is a header."""
     if not rows:
         return [], False
     fields = [field.strip() for field in rows[0][1]]
     numbers = [field for field in fields if is_number(field)]
-    # Pandas writes 0, 1, 2, ... above columns without names; a point with these coordinates lies outside any ball.
+    # A line 0, 1, 2, ... is a header that pandas writes for unnamed columns: as a point it would lie outside the ball.
     if not numbers or (len(numbers) > 1 and numbers == [str(k) for k in range(len(numbers))]):
         return fields, True
     return [str(j) for j in range(len(fields))], False
@@ -172,4 +172,4 @@ def is_number(field: str) -> bool:
         float(field)
     except ValueError:
         return False
-    return "_" not in field  # float("1_2") is 12.0 in Python; in a file it is a name
+    return "_" not in field  # float("1_2") is 12.0 in Python, but in a file "1_2" is a name

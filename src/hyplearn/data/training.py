@@ -1,4 +1,4 @@
-"""Training data: validated points of any source with label codes, in the blocks of the passes.
+"""Training data: blocks of validated points from any source, with label codes and weights.
 
 Points in memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
 """
@@ -25,7 +25,7 @@ from hyplearn.types import Array
 
 @checkpointable
 class Costs(NamedTuple):
-    """Smallest positive cost (infinity if there is none), largest cost, and the sum."""
+    """Smallest positive cost (infinity if there is none), largest cost, and sum of the costs."""
 
     lowest: float
     highest: float
@@ -33,13 +33,13 @@ class Costs(NamedTuple):
 
     @classmethod
     def of(cls, costs: Array) -> Self:
-        """Range of the given costs."""
+        """Return the smallest positive cost, the largest cost and the sum of the given costs."""
         lowest = costs.min(where=costs > 0, initial=np.inf)
         return cls(float(lowest), float(costs.max(initial=0.0)), float(costs.sum()))
 
     @classmethod
     def merged(cls, parts: Sequence["Costs"]) -> Self:
-        """Range of the costs of several blocks."""
+        """Merge the costs of several blocks."""
         lowest, highest, totals = zip(*parts, strict=True)
         return cls(min(lowest), max(highest), sum(totals))
 
@@ -48,7 +48,7 @@ in_any_order(Costs.merged)
 
 
 class LabelledBlock(NamedTuple):
-    """Consecutive rows of the training data, validated."""
+    """Block of consecutive, validated rows of the training data."""
 
     X: Array  # points inside the ball, float32 or float64, of shape (n, d)
     codes: Array  # index of each row's label in the sorted classes
@@ -57,7 +57,7 @@ class LabelledBlock(NamedTuple):
     start: int = 0  # position of the first row in the source
 
     def taken(self, index: Array | slice) -> "LabelledBlock":
-        """Rows at the given positions, as a block with the same start."""
+        """Return a block with the rows at the given positions; its ``start`` is not changed."""
         weights = None if self.weights is None else self.weights[index]
         return LabelledBlock(self.X[index], self.codes[index], weights, self.gaps[index], self.start)
 
@@ -74,7 +74,7 @@ class LabelledBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class Encoder:
-    """Turns a block of a source into a labelled block.
+    """Callable that converts a block of a source to a labelled block.
 
     ``classes`` holds all labels, sorted, and ``factors`` their class weights. With ``project`` rows outside the ball
     are moved onto the largest radius inside it.
@@ -84,14 +84,14 @@ class Encoder:
     factors: Array
     c: float
     project: bool = False
-    far: Callable[[LabelledBlock, float], Array] | None = None  # finds the far rows of a block, which get weight 0
+    far: Callable[[LabelledBlock, float], Array] | None = None  # returns a mask of the far rows, which get weight 0
 
     def __call__(self, block: Block, gaps: Array | None = None) -> LabelledBlock:
-        """Encode a block that the counting pass has validated; ``gaps`` are its gaps, if that pass kept them."""
+        """Encode a validated block; ``gaps`` are the gaps of its rows, if they are already known."""
         X, codes = block.X, self.codes(block.y)
         gaps = row_gaps(X, self.c) if gaps is None else gaps
         if self.project and not np.all(gaps > 0):
-            # Computed in float64, so that a model gives the same results for the same points in float32.
+            # Compute in float64, so that the same points give the same results in float32 and float64.
             X = np.ascontiguousarray(pull_inside(X.astype(np.float64), self.c))
             gaps = row_gaps(X, self.c)
         labelled = LabelledBlock(X, codes, self._weights(block.weights, codes), gaps, block.start)
@@ -119,19 +119,19 @@ class Encoder:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Validated points with label codes and class counts; made after the counting pass."""
+    """Validated points with label codes and class counts, created after the pass that counts the classes."""
 
-    points: PointSource  # the source, or its contents in memory if they fit its memory budget
+    points: PointSource  # the source, or an array of its points if they fit into memory
     encoder: Encoder
     counts: Array  # number of rows of each class
     totals: Array  # total weight of each class
-    weights: Costs  # range of the row weights
+    weights: Costs  # smallest positive, largest and total row weight
     threads: int = 1
     gaps: Sequence[Array] = ()  # gaps of the rows of each block, if the counting pass kept them
 
     @classmethod
     def counted(cls, points: PointSource, found: ClassCounts, encoder: Encoder, threads: int) -> Self:
-        """Training data from the result of the counting pass."""
+        """Create training data from the result of the pass that counts the classes."""
         totals = encoder.factors * found.totals
         lowest = (encoder.factors * found.lowest)[totals > 0].min(initial=np.inf)
         weights = Costs(float(lowest), float((encoder.factors * found.highest).max()), float(totals.sum()))
@@ -141,7 +141,7 @@ class TrainingData:
     def of_arrays(
         cls, X: Array, codes: Array, weights: Array | None, c: float, *, n_classes: int, threads: int = 1
     ) -> Self:
-        """Training data from validated arrays, with codes for labels."""
+        """Create training data from arrays of validated points and label codes."""
         counts: Array = np.bincount(codes, minlength=n_classes)
         totals: Array = counts.astype(np.float64) if weights is None else np.bincount(codes, weights, n_classes)
         span = Costs(1.0, 1.0, float(len(X))) if weights is None else Costs.of(weights)
@@ -170,37 +170,37 @@ class TrainingData:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the points are in memory; labelled blocks and rows are then kept between passes."""
+        """Whether the points are in memory; if so, labelled blocks and rows are kept between passes."""
         return self.points.in_memory
 
     @cached_property
     def blocks(self) -> list[LabelledBlock]:
-        """Labelled blocks of points in memory, encoded once."""
+        """Labelled blocks of points that are in memory; they are encoded only once."""
         known = zip(self.points.blocks(), self.gaps or repeat(None), strict=False)
         return list(map_in_threads(lambda pair: self.encoder(*pair), known, self.threads))
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
-        """Run one pass: compute ``function(block, *arguments)`` for every labelled block, merge in order."""
+        """Run one pass: compute ``function(block, *arguments)`` for every labelled block, and merge the results."""
         if not self.in_memory:
             return self.points.fold(function, merge, *arguments, build=self.encoder, threads=self.threads)
         self.points.n_passes += 1
         return fold_parts(map_in_threads(function, self.blocks, self.threads, arguments), merge)
 
     def taken(self, index: Array) -> tuple[Array, Array]:
-        """Points and codes at the given sorted positions."""
+        """Return the points and codes of the rows at the given sorted positions."""
         return self.fold(_rows_at, columns_joined, index)
 
     def gathered(self) -> LabelledBlock:
-        """All rows as one block; not copied if they already are one block in memory."""
+        """Return all rows as one block; they are not copied if they already are a single block in memory."""
         if self.in_memory and len(self.blocks) == 1:
             return self.blocks[0]
         return LabelledBlock(*self.fold(_columns, columns_joined))
 
     def subsampled(self, most: int, sides: Array | None = None) -> tuple[LabelledBlock, bool]:
-        """Reweighted subsample of about ``most`` rows, equally many of each side; and whether rows were left out.
+        """Return a reweighted subsample of about ``most`` rows, balanced between sides, and whether rows were left out.
 
-        ``sides`` gives the side of each class; by default each class is its own. Whether a row is kept depends on its
-        position and side alone.
+        ``sides`` gives the side of each class; by default each class is a separate side. Whether a row is kept depends
+        only on its position and side.
         """
         sides = np.arange(self.n_classes) if sides is None else sides
         counts = np.bincount(sides, self.counts).astype(np.int64)
@@ -210,7 +210,7 @@ class TrainingData:
         return LabelledBlock(*self.fold(_subsample_block, columns_joined, sides, strides)), True
 
     def reweighted(self, weights: Array) -> "TrainingData":
-        """Rows in memory with other weights; in cross-validation, held-out rows have weight 0."""
+        """Return the training data with other weights; in cross-validation, held-out rows have weight 0."""
         parts = [block._replace(weights=weights[block.start : block.start + len(block.X)]) for block in self.blocks]
         codes = joined([block.codes for block in parts])
         totals = np.bincount(codes, weights, minlength=self.n_classes)
@@ -237,14 +237,14 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 
 
 def subsample_strides(counts: Array, most: int) -> Array:
-    """Strides that keep about ``most`` rows: equally many of each class, and all rows of small classes."""
+    """Stride k of each class: keeping one in k rows leaves about ``most`` rows, equally many of each large class."""
     if counts.sum() <= most:
         return np.ones_like(counts)
     return np.maximum(1, -(-counts // max(1, most // len(counts))))
 
 
 def subsample(start: int, codes: Array, strides: Array) -> Array:
-    """Indices of the kept rows of a block that starts at row ``start``; each represents as many rows as its stride."""
+    """Indices of the kept rows of a block that starts at row ``start``; with stride k, about one in k is kept."""
     if np.all(strides == 1):
         return np.arange(len(codes))
     return np.flatnonzero(uniforms(0, start + np.arange(len(codes))) * strides[codes] < 1)
