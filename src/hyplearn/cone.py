@@ -1,4 +1,4 @@
-r"""Cone coordinates: hyperboloid coordinates about a centre and a constant column, scaled by ρ / sinh ρ.
+r"""Cone coordinates: hyperboloid coordinates relative to a centre, with a constant column, scaled by ρ / sinh ρ.
 
 A linear function of these rows vanishes on a generalised sphere of hyperbolic space: a geodesic hyperplane, an
 equidistant of one, a horosphere or a sphere. Without the constant, on a geodesic hyperplane.
@@ -13,7 +13,7 @@ from hyplearn.types import Array, Points
 
 
 def cone_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Hyperboloid coordinates of points relative to p and a constant column, all scaled by ρ / sinh ρ.
+    r"""Hyperboloid coordinates of points relative to p, with a constant column, scaled by ρ / sinh ρ.
 
     .. math:: \frac{\rho}{\sinh \rho} \bigl(\cosh \rho, \; \sqrt c\, z, \; 1\bigr)
               = \Bigl(\rho \coth \rho, \; \rho\, e, \; \frac{\rho}{\sinh \rho}\Bigr), \qquad \rho = \sqrt c\, d(x, p)

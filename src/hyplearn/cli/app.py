@@ -266,7 +266,7 @@ def _as_flag(found: re.Match[str]) -> str:
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Return each warning once, and omit warnings for developers, such as deprecations in libraries."""
+    """Return each warning once, except warnings for developers, such as deprecations in libraries."""
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
     messages = dict.fromkeys(as_options(str(warning.message)) for warning in kept)
     alike: dict[str, list[str]] = {}

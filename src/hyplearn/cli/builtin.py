@@ -154,7 +154,7 @@ def reproduce() -> Outcome:
 
 
 def find_checkout(places: Iterable[Path]) -> Path:
-    """Return the first of the given folders and their parents with the experiments in it; raise if there is none."""
+    """Return the folder that contains the experiments, searching the given folders and their parents in order."""
     for place in places:
         for folder in (place, *place.parents):
             if (folder / "experiments" / "__main__.py").is_file() and (folder / "src" / "hyplearn").is_dir():

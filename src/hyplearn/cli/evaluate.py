@@ -191,7 +191,7 @@ def cross_validate(
 
 
 def _score_fitted(name: str, model: Any, X: Array, y: Array) -> Score:
-    """Return the scores of a fitted classifier; probability scores ignore rows with labels that are not its classes."""
+    """Return the scores of a fitted classifier; probability scores ignore rows with unknown labels."""
     start, predicted = perf_counter(), model.predict(X)
     proba, known = probabilities(model, X), np.isin(y, model.classes_)
     seconds = perf_counter() - start

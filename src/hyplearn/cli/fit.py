@@ -167,7 +167,7 @@ def _summary(found: Fitted, folds: int, output: Path) -> dict[str, str]:
 
 
 def _certificate_text(model: Any) -> str:
-    """Return one line that describes the worst certificate of all binary problems."""
+    """Return one line that describes the worst certificate of all problems."""
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
         return f"{statuses}: within {np.max(model.dual_gap_):.0e} of the optimum, proven"

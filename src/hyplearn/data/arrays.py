@@ -31,7 +31,7 @@ CHUNK = 2**20
 
 
 class StoredArray(ABC):
-    """Array on disk that is read one slice of rows at a time; its file or folder must not change in the meantime."""
+    """Array on disk that is read one slice of rows at a time; the file must not change while it is in use."""
 
     name: str
     shape: tuple[int, ...]

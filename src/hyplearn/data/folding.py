@@ -21,7 +21,7 @@ _IN_ANY_ORDER: set[Merge] = {max}
 # Number of parts per merge: small enough that the parts fit into memory, large enough that large parts are not
 # copied for every block.
 PENDING = 8
-# Bytes that are copied at a time. A copy takes a few milliseconds, and can be interrupted only afterwards.
+# Number of bytes that are copied at a time: few enough that an interrupt is handled within milliseconds.
 PIECE = 2**23
 
 
