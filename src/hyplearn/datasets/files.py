@@ -19,7 +19,7 @@ from hyplearn.types import Array
 
 Location: TypeAlias = str | os.PathLike[str]
 
-# Where Debian's package dataset-fashion-mnist puts its files.
+# Folder in which Debian's package dataset-fashion-mnist installs its files.
 DEBIAN_FOLDER = Path("/usr/share/datasets/fashion-mnist")
 CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 THINGS = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "lorry")
@@ -92,7 +92,7 @@ def load_points(
 
 
 def load_fashion_mnist_images(*, data_home: Location | None = None) -> Bunch:
-    """Fashion-MNIST as it was published: 60,000 + 10,000 images of 28 by 28 bytes, 10 classes.
+    """Load the images of Fashion-MNIST: 60,000 for training and 10,000 for testing, 28 by 28 bytes each, in 10 classes.
 
     Its four files, ``train-images-idx3-ubyte`` and so on, with or without ``.gz``, are read in the idx format.
 
@@ -129,7 +129,7 @@ def read_fashion_mnist(folders: Sequence[Path]) -> Bunch:
 
 
 def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
-    """CIFAR10 as it was published, in its binary version: 50,000 + 10,000 images of 3 by 32 by 32 bytes, 10 classes.
+    """Load CIFAR10 from its binary version: 50,000 + 10,000 images of 3 by 32 by 32 bytes, in 10 classes.
 
     Its files are ``data_batch_1.bin`` to ``data_batch_5.bin`` and ``test_batch.bin``. Those of the Python version are
     pickles, which could run code, and are not read.
@@ -154,7 +154,7 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
-    """mini-ImageNet from an archive of its images that you provide: in the paper 5,600 + 2,400 images, 20 classes.
+    """Load mini-ImageNet from an archive of images that you provide; the paper uses 5,600 + 2,400 images, 20 classes.
 
     Save the images as::
 
@@ -182,7 +182,7 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
-    """mini-ImageNet in the 512-dimensional Poincaré ball, from your own file: 5,600 + 2,400 images, 20 classes.
+    """Load your embedding of mini-ImageNet in the 512-dimensional Poincaré ball: 5,600 + 2,400 images, 20 classes.
 
     The authors of the paper did not publish this embedding, made as by Khrulkov et al. (2020). Save yours with the
     names of the published files::
@@ -240,14 +240,14 @@ def _read_split(path: Path, layout: str) -> Bunch:
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """Folders to search: data_home or HYPLEARN_DATA, a subfolder, and, without data_home, the default folders."""
+    """Return the folders to search: data_home or HYPLEARN_DATA, its subfolder, and defaults if data_home is None."""
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
     return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
 
 
 def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
-    """Find the first file with this name, with or without ``.gz``."""
+    """Return the path of the first file in the folders with this name, with or without ``.gz``."""
     for folder in folders:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
@@ -257,7 +257,7 @@ def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
 
 
 def read_idx(path: Path, n_axes: int) -> Array:
-    """Read bytes in the idx format: two zeros, the type 8, the number of axes, their sizes (big-endian), the data."""
+    """Read an idx file of bytes: two zeros, the type code 8, the number of axes, their sizes (big-endian), the data."""
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -275,7 +275,7 @@ def read_idx(path: Path, n_axes: int) -> Array:
 
 
 def _read_cifar(path: Path) -> tuple[Array, Array]:
-    """Read images and labels of a batch: for each image one label byte, then the red, green and blue planes."""
+    """Read the images and labels of a batch: for each image, one label byte, then the red, green and blue planes."""
     content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     width = 1 + math.prod(_CIFAR_SHAPE)
     if not content.size or content.size % width:

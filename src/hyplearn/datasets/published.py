@@ -114,7 +114,7 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
 
 
 class Publication(NamedTuple):
-    """Published files: base URL, SHA-256 of each file, and timeout of a download in seconds.
+    """A set of published files: base URL, SHA-256 of each file, and download timeout in seconds.
 
     ``paths`` are those of files that were published under other names.
     """
@@ -125,7 +125,7 @@ class Publication(NamedTuple):
     paths: Mapping[str, str] = MappingProxyType({})
 
     def url_of(self, name: str) -> str:
-        """URL of a file."""
+        """Return the URL of a file."""
         return self.url + self.paths.get(name, name)
 
     def verify(self, content: bytes, name: str, where: str, next_step: str) -> None:
@@ -199,7 +199,7 @@ _SETS = {
 
 
 def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
-    """Olsson's single cells in the Poincaré disk: 231 + 88 cells, 8 classes.
+    """Load Olsson's single cells in the Poincaré disk: 231 training and 88 test cells, 8 classes.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def fetch_olsson(*, data_home: str | os.PathLike[str] | None = None, download_if
 
 
 def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
-    """CIFAR10 in the Poincaré disk: 50,000 + 10,000 images, 10 classes.
+    """Load CIFAR10 in the Poincaré disk: 50,000 training and 10,000 test images, 10 classes.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def fetch_cifar10(*, data_home: str | os.PathLike[str] | None = None, download_i
 
 
 def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, download_if_missing: bool = True) -> Bunch:
-    """Fashion-MNIST in the Poincaré disk: 60,000 + 10,000 images, 10 classes.
+    """Load Fashion-MNIST in the Poincaré disk: 60,000 training and 10,000 test images, 10 classes.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def fetch_fashion_mnist(*, data_home: str | os.PathLike[str] | None = None, down
 def fetch_embedding(
     prefix: str, data_home: Any = None, download_if_missing: bool = True, publication: Publication = PUBLICATION
 ) -> Bunch:
-    """Load one of the published datasets; its file names start with the prefix."""
+    """Load the published dataset whose file names start with the given prefix."""
     home = cache_directory() if data_home is None else Path(data_home).expanduser()
     embedding, points = (
         np.load(
@@ -285,17 +285,17 @@ def fetch_embedding(
 
 
 def _integers(labels: Array) -> Array:
-    """Class numbers as integers; two of the three datasets store them as floats."""
+    """Convert class numbers to integers; two of the three datasets store them as floats."""
     integers = labels.astype(np.int64)
     if not np.array_equal(integers, labels):
         raise ValueError(f"Class numbers must be integers; got {labels[integers != labels][0]}.")
     return integers
 
 
-# Not pooch: it would add 8 packages to save about 30 lines, has no ``download_if_missing=False``, and reports a missing
-# network without a next step (pooch 1.9).
+# Pooch is not used here: it would add 8 packages to save about 30 lines, it has no ``download_if_missing=False``, and
+# its error for a missing network does not suggest a next step (pooch 1.9).
 def published_content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
-    """Contents of a published file: from HYPLEARN_DATA, else from `home`, else downloaded and saved in `home`."""
+    """Read a published file from HYPLEARN_DATA or from `home`; otherwise, download it and save it in `home`."""
     first = os.environ.get("HYPLEARN_DATA")
     if first and (given := Path(first).expanduser() / name).is_file():
         content = given.read_bytes()
@@ -330,7 +330,7 @@ def _sha256(content: bytes) -> str:
 
 
 def cache_directory() -> Path:
-    """Cache directory: HYPLEARN_CACHE, else ``hyplearn`` in the cache directory of the platform."""
+    """Return the cache directory: HYPLEARN_CACHE if set, else ``hyplearn`` in the platform's cache directory."""
     if named := os.environ.get("HYPLEARN_CACHE"):
         return Path(named).expanduser()
     home = Path.home()

@@ -10,13 +10,14 @@ import numpy as np
 from hyplearn.geometry import signed_distance
 from hyplearn.types import Array
 
-# A block of 1 MiB stays in the processor's cache while it is drawn and filtered, and apart from X nothing larger is
-# allocated. A block has at least LEAST_BLOCK_ROWS rows, because otherwise a rare class would cost one call per point.
+# Number of coordinates per block, and minimum number of rows per block. A block of 1 MiB stays in the processor's cache
+# while it is drawn and filtered; only X is larger. Without a minimum number of rows, a rare class would cost one call
+# per point.
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 
-# Drawing fails if less than one point in a hundred is kept, but only after a million points. With the paper's widest
-# margin, 1, half of the points are kept at d = 2 and still 5 % at d = 1000.
+# Drawing fails if fewer than one point in MOST_DRAWN_PER_ROW = 100 is kept, but only after a million points (100 times
+# ROWS_OF_GRACE). With the paper's widest margin, 1, half of the points are kept at d = 2, and 5 % at d = 1000.
 MOST_DRAWN_PER_ROW = 100
 ROWS_OF_GRACE = 10_000
 
@@ -30,7 +31,7 @@ def make_ball_classification(
     radius: float = 0.95,
     random_state: Any = None,
 ) -> tuple[Array, Array, Array, Array]:
-    r"""Points of the Poincaré ball (c = 1), labelled by the side of a random hyperplane H(w, p).
+    r"""Generate points of the Poincaré ball (c = 1), labelled by their side of a random hyperplane H(w, p).
 
     The paper's recipe: points uniform, in the Euclidean sense, in the ball of the given radius; p in a uniformly
     random direction; w a uniformly random unit vector; every point with :math:`d(x, H) \le` `margin` drawn again.
@@ -106,7 +107,7 @@ def sample_classes(
     block_numbers: int = BLOCK_NUMBERS,
     rows_of_grace: int = ROWS_OF_GRACE,
 ) -> tuple[Array, Array, Array, Array]:
-    """Draw X, y, p and w of :func:`make_ball_classification`, in blocks of ``block_numbers`` coordinates.
+    """Draw X, y, p and w for :func:`make_ball_classification`, in blocks of ``block_numbers`` coordinates.
 
     Gives up after ``MOST_DRAWN_PER_ROW`` points for each row filled and for each of ``rows_of_grace`` more.
     """
@@ -124,7 +125,7 @@ Blocks: TypeAlias = Iterator[tuple[Array, Array, int]]
 
 
 def _blocks(rng: np.random.Generator, w: Array, p: Array, margin: float, radius: float, rows: int) -> Blocks:
-    """Generate blocks without end: points outside the margin, their sides, and the number of points drawn so far."""
+    """Yield blocks endlessly: points outside the margin, their sides, and the number of points drawn so far."""
     for drawn in itertools.count(rows, rows):
         points = _uniform_in_ball(rng, rows, len(p), radius)
         distances = signed_distance(points, w, p)
@@ -133,7 +134,7 @@ def _blocks(rng: np.random.Generator, w: Array, p: Array, margin: float, radius:
 
 
 def _fill(X: Array, y: Array, blocks: Blocks, margin: float, rows_of_grace: int) -> None:
-    """Write points and sides into X and y, row by row, until they are full."""
+    """Fill X and y, row by row, with the points of the blocks and their sides."""
     filled = 0
     for points, sides, drawn in blocks:
         taken = min(len(points), len(X) - filled)
@@ -165,7 +166,7 @@ def _ensure_both_classes(X: Array, y: Array, blocks: Blocks, rows_of_grace: int)
 
 
 def _uniform_in_ball(rng: np.random.Generator, n: int, d: int, radius: float) -> Array:
-    r"""Points uniform in the Euclidean ball of the given radius.
+    r"""Draw points uniformly from the Euclidean ball of the given radius.
 
     .. math:: x = \frac{R \, g}{\sqrt{\|g\|^2 + 2 e}}, \qquad g \sim \mathcal N(0, I_d), \; e \sim \operatorname{Exp}(1)
 
@@ -184,7 +185,7 @@ def _direction(rng: np.random.Generator, d: int) -> Array:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    """NumPy generator for any random_state of scikit-learn; None gives an unpredictable one."""
+    """Return a NumPy generator for any random_state that scikit-learn accepts; None means an unpredictable seed."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
@@ -202,7 +203,7 @@ def _check(name: str, value: Any, kind: type, wanted: str, holds: Callable[[Any]
 
 
 def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
-    """Raise if a class is empty for some direction of w."""
+    """Raise if a parameter is out of range, or if a class would be empty for some direction of w."""
     real = numbers.Real
     _check("radius", radius, real, "a number above 0 and below 1, the rim of the ball", lambda r: 0 < r < 1)
     below_radius = f"a number from 0 to below radius={radius:g}"

@@ -1,4 +1,4 @@
-"""Adapter that gives any classifier the interface of a decision; those of this package have their own."""
+"""Adapter that gives classifiers from outside this package the interface of a decision."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +14,15 @@ from hyplearn.types import Array
 
 @dataclass(frozen=True)
 class ForeignDecision:
-    """Decision of a classifier through its methods only: a pipeline, a wrapped model, nearest neighbours.
+    """Decision of a classifier known only by its methods, such as a pipeline, a wrapped model or nearest neighbours.
 
     Its boundaries are known if it has ``hyperplane_between(a, b)``, which returns (w, p) for two labels with w on the
     side of a; or ``coef_`` and ``reference_`` of equal shape, a normal and a point per problem.
     """
 
     estimator: Any  # fitted classifier
-    classes: Array  # its labels
-    c: float  # absolute curvature of the points it takes
+    classes: Array  # labels of the classes
+    c: float  # absolute curvature of the ball
 
     @property
     def is_binary(self) -> bool:
@@ -31,12 +31,12 @@ class ForeignDecision:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the classifier has probabilities."""
+        """Whether the classifier predicts probabilities."""
         return hasattr(self.estimator, "predict_proba")
 
     @property
     def has_hyperplanes(self) -> bool:
-        """Whether each problem has a geodesic hyperplane through its point as its zero set."""
+        """Whether the zero set of each problem is a geodesic hyperplane through the problem's point."""
         shapes = [np.shape(part) for part in (self.weights, self.points)]
         return len(shapes[0]) == 2 and shapes[0] == shapes[1] and not self._has("hyperplane_between")
 
@@ -44,25 +44,26 @@ class ForeignDecision:
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether classes meet on the geodesic hyperplanes of :meth:`hyperplane_between`."""
+        """Whether the boundary of any two classes is the geodesic hyperplane from :meth:`hyperplane_between`."""
         return self._has("hyperplane_between") and not getattr(self.estimator, "fit_intercept", False)
 
     @property
     def weights(self) -> Array:
-        """Normals of the hyperplanes."""
+        """Normals of the hyperplanes, one row per problem."""
         return np.asarray(self.estimator.coef_ if self._has("coef_") else ())
 
     @property
     def points(self) -> Array:
-        """Points of the hyperplanes."""
+        """Points on the hyperplanes, one row per problem."""
         return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
 
     def _has(self, name: str) -> bool:
-        # If a subclass overrides predict, its attributes do not describe its boundaries.
+        # An estimator with decision_ is used here only if a subclass overrides a prediction method; its attributes then
+        # do not describe its boundaries.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:
-        """The hyperplane of two classes; None if unknown."""
+        """Return the hyperplane that separates two classes; None if it is unknown or there are more classes."""
         if not self.is_binary:
             return None
         if self.is_pairwise:
@@ -73,7 +74,7 @@ class ForeignDecision:
         return plane_boundary(self.weights[0], self.points[0])
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
-        """The hyperplane on which classes a and b are equally likely; None if the classifier has none."""
+        """Return the hyperplane on which classes a and b are equally likely; None if the classifier has none."""
         try:
             found = self.estimator.hyperplane_between(self.classes[a], self.classes[b])
         except ValueError:
@@ -81,14 +82,14 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Ones, because classes are compared by their distances; None if the distances are unknown."""
+        """Return ones, because distances are compared without factors; None if the distances are unknown."""
         if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
             return None
         return np.ones(len(self.weights))
 
 
 def fitted_classifier(estimator: Any) -> Any:
-    """The classifier itself, or the best estimator of a search; raise if it is not a fitted classifier."""
+    """Return the classifier, or the best estimator of a search; raise if it is not a fitted classifier."""
     if hasattr(estimator, "fit"):
         check_is_fitted(estimator)
     estimator = getattr(estimator, "best_estimator_", estimator)
@@ -101,7 +102,7 @@ def fitted_classifier(estimator: Any) -> Any:
 
 
 def decision_of(estimator: Any, curvature: float | None = None) -> Decision | ForeignDecision:
-    """Decision of a fitted classifier; ``curvature`` is used for classifiers without a curvature."""
+    """Return the decision of a fitted classifier; ``curvature`` is used if the classifier has no curvature."""
     estimator = fitted_classifier(estimator)
     own = curvature_of(estimator, curvature)
     decision = getattr(estimator, "decision_", None)
@@ -111,13 +112,13 @@ def decision_of(estimator: Any, curvature: float | None = None) -> Decision | Fo
 
 
 def _evaluates_it(estimator: Any) -> bool:
-    """Whether the classifier predicts with ``decision_``: a subclass may override predict."""
+    """Whether the classifier predicts with its ``decision_``; False if a subclass overrides a prediction method."""
     methods = (getattr(estimator, name, None) for name in ("predict", "predict_proba", "decision_function"))
     return all(method.__module__.startswith("hyplearn.") for method in methods if method is not None)
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:
-    """Curvature of the estimator or of the first nested estimator that has one; otherwise the given value, or -1."""
+    """Return the curvature of the estimator or of a nested estimator; if there is none, the given value, or -1."""
     within = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
     own = next((one.curvature for one in [estimator, *within] if hasattr(one, "curvature")), None)
     if own is not None and given is not None and own != given:

@@ -23,8 +23,8 @@ from hyplearn.tangent import from_frame, z_dot
 from hyplearn.types import Array
 
 Hyperplane: TypeAlias = tuple[Array, Array]
-# If N is below this fraction of ‖u‖, it is a rounding error and the zero set is a horosphere. It is represented as the
-# equidistant of a hyperplane at the distance 18 from the centre, which is the same in float64.
+# Largest value of N / ‖u‖ that counts as a rounding error of 0: the zero set is then a horosphere. It is represented as
+# an equidistant of a hyperplane at distance 18 from the centre; in float64 the two are the same.
 LIGHT_LIKE = 1e-8
 
 
@@ -33,13 +33,13 @@ class Equidistant(NamedTuple):
 
     w: Array  # normal of the hyperplane; it points to the positive side
     p: Array  # a point of the hyperplane
-    height: float  # signed hyperbolic distance
-    kind: str = "equidistant"  # or "hyperplane", "horosphere"
+    height: float  # signed hyperbolic distance from the hyperplane
+    kind: str = "equidistant"  # "equidistant", "hyperplane" or "horosphere"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
-        """Signed distance of points with the given gaps, positive on the positive side."""
+        """Return the signed distances of points with the given gaps to the boundary; positive on the positive side."""
         root, length = np.sqrt(c), np.linalg.norm(self.w)
-        # A unit vector is not normalised again: that would change its last bits.
+        # A unit vector is not normalised again, because that would change its last bits.
         w = root * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
         return np.arcsinh(z_dot(X, w, self.p, c=c, gaps=gaps)) / root - self.height
 
@@ -58,14 +58,14 @@ class Sphere(NamedTuple):
     kind: str = "sphere"
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
-        """Signed distance of points with the given gaps, positive on the positive side."""
+        """Return the signed distances of points with the given gaps to the boundary; positive on the positive side."""
         root, gap_p = np.sqrt(c), row_gaps(self.p[None], c)[0]
         ratio = np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p)
         return self.side * (2 / root * np.arcsinh(root * ratio) - self.radius)
 
     @property
     def hyperplane(self) -> Hyperplane | None:
-        """None: a sphere belongs to no geodesic hyperplane."""
+        """Always None, because a sphere is not defined by a geodesic hyperplane."""
         return None
 
 
@@ -73,22 +73,22 @@ Boundary: TypeAlias = Equidistant | Sphere
 
 
 def plane_boundary(w: Array, p: Array, height: float = 0.0) -> Equidistant:
-    """The points at a signed distance from the geodesic hyperplane through p with normal w."""
+    """Return the boundary at distance ``height`` from the geodesic hyperplane through p with normal w."""
     return Equidistant(w, p, height, "equidistant" if height else "hyperplane")
 
 
 def boundary_of(u: Array, b: float, centre: Array, *, c: float) -> Boundary | None:
-    """The zeros of ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b`` about the centre; None if there are none in float64."""
+    """Return the boundary ``u[0] cosh ρ + ⟨u[1:], e⟩ sinh ρ + b = 0`` about the centre; None if empty in float64."""
     return boundaries_of(u[None], np.array([b]), centre[None], c=c)[0]
 
 
 def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> list[Boundary | None]:
-    """Vectorised :func:`boundary_of` for the rows of U, intercepts and centres."""
+    """Apply :func:`boundary_of` to each row of U with its intercept and centre."""
     forms = [_form(u, float(b), math.sqrt(c)) for u, b in zip(U, intercepts, strict=True)]
     axes = np.stack([form.axis for form in forms])
     far = np.array([form.far for form in forms])
     points = from_frame(far[:, None] * axes, centres, c=c)
-    # Close to the rim floats are sparse, and a computed point may lie on or outside it.
+    # Floats are sparse close to the rim, so a computed point may lie on or outside the rim.
     reached = np.abs(distance(points, centres, c=c) - np.abs(far)) * math.sqrt(c) <= 0.1
     normals = transport(axes, centres, points, c=c)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
@@ -104,12 +104,12 @@ def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> l
 
 
 class _Form(NamedTuple):
-    """Kind of a boundary ("" if it is empty), and its position as seen from the centre."""
+    """Kind of a boundary ("" if it is empty), and its position relative to the centre."""
 
     kind: str
     axis: Array  # unit vector
-    far: float = 0.0  # signed distance of the point of the boundary along the axis
-    size: float = 0.0  # height of an equidistant, radius of a sphere
+    far: float = 0.0  # signed distance along the axis from the centre to the boundary's point p
+    size: float = 0.0  # height of an equidistant, or radius of a sphere
     side: float = 1.0
 
 
@@ -122,10 +122,10 @@ def _form(u: Array, b: float, root: float) -> _Form:
     light, sign = size <= LIGHT_LIKE * length, math.copysign(1.0, time)
     if light or length > abs(time):
         if light and time * b >= 0:
-            return _Form("", axis)  # f - b has the sign of u₀ everywhere
+            return _Form("", axis)  # no zeros: f - b has the sign of u₀ everywhere, and so has b unless it is 0
         size = max(size, LIGHT_LIKE * length)
         kind = "horosphere" if light else "equidistant" if b else "hyperplane"
-        # tanh t = -u₀ / ‖u‖ at the point of the hyperplane nearest to the centre.
+        # The point of the hyperplane nearest to the centre is at distance t along the axis, with tanh t = -u₀ / ‖u‖.
         return _Form(kind, axis, -math.asinh(time / size) / root, math.asinh(-b / size) / root)
     cosh = -sign * b / size
     if not cosh > 1:
@@ -134,7 +134,7 @@ def _form(u: Array, b: float, root: float) -> _Form:
 
 
 def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyperplane | None:
-    r"""The geodesic hyperplane (w, p) tangent to the zero set of f at its point nearest to the centre.
+    r"""Return the geodesic hyperplane (w, p) tangent to the zero set of f at the zero nearest to the centre.
 
     On a sphere around the centre f is highest and lowest on the axis along u, so the nearest zero lies there, where
     with :math:`E = e^\rho` and f positive at the centre
@@ -146,14 +146,14 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
     """
     length = float(np.linalg.norm(u[1:]))
     axis = u[1:] / length if length > 0 else np.eye(len(centre))[0]
-    # If f is positive at the centre, its first zero lies in the direction opposite to the axis, otherwise along it.
+    # If f is positive at the centre, the nearest zero lies opposite to the axis; otherwise it lies along the axis.
     sign = math.copysign(1.0, u[0] + b)
     a, b = sign * float(u[0]), sign * b
     square = b * b + (length - a) * (length + a)
-    if not square > 0:  # no zero, or a single point
+    if not square > 0:  # f has no zeros, or only one
         return None
     slope = math.sqrt(square)
-    # The smaller root, in whichever of two equivalent forms has no cancellation.
+    # Compute the smaller root with whichever of two equivalent formulas avoids cancellation.
     above, below = (a + length, slope - b) if b <= 0 else (b + slope, length - a)
     if not below > 0:
         return None
@@ -162,13 +162,13 @@ def touching_hyperplane(u: Array, b: float, centre: Array, *, c: float) -> Hyper
 
 
 def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
-    """The point at a signed distance from the centre along the axis; None if float64 cannot represent it."""
+    """Return the point at signed distance ``far`` along the axis; None if float64 cannot represent it."""
     p = from_frame(far * axis, centre, c=c)
-    # Close to the rim floats are sparse, and a computed point may lie on or outside it.
+    # Floats are sparse close to the rim, so a computed point may lie on or outside the rim.
     return p if abs(distance(p, centre, c=c) - abs(far)) * math.sqrt(c) <= 0.1 else None
 
 
 def _carried(axis: Array, centre: Array, p: Array, c: float) -> Array:
-    """The axis transported to p, as a unit vector."""
+    """Return the axis transported to p, as a unit vector."""
     normal = transport(axis, centre, p, c=c)
     return normal / np.linalg.norm(normal)

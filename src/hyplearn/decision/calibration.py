@@ -32,29 +32,29 @@ from hyplearn.solvers.platt import fit_sigmoid
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Limits on the rows that calibrate: CALIBRATED_NUMBERS coordinates, and CALIBRATED_ROWS rows or ROWS_PER_ENTRY rows per
-# element of A, whichever is more.
+# Limits on the rows used for calibration: at most CALIBRATED_NUMBERS coordinates in total, and at most CALIBRATED_ROWS
+# rows or ROWS_PER_ENTRY rows per element of A, whichever is more.
 CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_ENTRY = 2**21, 2**16, 64
-# Number of digits to which two values count as equal: the values of copies of a row may differ in their last bits.
+# Number of digits to which values are compared: the values of identical rows may differ in their last bits.
 SAME_VALUE = 9
-# Relative duality gap of the final fit of A and b, and of the fits that choose their prior; and log10 of the largest
-# prior variance, for values divided by their root mean square.
+# TOL is the relative duality gap of the final fit of A and b, and CHOICE_TOL that of the fits that choose their prior.
+# LARGEST is log10 of the largest prior variance, for values divided by their root mean square.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 1e-3, 3
-# Largest rank of A for many classes: further directions of the values cost time and change little.
+# Largest rank of A if there are many classes: further directions of the values cost time and change little.
 DIRECTIONS = 24
-# Slope of a binary problem whose held-out values are uninformative: probabilities are ½ up to rounding, but the sign of
-# the distance still decides the prediction.
+# Slope used for a binary problem whose held-out values are uninformative: the probabilities are ½ up to rounding, but
+# the sign of the distance still decides the prediction.
 FLAT = 1e-9
 
 
 def calibrated_rows(n_classes: int, d: int) -> int:
-    """Largest number of rows of d coordinates that calibrate a model."""
+    """Return the largest number of rows of d coordinates to use for calibration."""
     return min(CALIBRATED_NUMBERS // d, max(CALIBRATED_ROWS, ROWS_PER_ENTRY * n_classes**2))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scores and probabilities from values.
+    """Calibration that converts values to scores, and scores to probabilities.
 
     Attributes
     ----------
@@ -73,18 +73,18 @@ class Calibration:
 
     @classmethod
     def identity(cls, n_problems: int) -> "Calibration":
-        """Calibration for values that already are log-odds."""
+        """Return the calibration for values that are already log-odds."""
         return cls(np.ones(n_problems), np.zeros(n_problems))
 
     def scores(self, values: Array) -> Array:
-        """Scores, of the shape of the values."""
+        """Convert values to scores of the same shape."""
         return self.mix(values) + self.offsets
 
     def mix(self, values: Array) -> Array:
-        """Scores without their offsets."""
+        """Return the scores without their offsets."""
         if self.mixing is None:
             return values * self.slopes
-        # Not computed with BLAS, because its last bits depend on the number of rows.
+        # BLAS is not used, because the last bits of its results depend on the number of rows.
         return np.einsum("ij,kj->ik", values, self.mixing)
 
     def log_probabilities(self, scores: Array) -> Array:
@@ -95,7 +95,7 @@ class Calibration:
 
 
 def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> Calibration:
-    """Fit the calibration with the smallest log-loss to held-out values of shape (n, P) and the classes of their rows.
+    """Fit a calibration to held-out values of shape (n, P) and the classes of their rows by minimising the log-loss.
 
     ``pinned`` leaves out the offset of two classes.
     """
@@ -108,7 +108,7 @@ def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool
 
 
 def sigmoid_loss(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> float:
-    """Sum over the problems of the log-loss of Platt's sigmoid on the problem's values: a fast criterion."""
+    """Return the log-loss of Platt's sigmoids, fitted to each problem and summed over problems: a fast criterion."""
     positives = [1] if values.shape[1] == 1 else range(values.shape[1])
     total = 0.0
     for k, own in enumerate(positives):
@@ -134,7 +134,7 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
     scales = np.sqrt(weights @ values**2 / weights.sum())
     scales[scales == 0] = 1.0
     scaled = values / scales
-    # The directions in which values of many classes differ most: the others cost time and change little.
+    # Keep the directions in which the values differ most: if there are many classes, the others change little.
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, ::-1][:, :DIRECTIONS]
     rows = np.column_stack([scaled @ directions, np.ones(len(values))])
 
@@ -145,12 +145,12 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
 
 
 def own_values(values: Array, codes: Array) -> Array:
-    """Value of each row in the problem of its class; with two classes there is only one problem."""
+    """Return the value of each row in the problem of its class; with two classes there is only one problem."""
     return values[np.arange(len(values)), codes] if values.shape[1] > 1 else values[:, 0]
 
 
 def without(weights: Array, held: Array) -> Array:
-    """Weights with 0 for held-out rows."""
+    """Return the weights, with those of held-out rows set to 0."""
     rest = weights.copy()
     rest[held] = 0
     return rest
@@ -159,7 +159,7 @@ def without(weights: Array, held: Array) -> Array:
 def deal_folds(
     values: Array, codes: Array, weights: Array, folds: int, n_classes: int, *, spare: Array | None = None
 ) -> tuple[Array, Array]:
-    """Fold in which each row is held out, or -1 if in none; and the number of distinct rows of each class.
+    """Fold in which each row is held out (-1 if it never is), and the number of distinct rows of each class.
 
     The rows of a class are dealt out in the order of their values: every fold has its share of all classes, near and
     far, copies of a row stay together, and neither the order of rows nor an isometry changes anything. Where all rows
@@ -185,13 +185,13 @@ def constant_problems(values: Array) -> Array:
 
 
 def _ranks(values: Array, rows: Array) -> Array:
-    """Ranks of the values of some rows; values that are equal up to rounding have equal ranks."""
+    """Return the ranks of the values of the given rows; values that are equal up to rounding have equal ranks."""
     scale = np.max(np.abs(values), initial=0.0) or 1.0
     return np.ravel(np.unique(np.round(values[rows] / scale, SAME_VALUE), return_inverse=True)[1])
 
 
 def warn_of_few_rows(n_distinct: Array, folds: int, classes: Array) -> None:
-    """Warn of classes with fewer distinct rows than folds."""
+    """Warn about classes with fewer distinct rows than folds."""
     few = [f"{label} ({n})" for label, n in zip(classes, n_distinct, strict=True) if 0 < n < folds]
     if few:
         warnings.warn(

@@ -37,19 +37,19 @@ from hyplearn.geometry.nearest import (
 )
 from hyplearn.types import Array
 
-# Number of digits to which alpha = 1 - coverage is rounded: 1 - 0.9 is a little less than 0.1 in floats, so p = 1/10
-# would count as larger.
+# Number of digits to which alpha = 1 - coverage is rounded. In floats, 1 - 0.9 is a little less than 0.1, so p = 1/10
+# would count as larger without rounding.
 DIGITS = 12
-# Number of nearest rows of a class in the mean distance. With 1 to 10 rows, unknown classes are detected equally often
-# (experiments/conformal.py); small classes have fewer than 20.
+# Number of nearest rows of a class whose distances are averaged. Any number from 1 to 10 detects unknown classes
+# equally often (experiments/conformal.py); small classes have fewer than 20 rows.
 NEAREST = 5
-# Relative tolerance within which mean distances count as equal: the rounding error of sums of up to five terms in
-# another order.
+# Relative difference up to which mean distances count as equal: the rounding error of sums of up to five terms that are
+# added in another order.
 SAME = 1e-14
 
 
 class HeldOut(NamedTuple):
-    """Held-out scores of training rows for their own class, and the folds of the rows."""
+    """Held-out scores of the training rows for their own classes, with the codes, folds and weights of the rows."""
 
     scores: Array
     codes: Array
@@ -58,7 +58,7 @@ class HeldOut(NamedTuple):
 
 
 def deal_in_turn(codes: Array, folds: int) -> Array:
-    """Fold of each row: the rows of a class are assigned to the folds in turn, so that all folds have all classes.
+    """Assign a fold to each row: the rows of each class go to the folds in turn, so that all folds have all classes.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def deal_in_turn(codes: Array, folds: int) -> Array:
 
 
 def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: Array | bool) -> Array:
-    """p-values of all classes at new rows.
+    """Compute the p-values of all classes for new rows.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def p_values(scores: Sequence[Array], held_out: HeldOut, by_class: Array | bool)
 
 
 def prediction_sets(p: Array, coverage: float) -> Array:
-    """Whether each class belongs to the prediction set of each row, from p-values of shape (n, K).
+    """Return whether each class belongs to the prediction set of each row, given p-values of shape (n, K).
 
     Examples
     --------
@@ -116,7 +116,7 @@ def prediction_sets(p: Array, coverage: float) -> Array:
 
 
 def least_rows(coverage: float) -> int:
-    """Smallest number of rows with which a class can be left out of a set: p is at least 1 / (rows + 1).
+    """Return the smallest number of rows that allows a set to exclude a class: p is at least 1 / (rows + 1).
 
     Examples
     --------
@@ -128,7 +128,7 @@ def least_rows(coverage: float) -> int:
 
 
 def proved_coverage(coverage: float, n: int, folds: int) -> float:
-    r"""Proven lower bound on the coverage for n exchangeable rows of a class (of all classes, without ``by_class``).
+    r"""Proven lower bound on the coverage for n exchangeable rows of a class, or of all classes without ``by_class``.
 
     .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/K)}{n/K + 1}, \quad \alpha = 1 - \text{coverage}, K \text{ folds}
 
@@ -144,7 +144,7 @@ def proved_coverage(coverage: float, n: int, folds: int) -> float:
 
 
 class Neighbours(NamedTuple):
-    """Labelled rows with their distances to the nearest other rows of their class, each of shape (n,).
+    """Labelled rows, with sums and means of their distances to the nearest other rows of their class, of shape (n,).
 
     With m nearest rows, ``sums`` are the sums of the m - 1 least distances and ``last`` the m-th one, infinite if a
     class has no more rows; ``means`` are the mean distances to as many rows as there are, up to m.
@@ -165,7 +165,7 @@ class Neighbours(NamedTuple):
             own = np.flatnonzero(codes == k)
             m = min(NEAREST, len(own))
             near = np.full((len(own), m), np.inf)
-            # The nearest row is the row itself, so it is left out.
+            # The nearest row of each row is the row itself, so it is left out.
             found = _Rows.of(rows[own], c).nearest(rows[own], min(m + 1, len(own)))[:, 1:]
             near[:, : found.shape[1]] = found
             sums[own], last[own] = near[:, :-1].sum(axis=1), near[:, -1]
@@ -174,7 +174,7 @@ class Neighbours(NamedTuple):
 
 
 def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, by_class: Array | bool) -> Array:
-    r"""p-values of all classes at points, by the mean distance to the nearest rows of a class.
+    r"""Compute the p-values of all classes at points from the mean distance to the nearest rows of each class.
 
     Full conformal prediction: the point joins the class, and all rows of it and the point itself get their mean
     distance to the nearest five others. So the coverage is at least the promised one, and exceeds it by at
@@ -213,7 +213,7 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
 
 
 class _Rows(NamedTuple):
-    """Rows in a tree of nearest points; ``c`` is the curvature of their ball, or None for Euclidean distances."""
+    """Nearest-neighbour tree of rows; ``c`` is the curvature of their ball, or None for Euclidean distances."""
 
     tree: NearestTree
     c: float | None
@@ -223,13 +223,13 @@ class _Rows(NamedTuple):
         return cls(nearest_tree(rows, _gaps(rows, c)), c)
 
     def nearest(self, X: Array, k: int) -> Array:
-        """Distances of points to their k nearest rows, in increasing order."""
+        """Return the distances of points to their k nearest rows, in increasing order."""
         if self.c is None:
             return np.sqrt(least_keys(self.tree, X, k)[0])
         return nearest(self.tree, X, _gaps(X, self.c), k, self.c)[0]
 
     def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
-        """Weight of the rows whose summed distance to their nearest rows falls below a value once a point is added.
+        """Return the weight of rows whose total distance to their nearest rows drops below ``least`` with a new point.
 
         A row's total is ``sums + last``, the distance to its m-th nearest row last; the point takes the place of that
         row. Few rows lie near enough to the point, and the tree finds them by the least sum and the largest total of
@@ -253,7 +253,7 @@ def _gaps(X: Array, c: float | None) -> Array:
 def _drawn_below(  # type: ignore[no-untyped-def]
     Q, gaps_q, least, X, gaps, rows, bounds, lower, upper, widest, sums, last, weights, least_sums, totals, c, out
 ):
-    """For each query, total weight of the rows with ``sums + last >= least`` and ``sums + distance < least``."""
+    """Add to ``out`` the weights of the rows with ``sums + last >= least`` and ``sums + distance < least``."""
     waiting = np.empty(DEEPEST, dtype=np.int64)
     for i in range(Q.shape[0]):
         waiting[0], size = 0, 1
@@ -283,21 +283,21 @@ def _length(key, gap_q, c):  # type: ignore[no-untyped-def]
 
 
 def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
-    """For each score, total weight of the given scores that are at least as large."""
+    """Return, for each score, the total weight of the given scores that are at least as large."""
     order = np.argsort(given, kind="stable")
     above = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
     return above[np.searchsorted(given[order], scores, side="left")]
 
 
 class Ancestors(NamedTuple):
-    """Ancestors of classes: whether node j is class k or above it, and the nodes' depths (longest paths)."""
+    """Ancestors of classes: whether node j is class k or an ancestor of it, and the depths (longest paths) of nodes."""
 
     above: Array  # of shape (K, n_nodes)
     depths: Array  # of shape (n_nodes,)
 
 
 def least_covers(sets: Array, tree: Ancestors) -> Array:
-    """Root of the smallest subtree that covers each set of classes; among equally small ones, the deepest.
+    """Return the root of the smallest subtree that covers each set of classes; if several are smallest, the deepest.
 
     Parameters
     ----------

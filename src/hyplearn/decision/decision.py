@@ -48,17 +48,17 @@ from hyplearn.tangent import implicit_rows, z_dot
 from hyplearn.types import Array
 
 Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball", "kernel"]
-# Number of rows per block of explicit cone coordinates, which bounds memory.
+# Number of rows whose cone coordinates are computed at a time, to bound the memory.
 SCORED_ROWS = 10_000
 
 
-# Distance from the centre up to which version 0.1 did not shorten rows.
+# Distance from the centre beyond which version 0.1 shortened rows.
 NEAR = 4.0
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A fitted model: values, scores, probabilities and boundaries.
+    """A fitted model, with its values, scores, probabilities and boundaries.
 
     Attributes
     ----------
@@ -97,14 +97,14 @@ class Decision:
 
     @classmethod
     def of_hyperplanes(cls, classes: Array, c: float, normals: Array, points: Array) -> "Decision":
-        """Decision with signed distances to geodesic hyperplanes through points."""
+        """Return a decision whose values are signed distances to geodesic hyperplanes through the given points."""
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
         units, nothing = normals / np.where(lengths > 0, lengths, 1.0), np.zeros(len(normals))
         return cls(classes, c, "arsinh", units, points, nothing, 1 / math.sqrt(c), through_points=True)
 
     @property
     def n_features(self) -> int:
-        """Number of coordinates."""
+        """Number of coordinates of a point."""
         return int(self.points.shape[1])
 
     @property
@@ -114,16 +114,16 @@ class Decision:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the model has probabilities."""
+        """Whether the model predicts probabilities."""
         return self.calibration is not None
 
     @property
     def has_hyperplanes(self) -> bool:
-        """Whether each problem has a geodesic hyperplane through its point as its zero set."""
+        """Whether the zero set of each problem's values is a geodesic hyperplane through the problem's point."""
         return self.link in ("arsinh", "frame", "z")
 
     def values(self, X: Array, gaps: Array) -> Array:
-        """Values of all problems, of shape (n, P), for validated points with the given gaps."""
+        """Compute the values of all problems, of shape (n, P), for validated points with the given gaps."""
         if self.link in ("sphere", "sphere-arsinh"):
             values = self._sphere_values(X, gaps)
             return np.arcsinh(values, out=values) if self.link == "sphere-arsinh" else values
@@ -147,7 +147,7 @@ class Decision:
         constant = shortening(space, times, self.c) if np.any(self.intercepts) else None
         for start in range(0, len(X), SCORED_ROWS):
             cut = slice(start, start + SCORED_ROWS)
-            # Not a product of BLAS, whose last bits depend on the number of rows.
+            # BLAS is not used, because the last bits of its results depend on the number of rows.
             products = np.einsum("ij,kj->ik", space[cut], self.weights[:, 1:])
             out[cut] = times[cut, None] * self.weights[:, 0] + products
             if constant is not None:
@@ -164,17 +164,17 @@ class Decision:
         return factor[:, None] * (cosh[:, None] * self.weights[:, 0] + products) + self.intercepts
 
     def scores(self, X: Array, gaps: Array) -> Array:
-        """Scores of all problems, of shape (n, P)."""
+        """Compute the scores of all problems, of shape (n, P)."""
         values = self.values(X, gaps)
         return values if self.calibration is None else self.calibration.scores(values)
 
     def decision_function(self, X: Array, gaps: Array) -> Array:
-        """Scores; of shape (n,) for two classes."""
+        """Compute the scores, of shape (n, P), or (n,) for two classes."""
         scores = self.scores(X, gaps)
         return scores[:, 0] if self.is_binary else scores
 
     def codes(self, scores: Array) -> Array:
-        """Index of the predicted class, given the scores."""
+        """Return the index of the predicted class of each row, given the scores."""
         return (scores[:, 0] > 0).astype(np.int64) if self.is_binary else np.argmax(scores, axis=1)
 
     def predict(self, X: Array, gaps: Array) -> Array:
@@ -204,17 +204,17 @@ class Decision:
 
     @property
     def has_distances(self) -> bool:
-        """Whether the boundary of every problem has a signed distance: it is a generalised sphere, or empty."""
+        """Whether signed distances are available: the boundary of every problem is a generalised sphere, or empty."""
         return self.boundaries is not None
 
     def boundary(self) -> Boundary | None:
-        """Boundary of two classes, if it is a generalised sphere."""
+        """Return the boundary of two classes if it is a generalised sphere, else None."""
         boundaries = self.boundaries if self.is_binary else None
         return None if boundaries is None else boundaries[0]
 
     @cached_property
     def boundaries(self) -> list[Boundary | None] | None:
-        """Boundary of each problem, with None for an empty one; None if boundaries are not generalised spheres.
+        """Boundary of each problem (None if it is empty); None if the boundaries are not generalised spheres.
 
         It is the zero set of the score for two classes, and of the value of the problem for more.
         """
@@ -224,7 +224,7 @@ class Decision:
         if self.is_binary and self.calibration is not None:
             slopes, offsets = self.calibration.slopes, self.calibration.offsets
         if self.link in ("sphere", "cone") and not self.is_binary:
-            return None  # scores of a softmax are meaningful only relative to each other
+            return None  # softmax scores are meaningful only relative to each other
         if self.link in ("sphere", "sphere-arsinh", "cone"):
             if np.any(offsets) or (self.link == "cone" and np.any(self.intercepts)):
                 return None
@@ -238,7 +238,7 @@ class Decision:
         return [self._equidistant(*part) for part in parts]
 
     def _equidistant(self, w: Array, p: Array, slope: float, offset: float) -> Equidistant | None:
-        """Zero set of a score for the links "arsinh" and "z", and for "frame" without an offset."""
+        """Return the zero set of a score for the links "arsinh" and "z", and for "frame" without an offset."""
         length, root = np.linalg.norm(w), np.sqrt(self.c)
         if length == 0 or slope == 0:
             return None
@@ -246,12 +246,12 @@ class Decision:
         with np.errstate(over="ignore"):
             sine = np.sinh(value / self.gain) if self.link == "arsinh" else root * value
         sign = np.sign(slope)
-        if not np.isfinite(sine):  # beyond the range of sinh, float64 has no points of the ball
+        if not np.isfinite(sine):  # sinh overflows only at distances that points in float64 cannot reach
             return None
         return plane_boundary(sign * w, p, float(sign * np.arcsinh(sine / length) / root))
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
-        """The geodesic hyperplane tangent to the boundary of classes a and b at its point nearest to the centre.
+        """Return the geodesic hyperplane tangent to the boundary of classes a and b at the point nearest to the centre.
 
         For the link "sphere", and "cone" without intercepts; it is the boundary if :attr:`is_pairwise`. None if one of
         the two is ahead everywhere.
@@ -268,25 +268,25 @@ class Decision:
         return float(levels[code] if not self.is_binary else (code - 0.5) * levels[0])
 
     def _levels(self) -> Array:
-        """Constant part of each score."""
+        """Return the constant part of each score."""
         return self.intercepts if self.calibration is None else self.calibration.scores(self.intercepts[None])[0]
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether classes meet on the geodesic hyperplanes of :meth:`hyperplane_between`."""
+        """Whether the boundary of any two classes is the geodesic hyperplane from :meth:`hyperplane_between`."""
         if self.link not in ("sphere", "cone"):
             return False
         levels = self._levels()
         return not np.any(levels if self.is_binary else levels - levels[0])
 
     def leader(self, a: int, b: int) -> int | None:
-        """The class with the higher score at the centre, or None if both are equal."""
+        """Return the class with the higher score at the centre, or None if the scores are equal."""
         ahead = self._class_weights(a)[0] - self._class_weights(b)[0]
         total = ahead + self._class_level(a) - self._class_level(b) or ahead
         return None if total == 0 else a if total > 0 else b
 
     def steepness(self) -> Array | None:
-        """Factors with which ``sinh`` of the boundary distances orders classes like the scores; None if impossible.
+        """Return factors f for which ``f sinh(distance)`` ranks the classes like the scores; None if there are none.
 
         Then two classes meet on a geodesic hyperplane: linear functions on the hyperboloid decide.
         """
@@ -306,7 +306,7 @@ class Decision:
 
 
 def _chord(w: Array, b: float, c: float) -> Equidistant | None:
-    r"""Zero set of ``⟨x, w⟩ + b`` in the ball: an equidistant of the hyperplane with the same points on the rim.
+    r"""Return the zero set of ``⟨x, w⟩ + b``: an equidistant of the hyperplane that meets the rim in the same points.
 
     At τ = √c t, t being its Euclidean distance from the centre, that hyperplane is at
     :math:`\tau / (1 + \sqrt{1 - \tau^2})`, and the hyperbolic distance between the two is artanh(τ) / √c.

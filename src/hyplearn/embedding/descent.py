@@ -1,4 +1,4 @@
-r"""Embedding in the ball of curvature -1 by descent: a spectral start, and L-BFGS along geodesics.
+r"""Embedding in the ball of curvature -1 by descent: a spectral initialisation, then L-BFGS along geodesics.
 
 Points of the hyperboloid satisfy :math:`\cosh d_{ij} = X^0_i X^0_j - \langle X_i, X_j \rangle`. So the matrix of the
 hyperbolic cosines of their distances has one positive eigenvalue, which gives the first coordinate, and as many
@@ -24,53 +24,55 @@ from hyplearn.geometry.ball import step_along
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.types import Array
 
-# Number of points up to which the full decomposition is as fast as Lanczos' method for the lowest eigenvalues.
+# Number of points up to which a full eigendecomposition is as fast as Lanczos' method for the lowest eigenvalues.
 SMALL = 400
-# Number of steps that L-BFGS stores, the usual value; each takes two arrays of the size of X.
+# Number of steps that L-BFGS stores (the usual value); each step takes two arrays of the size of X.
 MEMORY = 10
-# Number of halvings of a step before the descent stops: the last step is 1e-9 of the first.
+# Number of times a step is halved before the descent stops: the last step is 1e-9 of the first.
 MOST_HALVINGS = 30
-# Share of the linear decrease that a step must reach, the usual constant of Armijo's rule.
+# Fraction of the linear decrease that a step must achieve: the usual constant of Armijo's rule.
 ARMIJO = 1e-4
-# Steps to a smaller gap are rejected: float64 does not resolve points beyond it, and the minimum may lie farther out.
+# Smallest gap of a point. The minimum may lie farther out, but float64 does not resolve points with a smaller gap, so
+# steps to such points are rejected.
 SMALLEST_GAP = 4 * np.finfo(np.float64).eps
 
-# Number of blocks of rows for threads. It is fixed, and sums are added in order, so results do not depend on the number
-# of threads.
+# Number of blocks into which rows are divided for threads. It is fixed and sums are added in order, so that results do
+# not depend on the number of threads.
 BLOCKS = 16
 # Number of points below which starting threads takes longer than it saves.
 FEW = 200
 
-# Value and gradient at points.
+# Function that returns its value and gradient at points.
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
-# Called with the number of a step, the value after it, and its decrease.
+# Function that is called after each step with the number of the step, the new value, and the decrease.
 StepReport: TypeAlias = Callable[[int, float, float], None]
 
 
 class Hydra(NamedTuple):
-    """Eigenpairs from which the coordinates are computed: negated eigenvalues, and eigenvectors as columns."""
+    """Eigenpairs that give the coordinates of the spectral start: negated eigenvalues, and eigenvectors as columns."""
 
     values: Array
     vectors: Array
 
     @classmethod
     def of(cls, D: Array, d: int) -> Self:
-        """Eigenpairs of the d most negative eigenvalues of cosh(D), for distances in curvature -1."""
-        # The result of BLAS depends on its number of threads.
+        """Compute the d lowest eigenvalues of cosh(D) and their eigenvectors, for distances D in curvature -1."""
+        # One thread, because results of BLAS depend on the number of threads.
         with threadpool_limits(limits=1, user_api="blas"):
             values, vectors = _lowest(np.cosh(D), d)
-        # The sign of an eigenvector is arbitrary: make the first coordinate that is not 0 positive.
+        # The sign of an eigenvector is arbitrary, so its first nonzero coordinate is made positive.
         signs = np.sign(vectors[np.argmax(np.abs(vectors) > 1e-6 / np.sqrt(len(D)), axis=0), np.arange(d)])
-        # Contiguous rows, as in a loaded model file: products with columns of LAPACK would round differently.
+        # Rows are contiguous, as in a loaded model file: products with LAPACK's contiguous columns would round
+        # differently.
         return cls(np.maximum(-values, 0.0), np.ascontiguousarray(vectors * np.where(signs == 0, 1, signs)))
 
     @property
     def points(self) -> Array:
-        """Points of the unit ball."""
+        """Points of the unit ball computed from the eigenpairs."""
         return _ball(self.vectors * np.sqrt(self.values))
 
     def extend(self, D: Array) -> Array:
-        """Points of the unit ball for new rows of distances to the old points; old rows give their old points."""
+        """Return points of the unit ball, given rows of distances to the old points; an old row gives its old point."""
         values = np.where(self.values > 0, self.values, np.inf)
         return _ball(-(np.cosh(D) @ self.vectors) / np.sqrt(values))
 
@@ -87,13 +89,13 @@ def _lowest(A: Array, d: int) -> tuple[Array, Array]:
 
 
 def _ball(space: Array) -> Array:
-    """Points with the space-like coordinates X on the hyperboloid: ``X / (1 + √(1 + ‖X‖²))``."""
+    """Convert space-like coordinates X on the hyperboloid to points of the ball: ``X / (1 + √(1 + ‖X‖²))``."""
     lengths = np.linalg.norm(space, axis=1, keepdims=True)
     return project(space / (1 + np.hypot(1, lengths)))
 
 
 class Descent(NamedTuple):
-    """Final points, the value after each step, and whether the descent converged."""
+    """Result of a descent: the final points, the value after each step, and whether the descent converged."""
 
     X: Array
     values: list[float]
@@ -144,7 +146,7 @@ def descend(
 
 
 def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffness: float) -> Array:
-    """Minus the inverse Hessian times the gradient, from the two-loop recursion over steps with ``⟨s, y⟩ > 0``."""
+    """Compute the L-BFGS direction with the two-loop recursion over the steps with ``⟨s, y⟩ > 0``."""
     pairs = [(s, y, float(np.vdot(s, y))) for s, y in zip(steps, changes, strict=True) if np.vdot(s, y) > 0]
     q, weights = gradient, []
     for s, y, product in reversed(pairs):
@@ -159,7 +161,7 @@ def _direction(gradient: Array, steps: list[Array], changes: list[Array], stiffn
 def _search(
     X: Array, objective: Objective, value: float, gradient: Array, direction: Array
 ) -> tuple[Array, Array, float, tuple[float, Array]] | None:
-    """Backtracking line search: new points, step, decrease, value and gradient, or None if no step decreases enough."""
+    """Return the points, step, decrease, value and gradient from a backtracking line search; None if it fails."""
     slope = float(np.vdot(gradient, direction))
     # A quadratic model is not valid beyond the radius of curvature.
     longest = float(np.max(np.linalg.norm(direction, axis=1)))
@@ -176,7 +178,7 @@ def _search(
 
 
 def map_blocks(kernel: Callable[[int, int], Any], n: int) -> list[Any]:
-    """Compute ``kernel(block, BLOCKS)`` in threads; a block is every BLOCKS-th of n rows from row ``block`` on."""
+    """Compute ``kernel(block, BLOCKS)`` in threads for all blocks; block k has the rows k, k + BLOCKS, and so on."""
     if n < FEW:
         return [kernel(block, BLOCKS) for block in range(BLOCKS)]
     with ThreadPoolExecutor(get_num_threads()) as pool:

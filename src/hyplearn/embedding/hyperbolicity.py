@@ -1,4 +1,4 @@
-"""Measures of hyperbolicity: Gromov's δ, the fit of a tree, and embeddings with and without curvature."""
+"""Measures of hyperbolicity: Gromov's δ, how well a tree fits, and embeddings with and without curvature."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ from hyplearn.types import Array
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hyperbolicity:
-    r"""How well a tree, hyperbolic space and flat space reproduce given distances.
+    r"""Measures of how well a tree, hyperbolic space and flat space reproduce given distances.
 
     A distortion is :math:`\sqrt{\sum (d - D)^2 / \sum D^2}` over all pairs of points, for the given distances D and the
     distances d of the tree or of the embedding. Arrays of distances are condensed, as those of
@@ -64,7 +64,7 @@ class Hyperbolicity:
 
     @property
     def relative_delta(self) -> float:
-        """2δ/diameter: 0 for a tree, 0.59 for the corners of a square, 1 for a circle with distances along it."""
+        """2δ/diameter: 0 for a tree, 0.59 for the corners of a square, 1 for a circle with arc lengths as distances."""
         return 2 * self.delta / self.diameter
 
     @property
@@ -197,7 +197,7 @@ def _distortion(d: Array, D: Array) -> float:
 
 
 def _sample(X: Any, metric: str, n_points: int, random_state: int) -> tuple[Array, Array]:
-    """Indices of the sampled rows in increasing order, and the matrix of their distances."""
+    """Sample rows; return their indices in increasing order, and the matrix of their distances."""
     if metric != "precomputed":
         X = check_array(X)
         rows = _sampled_rows(len(X), n_points, random_state)
@@ -221,7 +221,7 @@ def _sampled_rows(n: int, n_points: int, random_state: int) -> Array:
 
 @njit(cache=True)
 def _four_points(D):  # type: ignore[no-untyped-def]
-    """Largest and mean δ of all quadruples."""
+    """Compute the largest and the mean δ over all quadruples of points."""
     n = D.shape[0]
     largest, total, count = 0.0, 0.0, 0
     for i in range(n):
@@ -229,7 +229,7 @@ def _four_points(D):  # type: ignore[no-untyped-def]
             for k in range(j):
                 for m in range(k):
                     a, b, c = D[i, j] + D[k, m], D[i, k] + D[j, m], D[i, m] + D[j, k]
-                    # Twice δ: the largest sum minus the middle one.
+                    # Twice δ is the largest sum minus the second largest.
                     twice = max(a, b, c) - max(min(a, b), min(max(a, b), c))
                     largest, total, count = max(largest, twice), total + twice, count + 1
     return largest / 2, total / 2 / count
@@ -237,7 +237,7 @@ def _four_points(D):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _neighbour_joining(D):  # type: ignore[no-untyped-def]
-    """Splits of the tree by neighbour joining: one row per edge, True for the leaves on one side of it."""
+    """Build a tree by neighbour joining; return one row per edge, True for the leaves on one side of the edge."""
     n = D.shape[0]
     splits = np.zeros((2 * n - 3, n), dtype=np.bool_)
     D, sums, below, n_edges = D.copy(), np.empty(n), np.eye(n) > 0, 0
@@ -252,7 +252,7 @@ def _neighbour_joining(D):  # type: ignore[no-untyped-def]
                     best, a, b = q, j, i
         splits[n_edges], splits[n_edges + 1] = below[a], below[b]
         n_edges += 2
-        # The node that joins a and b replaces a, and the last node moves to the position of b.
+        # The new node that joins a and b takes the position of a, and the last node moves to the position of b.
         between = D[a, b]
         for k in range(size):
             D[a, k] = D[k, a] = (D[a, k] + D[b, k] - between) / 2
@@ -267,7 +267,7 @@ def _neighbour_joining(D):  # type: ignore[no-untyped-def]
 
 
 def _along_tree(splits: Array, distances: Array) -> Array:
-    """Condensed distances along the tree with these splits; edge lengths by non-negative least squares."""
+    """Fit edge lengths to the splits by non-negative least squares; return the condensed distances along the tree."""
     i, j = np.triu_indices(splits.shape[1], 1)
     crossed = (splits[:, i] != splits[:, j]).astype(np.float64)
     factor = cholesky(crossed @ crossed.T)
@@ -276,7 +276,7 @@ def _along_tree(splits: Array, distances: Array) -> Array:
 
 
 def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
-    """Best curvature, and points of the unit ball by the descent of :class:`HyperbolicMDS`, without its warnings.
+    """Return the best curvature, and points of the unit ball as from :class:`HyperbolicMDS`, but without warnings.
 
     Torn pairs and the limit of steps do not matter here: the distortion says how good the points are.
     """
@@ -286,7 +286,7 @@ def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
 
 
 def _flat_distances(D: Array, points: Array) -> Array:
-    """Distances of flat points with the smallest stress, from two starts: classical scaling and unrolled points."""
+    """Return distances of flat points with least stress, the better of two starts: classical scaling and unrolling."""
     d = points.shape[1]
     centred = D**2 - (D**2).mean(axis=0)
     values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1)[:, None]))
@@ -298,7 +298,7 @@ def _flat_distances(D: Array, points: Array) -> Array:
 
 
 def _least_stress(start: Array, D: Array) -> Array:
-    """Condensed distances of the points that minimise the stress, from a start."""
+    """Minimise the stress from a start, and return the condensed distances of the points."""
     n, d = start.shape
 
     def stress_and_gradient(flat: Array) -> tuple[float, Array]:

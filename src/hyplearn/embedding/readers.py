@@ -1,4 +1,4 @@
-"""Convert embeddings from other tools and other models of hyperbolic space to points of the unit ball.
+"""Conversion of embeddings from other tools and other models of hyperbolic space to points of the unit ball.
 
 Every reader returns points of the ball of curvature -1, the default everywhere in hyplearn, and raises an error for
 rows outside their model. Distances in an embedding of curvature -c are ``1/√c`` times those of the result.
@@ -115,7 +115,7 @@ def from_gensim(source: Any) -> tuple[Array, list[str]]:
 
 
 def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
-    """Read rows and names of a text file whose first line gives the numbers of rows and coordinates."""
+    """Read the rows and names of a text file whose first line gives the numbers of rows and coordinates."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     with path.open(encoding="utf-8") as lines:
@@ -129,7 +129,7 @@ def _read_word2vec(path: Path) -> tuple[Array, list[str]]:
             ) from None
         rows, names = np.empty((n, d)), []
         for row, line in enumerate(lines):
-            # A name may contain blanks, a coordinate does not.
+            # A name may contain spaces, but a coordinate does not.
             name, *coordinates = line.rstrip().rsplit(" ", d)
             if len(coordinates) != d or row == n:
                 raise ValueError(

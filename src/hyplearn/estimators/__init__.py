@@ -30,7 +30,7 @@ __all__ = [
     "predict_to_file",
 ]
 
-# Names of the classifiers on the command line and in single-cell tools.
+# Classifiers by the names used on the command line and in single-cell tools.
 CLASSIFIERS: dict[str, Any] = {
     "softmax": PoincareLogisticRegression,
     "softmax-cv": PoincareLogisticRegressionCV,
@@ -43,7 +43,7 @@ CLASSIFIERS: dict[str, Any] = {
 
 
 def classifier_named(name: str, **parameters: Any) -> Any:
-    """New classifier with the given name and parameters.
+    """Create a classifier with the given name and parameters.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Base class of all classifiers: the scikit-learn methods ``fit``, ``predict`` and the like, for every data source."""
+"""Base class of all classifiers, with the scikit-learn methods ``fit``, ``predict`` and so on for all data sources."""
 
 import warnings
 from abc import abstractmethod
@@ -38,7 +38,8 @@ def _calibrates(classifier: "BallClassifier") -> bool:
     return True
 
 
-# Rows per block when a certificate is verified: their features are computed explicitly, so it bounds the memory.
+# Number of rows per block when a certificate is verified: their features are computed explicitly, so the block size
+# bounds the memory.
 VERIFIED_ROWS = 10_000
 ADVICE = {
     "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
@@ -74,7 +75,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def trims(self) -> bool:
-        """Whether ``fit`` leaves out far rows."""
+        """Whether ``fit`` leaves out rows that lie far beyond the other rows of their class."""
         return bool(self.trim)
 
     @abstractmethod
@@ -87,7 +88,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @contextmanager
     def _training(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[TrainingData, FitReporter]]:
-        """Context with the training data and a progress reporter; restores the estimator if the fit fails."""
+        """Yield the training data and a progress reporter in a context that restores the estimator if ``fit`` fails."""
         self._check_parameters()
         with restored_on_failure(self), one_blas_thread():
             points = training_points(self, X, y, sample_weight, reset=True)
@@ -100,7 +101,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         """Build the decision from the fitted attributes."""
 
     def predict(self, X: Any) -> Any:
-        """Predicted class of each point: the sign (two classes) or the argmax (more) of the decision scores.
+        """Predict the class of each point from the sign (two classes) or the argmax (more) of the decision scores.
 
         Parameters
         ----------
@@ -110,7 +111,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         return self._evaluated("predict", X, None, self.classes_.dtype if hasattr(self, "classes_") else None)
 
     def decision_function(self, X: Any) -> Any:
-        """Decision scores: the sign (binary) or the argmax (multiclass) is the prediction.
+        """Compute the decision scores; their sign (two classes) or argmax (more) is the prediction.
 
         If the model has probabilities, the scores are log-odds: ``predict_proba`` is their sigmoid or softmax.
         Otherwise they are the signed distances to the boundaries.
@@ -128,7 +129,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_calibrates)
     def predict_proba(self, X: Any) -> Any:
-        """Probability of each class, of shape (n_samples, n_classes), in the order of ``classes_``.
+        """Predict the probability of each class, of shape (n_samples, n_classes), in the order of ``classes_``.
 
         Parameters
         ----------
@@ -139,11 +140,11 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_calibrates)
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of :meth:`predict_proba`, finite where probabilities underflow."""
+        """Logarithms of :meth:`predict_proba`, which are finite even if probabilities underflow."""
         return self._evaluated("predict_log_proba", X, self._columns(), np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of the predictions.
+        """Return the accuracy of the predictions.
 
         Parameters
         ----------
@@ -162,7 +163,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
         return float(((right * sample_weight).sum() / sample_weight.sum()).compute())
 
     def _columns(self, *, binary: bool = True) -> list[Any] | None:
-        """Column names of a result with one column per class; None if the result has one value per point."""
+        """Return the column names of a result with one column per class; None if the result has one value per point."""
         check_is_fitted(self)
         return self.classes_.tolist() if binary or len(self.classes_) > 2 else None
 

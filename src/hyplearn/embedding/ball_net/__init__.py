@@ -1,4 +1,4 @@
-"""BallNet: a network from images or rows of features to points of the ball, trained to classify."""
+"""BallNet: a network that maps images or rows of features to points of the ball, trained to classify."""
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -26,7 +26,7 @@ SETTINGS = ("epochs", "batch_size", "learning_rate", "weight_decay", "validation
 
 @dataclass(eq=False, repr=False)
 class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
-    r"""Network from rows or images to points of the ball, trained with a softmax of hyperbolic distances.
+    r"""Network that maps rows or images to points of the ball, trained with a softmax of hyperbolic distances.
 
     The encoder returns a vector v for each row. Its point lies in the direction of v from the origin, at hyperbolic
     distance :math:`\min(\|v\|, R)`. The head gives class k the logit
@@ -197,17 +197,17 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         return self._points(self._outputs("features", self._validate(X)))
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes, from the head of the network."""
+        """Predict the class probabilities with the head of the network."""
         return softmax(self._outputs("forward", self._validate(X)), axis=1)
 
     def predict(self, X: Any) -> Array:
-        """Most probable classes."""
+        """Predict the most probable class of each row."""
         probabilities = self.predict_proba(X)
         return self.classes_[np.argmax(probabilities, axis=1)]
 
     @property
     def network_(self) -> Any:
-        """New torch module with the fitted weights: maps rows to logits; its ``features`` maps rows to vectors."""
+        """New torch module with the fitted weights, mapping rows to logits; its ``features`` maps rows to vectors."""
         check_is_fitted(self)
         _check_torch()
         from hyplearn.embedding.ball_net.network import load
@@ -242,7 +242,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         return exp_map(v * (self.max_radius / longest) / 2, np.zeros(v.shape[1]), c=absolute_curvature(self.curvature))
 
 
-# Images of bytes stay bytes, to save memory; other types become float32, in which the network runs.
+# Images of bytes stay bytes, to save memory; other types are converted to float32, which the network uses.
 _ROWS: dict[str, Any] = {"allow_nd": True, "dtype": (np.float32, np.uint8), "order": "C", "ensure_all_finite": False}
 
 

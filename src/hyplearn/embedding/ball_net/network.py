@@ -16,25 +16,25 @@ from torch import Tensor, nn
 from hyplearn.embedding.ball_net.validation import encoder_layers, statistics_shape
 from hyplearn.types import Array
 
-# Smallest length of a divisor. Below it sinh(r) / r and tanh(r / 2) / r are 1 and 1/2 to the last digit of float32 and
-# to 12 digits of float64, so the quotients need no special case at 0.
+# Smallest length to divide by. For smaller r, sinh(r) / r is 1 and tanh(r / 2) / r is 1/2, to the last digit of float32
+# and to 12 digits of float64, so the quotients need no special case at 0.
 TINY = 1e-6
-# Number of rows per block converted to float64, which bounds memory.
+# Number of rows converted to float64 at a time, to bound the memory.
 BLOCK = 1000
 
 
 def clip_radius(v: Tensor, radius: float) -> Tensor:
-    r"""Clip vectors to a largest length: :math:`v \min(1, R / \|v\|)` (Guo et al., 2022)."""
+    r"""Clip vectors to a maximum length R: :math:`v \min(1, R / \|v\|)` (Guo et al., 2022)."""
     return v * (radius / norms(v).clamp_min(radius))
 
 
 def norms(v: Tensor) -> Tensor:
-    """Euclidean norms along the last axis, kept as an axis of length 1."""
+    """Compute Euclidean norms along the last axis, which is kept as an axis of length 1."""
     return torch.linalg.vector_norm(v, dim=-1, keepdim=True)
 
 
 def exp_map(v: Tensor, c: float) -> Tensor:
-    r"""Points of the ball at hyperbolic distance :math:`\|v\|` from the origin, in the direction of v.
+    r"""Return the points of the ball at hyperbolic distance :math:`\|v\|` from the origin, in the direction of v.
 
     .. math:: x = \tfrac{1}{\sqrt c} \tanh\Bigl(\frac{\sqrt c \|v\|}{2}\Bigr) \frac{v}{\|v\|}
     """
@@ -43,7 +43,7 @@ def exp_map(v: Tensor, c: float) -> Tensor:
 
 
 def hyperboloid(v: Tensor, c: float) -> tuple[Tensor, Tensor]:
-    r"""Time-like and space-like coordinates of points on the hyperboloid of curvature -1.
+    r"""Return the time-like and space-like coordinates of points on the hyperboloid of curvature -1.
 
     .. math:: X^0 = \cosh(\sqrt c \|v\|), \qquad X = \sinh(\sqrt c \|v\|) \frac{v}{\|v\|}
     """
@@ -52,7 +52,7 @@ def hyperboloid(v: Tensor, c: float) -> tuple[Tensor, Tensor]:
 
 
 def signed_distances(v: Tensor, a: Tensor, q: Tensor, c: float) -> Tensor:
-    r"""Signed distances of points to the hyperplanes :math:`H(a_k, p_k)`, one column per hyperplane.
+    r"""Compute the signed distances of points to the hyperplanes :math:`H(a_k, p_k)`, one column per hyperplane.
 
     .. math:: \sqrt c \, d_k = \operatorname{arsinh} \bigl( \langle X, n_k \rangle
               - \langle P_k, n_k \rangle (X^0 - \sqrt c \langle X, p_k \rangle) \bigr), \qquad n_k = a_k / \|a_k\|
@@ -83,17 +83,17 @@ class HyperbolicHead(nn.Module):
         self.references = nn.Parameter(torch.zeros(n_classes, n_components))
 
     def extra_repr(self) -> str:
-        """Settings that are not among the parameters."""
+        """Return the settings that are not trainable parameters, for the module's repr."""
         return f"c={self.c}, max_radius={self.max_radius}"
 
     def forward(self, v: Tensor) -> Tensor:
-        """Logits of points with frame coordinates v, after clipping to the largest radius."""
+        """Compute the logits of points with frame coordinates v, after clipping v to the largest radius."""
         distances = signed_distances(clip_radius(v, self.max_radius), self.normals, self.references, self.c)
         return torch.linalg.vector_norm(self.normals, dim=-1) * distances
 
 
 class Network(nn.Module):
-    """Network of three parts: standardisation of rows, an encoder to features, and a head to logits."""
+    """Network that standardises rows, computes features with an encoder, and computes logits with a head."""
 
     def __init__(self, encoder: nn.Module, head: nn.Module, n_components: int, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class Network(nn.Module):
         self.register_buffer("scale", torch.ones(shape))
 
     def standardise(self, rows: Array) -> None:
-        """Set the mean and scale of every channel or column from rows; a constant one gets scale 1."""
+        """Set the mean and scale of each channel or column from rows; constant channels or columns get scale 1."""
         axes = (0, 2, 3) if rows.ndim == 4 else (0,)
         mean = np.mean(rows, axis=axes, dtype=np.float64, keepdims=True)
         squares = [np.sum((rows[i : i + BLOCK] - mean) ** 2, axis=axes) for i in range(0, len(rows), BLOCK)]
@@ -111,7 +111,7 @@ class Network(nn.Module):
         self.scale.copy_(torch.from_numpy(np.where(deviation > 0, deviation, 1.0)).reshape(self.scale.shape))
 
     def features(self, rows: Tensor) -> Tensor:
-        """Features of rows, from the encoder."""
+        """Compute the features of rows with the encoder."""
         features = self.encoder((rows.float() - self.mean) / self.scale)
         if features.shape != (len(rows), self.n_components):
             raise ValueError(
@@ -121,14 +121,14 @@ class Network(nn.Module):
         return features
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Logits of rows."""
+        """Compute the logits of rows."""
         return self.head(self.features(rows))
 
 
 def build(
     encoder: Any, head: str, shape: tuple[int, ...], n_components: int, n_classes: int, c: float, max_radius: float
 ) -> Network:
-    """New network for rows of a shape; rows are standardised for the named encoders only."""
+    """Build a new network for rows of the given shape; rows are standardised only for the named encoders."""
     statistics = statistics_shape(shape) if isinstance(encoder, str) else ()
     if head == "hyperbolic":
         layer: nn.Module = HyperbolicHead(n_components, n_classes, c, max_radius)
@@ -138,7 +138,7 @@ def build(
 
 
 def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Module:
-    """Encoder for rows of a shape: a new one from a name or a factory, or a copy of a given module."""
+    """Return an encoder for rows of the given shape: built from a name or a factory, or copied from a module."""
     if isinstance(encoder, nn.Module):
         return copy.deepcopy(encoder)
     if isinstance(encoder, str):
@@ -160,12 +160,12 @@ def _layer(kind: str, *sizes: Any) -> nn.Module:
 
 
 def to_vector(network: nn.Module) -> Array:
-    """All parameters and buffers as one vector, in the order of ``state_dict``."""
+    """Return all parameters and buffers as one vector, in the order of ``state_dict``."""
     return np.concatenate([value.detach().double().reshape(-1).numpy() for value in network.state_dict().values()])
 
 
 def load(build: Callable[[], Network], weights: Array) -> Network:
-    """New network with the weights of :func:`to_vector`; torch's global generator is not changed."""
+    """Build a new network with weights from :func:`to_vector`, without changing torch's global generator."""
     with torch.random.fork_rng(devices=[]):
         network = build()
     state = network.state_dict()

@@ -18,17 +18,17 @@ from hyplearn.files import sealed, unsealed, write_whole
 from hyplearn.progress import TaskReporter
 from hyplearn.types import Array
 
-# Share of all steps in which the learning rate rises; then it decays to 0 along a cosine.
+# Fraction of the steps during which the learning rate rises; after that, it decays to 0 along a cosine.
 WARM_UP = 0.05
-# Number of rows per forward pass without gradients, which bounds the memory of activations.
+# Number of rows per forward pass without gradients; it bounds the memory for activations.
 BLOCK = 1000
-# First bytes of a checkpoint. It contains only tensors and numbers, so reading it cannot run code.
+# First bytes of a checkpoint file. The file contains only tensors and numbers, so reading it cannot run code.
 MAGIC = b"hyplearn network checkpoint 1\n"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of :class:`~hyplearn.embedding.BallNet` for its training, and a seed."""
+    """Training parameters of :class:`~hyplearn.embedding.BallNet`, and a seed."""
 
     epochs: int
     batch_size: int
@@ -50,12 +50,12 @@ class Labelled:
         return len(self.rows)
 
     def at(self, which: Any) -> "Labelled":
-        """Selected rows and codes."""
+        """Return the selected rows and their codes."""
         return Labelled(self.rows[which], self.codes[which])
 
 
 class Training:
-    """A network from rows to logits, trained in place; :meth:`state` is enough to resume after an epoch."""
+    """Training of a network in place; after any epoch it can be resumed from its :meth:`state`."""
 
     def __init__(self, network: nn.Module, settings: Settings) -> None:
         self.network, self.settings = network, settings
@@ -85,17 +85,17 @@ class Training:
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or ``patience`` epochs brought no better score."""
+        """Whether all epochs are done, or the score has not improved for ``patience`` epochs."""
         since_best = len(self.scores) - 1 - int(np.argmax(self.scores)) if self.scores else 0
         return len(self.losses) >= self.settings.epochs or since_best >= self.settings.patience
 
     def state(self) -> dict[str, Any]:
-        """State for :meth:`resume`, as numbers and tensors."""
+        """Return the state for :meth:`resume`, as numbers and tensors."""
         parts = {"network": self.network.state_dict(), "optimiser": self.optimiser.state_dict()}
         return {**parts, "losses": self.losses, "scores": self.scores, "best": self.best}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Continue from a state."""
+        """Restore a state, so that training continues from it."""
         self.network.load_state_dict(state["network"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.losses, self.scores, self.best = state["losses"], state["scores"], state["best"]
@@ -110,7 +110,7 @@ class Training:
     def _epoch(self, known: Labelled, report: TaskReporter) -> tuple[float, float]:
         """Train one epoch, and return its mean loss and accuracy."""
         epoch, n = len(self.losses), len(known)
-        # The order of rows depends only on seed and epoch, so a checkpoint need not store it.
+        # The order of the rows depends only on the seed and the epoch, so a checkpoint does not need to store it.
         seeds = np.random.SeedSequence([self.settings.seed, epoch]).generate_state(1, np.uint64)
         torch.manual_seed(int(seeds[0] >> 1))
         # Batch sizes differ by at most one row: batch norm would fail on a last batch of one row.
@@ -175,14 +175,14 @@ def train(
 
 
 def write_state(path: Path, identity: str, state: dict[str, Any]) -> None:
-    """Write the state of the training with the given identity atomically."""
+    """Write a checkpoint atomically: the state of the training and its identity."""
     content = io.BytesIO()
     torch.save({"identity": identity, "state": state}, content)
     write_whole(path, sealed(MAGIC, content.getvalue()))
 
 
 def read_state(path: Path, identity: str) -> dict[str, Any] | None:
-    """Read the state of a checkpoint, or None if there is no file; raise if it belongs to another training."""
+    """Read the state from a checkpoint; return None if there is no file, and raise if it is from another training."""
     if not path.exists():
         return None
     known = torch.load(io.BytesIO(unsealed(path, MAGIC)), weights_only=True)
@@ -209,10 +209,10 @@ def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
 
 
 def outputs(function: Any, rows: Array) -> Iterator[Tensor]:
-    """Outputs of a network or of one of its methods, computed in blocks without gradients."""
+    """Compute the outputs of a network, or of one of its methods, in blocks and without gradients."""
     network = getattr(function, "__self__", function)
     network.eval()
     with torch.no_grad():
         for start in range(0, len(rows), BLOCK):
-            # Copied, since torch shares memory, and the rows of a file may be read-only.
+            # The rows are copied, because torch would share their memory, and rows of a file may be read-only.
             yield function(torch.from_numpy(rows[start : start + BLOCK].copy()))

@@ -11,18 +11,18 @@ from hyplearn.files import place_of
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
-# Largest radius, in units of the radius of curvature: there, hyperboloid coordinates in float32 have an error of about
-# 1 %.
+# Largest radius, in units of the radius of curvature: at this radius, hyperboloid coordinates in float32 have an error
+# of about 1 %.
 LARGEST_RADIUS = 12.0
 # Smallest side of an image for encoder="conv": the three blocks halve it to 1.
 SMALLEST_SIDE = 8
-# Channels of the convolutional blocks, and minimum width of dense layers: small enough to train on a CPU.
+# Numbers of channels of the convolutional blocks, and minimum width of dense layers: small enough to train on a CPU.
 CHANNELS = (16, 32, 64)
 HIDDEN = 128
-# Side of the grid to which the features of the last block are averaged, for images of any size.
+# Side of the grid to which the features of the last block are averaged, whatever the size of the images.
 GRID = 3
 
-# Shapes of parameters and buffers by name.
+# Mapping from the names of parameters and buffers to their shapes.
 Layout: TypeAlias = dict[str, tuple[int, ...]]
 
 
@@ -54,7 +54,7 @@ def check_parameters(net: Any) -> None:
 
 
 def as_rows(X: Array, encoder: Any) -> Array:
-    """Rows of shape (n, d) or (n, channels, h, w); images without channels get one."""
+    """Return rows of shape (n, d) or (n, channels, h, w); images without a channel axis get one."""
     if X.ndim not in (2, 3, 4):
         raise ValueError(
             f"X must be flat rows or images; got shape {X.shape}.\nPass shape (n, d), (n, h, w) or (n, c, h, w)."
@@ -77,7 +77,7 @@ def as_rows(X: Array, encoder: Any) -> Array:
 
 
 def check_shape(rows: Array, shape: tuple[int, ...]) -> None:
-    """Raise if the shape of rows differs from the fit."""
+    """Raise if the shape of the rows differs from the shape in ``fit``."""
     if rows.shape[1:] != shape:
         raise ValueError(
             f"Rows have the shape {rows.shape[1:]}; the network was fitted on {shape}.\nPass rows of that shape."
@@ -96,7 +96,7 @@ def check_features(features: Array) -> Array:
 
 
 def layout(encoder: str, head: str, shape: tuple[int, ...], n_components: int, n_classes: int) -> Layout:
-    """Names and shapes of all parameters and buffers, in the order of the network's ``state_dict``."""
+    """Return the names and shapes of all parameters and buffers, in the order of the network's ``state_dict``."""
     found = {"mean": statistics_shape(shape), "scale": statistics_shape(shape)}
     for k, layer in enumerate(encoder_layers(encoder, shape, n_components)):
         found |= {f"encoder.{k}.{name}": part for name, part in _layer_shapes(*layer).items()}
@@ -106,12 +106,12 @@ def layout(encoder: str, head: str, shape: tuple[int, ...], n_components: int, n
 
 
 def statistics_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of the means and scales of rows: one per column or per channel."""
+    """Return the shape of the means and scales of rows: one value per column or channel."""
     return (shape[0], *(1 for _ in shape[1:]))
 
 
 def encoder_layers(encoder: str, shape: tuple[int, ...], n_components: int) -> list[Any]:
-    """Layers of a named encoder for rows of a shape, each as the name of a torch module and its arguments."""
+    """Return the layers of a named encoder for rows of a shape, each as the name and arguments of a torch module."""
     width = max(HIDDEN, n_components)
     layers: list[Any] = []
     if encoder == "conv":
@@ -125,7 +125,7 @@ def encoder_layers(encoder: str, shape: tuple[int, ...], n_components: int) -> l
 
 
 def _layer_shapes(kind: str, *sizes: int) -> Layout:
-    """Shapes of the parameters and buffers of one layer."""
+    """Return the shapes of the parameters and buffers of one layer."""
     if kind == "Linear":
         return {"weight": sizes[::-1], "bias": sizes[1:]}
     if kind == "Conv2d":

@@ -1,4 +1,4 @@
-"""HyperbolicMDS, and the spanning tree that is one of its starts."""
+"""HyperbolicMDS, and the spanning tree used as one of its initial layouts."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -24,16 +24,18 @@ from hyplearn.embedding.tree.sources import RootedTree, adjacency
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
-# Largest distance in curvature -1 that float64 can represent: between two opposite points at the largest radius.
+# Largest distance in curvature -1 that float64 can represent: that of two opposite points at the largest radius.
 LONGEST = 70.0
-# Search for the curvature: bounds of the largest distance in units of the radius of curvature, number of values on the
-# grid, and number of points on which the stress is computed. Each value of the grid costs a fit of that many points.
+# Settings of the search for the curvature: bounds of the largest distance in units of the radius of curvature, number
+# of grid values, and number of points on which the stress is computed. Each grid value costs a fit of SEARCH_POINTS
+# points.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
-# Largest hyperbolic radius of a point of the spanning tree: beyond it, float64 has too few digits for the edges.
+# Largest hyperbolic radius of a node of the spanning tree: beyond it, float64 has too few digits for the edges.
 FARTHEST = 30.0
-# Length of an edge between copies, relative to the longest distance: positive, so that SciPy keeps the edge.
+# Length of an edge between copies of a point, relative to the longest distance; it is positive so that SciPy keeps the
+# edge.
 SHORTEST = 1e-9
 
 
@@ -150,7 +152,7 @@ class HyperbolicMDS(BaseEstimator):
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Array:
-        """Embed new points, given their distances to the old points, which do not move.
+        """Embed new points, given their distances to the old points; the old points do not move.
 
         With ``refine=False`` this is the extension of the spectral solution; otherwise each new point has the smallest
         stress near the closest old point.
@@ -180,7 +182,7 @@ class HyperbolicMDS(BaseEstimator):
         return self.loss == "relative"
 
     def _solve(self, D: Array) -> tuple[Hydra, float, Descent]:
-        """Spectral solution, its stress, and the descent from the better of two starts."""
+        """Return the spectral solution, its stress, and the result of the descent from the better of two starts."""
         hydra = Hydra.of(D, self.n_components)
         spectral = stress_and_gradient(hydra.points, D, self._relative)[0]
         if not self.refine:
@@ -192,7 +194,7 @@ class HyperbolicMDS(BaseEstimator):
         return hydra, spectral, descend(start, D, self._relative, tol=self.tol, max_iter=self.max_iter)
 
     def _best_curvature(self, D: Array) -> float:
-        """Absolute curvature with the smallest stress on a fixed subset of points: the best of a grid, then refined."""
+        """Find the absolute curvature with the least stress on a fixed subset of points: a refined grid search."""
         n, longest = len(D), float(np.max(D))
         if longest == 0:
             return 1.0
@@ -234,7 +236,7 @@ def _check_longest(D: Array, c: float) -> None:
 
 
 def spanning_tree_start(D: Array, d: int) -> Array:
-    """Points of the minimum spanning tree of distances in curvature -1, in the unit ball.
+    """Lay out the minimum spanning tree of distances in curvature -1 in the unit ball, and return its points.
 
     The spanning tree of distances along a tree is that tree. Its layout has wedges in the disk and is Sarkar's in more
     dimensions; the middle of its longest path is the origin.
@@ -248,6 +250,6 @@ def spanning_tree_start(D: Array, d: int) -> Array:
     points = layouts.wedges(tree, lengths) if d == 2 else layouts.sarkar(tree, lengths, layouts.Codes.of(tree, d))
     start = np.empty_like(points)
     start[tree.rows] = points
-    # Copies share the point of the first copy.
+    # All copies of a point are placed at the first copy.
     _, part = connected_components(adjacency(edges[found.data <= shortest], len(D)), directed=False)
     return start[np.unique(part, return_index=True)[1][part]]

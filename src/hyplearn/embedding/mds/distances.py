@@ -1,4 +1,4 @@
-"""Given distances: reading and validation, the stress of an embedding, and its minimisation.
+"""Distances to embed: reading and validation, the stress of an embedding, and its minimisation.
 
 Points lie in the ball of curvature -1. Tangent vectors are in frame coordinates.
 """
@@ -21,23 +21,23 @@ from hyplearn.geometry.kernels import gap_of, row_gaps, shrink, squared_distance
 from hyplearn.numerics import uniform
 from hyplearn.types import Array
 
-# Number of points up to which all triples are checked for the triangle inequality, and the number of random triples for
-# more points: fewer take less time and miss more of the rare violations.
+# Number of points up to which the triangle inequality is checked for all triples, and number of random triples checked
+# for more points: fewer triples take less time but miss more of the rare violations.
 ALL_TRIANGLES = 300
 TRIANGLES = 1_000_000
-# Largest relative errors that are accepted as rounding errors of the distances.
+# Largest relative violations of symmetry and of the triangle inequality that are accepted as rounding errors.
 SYMMETRY_TOLERANCE = 1e-8
 TRIANGLE_TOLERANCE = 1e-6
-# Ratio of distances beyond which a pair counts as torn, and the share of the largest distance that one of them must
-# have: copies that are placed a little apart are harmless.
+# A pair counts as torn if its embedded and given distances differ by more than the factor TORN, and the larger one
+# exceeds the fraction VISIBLE of the largest distance: copies that are placed a little apart are harmless.
 TORN = 10
 VISIBLE = 0.01
-# Maximum number of steps to place a new point.
+# Maximum number of steps for placing a new point.
 MOST_STEPS = 100
 
 
 def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
-    """Distances between all points, from any form that ``fit`` takes, and the labels of a networkx graph's nodes."""
+    """Read distances between all points from any input of ``fit``, and the node labels of a networkx graph."""
     if hasattr(source, "adj"):
         labels = list(source.nodes)
         return _along_edges(_adjacency(source, labels), labels), labels
@@ -55,7 +55,7 @@ def read_distances(source: Any) -> tuple[Array, list[Any] | None]:
 
 
 def check_lengths(D: Array, name: str) -> Array:
-    """Convert to float64; raise an error if entries are negative or not finite."""
+    """Convert distances to float64; raise an error if any is negative or not finite."""
     if D.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be real numbers; got dtype {D.dtype}.\nConvert them to float64 first.")
     D = D.astype(np.float64, copy=False)
@@ -104,7 +104,7 @@ def _warn_about_triangles(D: Array) -> None:
 
 
 def warn_of_torn_pairs(X: Array, D: Array, root: float) -> None:
-    """Warn about pairs whose distance in the embedding is far from the given one; both are multiplied by ``root``."""
+    """Warn about pairs whose embedded and given distances differ greatly; both distances are scaled by ``root``."""
     rows, columns = np.triu_indices(len(D), 1)
     given, found = D[rows, columns], pairwise_distance(X)[rows, columns]
     most, least = np.maximum(given, found), np.minimum(given, found)
@@ -125,7 +125,7 @@ def warn_of_torn_pairs(X: Array, D: Array, root: float) -> None:
 
 @njit(cache=True)
 def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
-    """Number of triples (i, j, k), all or a random subset, with ``D_ij > D_ik + D_kj``, and the worst triple."""
+    """Count the triples (i, j, k), of all or a random subset, with ``D_ij > D_ik + D_kj``; also return the worst."""
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
     for t in range(n_triples):
@@ -154,7 +154,7 @@ def _adjacency(graph: Any, labels: list[Any]) -> Any:
 
 
 def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
-    """Lengths of the shortest paths in a connected graph with positive weights."""
+    """Compute the lengths of the shortest paths in a connected graph with positive weights."""
     n = adjacency.shape[0]
     if adjacency.shape != (n, n):
         raise ValueError(
@@ -184,7 +184,7 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
 
 
 def normalise(value: float, D: Array, relative: bool) -> float:
-    """Square root of the ratio of a stress to the stress of coincident points; 0 if all distances are 0."""
+    """Return the square root of a stress divided by the stress of coincident points; 0 if all distances are 0."""
     total = np.count_nonzero(D) / 2 if relative else float(np.sum(D**2)) / 2
     return math.sqrt(value / total) if total > 0 else 0.0
 
@@ -192,14 +192,15 @@ def normalise(value: float, D: Array, relative: bool) -> float:
 def stress_and_gradient(X: Array, D: Array, relative: bool) -> tuple[float, Array]:
     """Stress ``Σ_{i<j} w (d(x_i, x_j) - D_ij)²`` and its gradient, with w = 1 or ``1 / D_ij²`` for relative errors."""
     gaps, gradients = row_gaps(X, 1.0), np.zeros((BLOCKS, *X.shape))
-    # The kernels write to given arrays, because interrupts are not handled while numba returns a tuple with an array.
+    # The kernels write to existing arrays, because numba does not handle interrupts while it returns a tuple with an
+    # array.
     values = map_blocks(lambda block, n: _pairs(X, gaps, D, relative, block, n, gradients[block]), len(X))
     return sum(values), gradients.sum(axis=0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-untyped-def]
-    """Stress of the pairs i < j for every ``stride``-th row i; its gradient is added to ``gradient``."""
+    """Return the stress of the pairs i < j for every ``stride``-th row i, and add its gradient to ``gradient``."""
     n, d = X.shape
     value, bends = 0.0, np.zeros(n)
     for i in range(first, n, stride):
@@ -208,7 +209,7 @@ def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-un
             error, sinh = _error(square / (gaps[i] * gaps[j]), D[i, j])
             weight = _weight(D[i, j], relative)
             value += weight * error * error
-            # Coincident points have no direction and contribute no gradient.
+            # The gradient has no direction at coincident points, so they contribute none.
             if sinh > 0.0:
                 pull = 4.0 * weight * error / sinh
                 pull_i, pull_j = pull / gaps[j], pull / gaps[i]
@@ -225,7 +226,7 @@ def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weight(due, relative):  # type: ignore[no-untyped-def]
-    """Weight of a squared error: 1, or 1 / distance² for relative errors (0 at distance 0)."""
+    """Return the weight of a squared error: 1, or 1 / distance² for relative errors (0 at distance 0)."""
     if not relative:
         return 1.0
     return 1.0 / (due * due) if due > 0.0 else 0.0
@@ -233,7 +234,7 @@ def _weight(due, relative):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _error(u2, due):  # type: ignore[no-untyped-def]
-    """``ρ - due`` and ``sinh ρ`` for the distance ρ with ``sinh²(ρ/2) = u2``."""
+    """Return ``ρ - due`` and ``sinh ρ`` for the distance ρ with ``sinh²(ρ/2) = u2``."""
     sinh = 2.0 * math.sqrt(u2 * (1.0 + u2))
     return shrink(u2) * sinh - due, sinh
 
@@ -247,14 +248,14 @@ def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) ->
 
 
 def place(D: Array, X: Array, relative: bool) -> Array:
-    """Points with the smallest stress for given distances to the points X; each search starts at the nearest of X."""
+    """Place new points at given distances to the points X with least stress; a search starts at the nearest of X."""
     gaps, starts = row_gaps(X, 1.0), X[np.argmin(D, axis=1)]
     points = [_place_row(due, X, gaps, relative, x) for due, x in zip(D, starts, strict=True)]
     return np.array(points).reshape(starts.shape)
 
 
 def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> Array:
-    """Point of smallest stress near x, by Gauss-Newton steps ``(U W Uᵀ + μ) v = U W r`` with Levenberg's damping μ."""
+    """Minimise the stress from x by Gauss-Newton steps ``(U W Uᵀ + μ) v = U W r`` with Levenberg's damping μ."""
     value, matrix, vector = _equations(due, X, gaps, relative, x)
     size = float(np.trace(matrix))
     damping = 1e-3 * size
@@ -273,7 +274,7 @@ def _place_row(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> A
 
 
 def _equations(due: Array, X: Array, gaps: Array, relative: bool, x: Array) -> tuple[float, Array, Array]:
-    """``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x, for errors r of its distances and their weights w."""
+    """Return ``Σ w r²``, ``U W Uᵀ`` and ``U W r`` at the point x, for the errors r of its distances with weights w."""
     matrix, vector = np.zeros((len(x), len(x))), np.zeros(len(x))
     return _add_equations(due, X, gaps, relative, x, matrix, vector), matrix, vector
 

@@ -28,16 +28,18 @@ from hyplearn.geometry import frechet_mean, translate
 from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.types import Array
 
-# Number of landmarks for n_landmarks="auto": they take half a gigabyte; the other cells are placed among them.
+# Maximum number of landmarks for n_landmarks="auto": these take half a gigabyte. The other cells are placed among the
+# landmarks.
 MOST_TOGETHER = 4000
-# Longest distance in the spectral start: hyperbolic cosines of longer distances would leave no digits for short ones.
+# Longest distance in the spectral start: the hyperbolic cosines of longer distances would leave no digits for the short
+# distances.
 LONGEST_AT_START = 12.0
-# gamma="auto": the published value, and the target for the largest distance between cells, at which the farthest cells
-# are at radius 4, 0.96 of the way to the rim. On four synthetic trees with gamma = 2.7 to 3.8, a flat softmax
-# classifies 73 % of held-out cells correctly instead of 54 %, PoincareLogisticRegression 85.8 % instead of 83.7 %;
-# trustworthiness stays the same.
+# Settings of gamma="auto": the smallest gamma, which is the published value, and the target for the largest distance
+# between cells. At this target, the farthest cells are at radius 4, 0.96 of the way to the rim. On four synthetic
+# trees, which get gamma = 2.7 to 3.8, a flat softmax classifies 73 % of held-out cells correctly instead of 54 %, and
+# PoincareLogisticRegression 85.8 % instead of 83.7 %; trustworthiness stays the same.
 LEAST_GAMMA, WIDEST = 2.0, 8.0
-# Standard deviation of a random start, and the number of first steps with exaggerated attraction.
+# Standard deviation of a random start, and number of initial steps with exaggerated attraction.
 WIDTH_AT_START = 1e-3
 EARLY_STEPS = 50
 # Number of steps of the descent between two progress reports.
@@ -221,7 +223,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return int(self.embedding_.shape[1])
 
     def _choose_landmarks(self, cells: Array, seed: np.random.RandomState) -> Array:
-        """Choose the rows of the landmarks with k-means++, which prefers cells far from the landmarks so far."""
+        """Choose landmarks with k-means++, which prefers cells far from those already chosen; return their rows."""
         most = MOST_TOGETHER if isinstance(self.n_landmarks, str) else self.n_landmarks or len(cells)
         if len(cells) <= most:
             return np.arange(len(cells))
@@ -253,7 +255,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _place_others(
         self, cells: Array, landmarks: Landmarks, chosen: Array, gamma: float, report: TaskReporter
     ) -> Array:
-        """Points of all cells: those of the landmarks are given, the other cells are placed among them."""
+        """Place the other cells among the landmarks, and return the points of all cells."""
         points = np.empty((len(cells), self.n_components))
         points[chosen] = landmarks.points
         rest = np.setdiff1d(np.arange(len(cells)), chosen)

@@ -11,9 +11,9 @@ from sklearn.neighbors import NearestNeighbors
 from hyplearn.geometry.border import as_real, check_integer, check_parameter, is_integer
 from hyplearn.types import Array
 
-# Largest absolute value of a feature: the squares of differences stay in the range of float64.
+# Largest absolute value of a feature, so that squared differences stay in the range of float64.
 LARGEST_FEATURE = 1e150
-# Smallest sigma: below, the smallest weights of edges, exp(-1 / (2 sigma²)), are close to underflow.
+# Smallest sigma: for smaller values, the smallest edge weights, exp(-1 / (2 sigma²)), are close to underflow.
 LEAST_SIGMA = 0.05
 # Smallest and largest gamma, beyond which powers and logarithms leave the range of float64.
 GAMMAS = (1e-3, 1e3)
@@ -40,7 +40,7 @@ def check_parameters(given: dict[str, Any]) -> None:
 
 
 def root_row(root: Any, names: Any, n: int) -> int | None:
-    """Row of the root, given as a row or as the name of a cell; None if there is no root."""
+    """Return the row of the root, which is given as a row or as the name of a cell; None if there is no root."""
     if root is None:
         return None
     if is_integer(root, 0) and root < n:
@@ -55,7 +55,7 @@ def root_row(root: Any, names: Any, n: int) -> int | None:
 
 
 def check_features(X: Array) -> Array:
-    """Features with -0 replaced by 0; raise if their squares overflow."""
+    """Replace -0 by 0 in features; raise if their squares overflow."""
     if (largest := np.max(np.abs(X))) > LARGEST_FEATURE:
         raise ValueError(
             f"Squared distances of features of up to {largest:.3g} are beyond the range of float64.\n"
@@ -97,21 +97,22 @@ def check_number_of_cells(cells: Array, n_components: int) -> None:
 
 
 class Neighbours(NamedTuple):
-    """Nearest cells of each row and their distances, in increasing order."""
+    """Nearest cells of each row and their distances, in order of increasing distance."""
 
     cells: Array
     distances: Array
 
 
 def search_among(cells: Array, n_neighbors: int) -> NearestNeighbors:
-    """Fitted nearest-neighbour search among the given cells, for n_neighbors or all other cells if they are fewer."""
+    """Fit a nearest-neighbour search to cells, for n_neighbors neighbours, or all other cells if there are fewer."""
     return NearestNeighbors(n_neighbors=min(n_neighbors, len(cells) - 1)).fit(cells)
 
 
 def neighbours_among(search: NearestNeighbors, X: Array | None = None) -> Neighbours:
-    """Nearest neighbours among the cells of a fitted search: of new rows, or of each cell among the others."""
+    """Find the nearest cells of each row of X, or, without X, the nearest other cells of each cell."""
     cells = search.kneighbors(X, return_distance=False)
-    # Recomputed from differences: the search computes distances from products, which lose digits for close cells.
+    # Distances are recomputed from differences: the search computes them from products, which lose digits for close
+    # cells.
     from_rows = search._fit_X if X is None else X
     return Neighbours(cells, np.stack([_lengths(search._fit_X[column] - from_rows) for column in cells.T], axis=1))
 
@@ -121,7 +122,7 @@ def _lengths(differences: Array) -> Array:
 
 
 def edge_weights(distances: Array, sigma: float | None) -> Array:
-    r"""Weights of the edges from a row to its neighbours at the given distances.
+    r"""Compute the weights of the edges from each row to its neighbours, given their distances.
 
     .. math:: w_{ij} = \exp\Bigl(-\frac{d_{ij}^2}{2 \sigma^2 s_i^2}\Bigr), \qquad s_i = \max_j d_{ij}
 
@@ -134,7 +135,7 @@ def edge_weights(distances: Array, sigma: float | None) -> Array:
 
 
 class Joints(NamedTuple):
-    """Sizes of the connected components of a graph, and the rows and lengths of the edges added to join them."""
+    """Sizes of the connected components of a graph, and the added edges that join them (pairs of rows, and lengths)."""
 
     sizes: Array
     edges: Array
@@ -142,7 +143,7 @@ class Joints(NamedTuple):
 
 
 def connected_graph(X: Array, n_neighbors: int, sigma: float | None) -> tuple[Any, Joints]:
-    """Sparse symmetric weights between rows of X and their nearest neighbours, and the edges added to connect it.
+    """Return a sparse symmetric graph of the nearest neighbours of rows, and the edges added to make it connected.
 
     An edge has the larger of the weights from its two ends; one that joins two parts has the smallest weight of all.
     """
@@ -175,7 +176,7 @@ def warn_about_joints(joints: Joints) -> None:
 
 
 def joining_edges(X: Array, part: Array) -> tuple[Array, Array]:
-    """Minimum spanning tree of the components: edges as pairs of rows, and their lengths."""
+    """Return the edges (pairs of rows) of a minimum spanning tree of the components, and the lengths of the edges."""
     order = np.argsort(part, kind="stable")
     firsts = np.flatnonzero(np.r_[True, np.diff(part[order]) > 0])
     ends = np.r_[firsts[1:], len(X)]
@@ -187,7 +188,8 @@ def joining_edges(X: Array, part: Array) -> tuple[Array, Array]:
         for other in np.flatnonzero(nearest < shortest[part[row]]):
             shortest[part[row], other] = nearest[other]
             pairs[part[row], other] = row, order[firsts[other] + np.argmin(lengths[firsts[other] : ends[other]])]
-    # SciPy treats a length of 0 as a missing edge; lengths between two parts are positive, since all rows differ.
+    # SciPy treats a length of 0 as a missing edge. Lengths between two components are positive, because all rows
+    # differ.
     np.fill_diagonal(shortest, 0.0)
     tree = minimum_spanning_tree(shortest).tocoo()
     return pairs[tree.row, tree.col], tree.data

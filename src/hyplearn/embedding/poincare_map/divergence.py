@@ -1,4 +1,4 @@
-r"""Loss of a map: divergence between the neighbourhoods of cells in a graph and those of their points in the ball.
+r"""Loss of a map: divergence between neighbourhoods of cells in the graph and neighbourhoods of points in the ball.
 
 The neighbourhoods in a graph are its relative forest accessibilities. For symmetric weights with the Laplacian L they
 are the entries of :math:`Q = (I + L)^{-1}`, whose rows are positive and sum to 1. The logarithmic forest distance
@@ -39,11 +39,11 @@ from hyplearn.types import Array
 
 
 def forest_accessibilities(graph: Any) -> Array:
-    """Dense ``(I + L)⁻¹`` for the symmetric weights of a connected graph."""
+    """Compute ``(I + L)⁻¹`` as a dense matrix, for the Laplacian L of a connected graph with symmetric weights."""
     n = graph.shape[0]
     matrix = np.asfortranarray(laplacian(graph).toarray())
     matrix[np.diag_indices(n)] += 1.0
-    # The result of BLAS depends on its number of threads.
+    # One thread, because results of BLAS depend on the number of threads.
     with threadpool_limits(limits=1, user_api="blas"):
         root, _ = dpotrf(matrix, lower=1, overwrite_a=1)
         Q, _ = dpotri(root, lower=1, overwrite_c=1)
@@ -54,12 +54,12 @@ def forest_accessibilities(graph: Any) -> Array:
             f"Some of the {n} cells are so far apart along the graph that their accessibility underflows float64."
             "\nRaise sigma or n_neighbors."
         )
-    # LAPACK returns contiguous columns; for a symmetric matrix these are its rows.
+    # LAPACK returns an array with contiguous columns; its transpose is the same matrix with contiguous rows.
     return Q.T
 
 
 def forest_distances(Q: Array) -> Array:
-    """Logarithmic forest distances ``ln(q_ii q_jj / q_ij²) / 2``."""
+    """Compute the logarithmic forest distances ``ln(q_ii q_jj / q_ij²) / 2``."""
     D = np.log(Q)
     own = np.diagonal(D) / 2
     np.subtract(own[:, None], D, out=D)
@@ -69,7 +69,7 @@ def forest_distances(Q: Array) -> Array:
 
 
 def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Array, Array]:
-    r"""Rows of Q for new nodes, each added to the graph by itself, and their diagonal elements.
+    r"""Compute the rows of Q for new nodes, each added to the graph separately, and their diagonal elements.
 
     A node with edges of weights w to the nodes N has the row
 
@@ -87,7 +87,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Divergence:
-    """Mean divergence of the rows of a symmetric Q as a function of points; needs 16 n² bytes."""
+    """Mean divergence over the rows of a symmetric Q, as a function of the points; it takes 16 n² bytes."""
 
     def __init__(self, Q: Array, gamma: float) -> None:
         self.n, self.gamma = len(Q), float(gamma)
@@ -97,7 +97,7 @@ class Divergence:
         self._f, self._kernel = np.empty_like(self.q), np.empty_like(self.q)
 
     def value_and_gradient(self, X: Array, exaggeration: float = 1.0) -> tuple[float, Array]:
-        """Mean divergence of the rows, and its gradient in frame coordinates."""
+        """Compute the mean divergence of the rows, and its gradient in frame coordinates."""
         points = np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0)
         Z, F, attraction = self._rows(*points)
         slopes = partial(_row_slopes, *points, self.q, self._f, self._kernel, 1 / Z, F, self.gamma, exaggeration)
@@ -105,25 +105,25 @@ class Divergence:
         return float(np.mean(exaggeration * attraction - F)), np.ascontiguousarray(gradient.T) / self.n
 
     def normalisers(self, X: Array) -> tuple[Array, Array]:
-        """Z and F of every row."""
+        """Compute Z and F of every row."""
         return self._rows(np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0))[:2]
 
     def _rows(self, coordinates: Array, over_gaps: Array) -> tuple[Array, Array, Array]:
-        """Z, F and ``Σ q f`` of every row; the pair (i, i) adds 1 to Z and ``ln q_ii`` to Z F."""
+        """Compute Z, F and ``Σ q f`` of every row; the pair (i, i) adds 1 to Z and ``ln q_ii`` to Z F."""
         sums = partial(_row_sums, coordinates, over_gaps, self.q, self.log_q, self.gamma, self._f, self._kernel)
         Z, ZF, attraction = self._over_blocks(sums)
         log_own = np.log(self.own)
         return 1 + Z, (log_own + ZF) / (1 + Z), self.own * log_own + attraction
 
     def _over_blocks(self, kernel: Callable[[int, int], Array]) -> Array:
-        """Sum of a kernel over all blocks of rows."""
+        """Return the sum of a kernel's results over all blocks of rows."""
         first, *others = map_blocks(kernel, self.n)
         return sum(others, first)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _cosh_less_one(coordinates, over_gaps, i, square, t):  # type: ignore[no-untyped-def]
-    """``‖x_i - x_j‖²`` and ``cosh d_ij - 1`` for all j > i."""
+    """Write ``‖x_i - x_j‖²`` to ``square`` and ``cosh d_ij - 1`` to ``t``, for all j > i."""
     d, n = coordinates.shape
     m = n - i - 1
     for k in range(m):
@@ -139,7 +139,7 @@ def _cosh_less_one(coordinates, over_gaps, i, square, t):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _row_sums(coordinates, over_gaps, q, log_q, gamma, f, kernel, first, stride):  # type: ignore[no-untyped-def]
-    """Write f and ``exp(-γ d)`` of the pairs of every ``stride``-th row, and return their Z, Z F and ``Σ q f``."""
+    """Write f and ``exp(-γ d)`` for the pairs of every ``stride``-th row, and return their Z, Z F and ``Σ q f``."""
     n = coordinates.shape[1]
     sums = np.zeros((3, n))
     Z, ZF, A = sums[0], sums[1], sums[2]
@@ -170,7 +170,7 @@ def _row_sums(coordinates, over_gaps, q, log_q, gamma, f, kernel, first, stride)
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _row_slopes(coordinates, over_gaps, q, f, kernel, over_Z, F, gamma, exaggeration, first, stride):  # type: ignore[no-untyped-def]
-    """Gradient of the loss of all rows from the pairs of every ``stride``-th row.
+    """Compute the contribution of the pairs of every ``stride``-th row to the gradient of the loss.
 
     The gradient of d with respect to x_i is ``-2 (s - ‖s‖² x_i / g_i) / (g_j sinh d)``, ``s = x_j - x_i``.
     """
@@ -185,7 +185,7 @@ def _row_slopes(coordinates, over_gaps, q, f, kernel, over_Z, F, gamma, exaggera
             p_i, p_j = kernel[at + k] * over_Z[i], kernel[at + k] * over_Z[j]
             excess = f[at + k] - 1.0
             slope = 2.0 * exaggeration * q[at + k] + p_i * (excess - F[i]) + p_j * (excess - F[j])
-            # Coincident points have no direction and contribute no gradient.
+            # The gradient has no direction at coincident points, so they contribute none.
             sinh = math.sqrt(t[k] * (t[k] + 2.0)) if t[k] > 0.0 else np.inf
             pull[k] = 2.0 * gamma * slope / sinh
         bend = 0.0

@@ -1,4 +1,4 @@
-r"""Placement of new cells in a map: each at the minimum of the loss, while the old cells stay fixed.
+r"""Placement of new cells in a map: each cell is placed at a minimum of its loss, and the old cells stay fixed.
 
 A new cell has the row of accessibilities q of the graph with edges to its nearest neighbours. It adds a row to the
 divergence, and an entry to the row of each old cell j. The part of all divergences that depends on its point is
@@ -24,16 +24,17 @@ from hyplearn.geometry import kernels
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array
 
-# Number of new cells per block, whose rows of accessibilities are in memory together, and per task of a thread.
+# Number of new cells per block, for which the rows of accessibilities are in memory at once, and number of new cells
+# per task of a thread.
 BLOCK = 512
 SHARE = 32
-# Newton's method stops after a step of smaller hyperbolic length, or after this many steps.
+# Newton's method stops after a step of hyperbolic length below SHORTEST_STEP, or after MOST_STEPS steps.
 SHORTEST_STEP = 1e-9
 MOST_STEPS = 100
 
 
 class Landmarks(NamedTuple):
-    """Features of cells, their accessibilities, and their points in the ball of curvature -1."""
+    """Cells already in the map: their features, their accessibilities, and their points in the ball of curvature -1."""
 
     cells: Array
     Q: Array
@@ -48,7 +49,7 @@ class Landmarks(NamedTuple):
         gamma: float,
         report: Callable[[int], None] = lambda done: None,
     ) -> Array:
-        """Points of new cells with the features X."""
+        """Return the points of new cells with the features X."""
         search = search_among(self.cells, n_neighbors)
         Z, F = Divergence(self.Q, gamma).normalisers(self.points)
         settle = partial(_settle, self.points, Z, F, gamma)
@@ -65,7 +66,7 @@ class Landmarks(NamedTuple):
 
 
 def _settle(points: Array, Z: Array, F: Array, gamma: float, q: Array, own: Array) -> Array:
-    """Points of smallest loss; each search starts at the point of the most accessible old cell."""
+    """Return the points of new cells with the smallest loss; each search starts at the most accessible old cell."""
     out = points[np.argmax(q, axis=1)]
     _minimise(np.ascontiguousarray(points.T), 1 / row_gaps(points, 1.0), Z, F, gamma, q, np.log(q), own, out)
     return out
@@ -99,7 +100,7 @@ def _minimise(coordinates, over_gaps, Z, F, gamma, q, log_q, own, out):  # type:
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def loss_at(coordinates, over_gaps, Z, F, gamma, q, log_q, own, x):  # type: ignore[no-untyped-def]
-    """Loss of a new cell at x, its Hessian, and minus its gradient, in frame coordinates.
+    """Compute the loss of a new cell at x, and its Hessian and negative gradient in frame coordinates.
 
     With unit vectors u towards the old points, probabilities ``p = K / Σ K`` of the new row and ``p' = K / (Z + K)`` of
     the old rows, ``e = f - F``, ``e' = (1 - p') (f - F_j)``, ``ū = Σ p u``, ``v = Σ p (e - 1) u`` and the slopes
@@ -149,7 +150,7 @@ def loss_at(coordinates, over_gaps, Z, F, gamma, q, log_q, own, x):  # type: ign
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _towards(coordinates, over_gaps, x):  # type: ignore[no-untyped-def]
-    """``cosh d - 1`` and the unit vectors from x towards all points; a zero vector for x itself."""
+    """Return ``cosh d - 1`` and unit vectors from x towards all points; the vector is zero for a point equal to x."""
     d, n = coordinates.shape
     over_gap = 1.0 / gap_of(x.reshape(1, d), 0, x, 1.0)
     square, t, units = np.zeros(n), np.empty(n), np.empty((d, n))
@@ -169,6 +170,6 @@ def _towards(coordinates, over_gaps, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def walk(x, v):  # type: ignore[no-untyped-def]
-    """End of the geodesic from x with frame coordinates v: ``geometry.exp_map`` for one point."""
+    """Return the end of the geodesic from x with frame coordinates v, like ``geometry.exp_map`` for one point."""
     length = math.sqrt(np.sum(v * v))
     return kernels.walk(x, v / length, length) if length > 0.0 else x.copy()

@@ -15,22 +15,23 @@ from hyplearn.geometry.border import absolute_curvature, as_real, check_integer,
 from hyplearn.geometry.kernels import norm_of_difference, row_gaps
 from hyplearn.types import Array
 
-# Values that spread="auto" tries: each costs one layout and one measurement of the distortion.
+# Values that are tried for spread="auto": each costs one layout and one measurement of the distortion.
 SPREADS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3)
-# Number of ordered pairs on which the distortion is measured: all pairs of 2,000 nodes. More take longer and make the
-# mean more accurate.
+# Maximum number of ordered pairs on which the distortion is measured: all pairs of 2,000 nodes. More pairs take longer
+# and make the mean more accurate.
 MOST_PAIRS = 4_000_000
-# Enough pairs to compare spreads, at a fraction of the time of the final measurement.
+# Number of pairs on which spreads are compared: enough for the choice, at a fraction of the time of the final
+# measurement.
 SEARCH_PAIRS = 200_000
-# Largest relative change of an edge length by rounding.
+# Largest relative change of an edge length by rounding that is accepted.
 EDGE_TOLERANCE = 0.01
-# Binary digits of float64.
+# Number of binary digits of float64.
 DIGITS = 53
 
 
 @dataclass(eq=False, repr=False)
 class TreeEmbedding(BaseEstimator):
-    r"""Embed a tree so that hyperbolic distances are tree distances times a scale, up to a measured distortion.
+    r"""Embed a tree so that hyperbolic distances approximate tree distances times a scale, and measure the distortion.
 
     The root is the origin, and the hyperbolic distance of each node from its parent is the length of its edge times the
     scale. Nothing is optimised: 10⁵ nodes take about a second.
@@ -145,7 +146,7 @@ class TreeEmbedding(BaseEstimator):
         check_parameter("spread", self.spread, share, 'a number above 0 and up to 1, or "auto"')
 
     def _place(self, tree: RootedTree, lengths: Array) -> tuple[Array, float]:
-        """Points and spread; with spread="auto", the spread with the smallest average distortion."""
+        """Return the points and the spread; for spread="auto", the spread with the smallest average distortion."""
         if self.layout == "wedges":
             return layouts.wedges(tree, lengths), 1.0
         codes = layouts.Codes.of(tree, self.n_components)
@@ -196,7 +197,7 @@ def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: floa
 
 
 def largest_scale(depths: Array, lengths: Array, d: int) -> float:
-    r"""Largest s at which float64 represents every edge of length :math:`s w` with its far end at radius :math:`s a`.
+    r"""Return the largest scale s at which float64 represents edges of length :math:`s w` ending at radius :math:`s a`.
 
     The coordinates of both ends are rounded by up to :math:`2^{-54}`, which at radius r is a hyperbolic length of about
     :math:`\kappa e^r` with :math:`\kappa = \sqrt d \, 2^{-54}`. So s is the largest with
@@ -208,20 +209,21 @@ def largest_scale(depths: Array, lengths: Array, d: int) -> float:
     ratio = _kappa(d) * depths / (EDGE_TOLERANCE * lengths)
     if np.any(ratio > np.exp(-1)):
         return np.nan
-    # A ratio that underflows is replaced with a larger one, which gives a slightly smaller scale and is safe.
+    # A ratio that underflows is replaced with a larger ratio; this is safe, because the scale only gets slightly
+    # smaller.
     upper = -lambertw(-np.maximum(ratio, 1e-300), k=-1).real / depths
     lower = -lambertw(-ratio, k=0).real / depths
     return float(np.min(upper)) if np.min(upper) >= np.max(lower) else np.nan
 
 
 def digits_needed(depths: Array, lengths: Array, scale: float, d: int) -> int:
-    """Number of binary digits that floats need to represent every edge at a scale."""
+    """Return the number of binary digits that floats need to represent every edge at the given scale."""
     missing = np.max(scale * depths - np.log(EDGE_TOLERANCE * scale * lengths / _kappa(d))) / np.log(2)
     return int(np.ceil(DIGITS + missing))
 
 
 def separating_scale(tree: RootedTree, d: int) -> float:
-    r"""Smallest scale at which the branches of Sarkar's construction cannot meet.
+    r"""Return the smallest scale at which the branches of Sarkar's construction cannot meet.
 
     Its shortest edge is :math:`2 \ln \cot(\theta / 4)`. The angle between two neighbours of a node is at least
     :math:`\theta`, the smallest angle of the longest spherical code.
@@ -239,7 +241,7 @@ def _kappa(d: int) -> float:
 
 
 class Distortion(NamedTuple):
-    """Ratios of hyperbolic to scaled tree distance: mean of ``|1 - ratio|``, largest over smallest, number of pairs."""
+    """Ratios of hyperbolic to scaled tree distances: mean of ``|1 - ratio|``, largest over smallest, and pair count."""
 
     average: float
     worst: float
@@ -247,7 +249,7 @@ class Distortion(NamedTuple):
 
 
 def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: int = MOST_PAIRS) -> Distortion:
-    """Distortion of the points X of the unit ball, for edges of the given hyperbolic lengths.
+    """Measure the distortion of the points X of the unit ball, for edges of the given hyperbolic lengths.
 
     A large tree is measured on the pairs of a fixed random choice of nodes with all others, and on all neighbouring
     siblings, which are usually the pairs of largest distortion.
@@ -265,7 +267,7 @@ def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: i
 
 @njit(cache=True, error_model="numpy")
 def _ratios(X, gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
-    """Sum of ``|1 - ratio|`` over all pairs with a source; smallest and largest ratio, including those of siblings."""
+    """Return the sum of ``|1 - ratio|`` over all pairs with a source, and the extreme ratios, including siblings."""
     n = X.shape[0]
     total, smallest, largest = 0.0, np.inf, 0.0
     to_source, above = np.empty(n), np.empty(n, dtype=np.int64)

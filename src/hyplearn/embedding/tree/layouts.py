@@ -15,42 +15,43 @@ from hyplearn.embedding.tree.sources import RootedTree
 from hyplearn.geometry.kernels import gap_of, walk
 from hyplearn.types import Array
 
-# The share of directions of a branch is proportional to this power of its number of leaves. With 1, small branches get
-# slivers; with 0, large ones get no more than a leaf. Powers from 0.5 to 0.8 hardly differ; 0.7 fills the disk best.
+# Each branch gets a share of the directions proportional to this power of its number of leaves. With 1, small branches
+# get very narrow wedges; with 0, a large branch gets no more than a leaf. Powers from 0.5 to 0.8 hardly differ; 0.7
+# fills the disk best.
 SHARE_POWER = 0.7
-# Number of digits to which tangents are rounded, so that all mathematical libraries give the same values.
+# Number of decimals to which tangents are rounded, so that all mathematical libraries give the same values.
 DECIMALS = 9
-# A larger gap, computed as 1 minus a plain sum of squares, has 13 correct digits.
+# Gap above which the plain formula, 1 minus the sum of squares, is accurate to 13 digits.
 NEAR_THE_RIM = 1e-3
-# Lattices of up to this many directions are improved by repulsion, at n² operations per step; larger ones are good
-# already.
+# Largest number of directions in a lattice that is improved by repulsion, at n² operations per step, and number of
+# these steps. Larger lattices are good enough without it.
 MOST_REPELLED = 64
 REPULSION_STEPS = 200
-# Under the potential 1/r^8 almost only the nearest points act on each other, so the smallest distance grows.
+# Exponent of the potential 1/r^8: almost only the nearest points repel each other, so the smallest distance grows.
 REPULSION_POWER = 8
 
 
 class Codes(NamedTuple):
-    """Directions of the neighbours of every node: a spherical code for the root, and one for each neighbour count."""
+    """Directions of the neighbours of every node: one spherical code for the root, and one for each neighbour count."""
 
     points: list[Array]
     which: Array
 
     @classmethod
     def of(cls, tree: RootedTree, d: int) -> Self:
-        """Spherical codes for all nodes of a tree in d dimensions."""
+        """Build the spherical codes for all nodes of a tree in d dimensions."""
         sizes, which = np.unique(tree.counts[1:] + 1, return_inverse=True)
         points = [spherical_code(int(size), d) for size in (tree.counts[0], *sizes)]
         return cls(points, np.concatenate([[0], which + 1]))
 
     def narrow(self, spread: float) -> Self:
-        """Multiply the angles to the direction away from the parent, the first neighbour, by ``spread``."""
-        # Paths get straighter at each node; siblings get closer, which shortens a path at its highest node only.
+        """Multiply the angles between the children and the direction away from the parent by ``spread``."""
+        # Paths become straighter at each node. Siblings get closer, but this shortens a path only at its highest node.
         return self._replace(points=[self.points[0], *(_narrow(code, spread) for code in self.points[1:])])
 
 
 def _narrow(code: Array, spread: float) -> Array:
-    """Code whose directions have their angle to the opposite of the first one multiplied by ``spread``."""
+    """Return the code with the angles between ``-code[0]`` and the other directions multiplied by ``spread``."""
     away, children = -code[0], code[1:]
     along = np.clip(children @ away, -1, 1)
     across = children - along[:, None] * away
@@ -61,7 +62,7 @@ def _narrow(code: Array, spread: float) -> Array:
 
 
 def sarkar(tree: RootedTree, lengths: Array, codes: Codes) -> Array:
-    """Points of Sarkar's construction (2011): neighbours of a node lie in the directions of a spherical code."""
+    """Lay out a tree by Sarkar's construction (2011): neighbours of a node lie in directions of a spherical code."""
     X = np.zeros((len(tree.parents), codes.points[0].shape[1]))
     starts = np.cumsum([0, *(len(code) for code in codes.points)])[codes.which]
     _sarkar(X, tree.parents, tree.counts, tree.first_children, lengths, np.concatenate(codes.points), starts)
@@ -77,7 +78,7 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
         mirror[:] = 0.0
         if v > 0:
             _direction(X, v, parents[v], back)
-            # The reflection that maps the first direction of the code to the direction of the parent.
+            # Normal of the reflection that maps the first direction of the code to the direction of the parent.
             for j in range(d):
                 mirror[j] = codes[used, j] - back[j]
             length = math.sqrt(np.sum(mirror**2))
@@ -93,7 +94,7 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
 
 @njit(cache=True, error_model="numpy")
 def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
-    """Write the unit vector at row v of the geodesic to row u: along ``s - ‖s‖²/g x``, ``s = u - v``."""
+    """Write the direction at row v of the geodesic to row u: the unit vector along ``s - ‖s‖²/g x``, ``s = u - v``."""
     square = 0.0
     for j in range(X.shape[1]):
         square += (X[u, j] - X[v, j]) ** 2
@@ -106,7 +107,7 @@ def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
 
 
 def wedges(tree: RootedTree, lengths: Array) -> Array:
-    r"""Points in nested wedges of the disk, so that edges of any lengths do not cross.
+    r"""Lay out a tree in nested wedges of the disk, so that edges of any lengths do not cross.
 
     A node owns a wedge of the directions at its point, bisected by the direction away from its parent; the root owns
     all of them. The children divide their parent's wedge in proportion to their numbers of leaves to the power 0.7, and
@@ -119,7 +120,7 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
     nine decimals. IEEE 754 fixes all later operations, +, −, ×, ÷ and √: the points are the same everywhere.
     """
     turns = [round(math.tan(angle / 2), DECIMALS) for angle in _bisectors(tree, lengths)]
-    # Powers of math.e, not math.exp: the packaged mammals were computed with them, to the last bit.
+    # Powers of math.e are used instead of math.exp, to reproduce the bundled mammals to the last bit.
     growths = [math.e**length for length in lengths.tolist()]
     steps = np.array([(growth - 1) / (growth + 1) for growth in growths])
     X = np.zeros((len(turns), 2))
@@ -128,7 +129,7 @@ def wedges(tree: RootedTree, lengths: Array) -> Array:
 
 
 def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
-    """Angle between each node's edge and the direction away from its grandparent."""
+    """Return the angle between the edge to each node and the direction from its grandparent to its parent."""
     shares = [count**SHARE_POWER for count in _count_leaves(tree.parents, tree.counts).tolist()]
     halves, angles = [math.pi] * len(shares), [0.0] * len(shares)
     for node, (first, count) in enumerate(zip(tree.first_children.tolist(), tree.counts.tolist(), strict=True)):
@@ -145,7 +146,7 @@ def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
 
 @njit(cache=True)
 def _count_leaves(parents, counts):  # type: ignore[no-untyped-def]
-    """Number of leaves below each node; 1 for a leaf."""
+    """Count the leaves below each node; 1 for a leaf."""
     leaves = np.where(counts == 0, 1, 0)
     for v in range(parents.size - 1, 0, -1):
         leaves[parents[v]] += leaves[v]
@@ -174,7 +175,7 @@ def _gap(X, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _mobius_add(x0, x1, gap_x, y0, y1, gap_y):  # type: ignore[no-untyped-def]
-    """``x ⊕ y`` from the gaps of x and y, as in :func:`hyplearn.geometry.mobius_add`."""
+    """Compute ``x ⊕ y`` from the gaps of x and y, as in :func:`hyplearn.geometry.mobius_add`."""
     t0, t1 = x0 + y0, x1 + y1
     square = t0 * t0 + t1 * t1
     denominator = gap_x * gap_y + square
@@ -182,7 +183,7 @@ def _mobius_add(x0, x1, gap_x, y0, y1, gap_y):  # type: ignore[no-untyped-def]
 
 
 def spherical_code(n: int, d: int) -> Array:
-    """Array of n well separated points of the unit sphere of R^d, the same on every call.
+    """Return n well-separated points on the unit sphere of R^d, the same on every call.
 
     In the plane the angles are evenly spaced. In more dimensions the points are a regular simplex for up to d + 1 and
     the cross-polytope for up to 2d, which are optimal (Rankin, 1955), and for more points a lattice of equal shares of
@@ -210,7 +211,7 @@ def spherical_code(n: int, d: int) -> Array:
 
 
 def _simplex(n: int, d: int) -> Array:
-    """The n corners of a regular simplex about the origin, one after another from their inner products -1/(n-1)."""
+    """Compute the n corners of a regular simplex about the origin, one by one, from their inner products -1/(n-1)."""
     corners = np.zeros((n, d))
     for i in range(min(n, d)):
         corners[i, i] = np.sqrt(max(0.0, 1 - float(corners[i, :i] @ corners[i, :i])))
@@ -221,7 +222,7 @@ def _simplex(n: int, d: int) -> Array:
 
 
 def _lattice(n: int, d: int) -> Array:
-    """Kronecker's sequence with powers of a generalised golden ratio, mapped to the sphere with equal volumes.
+    """Map Kronecker's sequence for powers of a generalised golden ratio to the sphere, preserving volumes.
 
     On S^m the cosine of the polar angle is ``2b - 1`` with b distributed as Beta(m/2, m/2).
     """
@@ -241,7 +242,7 @@ def _lattice(n: int, d: int) -> Array:
 
 
 def _golden(k: int) -> float:
-    """Positive root of ``x^(k+1) = x + 1``; the golden ratio for k = 1."""
+    """Return the positive root of ``x^(k+1) = x + 1``, which is the golden ratio for k = 1."""
     x = 1.5
     for _ in range(64):
         x = (1 + x) ** (1 / (k + 1))
@@ -250,7 +251,7 @@ def _golden(k: int) -> float:
 
 def _repel(points: Array) -> Array:
     """Move the points away from one another, in decreasing steps."""
-    apart = 4 * np.eye(len(points))  # no two points of the sphere have a larger squared distance
+    apart = 4 * np.eye(len(points))  # 4 is the largest squared distance of two points on the sphere
     for step in range(REPULSION_STEPS):
         squares = 2 - 2 * points @ points.T + apart
         nearest = np.min(squares)

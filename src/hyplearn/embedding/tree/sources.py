@@ -29,12 +29,12 @@ class RootedTree(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[Any], edges: Array, lengths: Array, root: int | None) -> Self:
-        """Tree with the given edges, pairs of positions in ``labels``; without ``root``, its root is the centre."""
+        """Build a tree from edges (pairs of positions in ``labels``); if ``root`` is None, the centre is the root."""
         _check_tree(labels, edges)
         _check_lengths(labels, edges, lengths)
         if root is not None:
             return cls._rooted(edges, lengths, root)
-        # The middle of the longest path, where the height of the tree is smallest.
+        # The root is the middle of the longest path, because the height of the tree is smallest there.
         tree = cls._rooted(edges, lengths, 0)
         across = cls._rooted(edges, lengths, int(tree.rows[np.argmax(tree.depths)]))
         depths = across.depths
@@ -52,7 +52,7 @@ class RootedTree(NamedTuple):
         place[rows] = np.arange(n)
         parents = np.concatenate([[-1], place[before[rows[1:]]]])
         own = np.zeros(n)
-        # The later end of an edge is the child.
+        # The child is the end of the edge that comes later in breadth-first order.
         own[np.max(place[edges], axis=1, initial=0)] = lengths
         own[0] = 0.0
         return cls(rows.astype(np.int64), parents, own)
@@ -75,7 +75,7 @@ class RootedTree(NamedTuple):
 
 @njit(cache=True)
 def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
-    """Sums of a value along the path from each node to the root."""
+    """Sum the values along the path from each node to the root."""
     sums = values.copy()
     for v in range(1, parents.size):
         sums[v] += sums[parents[v]]
@@ -83,7 +83,7 @@ def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
 
 
 def adjacency(edges: Array, n: int) -> Any:
-    """Sparse matrix of n nodes with an entry for each edge, in one direction."""
+    """Return the sparse adjacency matrix of n nodes, with one entry per edge, in one direction."""
     return coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n)).tocsr()
 
 
@@ -121,7 +121,7 @@ def _check_lengths(labels: Sequence[Any], edges: Array, lengths: Array) -> None:
 
 
 def read_tree(source: Any, edge_lengths: Any, root: Any) -> tuple[list[Any], RootedTree]:
-    """Labels of the nodes in the user's order, and the tree, from any input that ``fit`` accepts."""
+    """Read any input that ``fit`` accepts; return the labels of the nodes in the user's order, and the tree."""
     if edge_lengths is not None and (isinstance(source, str) or hasattr(source, "adj")):
         raise ValueError(
             "edge_lengths can be passed only with a list or mapping of parents; Newick strings and graphs "
@@ -216,7 +216,7 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
 
 
 def _single_root(labels: list[Any], roots: list[int], which: str) -> int:
-    """The only root; raise an error if there are none or several."""
+    """Return the only root; raise an error if there is none or more than one."""
     if len(roots) == 1:
         return roots[0]
     names = ", ".join(repr(labels[row]) for row in roots[:5]) + (f" and {len(roots) - 5} more" if roots[5:] else "")
