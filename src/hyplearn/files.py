@@ -1,4 +1,4 @@
-"""Safe reading and writing of files: checks of format and changes on reading, atomic writes."""
+"""Read files safely, with checks of their format and of changes, and write files atomically."""
 
 import errno
 import glob
@@ -12,17 +12,17 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# Limits on compressed files: any file may take LARGEST_UNPACKED bytes in memory, a larger one at most MOST_TIMES its
-# size. Points usually compress to half their size, zeros a thousandfold.
+# Limits on compressed files. A file may always unpack to LARGEST_UNPACKED bytes; beyond that, to at most MOST_TIMES its
+# size. Points usually compress to half their size, but zeros compress a thousandfold.
 LARGEST_UNPACKED = 2**30
 MOST_TIMES = 100
-# System errors that do not mean a damaged file: out of descriptors, permission or memory.
+# System errors that do not mean that a file is damaged, such as missing permission or too many open files.
 TOO_MANY = (errno.EMFILE, errno.ENFILE)
 NO_DAMAGE = (*TOO_MANY, errno.EACCES, errno.EPERM, errno.ENOMEM, errno.EINTR, errno.ETIMEDOUT)
 
 
 def check_kind(path: Path, magic: bytes = b"") -> None:
-    """Raise if a file is missing or empty, or does not start with the bytes of its format."""
+    """Raise if a file is missing or empty, or does not start with the magic bytes of its format."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     with path.open("rb") as stream:
@@ -37,7 +37,7 @@ def check_kind(path: Path, magic: bytes = b"") -> None:
 
 @contextmanager
 def damage_named(path: Path | str) -> Iterator[None]:
-    """Report any error of a reader as damage of the named file; libraries raise a dozen kinds of errors."""
+    """Report any exception raised by a reader as damage to the file ``path``."""
     try:
         yield
     except (MemoryError, ImportError):
@@ -51,7 +51,7 @@ def damage_named(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def surprises_named(path: Path | str) -> Iterator[None]:
-    """Report unexpected errors of a library as damage of the file; ValueError and OSError pass through."""
+    """Report unexpected exceptions of a library as damage to the file; ValueError and OSError pass through."""
     try:
         yield
     except (ValueError, OSError, MemoryError, ImportError):
@@ -62,7 +62,7 @@ def surprises_named(path: Path | str) -> Iterator[None]:
 
 
 def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
-    """Raise if a file would take far more memory than its size, as in a decompression bomb."""
+    """Raise if a file would take far more memory than its size, like a decompression bomb."""
     if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
         raise ValueError(
             f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; up to "
@@ -81,7 +81,7 @@ class Watched(ABC):
 
     @abstractmethod
     def _state(self) -> Any:
-        """Value that changes with the contents."""
+        """Return a value that changes whenever the contents change."""
 
     def check(self) -> None:
         """Raise if the contents were changed or removed."""
@@ -104,7 +104,7 @@ class WatchedFile(Watched):
         return found.st_size, found.st_mtime_ns, found.st_ino
 
     def read_into(self, buffer: memoryview, place: int) -> None:
-        """Fill a buffer with the bytes from an offset on."""
+        """Fill a buffer with the bytes of the file from offset ``place`` on."""
         with self._opened() as stream:
             stream.seek(place)
             while len(buffer):
@@ -123,7 +123,7 @@ class WatchedFile(Watched):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Check the file before and after reading; if it was changed, report that instead of other errors."""
+        """Check the file before and after reading; if it was changed, raise that error instead of others."""
         self.check()
         try:
             yield
@@ -145,16 +145,16 @@ class WatchedFolder(Watched):
             for name in sorted(files):
                 try:
                     found = os.stat(os.path.join(folder, name))
-                except FileNotFoundError:  # removed since the folder was listed
+                except FileNotFoundError:  # the file was removed after the folder was listed
                     continue
                 digest.update(f"{folder}/{name} {found.st_size} {found.st_mtime_ns} {found.st_ino}\n".encode())
         return digest.hexdigest()
 
 
-# Not atomicwrites: it is archived, changes the mode of a file from 0644 to 0600, and replaces symbolic links with
-# files.
+# The package atomicwrites is not used: it is archived, changes the mode of a file from 0644 to 0600, and replaces
+# symbolic links with files.
 def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
-    """Resolve the path of a file to write later; raise now, before a long computation, if writing would fail."""
+    """Resolve the path of a file that is written later, and raise an error early if writing would fail."""
     target, wanted = Path(path).resolve(), f" for {kind}" if kind else ""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent}{wanted}.\nMake it first.")
@@ -167,9 +167,9 @@ def place_of(path: str | os.PathLike[str], kind: str = "") -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a new file next to ``path`` that replaces it atomically, unless an error occurs while it is written.
+    """Open a temporary file that replaces ``path`` atomically at the end, unless an error occurs.
 
-    Until then it has no name where the system has such files, so that a process which is killed leaves nothing.
+    If the system supports it, the temporary file has no name, so that a killed process leaves no file behind.
     """
     target = place_of(path)
     beside = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}")
@@ -182,7 +182,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _nameless(folder: Path) -> BinaryIO | None:
-    """Open an unnamed file, which vanishes with its process; None if the system does not support it."""
+    """Open an unnamed file, which is removed when its process ends; return None if the system does not support it."""
     if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
         return None
     try:
@@ -196,13 +196,13 @@ def _give_name(file: BinaryIO, path: Path) -> None:
         return
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)  # followed only with dst_dir_fd
+        os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)  # follows the link only with dst_dir_fd
     finally:
         os.close(folder)
 
 
 def _remove_left_behind(target: Path) -> None:
-    """Remove unfinished files for the same target whose processes have ended."""
+    """Remove temporary files for the same target that were left by processes that have ended."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.*-{'[0-9a-f]' * 16}"):
         number = path.name.removeprefix(f".{target.name}.").partition("-")[0]
         if number.isdecimal() and not _runs(int(number)):
@@ -223,31 +223,31 @@ def _runs(process: int) -> bool:
 
 @contextmanager
 def taking_the_place(beside: Path, target: Path) -> Iterator[None]:
-    """Replace ``target`` with the file written inside the context, or remove that file if an error occurs."""
+    """Replace ``target`` with the file ``beside`` on leaving the context, or remove ``beside`` if an error occurs."""
     try:
         yield
         os.replace(beside, target)
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = str(target)  # the error of a full disk has no file name
+            error.filename = str(target)  # a disk-full error has no file name
         raise
     sync_folder(target.parent)
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically: a reader sees either the old state or the complete new file."""
+    """Write a file atomically: a reader sees either the old file or the complete new file."""
     with replacing(path) as file:
         file.write(data)
 
 
 def sealed(magic: bytes, body: bytes) -> bytes:
-    """The magic bytes of a format, the SHA-256 of the body, and the body."""
+    """Return a file's content: the magic bytes of its format, the SHA-256 hash of the body, and the body."""
     return magic + hashlib.sha256(body).digest() + body
 
 
 def unsealed(path: Path, magic: bytes) -> bytes:
-    """Body of a file made by :func:`sealed`; raise if the file has another format or was changed."""
+    """Return the body of a file made by :func:`sealed`; raise if the file has another format or was changed."""
     content = path.read_bytes()
     head = len(magic) + hashlib.sha256().digest_size
     if content[: len(magic)] != magic or hashlib.sha256(content[head:]).digest() != content[len(magic) : head]:
@@ -256,7 +256,7 @@ def unsealed(path: Path, magic: bytes) -> bytes:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder, so that a new name in it survives a crash; only on POSIX."""
+    """Flush a folder to disk (POSIX only), so that a new file in it survives a crash."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

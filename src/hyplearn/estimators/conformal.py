@@ -37,11 +37,11 @@ from hyplearn.types import Array
 
 
 class SmallClassWarning(UserWarning):
-    """Warns that a class has too few rows for a coverage guarantee of its own."""
+    """Warning that a class has too few rows to guarantee its coverage separately."""
 
 
 def _has(name: str) -> Any:
-    """Condition for ``available_if``: the wrapped classifier has the method."""
+    """Decorator that makes a method available only if the wrapped classifier has the method ``name``."""
 
     def check(classifier: "ConformalClassifier") -> bool:
         getattr(getattr(classifier, "estimator_", classifier.estimator), name)
@@ -136,7 +136,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     folds: int = 5
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the classifier to all rows, and score each row with a model fitted without its fold.
+        """Fit the classifier to all rows, and score each row with a model that was fitted to the other folds.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return [self.classes_[row].tolist() for row in sets] if as_labels else sets
 
     def predict_answer(self, X: Any) -> Array:
-        """Root of the smallest subtree of the hierarchy that covers the set of each row.
+        """For each row, the root of the smallest subtree of the hierarchy that contains the row's prediction set.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return Hierarchy.of(self.hierarchy, self.classes_).answers(self.predict_set(X))
 
     def set_columns(self, sets: Array) -> dict[str, Array]:
-        """Describe prediction sets in columns, one entry per row, for tables and plots.
+        """Convert prediction sets to columns with one entry per row, for tables and plots.
 
         Parameters
         ----------
@@ -325,13 +325,13 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def _by_class(self) -> Array:
-        """For each class, whether it has enough rows to be compared with these only."""
+        """For each class, whether it has enough rows to be calibrated on its own rows only."""
         totals = np.bincount(self._codes, weights=self._weights, minlength=len(self.classes_))
         return np.asarray(totals >= least_rows(self.coverage)) & bool(self.by_class)
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
-        """Score each row with a model fitted without its fold."""
-        self.__dict__.pop("_near", None)  # from an earlier fit
+        """Score each row with a model that was fitted to the other folds."""
+        self.__dict__.pop("_near", None)  # may be left from an earlier fit
         self._folds = deal_in_turn(self._codes, self.folds)
         others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]
         self.estimators_ = [_fitted(self.estimator, X, y, weights, rows) for rows in others]
@@ -348,7 +348,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimators_, self.scores_ = [], self._near.means
 
     def _scores_without(self, fold: int, X: Any) -> Array:
-        """Scores of all classes from the model fitted without a fold; a low score means a good fit."""
+        """Scores of all classes from the model that was fitted without ``fold``; low scores mean a good fit."""
         model, K = self.estimators_[fold], len(self.classes_)
         if hasattr(model, "predict_proba"):
             found = -model.predict_proba(X)
@@ -371,7 +371,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return None if curvature is None else absolute_curvature(curvature)
 
     def _points(self, X: Any) -> Array:
-        """Validate rows for computing distances; hyperbolic classifiers require them inside the ball."""
+        """Validate rows for computing distances; for hyperbolic classifiers they must lie inside the ball."""
         X = check_array(X, dtype=np.float64, order="C", estimator=self, input_name="X")
         return X if self._c is None else inside_rows(self.estimator, X)[0]
 
@@ -379,7 +379,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "scores_")
         if isinstance(X, (str, os.PathLike, PointSource)):
             return prediction_points(self, X).gathered(labelled=False).X
-        if getattr(X, "ndim", 2) != 1 and not is_dask(X):  # one-dimensional input: leave the error to the classifier
+        if getattr(X, "ndim", 2) != 1 and not is_dask(X):  # the classifier raises an error if X is 1D
             validate_data(self, X, reset=False, skip_check_array=True)
         return X
 
@@ -391,6 +391,6 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _fitted(estimator: Any, X: Any, y: Array, weights: Array | None, rows: Array) -> Any:
-    """Clone of the classifier, fitted to the given rows."""
+    """Return a clone of the classifier that is fitted to the given rows."""
     given = {} if weights is None else {"sample_weight": weights[rows]}
     return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **given)

@@ -1,4 +1,4 @@
-"""Choice of C for an SVM without a reference point, by the log-loss of held-out rows."""
+"""Choose C for an SVM without a reference point by the log-loss on held-out rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ from hyplearn.solvers.choice import choose_cost
 from hyplearn.solvers.svm.together import Problems, solve_together
 from hyplearn.types import Array
 
-# Number of held-out rows, over all folds, that is enough to choose C.
+# Number of held-out rows, summed over all folds, that suffices to choose C.
 CHOICE_ROWS = 2000
-# Relative duality gap of the fits for the choice of C: looser than tol, because the log-loss needs few digits.
+# Tolerance (relative duality gap) of the fits that choose C. A loose value is enough to compare log-losses.
 CHOICE_TOL = 1e-3
 
 
@@ -25,7 +25,7 @@ def choice_rows(data: TrainingData, most: int) -> LabelledBlock:
 
 
 def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> float:
-    """Power of ten with the smallest log-loss on held-out rows; 1 if no row can be held out.
+    """Return the power of ten for C with the smallest log-loss on held-out rows, or 1 if no row can be held out.
 
     ``problems`` contains one binary problem for each positive class, on all rows, with the costs for C = 1.
     """

@@ -1,4 +1,4 @@
-"""Epochs of the perceptrons: passes over rows in memory, or over rows that are read in blocks."""
+"""Training epochs of the perceptrons: passes over rows in memory, or over rows that are read in blocks."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -16,15 +16,15 @@ from hyplearn.solvers.perceptron import EQUAL_WEIGHTS, Perceptron
 from hyplearn.tangent import TangentRows, implicit_rows
 from hyplearn.types import Array
 
-# Early stopping. From pass FIRST_CHECK on, the weights are compared with those after half as many passes, and training
-# stops unless they are better by the fraction BETTER. Overlapping classes stop after about 60 passes instead of 1000,
-# without loss of accuracy. FIRST_CHECK = 8 was too early: leaving out a single row changed up to 7 of 88 test
-# predictions of the second-order perceptron.
+# Early stopping. From pass FIRST_CHECK on, the weights are compared with the weights after half as many passes, and
+# training stops unless they are better by the fraction BETTER. With overlapping classes, training stops after about 60
+# passes instead of 1000, without loss of accuracy. FIRST_CHECK = 8 was too early: leaving out a single row changed up
+# to 7 of 88 test predictions of the second-order perceptron.
 FIRST_CHECK, BETTER = 32, 0.05
 
 
 class Problems(NamedTuple):
-    """Definition of the binary problems."""
+    """Binary problems: positive classes, reference points and curvature."""
 
     positives: Sequence[int]  # code of the positive class of each problem
     references: Array  # reference point of each problem
@@ -52,19 +52,19 @@ class ProblemRows(NamedTuple):
 
 @checkpointable
 class Extremes(NamedTuple):
-    """Extreme values over the rows with positive weight, from which bounds and margin are computed."""
+    """Extreme values over the rows with positive weight, used to compute the mistake bounds and the margin."""
 
     least: float  # smallest ⟨y z, normal⟩
     longest: float  # largest c ‖z‖²
     gap: float  # smallest gap
-    copies: bool  # whether all weights are integers, and so count copies
+    copies: bool  # whether all weights are integers, so that a weight is a number of copies
 
     @classmethod
     def of(cls, part: ProblemRows, gaps: Array, normal: Array) -> Self:
         """Compute the extremes over the rows of a problem."""
         rows, y, weights = part
         present = weights > 0 if weights.size else np.ones(len(y), dtype=bool)
-        # base = 1 - cosh ρ, and √c‖z‖ = sinh ρ.
+        # base = 1 - cosh ρ and √c‖z‖ = sinh ρ, so c‖z‖² = base (base - 2).
         return cls(
             float(np.min((y * (rows @ normal))[present], initial=np.inf)),
             float(np.max((rows.base * (rows.base - 2))[present], initial=0.0)),
@@ -80,7 +80,7 @@ class KeptEpochs:
         self.rows, self.rng = rows, rng
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Make one pass over the rows, updating the perceptrons in place; returns the number of mistakes of each."""
+        """Make one pass over the rows, updating the perceptrons in place; return the mistakes of each."""
         return {k: perceptron.visit(*self.rows, self.rng) for k, perceptron in perceptrons.items()}
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
@@ -95,7 +95,7 @@ class StreamedEpochs:
         self.data, self.problems = data, problems
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Make one pass over the rows, replacing the perceptrons; returns the number of mistakes of each."""
+        """Make one pass over the rows, replacing the perceptrons; return the number of mistakes of each."""
         numbers = list(perceptrons)
         visit = partial(_visit_encoded, encoder=self.data.encoder, problems=self.problems, numbers=numbers)
         begun = Pass(list(perceptrons.values()), [0] * len(numbers))
@@ -110,14 +110,14 @@ class StreamedEpochs:
 
 @checkpointable
 class Pass(NamedTuple):
-    """Perceptrons during a pass, and the number of mistakes of each so far."""
+    """State during a pass: the perceptrons, and the number of mistakes that each has made so far."""
 
     perceptrons: list[Perceptron]
     mistakes: list[int]
 
 
 def visit_problems(block: LabelledBlock, so_far: Pass, threads: int, *, problems: Problems, numbers: list[int]) -> Pass:
-    """Visit the rows of a block in order with each perceptron; returns a new Pass and leaves ``so_far`` unchanged."""
+    """Train each perceptron on the rows of a block, in order; return a new Pass and leave ``so_far`` unchanged."""
     perceptrons = copy.deepcopy(so_far.perceptrons)
 
     def mistakes(k: int, perceptron: Perceptron, before: int) -> int:
@@ -136,7 +136,7 @@ def _errors(block: LabelledBlock, problems: Problems, weights: dict[int, Array])
 
 
 def find_extremes(data: TrainingData, problems: Problems, normals: dict[int, Array]) -> dict[int, Extremes]:
-    """Extremes of the rows of each problem with a given boundary, computed in one pass."""
+    """Compute in one pass the :class:`Extremes` of each problem that has a normal in ``normals``."""
     return dict(zip(normals, data.fold(_extremes, _merge_extremes, problems, normals), strict=True)) if normals else {}
 
 
@@ -169,7 +169,7 @@ def learn(
     keep: str,
     report: Callable[[int, int, int], Any],
 ) -> list[Learned]:
-    """Pass over the rows until each problem makes no mistake, or stops improving.
+    """Pass over the rows until each perceptron makes no mistake or stops improving.
 
     The perceptrons in the list are replaced by the trained ones.
     """
@@ -205,12 +205,12 @@ def learn(
 
 
 def is_checked(epoch: int) -> bool:
-    """Whether the weights are compared with those after half as many passes: at powers of two."""
+    """Whether to check for early stopping after this epoch: at powers of two from ``FIRST_CHECK`` on."""
     return epoch >= FIRST_CHECK and epoch & (epoch - 1) == 0
 
 
 class Halves:
-    """Early stopping: compares mistakes and errors in the second half of all passes with those in the first half."""
+    """Early stopping: compares the mistakes and errors in the second half of the passes with the first half."""
 
     def __init__(self) -> None:
         self.before, self.since, self.errors = np.inf, np.inf, np.inf
@@ -220,7 +220,7 @@ class Halves:
         self.since = min(self.since, mistakes)
 
     def is_over(self, errors: float) -> bool:
-        """Whether neither mistakes nor errors improved by ``BETTER``; starts the next half."""
+        """Whether to stop, because neither mistakes nor errors improved by ``BETTER``; also starts the next half."""
         over = self.since > (1 - BETTER) * self.before and errors > (1 - BETTER) * self.errors
         self.before, self.since, self.errors = min(self.before, self.since), np.inf, min(self.errors, errors)
         return bool(over)

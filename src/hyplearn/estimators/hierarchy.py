@@ -16,7 +16,7 @@ FORMS = (
 
 
 class Hierarchy(NamedTuple):
-    """Nodes of a tree that are classes of a classifier or their ancestors."""
+    """Part of a tree that contains the classes of a classifier and all their ancestors."""
 
     names: list[Any]
     ancestors: Ancestors
@@ -43,7 +43,7 @@ class Hierarchy(NamedTuple):
         return cls(names, Ancestors(above, np.array([depths[node] for node in nodes])))
 
     def answers(self, sets: Array) -> Array:
-        """Name of the smallest subtree that covers each set of classes; None for an empty set."""
+        """For each set of classes, the name of the smallest subtree that contains it, or None if the set is empty."""
         found = least_covers(sets, self.ancestors)
         names = np.array([*self.names, None], dtype=object)
         return names[found]
@@ -53,7 +53,7 @@ def _parents(source: Any) -> dict[Any, list[Any]]:
     """Mapping from every node to its parents."""
     if isinstance(source, str):
         tree = parse_newick(source)
-        # An unnamed node is identified by its position, in a tuple that cannot equal a label.
+        # An unnamed node is represented by a tuple with its position, which cannot be equal to a label.
         nodes = [name or ("", row) for row, name in enumerate(tree.names)]
         if len(set(nodes)) < len(nodes):
             twice = next(name for name in nodes if nodes.count(name) > 1)
@@ -81,7 +81,7 @@ def _as_list(given: Any) -> list[Any]:
 
 
 def _key(label: Any, parents: dict[Any, list[Any]]) -> Any:
-    """Node for a label: the label itself or its string form; None if the tree has neither."""
+    """Node of a label: the label itself or its string form, or None if neither is in the tree."""
     return next((key for key in (label, str(label)) if key in parents), None)
 
 
@@ -96,7 +96,7 @@ def _at_or_above(node: Any, parents: dict[Any, list[Any]]) -> set[Any]:
 
 
 def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
-    """Length of the longest path from a root to each key and each ancestor of a key; raises if there is a cycle."""
+    """Depth (longest path from a root) of each key and of each of its ancestors; raise if there is a cycle."""
     depths: dict[Any, int] = {}
     on_path: dict[Any, None] = {}
     for start in keys:
@@ -120,7 +120,7 @@ def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
 def _check_common(above: Array, classes: Array) -> None:
     if above.all(axis=0).any():
         return
-    # The class that shares the fewest ancestors with the others is most likely the disconnected one.
+    # The class that shares the fewest ancestors with the other classes is most likely disconnected from them.
     shared = (above.astype(np.int64) @ above.T.astype(np.int64)).sum(axis=1)
     loose = classes.tolist()[int(np.argmin(shared))]
     raise ValueError(

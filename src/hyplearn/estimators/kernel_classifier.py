@@ -29,7 +29,7 @@ from hyplearn.solvers.certificate import (
 from hyplearn.solvers.softmax import solve_softmax, solve_softmax_by_sample
 from hyplearn.types import Array, CostOrAuto
 
-# Landmarks are chosen among this many rows per landmark, unless the search for scale and C uses more rows.
+# Number of candidate rows per landmark. If the search for scale and C uses more rows, all of these are candidates.
 ROWS_PER_LANDMARK = 20
 
 
@@ -153,7 +153,7 @@ class PoincareKernelClassifier(BallClassifier):
         return self
 
     def _chosen_map(self, data: TrainingData) -> tuple[KernelMap, Array | None]:
-        """Kernel map with the chosen landmarks and scale, and starting weights."""
+        """Choose landmarks, scale and C; return the kernel map and starting weights for the solver."""
         m = int(self.n_components)
         sample, _ = data.subsampled(max(SEARCH_ROWS, ROWS_PER_LANDMARK * m))
         sample = sample.taken(np.flatnonzero(sample.present))
@@ -168,7 +168,7 @@ class PoincareKernelClassifier(BallClassifier):
         return add_linear_columns(kernel_map), chosen.start
 
     def _minimise(self, data: TrainingData, kernel_map: KernelMap, start: Array | None, report: FitReporter) -> None:
-        """Solve, and set the fitted attributes."""
+        """Solve the optimisation problem, and set the fitted attributes."""
         before, K = data.points.n_passes, data.n_classes
         rows = build_kernel_rows(data, kernel_map, self.C_)
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "start": start}
@@ -233,7 +233,7 @@ class PoincareKernelClassifier(BallClassifier):
 
 
 def _sums_of_block(block: LabelledBlock, kernel_map: KernelMap, W: Array, C: float) -> SoftmaxSums:
-    """Contributions of a block to the certificate, with rows computed from their definition."""
+    """Contributions of a block to the sums of the certificate, with kernel rows computed in plain NumPy."""
     costs, kernel, parts = row_costs(block, C), kernel_map.kernel, []
     for start in range(0, len(costs), VERIFIED_ROWS):
         cut = slice(start, start + VERIFIED_ROWS)

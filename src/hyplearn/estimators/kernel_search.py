@@ -1,4 +1,4 @@
-"""Choice of the kernel scale and of C on held-out rows, with a few warm-started fits to a part of the rows."""
+"""Choose the kernel scale and C by the log-loss on held-out rows, with a few warm-started fits to a subsample."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,27 +14,30 @@ from hyplearn.rows.memory import ClassRows
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Number of rows used in the search: enough to distinguish scales on all data sets used for tuning.
+# Number of rows used in the search. It was enough to distinguish scales on all data sets used for tuning.
 SEARCH_ROWS = 6000
-# Up to FEW_ROWS rows, each of PARTS parts is held out in turn; with more rows only one part, which is large enough.
+# With up to FEW_ROWS rows, each of PARTS parts is held out in turn; with more, holding out one part is enough.
 FEW_ROWS, PARTS = 2000, 3
 # Values of C to try with the median distance as scale, in this order. The search stops when the log-loss exceeds RISEN
 # times its smallest value, because fits with a larger C take longer.
 FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
-# Range of the scale, relative to the median distance: below, rows are too few; above, only linear functions remain.
+# Smallest and largest scale, relative to the median distance. For smaller scales there are too few rows; for larger
+# scales the model is linear.
 SMALLEST, LARGEST = 0.02, 4096.0
-# Factors of (scale, C) for each kind of step. At distances far below the scale the Laplacian kernel is 1 - ρ/s, where a
-# larger scale acts like a smaller C, so both grow together; steps with constant C keep the weight of linear functions.
+# Factors of (scale, C) for each kind of step. At distances far below the scale s, the Laplacian kernel is close to
+# 1 - ρ/s, and a larger scale acts like a smaller C. So some steps change both; steps with constant C keep the weight of
+# linear functions. FINER contains factors of C to try last, at the best scale.
 STEPS = ((4.0, 4.0), (4.0, 1.0), (0.25, 0.25), (0.25, 1.0))
 FINER = (0.3, 3.0)
-# Values of C to try at the largest scale.
+# Values of C to try at the largest scale, where the model is linear.
 LINEAR_COSTS = (30.0, 300.0, 3000.0)
-# Relative duality gap of the fits in the search: the third digit of held-out log-losses no longer changes.
+# Tolerance (relative duality gap) of the fits in the search. Smaller values do not change the first three digits of the
+# held-out log-losses.
 SEARCH_TOL = 1e-2
 
 
 class Trial(NamedTuple):
-    """Scale and C of a fit, and its held-out log-loss."""
+    """One trial of the search: the scale, C and the held-out log-loss."""
 
     scale: float
     C: float
@@ -42,7 +45,7 @@ class Trial(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Best scale and C, starting weights, and all trials."""
+    """Result of the search: the best scale and C, starting weights for the final fit, and all trials."""
 
     scale: float
     C: float
@@ -80,7 +83,10 @@ def choose_scale_and_cost(
 
 @dataclass
 class KernelSearch:
-    """Fits to parts of the rows and their log-losses on the other parts; row weights are scaled to a mean of 1."""
+    """Search for scale and C: fits models to some parts of the rows, and computes log-losses on the other parts.
+
+    The weights of the rows are scaled to a mean of 1.
+    """
 
     rows: LabelledBlock
     n_classes: int
@@ -100,11 +106,11 @@ class KernelSearch:
 
     @property
     def best(self) -> Trial:
-        """Trial with the smallest log-loss; the first of several equal ones."""
+        """Trial with the smallest log-loss; ties go to the first trial."""
         return min(self.trials, key=lambda trial: trial.log_loss)
 
     def raise_costs(self, scale: float, costs: Sequence[float]) -> None:
-        """Fit with increasing C until the log-loss increases."""
+        """Try increasing values of C until the log-loss exceeds ``RISEN`` times its smallest value."""
         least = np.inf
         for C in costs:
             loss = self.fit(scale, C)
@@ -113,7 +119,7 @@ class KernelSearch:
                 break
 
     def walk(self, factor: float, share: float, *, bounds: tuple[float, float]) -> None:
-        """Multiply the scale by ``factor`` and C by ``share``, from the best trial, while the log-loss decreases."""
+        """From the best trial on, multiply the scale by ``factor`` and C by ``share`` while the log-loss decreases."""
         while True:
             before = self.best
             scale, C = factor * before.scale, share * before.C
@@ -122,7 +128,7 @@ class KernelSearch:
                 return
 
     def fit(self, scale: float, C: float) -> float:
-        """Held-out log-loss over all parts."""
+        """Fit with this scale and C; record the trial and return its mean held-out log-loss."""
         if self.made[0] != scale:
             kernel_map = add_linear_columns(nystrom(self.landmarks, self.kernel, scale, self.c, len(self.landmarks)))
             self.made = scale, kernel_rows(kernel_map, self.rows.X, self.rows.gaps)
@@ -131,13 +137,13 @@ class KernelSearch:
         return self.trials[-1].log_loss
 
     def _held_out(self, part: int, scale: float, C: float) -> tuple[float, float]:
-        """Sums of log-losses and of weights of a part, for a fit to the other parts."""
+        """Fit to the other parts; return the weighted sum of log-losses on this part, and the sum of its weights."""
         codes, weights, R = self.rows.codes.astype(np.int64), self.rows.row_weights, self.made[1]
         held = self.parts == part
         source = ClassRows.of(R[~held], codes[~held], C * weights[~held], self.n_classes)
         W = solve_softmax(source, tol=SEARCH_TOL, start=self.starts.get((scale, part))).W
         self.starts[scale, part] = W
-        # Classes without training rows are left out, because their loss does not depend on scale and C.
+        # Held-out rows whose class has no training rows are ignored, because their loss does not depend on scale and C.
         known = held & (np.bincount(codes[~held], minlength=self.n_classes)[codes] > 0)
         scores, own = R[known] @ W.T, codes[known]
         losses = np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(own)), own]
@@ -145,10 +151,10 @@ class KernelSearch:
 
 
 def part_numbers(codes: Array) -> Array:
-    """Index of the part of each row: random by position, and stratified by class."""
+    """Assign each row at random to a part, stratified by class, and return the index of its part."""
     order = np.lexsort((uniforms(1, np.arange(len(codes))), codes))
     counts = np.bincount(codes)
     ranks = np.empty(len(codes), dtype=np.int64)
     ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    # Each class starts with a different part, so that rare classes do not all fall into the first one.
+    # Each class starts with a different part, so that the rows of rare classes do not all fall into the first part.
     return (ranks + codes) % PARTS

@@ -30,16 +30,16 @@ from hyplearn.solvers.choice import choose_softmax_cost
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array, CostOrAuto
 
-# Size of the subsample on which C is chosen: at most CHOICE_NUMBERS (rows times entries of W), which bounds the time,
-# but at least CHOICE_ROWS rows per class.
+# Size of the subsample on which C is chosen. Rows times entries of W is at most CHOICE_NUMBERS, which bounds the time,
+# but there are at least CHOICE_ROWS rows per class.
 CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
-# The search for C starts at 10**CHOICE_FIRST: from 10 it ended in a local minimum on deep trees, whose best C may be
-# 1e5. CHOICE_TOL is the relative duality gap of the fits in this search.
+# The search for C starts at 10**CHOICE_FIRST. On deep trees, whose best C may be 1e5, a search that started at 10 ended
+# in a local minimum. CHOICE_TOL is the tolerance (relative duality gap) of the fits in this search.
 CHOICE_FIRST, CHOICE_TOL = 2, 1e-3
 
 
 class SoftmaxClassifier(BallClassifier):
-    """Base class of the logistic regressions: one convex problem for all classes."""
+    """Base class of the logistic-regression classifiers, which solve one convex problem for all classes."""
 
     reference: Any
     fit_intercept: bool
@@ -50,7 +50,7 @@ class SoftmaxClassifier(BallClassifier):
 
     @abstractmethod
     def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None]:
-        """C of the fit, and starting weights if the choice of C provides them."""
+        """Return the value of C for the fit, and starting weights if the search for C provides them, else None."""
 
     def _centre(self, data: TrainingData) -> Array:
         return reference_points(self.reference, data, [np.arange(data.n_classes)])[0]
@@ -61,7 +61,7 @@ class SoftmaxClassifier(BallClassifier):
         return build_rows(data, build, C, n_columns, n_classes=data.n_classes)
 
     def _minimise(self, data: TrainingData, start: Array | None, report: FitReporter | None) -> None:
-        """Solve, and set the fitted attributes."""
+        """Solve the optimisation problem, and set the fitted attributes."""
         centre, K, d = self._centre(data), data.n_classes, data.n_features
         self.C_, found = self._chosen_cost(data, centre)
         rows = self._rows(data, centre, self.C_)
@@ -92,7 +92,7 @@ class SoftmaxClassifier(BallClassifier):
         )
 
     def hyperplane_between(self, a: Any, b: Any) -> tuple[Array, Array]:
-        r"""Geodesic hyperplane that touches the boundary between two classes where it is nearest to the centre.
+        r"""Geodesic hyperplane tangent to the boundary between two classes, at the point nearest to the centre.
 
         With ``fit_intercept=False`` it is the boundary itself. Raises ValueError if there is no boundary, because
         one of the two classes is more likely in the whole ball.
@@ -177,7 +177,7 @@ class SoftmaxClassifier(BallClassifier):
         return classes.index(label)
 
     def _report_status(self) -> None:
-        """Warn if the tolerance is not reached."""
+        """Warn if the solver did not reach the tolerance."""
         if self.status_[0] != "optimal":
             warn_unsolved(self, self.dual_gap_[0], self.status_[0])
 

@@ -23,13 +23,13 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.nearest import NearestTree, nearest, nearest_tree
 from hyplearn.types import Array
 
-# Queries per task of a thread.
+# Number of query points that a thread processes at a time.
 QUERIES = 2048
 
 
 @dataclass(eq=False, repr=False)
 class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
-    """k-nearest-neighbours classifier in the Poincaré ball, by a vote of the closest training points.
+    """k-nearest-neighbours classifier in the Poincaré ball: a vote of the closest training points.
 
     Neighbours are exact, even for points near the rim. They are found without computing all pairwise distances: with a
     tree in up to 12 dimensions, and with blocks of matrix products in more. Neighbours at equal distances are returned
@@ -80,7 +80,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
     curvature: float = -1.0
     outside: str = "raise"
 
-    # All rows have the same weight, and far rows are kept: they affect only points near them.
+    # All rows have the same weight. Far rows are not left out, because they affect only the predictions near them.
     class_weight, trims = None, False
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -109,7 +109,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return nearest_tree(self._points, row_gaps(self._points, absolute_curvature(self.curvature)))
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
-        """Find the nearest training points of each point, the nearest first.
+        """Find the nearest training points of each point, sorted by distance.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return int(number)
 
     def _neighbors(self, X: Array, gaps: Array, number: int) -> tuple[Array, ...]:
-        """Distances and rows of the nearest training points, computed in threads."""
+        """Distances and row indices of the nearest training points, computed in parallel threads."""
         c, tree = absolute_curvature(self.curvature), self._tree
         cuts = [slice(start, start + QUERIES) for start in range(0, len(X), QUERIES)]
         with one_blas_thread():
@@ -191,7 +191,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         distances, rows = self._neighbors(X, gaps, self._checked_number(self.n_neighbors, self._most(False)))
         weights = np.ones_like(distances)
         if self.weights == "distance":
-            # Relative to the nearest distance, so that the inverse cannot overflow.
+            # Inverse distances, relative to the nearest neighbour, so that they cannot overflow.
             nearest = distances[:, :1]
             weights = np.divide(nearest, distances, out=(distances == 0).astype(float), where=nearest > 0)
         n, K = len(X), len(self.classes_)
@@ -201,7 +201,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _without_itself(distances: Array, rows: Array) -> tuple[Array, Array]:
-    """Remove each row from its own neighbours, or the last neighbour if copies have displaced the row."""
+    """Remove each row from its own neighbours; if copies of the row took its place, remove the last neighbour."""
     hidden = rows == np.arange(len(rows))[:, None]
     hidden[~hidden.any(axis=1), -1] = True
     shape = len(rows), rows.shape[1] - 1

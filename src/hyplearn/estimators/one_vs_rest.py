@@ -29,8 +29,8 @@ from hyplearn.estimators.validation import absolute_curvature, evaluate
 from hyplearn.reference import reference_points
 from hyplearn.types import Array
 
-# Problems with up to this many elements (rows times columns) are solved in parallel, one thread each. Larger ones are
-# solved one after the other, each on all threads, so that a keyboard interrupt takes effect quickly.
+# Problems with up to this many elements (rows times columns) are solved in parallel, one thread each. Larger problems
+# are solved one after the other, each on all threads, so that a keyboard interrupt takes effect quickly.
 SMALL_PROBLEM = 10**7
 
 
@@ -60,7 +60,7 @@ class OneVsRest(BallClassifier):
 
     @abstractmethod
     def _refit(self, data: TrainingData) -> Decision:
-        """Fit with other weights of the same rows, for a calibration fold; returns the uncalibrated decision."""
+        """Fit the same rows with other weights, for a calibration fold; return the uncalibrated decision."""
 
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
         """Yield the decision of :meth:`_refit` for each array of weights."""
@@ -80,7 +80,7 @@ class OneVsRest(BallClassifier):
         return self.classes_[self._positives[k]]
 
     def _references(self, data: TrainingData) -> Array:
-        """One reference point per problem."""
+        """Reference points, one per problem."""
         return reference_points(self.reference, data, self._sides(data))
 
     def _sides(self, data: TrainingData) -> list[Array]:
@@ -89,7 +89,7 @@ class OneVsRest(BallClassifier):
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
-        """Context with a map function over problems (parallel for small data) and the number of threads per problem."""
+        """Yield a function that maps over problems (in parallel for small data), and the threads per problem."""
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:
             yield map, data.threads
@@ -98,7 +98,7 @@ class OneVsRest(BallClassifier):
             yield pool.map, 1
 
     def _names(self, problems: Array) -> str:
-        """Positive classes of the given problems, as text for a message."""
+        """String that lists the positive classes of the given problems, for messages."""
         named = ", ".join(str(self._positive(k)) for k in problems[:5])
         rest = "" if len(self.classes_) == 2 else " against the rest"
         return f"class {named}{', ...' if len(problems) > 5 else ''}{rest}"
@@ -127,7 +127,7 @@ class OneVsRest(BallClassifier):
         return replace(decision, calibration=getattr(self, "calibration_", None))
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Uncalibrated decision: signed distances to hyperplanes."""
+        """Uncalibrated decision, whose scores are signed distances to hyperplanes."""
         c = absolute_curvature(self.curvature)
         return Decision.of_hyperplanes(self.classes_, c, fitted["coef_"], fitted["reference_"])
 
@@ -166,12 +166,12 @@ class OneVsRest(BallClassifier):
         spare = distances_to_centre(rows, data.c) if len(constant) else None
         dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
-        # A class without weight, and a single class with weight, have a constant score whatever the parameters.
+        # If a class has no weight, or only one class has weight, scores are constant for all parameters: do not warn.
         absent = np.flatnonzero(n_distinct[self._positives] == 0)
         if np.count_nonzero(n_distinct) > 1:
             self._warn_of_constant_problems(np.setdiff1d(constant, absent))
-        # A boundary through a reference point has no intercept, so the offset of the calibration serves as one. If the
-        # boundary separates the training rows, it stays where the margin is largest, without an offset.
+        # A boundary through a reference point has no intercept; the offset of the calibration replaces it. If the
+        # boundary separates the training rows, there is no offset, so that the boundary keeps its largest margin.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
         pinned = separates or not boundaries.through_points
         folds = [np.flatnonzero(dealt == fold) for fold in range(self.folds) if np.any(dealt == fold)]

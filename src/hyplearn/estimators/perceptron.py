@@ -33,7 +33,7 @@ from hyplearn.types import Array
 
 @dataclass(eq=False, repr=False)
 class PerceptronClassifier(StreamClassifier):
-    """Base class of the perceptrons: passes over the data, streams, and the choice of the weights to keep."""
+    """Base class of the perceptrons: trains in passes or on a stream, and chooses the weights to keep."""
 
     converged_: Array = field(init=False)
     _perceptrons: list[Perceptron] = field(init=False)
@@ -55,7 +55,7 @@ class PerceptronClassifier(StreamClassifier):
 
     @abstractmethod
     def _start(self, d: int) -> Perceptron:
-        """Initial perceptron."""
+        """Return a new, untrained perceptron for d coordinates."""
 
     @abstractmethod
     def _bound_of_its_theorem(self, bounds: MistakeBounds) -> float:
@@ -65,7 +65,7 @@ class PerceptronClassifier(StreamClassifier):
         return np.nan
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Pass over the data until a pass makes no mistake or the weights stop improving.
+        """Pass over the data until a pass has no mistakes or the weights stop improving.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class PerceptronClassifier(StreamClassifier):
     def _pass(
         self, data: TrainingData, problems: Problems, perceptrons: list[Perceptron], report: Callable[..., Any]
     ) -> list[Learned]:
-        """Train the perceptrons in passes over the data, and replace them by the trained ones."""
+        """Train the perceptrons in passes over the data, in place; return the result of each problem."""
         options: dict[str, Any] = {"max_epochs": self.max_epochs, "keep": self.keep}
         if not data.in_memory:
             return learn(StreamedEpochs(data, problems), perceptrons, **options, report=report)
@@ -142,7 +142,7 @@ class PerceptronClassifier(StreamClassifier):
     def _keep_learned(
         self, learned: Sequence[Learned], bounds: Sequence[MistakeBounds], margins: Sequence[float]
     ) -> None:
-        """Set the fitted attributes, and warn if mistakes are left."""
+        """Set the fitted attributes, and warn if the last pass had mistakes."""
         self.coef_ = np.stack([found.w for found in learned])
         self.n_iter_ = np.array([found.epochs for found in learned])
         self.n_updates_ = np.array([p.n_updates for p in self._perceptrons])
@@ -178,7 +178,7 @@ class PerceptronClassifier(StreamClassifier):
             raise ValueError(f"max_epochs must be an integer of at least 1; got {self.max_epochs!r}.")
 
     def _end(self, seen: Extremes | None, normal: Array | None, k: int, continued: bool) -> tuple[MistakeBounds, float]:
-        """Mistake bounds of problem k and its margin, from the separating hyperplane found; NaN if there is none."""
+        """Mistake bounds and margin of problem k; NaN if no separating hyperplane was found."""
         if seen is None or normal is None:
             return NO_BOUNDS, np.nan
         root = np.sqrt(absolute_curvature(self.curvature))
@@ -215,7 +215,7 @@ class PerceptronClassifier(StreamClassifier):
 def _visit_stream(
     block: LabelledBlock, state: Sequence[Perceptron], threads: int, *, problems: Problems
 ) -> list[Perceptron]:
-    """Visit a block of a stream with all perceptrons, and return the new ones."""
+    """Train all perceptrons on a block of a stream; return the updated perceptrons."""
     begun, numbers = Pass(list(state), [0] * len(state)), list(range(len(state)))
     return visit_problems(block, begun, threads, problems=problems, numbers=numbers).perceptrons
 
@@ -307,7 +307,7 @@ class PoincarePerceptron(PerceptronClassifier):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PoincareSecondOrderPerceptron(PerceptronClassifier):
-    """Poincaré second-order perceptron: makes fewer mistakes by using the correlations of earlier mistakes.
+    """Poincaré second-order perceptron, which uses the correlations of earlier mistakes to make fewer mistakes.
 
     Its normal vector is ``(aI + S Sᵀ)⁻¹ ξ``, where S contains the rows of all mistakes so far and ξ is the sum of their
     ``y z``. A mistake costs O(d²), any other row O(d).

@@ -1,4 +1,4 @@
-"""Predictions for data that need not fit into memory, written to a file."""
+"""Write predictions to a file, for data that need not fit into memory."""
 
 import os
 import time
@@ -118,7 +118,7 @@ def _report(method: str, rows: int, seconds: float) -> None:
 
 def _predicted(predict: Callable[[Array], Array], block: Block, points: PointSource) -> Array:
     with warnings.catch_warnings():
-        if points.feature_names is not None:  # the names have been compared already
+        if points.feature_names is not None:  # the feature names have already been checked
             warnings.filterwarnings("ignore", "X does not have valid feature names")
         with rows_named(block, points.name):
             return predict(block.X)
@@ -143,7 +143,7 @@ def _column_names(estimator: Any, method: str, first: Array) -> list[str]:
 
 
 class _NpyWriter:
-    """Writes rows to an ``.npy`` file; their number is written into the header at the end."""
+    """Writes rows to an ``.npy`` file; the header, with the number of rows, is completed at the end."""
 
     def __init__(self, stream: BinaryIO, first: Array, names: Sequence[str]) -> None:
         self.stream, self.tail, self.dtype, self.rows = stream, first.shape[1:], first.dtype, 0

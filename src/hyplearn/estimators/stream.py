@@ -1,4 +1,4 @@
-"""Base class of the classifiers that learn from a stream: each row is visited once, in order."""
+"""Base class of the classifiers that learn from a stream, in which each row is visited once, in order."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ def visit_checked(
     visit: Callable[[LabelledBlock, Any, int], Any],
     name: str,
 ) -> Any:
-    """Validate and encode a block of a stream, and return the state after it."""
+    """Validate and encode a block of a stream, and return the state after visiting it."""
     return visit(check_block(block, encoder, name), state, threads)
 
 
@@ -49,7 +49,7 @@ def check_block(block: Block, encoder: Encoder, name: str) -> LabelledBlock:
 
 
 class StreamClassifier(OneVsRest):
-    """A one-vs-rest classifier that also learns from a stream of blocks."""
+    """Base class of one-vs-rest classifiers that can also learn from a stream of blocks."""
 
     @abstractmethod
     def _start_stream(self, d: int) -> Sequence[Any]:
@@ -61,7 +61,7 @@ class StreamClassifier(OneVsRest):
 
     @abstractmethod
     def _visit(self) -> Callable[[LabelledBlock, Sequence[Any], int], Sequence[Any]]:
-        """Function that computes the next state from a block, the current state and the number of threads."""
+        """Return a function that computes the next state from a block, the current state and the number of threads."""
 
     @abstractmethod
     def _end_stream(self, state: Sequence[Any], d: int) -> None:
@@ -126,7 +126,7 @@ class StreamClassifier(OneVsRest):
 
 
 def _first_block(points: PointSource, encoder: Encoder) -> TrainingData:
-    """Training data from the first block of a stream."""
+    """Convert the first block of a stream to training data."""
     block = check_block(next(iter(points.blocks())), encoder, points.name)
     codes, K = block.codes.astype(np.int64), len(encoder.classes)
     return TrainingData.of_arrays(block.X, codes, block.weights, encoder.c, n_classes=K)

@@ -36,9 +36,10 @@ from hyplearn.solvers.svm import Solution, solve_svm
 from hyplearn.solvers.svm.together import Problems, TogetherSolution, solutions_of, solve_together
 from hyplearn.types import Array, EachCostOrAuto
 
-# Elements (rows times columns) up to which all problems are solved together. Above that, separate passes are faster.
+# Largest number of elements (rows times columns) for which all problems are solved together. For larger data, it is
+# faster to solve each problem separately.
 TOGETHER_NUMBERS = 2**20
-# Elements (rows times columns) of the largest subsample on which C is chosen; bounds the time of the choice.
+# Largest number of elements (rows times columns) in the subsample on which C is chosen, to limit the time.
 CHOICE_NUMBERS = 2**17
 
 
@@ -241,7 +242,7 @@ class PoincareSVC(StreamClassifier):
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
 
     def _solve_together(self, data: TrainingData) -> dict[int, Solution]:
-        """Solve small problems together; returns those solutions that reached the tolerance, by problem index."""
+        """Solve small problems together; return a dict from problem index to solution, if it reached the tolerance."""
         if not self._are_small(data):
             return {}
         problems = self._shared(data.gathered(), data.c, [data.gathered().row_weights])
@@ -257,7 +258,7 @@ class PoincareSVC(StreamClassifier):
         report: FitReporter | None,
         threads: int,
     ) -> Iterator[Callable[[], Solution]]:
-        """One solver per binary problem, which builds its rows when called; solved problems return their solution."""
+        """Yield one function per binary problem, which solves it, or returns its solution if it is already solved."""
         for k in range(self._n_problems):
             if k in solved:
                 yield partial(solved.__getitem__, k)
@@ -276,23 +277,23 @@ class PoincareSVC(StreamClassifier):
             )
 
     def _are_small(self, data: TrainingData) -> bool:
-        """Whether all problems share the same rows, and these are few."""
+        """Whether all problems share the same rows and are small enough to be solved together."""
         fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
     def _shared(self, block: LabelledBlock, c: float, weights: Sequence[Array]) -> Problems:
-        """All binary problems for each array of weights, on shared rows."""
+        """Binary problems for all classes and all arrays of weights, with shared rows."""
         rows = ClassRowBuilder(self.reference_[0], c, 1.0, self.fit_intercept, 2)(block)[:]
         costs = np.column_stack(weights)
         problems = Problems.of_folds(rows, block.codes.astype(np.int64, copy=False), np.array(self._positives), costs)
         if np.all(self.C_[0] == self.C_):
             return replace(problems, costs=self.C_[0] * costs)
-        # Each problem has a C of its own, and so a column of its own.
+        # The problems have different values of C, so each problem needs a separate column of costs.
         each = np.tile(self.C_, costs.shape[1])
         return replace(problems, costs=each * costs[:, problems.columns], columns=np.arange(len(each)))
 
     def _chosen_cost(self, data: TrainingData) -> Any:
-        """C, or for "auto" the power of ten with the smallest log-loss on held-out rows."""
+        """Return C; if C="auto", the power of ten with the smallest log-loss on held-out rows."""
         if not _is_auto(self.C):
             return self.C
         if self.reference is not None or self.loss != "squared_hinge":
@@ -357,7 +358,7 @@ class PoincareSVC(StreamClassifier):
 
     @property
     def trims(self) -> bool:
-        """Whether ``fit`` leaves out far rows; it never does for a hard margin."""
+        """Whether ``fit`` leaves out far rows; always False for a hard margin."""
         return bool(self.trim) and (_is_auto(self.C) or bool(np.all(np.isfinite(self.C))))
 
     partial_fit = available_if(_streams)(StreamClassifier.partial_fit)
@@ -448,11 +449,11 @@ class PoincareSVC(StreamClassifier):
             )
 
     def _cost(self, k: int) -> float:
-        """C of problem k."""
+        """Value of C for problem k."""
         return float(self.C_[k])
 
     def _costs(self, C: Any) -> Array:
-        """C of each problem."""
+        """Value of C for each problem."""
         return np.broadcast_to(np.asarray(C, dtype=np.float64), (self._n_problems,)).copy()
 
     def _keep_solutions(self, data: TrainingData, solutions: list[Solution]) -> None:
@@ -474,7 +475,7 @@ class PoincareSVC(StreamClassifier):
         self.margin_ = data.fold(_least_distances, _least, self._boundaries(vars(self)), np.array(self._positives))
 
     def _report_status(self) -> None:
-        """Raise if a hard margin has no solution, and warn if a tolerance is not reached."""
+        """Raise if a hard-margin problem has no solution, and warn if a problem did not reach the tolerance."""
         infeasible = np.flatnonzero(self.status_ == "infeasible")
         if infeasible.size:
             boundary = "boundary" if self.reference is None else "geodesic through the reference point"
@@ -491,7 +492,7 @@ class PoincareSVC(StreamClassifier):
 def _descend(
     block: LabelledBlock, state: Sequence[Descent], threads: int, *, builders: Sequence[RowBuilder]
 ) -> list[Descent]:
-    """Take a gradient step on each row of a block in every problem; returns the new state and keeps the old one."""
+    """Take a gradient step for each row of a block in every problem; return the new state, and keep ``state``."""
     following = [replace(descent, w=descent.w.copy()) for descent in state]
     for descent, build in zip(following, builders, strict=True):
         descent.stream(build(block))
@@ -500,17 +501,17 @@ def _descend(
 
 @dataclass(frozen=True)
 class VerifiedProblem:
-    """Binary problem whose certificate is recomputed."""
+    """A binary problem whose certificate :meth:`PoincareSVC.verify` recomputes."""
 
     positive: int
-    rows_of: Callable[[Array], Array]  # explicit rows of float64 points
+    rows_of: Callable[[Array], Array]  # function from float64 points to explicit rows
     w: Array
     C: float
     loss: str
 
 
 def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Array, dual_coef: Array) -> CertificateSums:
-    """Contributions of a block to the certificate of a problem."""
+    """Contributions of a block to the sums of the certificate of a problem."""
     y, costs = np.where(block.codes == problem.positive, 1.0, -1.0), row_costs(block, problem.C)
     alpha = np.zeros(len(y))
     first, last = np.searchsorted(support, [block.start, block.start + len(y)])
@@ -522,7 +523,7 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
 
 
 def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
-    """For each problem, the smallest signed distance to its boundary over the rows of a block with positive weight."""
+    """For each problem, the smallest signed distance from a row of the block with positive weight to the boundary."""
     distances = boundaries.distances(block.X, block.gaps)
     own = np.where(block.codes[:, None] == positives, distances, -distances)
     return own.min(axis=0, where=block.present[:, None], initial=np.inf)
@@ -534,6 +535,6 @@ def _least(parts: Sequence[Array]) -> Array:
 
 
 def _union(supports: Sequence[Array]) -> Array:
-    """Sorted union of sorted position arrays; a stable sort is fast here, because it merges sorted runs."""
+    """Sorted union of sorted index arrays; a stable sort is fast here, because it merges sorted runs."""
     merged = np.sort(np.concatenate(supports).astype(np.int64), kind="stable")
     return merged[np.append(True, merged[1:] != merged[:-1])] if len(merged) else merged

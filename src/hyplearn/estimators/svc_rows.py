@@ -1,4 +1,4 @@
-"""Kinds of rows for SVMs: features at a reference point of each problem, or cone coordinates without one."""
+"""Kinds of rows for SVMs: features at each problem's reference point, or cone coordinates about the mean."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -20,15 +20,15 @@ from hyplearn.types import Array
 
 
 class RowKind(ABC):
-    """Kind of rows of the binary problems, and the decision that linear functions of them define."""
+    """Base class of the kinds of rows of a binary problem, with the decision that linear functions of rows define."""
 
     @abstractmethod
     def n_columns(self, d: int) -> int:
-        """Number of columns of the rows for d coordinates."""
+        """Number of columns of the rows for points with d coordinates."""
 
     @abstractmethod
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Reference point of the rows of each problem."""
+        """Reference point of each problem, one row per problem."""
 
     @abstractmethod
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
@@ -36,63 +36,63 @@ class RowKind(ABC):
 
     @abstractmethod
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
-        """Function from points to unsigned rows, in plain NumPy, for certificates."""
+        """Return a function that computes the unsigned rows of points in plain NumPy, for certificates."""
 
     @abstractmethod
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """Fitted attributes with the weights of all problems."""
+        """Convert the weights of all problems to fitted attributes."""
 
     @abstractmethod
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """Weights of all problems in the solver's form, from the fitted attributes."""
+        """Convert fitted attributes to the weights of all problems in the solver's form."""
 
     @abstractmethod
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Uncalibrated decision."""
+        """Uncalibrated decision of a classifier with the given fitted attributes."""
 
 
 @dataclass(frozen=True)
 class PointRows(RowKind):
-    """Frame coordinates or z features at a reference point of each problem, through which its boundary passes."""
+    """Frame coordinates or z features at each problem's reference point; the boundary passes through that point."""
 
     reference: Any
     features: Features
 
     def n_columns(self, d: int) -> int:
-        """Number of columns: d."""
+        """Return d, the number of columns."""
         return d
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Reference points computed from the data."""
+        """Reference point of each problem, computed from the data."""
         return reference_points(self.reference, data, sides)
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Builder of implicit rows."""
+        """Return a builder of implicit rows."""
         return SignedRowBuilder(positive, p, self.features, c, C)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
-        """Function from points to frame coordinates or z features."""
+        """Return a function that computes the frame coordinates or z features of points."""
         return partial(frame_coordinates if self.features == "frame" else z_features, p=p, c=c)
 
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """The normal vectors, as ``coef_``."""
+        """Return the weights as ``coef_``, the normal vectors."""
         return {"coef_": W}
 
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """The normal vectors ``coef_``."""
+        """Return ``coef_``, the normal vectors."""
         return fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Signed distances to geodesic hyperplanes through the reference points."""
+        """Decision by signed distances to geodesic hyperplanes through the reference points."""
         return Decision.of_hyperplanes(classes, c, fitted["coef_"], fitted["reference_"])
 
 
 @dataclass(frozen=True)
 class WidestRows(PointRows):
-    """z features at a point of the hyperplane with the widest margin of each problem; p is not given."""
+    """z features at a point of each problem's hyperplane with the widest margin, if no reference is given."""
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """For each problem, the point where the hulls of balls about both sides touch, or a point in both hulls."""
+        """For each problem, a point of the hyperplane with the widest margin, or a point in both hulls."""
         return np.stack([_point_of(widest(data, side)) for side in sides])
 
 
@@ -110,31 +110,31 @@ class FreeRows(RowKind):
     intercept: bool
 
     def n_columns(self, d: int) -> int:
-        """Number of columns: d + 1, or d + 2 with an intercept."""
+        """Return the number of columns: d + 1, or d + 2 with an intercept."""
         return d + 1 + self.intercept
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """The mean of all points, once per problem."""
+        """Mean of all points, repeated for each problem."""
         return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)] * len(sides))
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Builder of explicit rows."""
+        """Return a builder of explicit rows."""
         return ConeRowBuilder(positive, p, c, C, self.intercept)
 
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
-        """Function from points to cone coordinates."""
+        """Return a function that computes the cone coordinates of points."""
         return partial(plain_cone_rows, centre=p, c=c, intercept=self.intercept)
 
     def attributes(self, W: Array, d: int) -> dict[str, Array]:
-        """The coefficients, as ``coef_`` and ``intercept_``."""
+        """Split the weights into ``coef_`` and ``intercept_``."""
         intercepts = W[:, d + 1].copy() if self.intercept else np.zeros(len(W))
         return {"coef_": np.ascontiguousarray(W[:, : d + 1]), "intercept_": intercepts}
 
     def weights(self, fitted: Mapping[str, Array]) -> Array:
-        """``coef_`` and ``intercept_`` side by side."""
+        """Join ``coef_`` and ``intercept_`` into one array of weights."""
         return np.column_stack([fitted["coef_"], fitted["intercept_"]]) if self.intercept else fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Decision whose values are the arsinh of linear functions of the rows."""
+        """Decision whose scores are the arsinh of linear functions of the rows."""
         parts = fitted["coef_"], fitted["reference_"], fitted["intercept_"]
         return Decision(classes, c, "sphere-arsinh", *parts)

@@ -18,7 +18,7 @@ from hyplearn.types import Array
 
 
 class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base class of the transformers, which keep the number of columns and float32."""
+    """Base class of the transformers, which preserve the number of columns and the dtype float32."""
 
     n_features_in_: int
 
@@ -27,7 +27,7 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.n_features_in_
 
     def _transformed(self, X: Any) -> Array:
-        """Validate rows for ``inverse_transform``, whose columns have the output names, not the names seen in fit."""
+        """Validate rows for ``inverse_transform``; their columns have output names, not the names seen in ``fit``."""
         check_is_fitted(self)
         X = check_array(X, dtype=(np.float64, np.float32), estimator=self, input_name="X")
         if X.shape[1] != self.n_features_in_:
@@ -159,12 +159,12 @@ class ExpMap(BallTransformer):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Points in the ball at the distance and in the direction that each row gives, from the centre."""
+        """Map each row to a point: its length becomes the distance from the centre, and its direction is kept."""
         check_is_fitted(self)
         c = absolute_curvature(self.curvature)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False)
         check_finite_rows(X, "X")
-        # Beyond this distance 1 - tanh(ρ/2) = 2 / (1 + e^ρ) is less than half the spacing of floats just below 1.
+        # Beyond this distance, 1 - tanh(ρ/2) = 2 / (1 + e^ρ) is less than half the spacing of floats just below 1.
         longest = np.log(4 / np.finfo(X.dtype).eps) / np.sqrt(c)
         too_long = norms(X) > longest
         if too_long.any():
@@ -178,6 +178,6 @@ class ExpMap(BallTransformer):
         return from_frame(X, np.zeros(X.shape[1], dtype=X.dtype), c=c)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Vectors with the distances and directions of the points from the centre."""
+        """Map each point to a vector: its distance from the centre becomes the length, and its direction is kept."""
         X = self._transformed(X)
         return frame_coordinates(X, np.zeros(X.shape[1]), c=absolute_curvature(self.curvature))

@@ -1,4 +1,4 @@
-"""Input validation of the estimators: turns user input into training data, or into points with their gaps."""
+"""Input validation of the estimators: converts user input to training data, or to points with their gaps."""
 
 import os
 import warnings
@@ -28,17 +28,17 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.reference.strategies import OF_EXTREME_ROWS
 from hyplearn.types import Array
 
-# Largest fraction of the training rows that outside="project" moves. If more rows lie outside, the data belong to
-# another curvature, or are not hyperbolic at all.
+# Largest fraction of training rows that outside="project" may move into the ball. If more rows lie outside, the
+# curvature is wrong or the data are not hyperbolic.
 MOST_OUTSIDE = 0.5
 
 
 def training_data(estimator: Any, points: PointSource) -> TrainingData:
-    """Validate labelled points in one pass that counts the classes; sets ``classes_``."""
+    """Validate labelled points and count the classes, in one pass; set ``classes_``."""
     c, threads = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs)
     project = projects(estimator)
     found = count_classes(points, c, threads)
-    if found.classes.dtype.kind not in "iubUS":  # integers, booleans and strings are classes whatever their values
+    if found.classes.dtype.kind not in "iubUS":  # integers, booleans and strings are always valid classes
         (check_label_kind if found.classes.dtype.kind == "O" else check_classification_targets)(found.classes)
     if len(found.classes) < 2:
         raise ValueError(
@@ -57,7 +57,7 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
 
 
 def _ruling_rows(estimator: Any, data: TrainingData) -> str:
-    """Warning text that lists the far rows, for reference points that are defined by extreme rows."""
+    """Warning that lists the far rows if the reference points depend on extreme rows; otherwise an empty string."""
     reference = getattr(estimator, "reference", None)
     far = find_far_rows(data) if isinstance(reference, str) and reference in OF_EXTREME_ROWS else None
     if far is None or not len(far.rows):
@@ -70,7 +70,7 @@ def _ruling_rows(estimator: Any, data: TrainingData) -> str:
 
 
 def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-    """Validate training data of a fitted estimator again, for ``verify``."""
+    """Validate the training data of a fitted estimator again, for ``verify``."""
     c, threads, project = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs), projects(estimator)
     points = training_points(estimator, X, y, sample_weight, reset=False)
     found = count_classes(points, c, threads)
@@ -103,7 +103,7 @@ def _spread(found: ClassCounts, classes: Array) -> ClassCounts:
 
 
 def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> PointSource:
-    """Source for X, y and weights; small sources are read into memory."""
+    """Convert X, y and weights to a point source; small data are read into memory."""
     points = point_source(X, y, sample_weight)
     if points is None:
         return _array_points(estimator, X, y, sample_weight, reset=reset)
@@ -119,14 +119,14 @@ def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset
 
 
 def _loaded(points: PointSource, block: Block) -> ArrayPoints:
-    """In-memory source with the contents of another source."""
+    """Point source in memory, with the rows of another source."""
     loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
-    loaded.finished = points.finished  # type: ignore[method-assign]  # a checkpoint ends with the fit, read or not
+    loaded.finished = points.finished  # type: ignore[method-assign]  # a checkpoint ends with the fit in any case
     return loaded.limited(block_rows=vars(points).get("block_rows"))
 
 
 def _array_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> ArrayPoints:
-    # The gaps also reveal NaN and infinity, so scikit-learn's check, another pass over X, is not needed.
+    # scikit-learn's check for NaN and infinity would need another pass over X; the check of the gaps finds them too.
     X, y = validate_data(
         estimator, X, as_labels(y), reset=reset, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
     )
@@ -159,7 +159,7 @@ def check_feature_names(estimator: Any, points: PointSource) -> None:
 
 
 def class_factors(class_weight: Any, classes: Array, counts: Array) -> Array:
-    """Weight of each class."""
+    """Weight factor of each class, from ``class_weight``."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         return counts.sum() / (len(classes) * np.maximum(counts, 1))
     return compute_class_weight(class_weight, classes=classes, y=classes).astype(np.float64)
@@ -175,7 +175,7 @@ def check_weights(data: TrainingData) -> None:
 
 
 def check_known(classes: Array, known: Array) -> None:
-    """Raise if there are classes that are not among the known ones."""
+    """Raise if some classes are not among the known classes."""
     table = set(known.tolist())
     unknown = [label for label in classes.tolist() if label not in table]
     if unknown:
@@ -241,7 +241,7 @@ def ball_rows(estimator: Any, X: Any, *, reset: bool = False, keep_dtype: bool =
 
 
 def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) -> Array:
-    """Evaluate ``function(X, gaps)`` block by block: an interrupt is answered between two blocks."""
+    """Evaluate ``function(X, gaps)`` block by block, so that an interrupt takes effect between two blocks."""
     if not isinstance(X, (str, os.PathLike, PointSource)):
         X, gaps = ball_rows(estimator, X)
         step = max(1, BLOCK_NUMBERS // X.shape[1])
@@ -254,7 +254,7 @@ def evaluate(estimator: Any, X: Any, function: Callable[[Array, Array], Array]) 
 
 
 def prediction_points(estimator: Any, source: Any) -> PointSource:
-    """Source that reads the columns that the estimator was fitted on."""
+    """Open a point source that reads the columns on which the estimator was fitted."""
     names = getattr(estimator, "feature_names_in_", None)
     points = opened(source, None, None, None, None, columns=None if names is None else list(names), labelled=False)
     check_features(estimator, points)
@@ -262,16 +262,16 @@ def prediction_points(estimator: Any, source: Any) -> PointSource:
 
 
 def lazily(estimator: Any, method: str, X: Any, columns: list[Any] | None, dtype: Any) -> Any:
-    """Apply a method to a Dask collection; returns a lazy collection."""
+    """Apply a method to a Dask collection lazily; return a Dask collection."""
     from hyplearn.data.dask import lazy_result
 
     return lazy_result(estimator, method, X, columns, dtype)
 
 
-# scikit-learn's private _validate_params is not used: it takes 90 µs instead of 8, accepts C=[1, -1] and a ragged
-# reference, and its messages do not say what to pass.
+# scikit-learn's private _validate_params is not used: it takes 90 µs instead of 8 µs, accepts C=[1, -1] and a ragged
+# reference, and its error messages do not say what to pass.
 def check_stopping(tol: Any, max_iter: Any) -> None:
-    """Raise unless tol is a relative gap below 1 and max_iter a positive integer."""
+    """Raise unless tol is between 0 and 1 and max_iter is a positive integer."""
     if not isinstance(tol, (int, float, np.number)) or not 0 < tol < 1:
         raise ValueError(f"tol must be a number between 0 and 1, a relative gap; got {tol!r}.")
     if not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
@@ -279,12 +279,12 @@ def check_stopping(tol: Any, max_iter: Any) -> None:
 
 
 class InfeasibleError(ValueError):
-    """Raised if a problem has no solution; the fitted attributes prove it."""
+    """Raised if a problem has no solution; the fitted attributes contain a proof."""
 
 
 @contextmanager
 def restored_on_failure(estimator: Any) -> Iterator[None]:
-    """Restore the estimator if a fit fails, except if the problem has no solution (InfeasibleError)."""
+    """Restore the attributes of the estimator if a fit fails, unless the problem has no solution (InfeasibleError)."""
     before = dict(vars(estimator))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Interactive page of the disk: one self-contained HTML file, for a browser or a notebook."""
+"""Interactive view of the disk: one self-contained HTML file, for a browser or a notebook."""
 
 from hyplearn.explorer.explore import Explorer, explore
 

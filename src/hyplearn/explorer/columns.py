@@ -1,4 +1,4 @@
-"""Columns to colour the points of a page with: numbers or categories."""
+"""Columns of numbers or categories by which a page colours its points."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,14 +16,14 @@ MISSING = "missing"
 
 
 def styles_of(labels: Any) -> list[dict[str, str]]:
-    """Colour of each label on a light and on a dark background, and its shape."""
+    """Style of each label: its colours on a light and on a dark background, and its shape."""
     labels = list(labels)
     light, dark = palette.label_styles(labels), palette.label_styles(labels, dark=True)
     return [{"light": light[k].colour, "dark": dark[k].colour, "shape": light[k].shape} for k in labels]
 
 
 def columns_json(columns: Any, n: int) -> list[dict[str, Any]]:
-    """Convert columns, a mapping of names to values or a data frame, to JSON values."""
+    """Convert columns (a mapping of names to values, or a data frame) to JSON values."""
     if columns is None:
         return []
     if not isinstance(columns, Mapping) and not hasattr(columns, "columns"):
@@ -59,13 +59,13 @@ def _column(name: str, values: Any, n: int) -> dict[str, Any]:
 
 
 def _categories(values: Any) -> list[str] | None:
-    """Categories in the order of a categorical column of pandas, or None."""
+    """Categories of a pandas categorical column, in their order; None for other columns."""
     known = getattr(getattr(values, "dtype", None), "categories", None)
     return None if known is None else [str(one) for one in known]
 
 
 def _coded(values: Array, categories: list[str] | None) -> tuple[Array, list[str]]:
-    """Category code of each value, and the names of the categories; missing values come last."""
+    """Return the category code of each value and the names of the categories, with missing values last."""
     texts = np.array([MISSING if _is_missing(value) else str(value) for value in values.tolist()], dtype=object)
     present = [str(one) for one in distinct(texts)[0]]
     known = categories if categories is not None else [one for one in present if one != MISSING]
@@ -81,7 +81,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _category_styles(names: list[str]) -> list[dict[str, str]]:
-    """Styles of categories; missing values are grey."""
+    """Style of each category; missing values are grey."""
     grey = {"light": palette.GREY, "dark": palette.GREY, "shape": palette.SHAPES[0]}
     found = iter(styles_of([name for name in names if name != MISSING]))
     return [grey if name == MISSING else next(found) for name in names]

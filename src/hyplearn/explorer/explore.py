@@ -1,4 +1,4 @@
-"""Build the page: scene, template and JavaScript modules in one file."""
+"""Build the page from scene, template and JavaScript modules, in one file."""
 
 import html
 import json
@@ -16,19 +16,19 @@ from hyplearn.explorer.widget import to_bytes, to_rows, widget_class
 from hyplearn.files import write_whole
 from hyplearn.types import Array
 
-# JavaScript modules, each after the modules that it imports.
+# Names of the JavaScript modules, ordered so that each module follows the modules that it imports.
 MODULES = (
     "geometry", "decision", "view", "colours", "shapes", "dom", "points", "model", "stamps", "haste", "regions",
     "nearest", "curves", "overlay", "disk", "filter", "colouring", "selection", "csv", "legend", "card", "camera",
     "address", "panel", "search", "theme", "host", "contour", "svg", "picture", "input", "main",
 )  # fmt: skip
 NOTEBOOK_HEIGHT = 680
-# Characters to escape inside a script element: they could end it, start a comment, or (the last two) break a line.
+# Characters to escape inside a script element. They could end the element, start a comment or break a line.
 UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"})
 
 
 class Explorer:
-    """Page made by :func:`hyplearn.explore`. A notebook displays it, and ``page.html`` is its text.
+    """Interactive page made by :func:`hyplearn.explore`. A notebook displays it; ``page.html`` contains its HTML.
 
     With anywidget (``pip install 'hyplearn[notebook]'``), :attr:`selection` contains the points that are selected in
     the notebook, and setting it selects other points there.
@@ -43,12 +43,12 @@ class Explorer:
     def html(self) -> str:
         """HTML text of the page, including the current selection."""
         parts = self._parts | {"selection": json.dumps(self.selection.tolist(), separators=(",", ":"))}
-        # All placeholders in one pass, so that ``{{name}}`` in a label is not replaced.
+        # Replace all placeholders in one pass, so that ``{{name}}`` in a label is not replaced.
         return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read("template.html"))
 
     @property
     def selection(self) -> Array:
-        """Rows of X that are selected, in ascending order. Assign rows or a boolean mask to change the selection."""
+        """Sorted indices of the selected rows of X. Assign indices or a boolean mask to change the selection."""
         return self._selection if self._widget is None else to_rows(self._widget.selection)
 
     @selection.setter
@@ -59,7 +59,7 @@ class Explorer:
             self._widget.selection = to_bytes(rows)
 
     def _checked_rows(self, rows: Array) -> Array:
-        """Validate rows or a mask, and return rows in ascending order."""
+        """Validate row indices or a boolean mask, and return row indices in ascending order."""
         if rows.dtype == bool and rows.shape == (self._n_points,):
             return np.flatnonzero(rows)
         if rows.size == 0:
@@ -75,7 +75,10 @@ class Explorer:
         return f"<Explorer: a page of {self._parts['size']}; save(path) writes it>"
 
     def widget(self) -> Any:
-        """Page as a notebook widget, which needs anywidget; a notebook cell that ends with the page displays it too."""
+        """Notebook widget that shows the page; requires anywidget.
+
+        A notebook cell that ends with the page also displays the widget.
+        """
         made = widget_class()
         if made is None:
             raise ImportError("Selections in a notebook need anywidget: pip install 'hyplearn[notebook]'.")
@@ -84,11 +87,11 @@ class Explorer:
         return self._widget
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Display the widget if anywidget is installed; exported notebooks use the frame of :meth:`_repr_html_`."""
+        """Display the widget if anywidget is installed; exported notebooks show the iframe of :meth:`_repr_html_`."""
         return {} if widget_class() is None else self.widget()._repr_mimebundle_(**kwargs)
 
     def _repr_html_(self) -> str:
-        """Page in an iframe, which separates its styles from those of the notebook."""
+        """HTML of an iframe with the page, which separates its styles from the styles of the notebook."""
         return (
             '<iframe title="hyplearn explorer" sandbox="allow-scripts allow-downloads" '
             f'style="width:100%;border:0;border-radius:10px" height="{NOTEBOOK_HEIGHT}" '
@@ -96,7 +99,7 @@ class Explorer:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file atomically, and return its path."""
+        """Write the page to a file atomically, and return the path of the file."""
         write_whole(path, self.html.encode())
         return Path(path)
 
@@ -179,7 +182,7 @@ def explore(
         raise ValueError(f"A page shows one model, or two side by side; got {len(estimators)}.\nPass [first, second].")
     extras = Extras(names=names, edges=edges, parents=parents, columns=columns, of=of, title=title)
     found = scene(estimators, X, y, extras, curvature)
-    # Lone surrogates of Python strings cannot be encoded in UTF-8.
+    # Replace lone surrogates, which cannot be encoded in UTF-8.
     shown = found["title"].encode("utf-8", "replace").decode("utf-8")
     parts = {"title": html.escape(shown), "scene": script_json(found), "style": _read("style.css")}
     parts["script"] = _script()
@@ -191,9 +194,9 @@ def explore(
 
 
 def script_json(value: Any) -> str:
-    """Convert to JSON that is safe inside a script element: a label such as ``</script>`` cannot end it."""
+    """Convert a value to JSON that is safe inside a script element, even if a label contains ``</script>``."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Lone surrogates in Python strings cannot be encoded in UTF-8.
+    # Escape lone surrogates, which cannot be encoded in UTF-8.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text.translate(UNSAFE)
 
@@ -209,7 +212,7 @@ def _enclosed(name: str, source: str) -> str:
     exports = re.findall(r"^export (?:class|const|function\*?) (\w+)", source, flags=re.MULTILINE)
     source = re.sub(r'^import (\{.*\}) from "\./(\w+)\.js";$', r"const \1 = \2;", source, flags=re.MULTILINE)
     source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
-    # Comments and indentation, a third of the text, are removed.
+    # Remove comments and indentation, which are a third of the source.
     source = re.sub(r"^[ ]*(//.*\n)?", "", source, flags=re.MULTILINE)
     return f"const {name} = (() => {{\n{source}return {{ {', '.join(exports)} }};\n}})();"
 

@@ -17,15 +17,15 @@ from hyplearn.plotting.disk import check_edges, check_labelled
 from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_codes
 from hyplearn.types import Array
 
-# Width in pixels of the prediction table, for classifiers that the page cannot evaluate: 0.5 MB of base64.
+# Width in pixels of the prediction table for classifiers that the page cannot evaluate: 0.5 MB before base64.
 TABLE_PIXELS = 512
-# Number of probabilities to store per point if the page cannot compute them.
+# Number of class probabilities, the largest ones, to store per point if the page cannot compute them.
 TOP = 3
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Classifier with its decision, the plane that is shown, and the decision that the page evaluates on it."""
+    """A classifier with its decision, the plane that the page shows, and the decision on that plane."""
 
     estimator: Any
     decision: Decision | ForeignDecision
@@ -46,12 +46,12 @@ class Extras:
 
 
 def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: float | None) -> dict[str, Any]:
-    """Content of the page, as JSON values."""
+    """Compute the content of the page, as JSON values."""
     X, y = check_labelled(X, y)
     X = points_inside(fitted_classifier(estimators[0]), X)
     models = _fitted(estimators, X, curvature)
     first = models[0]
-    gap(X, c=first.decision.c)  # raises if a point is outside the ball
+    gap(X, c=first.decision.c)  # gap raises an error if a point is outside the ball
     names = _model_names(models)
     return {
         "title": " beside ".join(names) if extras.title is None else str(extras.title),
@@ -72,14 +72,14 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
 
 
 def _set_columns(estimator: Any, X: Array) -> dict[str, Array]:
-    """Columns that describe the prediction sets of a conformal classifier; empty for other classifiers."""
+    """Columns that describe the prediction sets of a conformal classifier; an empty dict for other classifiers."""
     if not hasattr(estimator, "set_columns"):
         return {}
     return estimator.set_columns(estimator.predict_set(X))
 
 
 def _of(of: str | None) -> str:
-    """Description of the points in the page: training, held-out or these points."""
+    """Validate the parameter ``of``; return "training", "held-out" or, by default, "points"."""
     if of not in (None, "training", "held-out"):
         raise ValueError(f'of must be "training" or "held-out"; got {of!r}.\nLeave it out for other points.')
     return of or "points"
@@ -95,7 +95,7 @@ def _pair() -> list[dict[str, str]]:
 
 
 def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
-    """Classifiers with their decisions, on the plane that is chosen for the first classifier.
+    """Combine each classifier with its decision, on the plane that is chosen for the first classifier.
 
     The second classifier is shown on this plane by a vote of its predictions for the points.
     """
@@ -126,13 +126,13 @@ def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fi
 
 
 def _model_names(models: list[Fitted]) -> list[str]:
-    """Class names of the estimators, numbered if they are equal."""
+    """Names of the Python classes of the models; equal names are numbered."""
     names = [type(model.estimator).__name__ for model in models]
     return [f"{name} {k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Decision on a plane across the boundary of two classes, if scores depend only on the distance to it.
+    """Decision on a plane across the boundary of two classes, or None if scores depend on more than the distance.
 
     On this plane the centre is a point of the boundary, and the normal of the boundary points to the right.
     """
@@ -145,7 +145,7 @@ def _across(decision: Decision) -> Decision | None:
 
 
 def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
-    """Names and styles of all classes, starting with those of the classifier, and the class of each point if known."""
+    """Names and styles of all classes (those of the classifier come first), and the class of each point if known."""
     known = fitted.decision.classes
     classes = known if y is None else all_classes(y, known)
     return {
@@ -157,7 +157,7 @@ def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
 
 
 def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
-    """Predictions of a model for the points, and the data with which the page evaluates it."""
+    """JSON values of a model: its predictions for the points, and the data that the page needs to evaluate it."""
     support = None if fitted.shown is None else support_of(fitted.estimator)
     return {
         "name": shortened(name),
@@ -169,12 +169,12 @@ def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
 
 
 def _votes(plane: Plane | None) -> float | None:
-    """Fraction of the points whose region agrees with their prediction, if regions are votes; None if all agree."""
+    """Fraction of points whose region agrees with their prediction; None if the regions are not based on votes."""
     return None if plane is None or plane.neighbours is None else plane.agreement
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Predictions for the points in the ball, not for their projections."""
+    """JSON values of the predictions for the points of the ball, not for their projections to the plane."""
     estimator, probabilities, n_classes = fitted.estimator, None, len(fitted.decision.classes)
     if fitted.decision.has_probabilities:
         probabilities = np.asarray(evaluate(estimator, "predict_proba", None, X), dtype=np.float64)
@@ -198,7 +198,7 @@ def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
 
 
 def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, Any]:
-    """Difference of the two largest scores or probabilities of each point, if the page cannot compute it."""
+    """Difference between the two largest scores or probabilities of each point, for pages that cannot compute it."""
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(evaluate(estimator, "decision_function", None, X), dtype=np.float64)
         name = "lead in score"
@@ -213,7 +213,7 @@ def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, An
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:
-    """JSON values of the decision, or a table of predicted classes over the disk."""
+    """JSON values of the decision or, if the page cannot evaluate it, of a table of predicted classes over the disk."""
     decision = fitted.shown
     if decision is None:
         regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.decision.c)[1]
@@ -265,7 +265,7 @@ def _places(fitted: Fitted, X: Array) -> dict[str, Any]:
 
 
 def _names(names: Any, n: int) -> list[str]:
-    """Validate names: one string per point."""
+    """Validate the names, one string per point, and shorten long names."""
     texts = [str(name) for name in names] if np.ndim(names) == 1 else []
     if len(texts) != n:
         raise ValueError(
@@ -276,7 +276,7 @@ def _names(names: Any, n: int) -> list[str]:
 
 
 def _edges(extras: Extras, n: int) -> dict[str, str] | None:
-    """Pairs of rows to connect: the given edges, and each row with its parent."""
+    """Pairs of rows to connect: the given edges, and an edge from each row to its parent."""
     if extras.edges is None and extras.parents is None:
         return None
     pairs = [] if extras.edges is None else [check_edges(extras.edges, n)]
@@ -286,7 +286,7 @@ def _edges(extras: Extras, n: int) -> dict[str, str] | None:
 
 
 def _parent_edges(parents: Array, n: int) -> Array:
-    """Pairs of a row and its parent; the parent of a root is itself or -1."""
+    """Pairs of a row and its parent, without the roots, whose parent is -1 or the root itself."""
     if parents.shape != (n,) or parents.dtype.kind not in "iu" or (n and not -1 <= parents.min() <= parents.max() < n):
         raise ValueError(
             f"parents must hold one row of X, 0 to {n - 1}, for each of the {n} rows, and -1 for a root; got "

@@ -7,13 +7,13 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# Maximum number of classes: codes are stored in two bytes, and the last code means outside the disk.
+# Maximum number of classes. Codes are stored in two bytes; the largest code marks pixels outside the disk.
 MOST_CLASSES = 2**16 - 1
-# Up to this many classes, codes are stored in one byte.
+# Maximum number of classes whose codes are stored in one byte.
 FEW_CLASSES = 2**8
-# Length to which names are cut: longer names would push everything else off the page.
+# Maximum length of a name; longer names are cut, because they would push everything else off the page.
 MOST_LETTERS = 200
-# Little-endian types of NumPy and the typed arrays of JavaScript that read them.
+# JavaScript typed arrays for little-endian NumPy dtypes.
 TYPES = {
     "<f8": "Float64Array", "<f4": "Float32Array", "<u4": "Uint32Array", "<u2": "Uint16Array", "|u1": "Uint8Array",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Page as an anywidget, through which a notebook and Python exchange the selection."""
+"""Notebook widget with the page, which shares the selection with Python; requires anywidget."""
 
 from importlib import resources
 from typing import Any
@@ -9,17 +9,17 @@ from hyplearn.types import Array
 
 
 def to_bytes(rows: Array) -> bytes:
-    """Encode rows as little-endian uint32."""
+    """Encode row indices as little-endian uint32."""
     return np.asarray(rows, dtype="<u4").tobytes()
 
 
 def to_rows(data: bytes) -> Array:
-    """Decode rows, in ascending order."""
+    """Decode row indices, and sort them in ascending order."""
     return np.sort(np.frombuffer(data, dtype="<u4").astype(np.int64))
 
 
 def widget_class() -> Any:
-    """Class of the widget, or None if anywidget is not installed."""
+    """Return the class of the widget, or None if anywidget is not installed."""
     try:
         import anywidget
         import traitlets
@@ -28,7 +28,7 @@ def widget_class() -> Any:
     source = resources.files("hyplearn.explorer").joinpath("page", "widget.js").read_text(encoding="utf-8")
 
     class ExplorerWidget(anywidget.AnyWidget):
-        """Frame with the page; ``selection`` contains the selected rows, encoded by :func:`to_bytes`."""
+        """Widget that shows the page; ``selection`` contains the selected rows, encoded by :func:`to_bytes`."""
 
         _esm = source
         html = traitlets.Unicode().tag(sync=True)

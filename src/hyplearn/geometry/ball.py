@@ -68,7 +68,7 @@ def project(x: Points, *, c: float = 1.0) -> Array:
 
 @border("x", "y", into_ball=True)
 def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
-    r"""Möbius addition, the ball's translation of y by x.
+    r"""Möbius addition: the translation of y by x in the ball.
 
     .. math::
         x \oplus y = \frac{(1 - c\|x\|^2)\, t + c\|t\|^2 x}{(1 - c\|x\|^2)(1 - c\|y\|^2) + c\|t\|^2}, \qquad t = x + y
@@ -87,7 +87,7 @@ def mobius_add(x: Points, y: Points, *, c: float = 1.0) -> Array:
 
 @border("x", scalars=("r",), into_ball=True)
 def mobius_scale(r: Scalars, x: Points, *, c: float = 1.0) -> Array:
-    r"""Möbius scalar multiplication: the point r times as far from the origin, in the same direction.
+    r"""Möbius scalar multiplication: the point in the direction of x, r times as far from the origin.
 
     .. math:: r \otimes x = \tfrac{1}{\sqrt c} \tanh\bigl(r \operatorname{artanh}(\sqrt c \|x\|)\bigr) \frac{x}{\|x\|}
 
@@ -127,13 +127,13 @@ def distance(x: Points, y: Points, *, c: float = 1.0) -> Array:
 
 
 def _half_sinh(x: Array, y: Array, c: float) -> Array:
-    """``sinh(√c d(x, y) / 2)``."""
+    """Compute ``sinh(√c d(x, y) / 2)``."""
     return np.sqrt(c) * _norm(x - y) / np.sqrt(_gap(x, c) * _gap(y, c))
 
 
 @border("X", "Y")
 def pairwise_distance(X: Points, Y: Points | None = None, *, c: float = 1.0) -> Array:
-    """Hyperbolic distances between all rows of X and all rows of Y (of X, if Y is not given).
+    """Hyperbolic distances between all rows of X and all rows of Y; if Y is None, between all rows of X.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def midpoint(x: Points, y: Points, *, c: float = 1.0) -> Array:
 
 
 def z_vector(x: Array, p: Array, c: float) -> Array:
-    r"""Scaled tangent vector of x at p: in the direction of x, of length ``sinh(√c d) / √c``.
+    r"""Tangent vector z at p that points to x and has length ``sinh(√c d) / √c``, with the distance d of x and p.
 
     .. math:: z = \frac{2}{g_x} \Bigl(s - \frac{c \|s\|^2}{g_p} p\Bigr), \qquad s = x - p
     """
@@ -251,7 +251,7 @@ def log_map(x: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def shrink(u: Array) -> Array:
-    """``ρ / sinh ρ`` with ``u = sinh(ρ/2)``, the ratio of the distance ρ to the length sinh ρ of z; 1 at ρ = 0."""
+    """Ratio ``ρ / sinh ρ`` of the distance ρ to the length sinh ρ of z, from ``u = sinh(ρ/2)``; 1 at ρ = 0."""
     return np.divide(np.arcsinh(u), u, out=np.ones_like(u), where=u > 0) / np.sqrt(1 + u**2)
 
 
@@ -276,7 +276,10 @@ def exp_map(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("v", "p", into_ball=True)
 def step_along(v: Points, p: Points, *, c: float = 1.0) -> Array:
-    """:func:`exp_map` in float64, for iterative methods that correct its error: twenty times as fast for one point."""
+    """Exponential map in float64, for iterative methods that correct its rounding error.
+
+    For one point it is twenty times as fast as :func:`exp_map`.
+    """
     gap_p, length = _gap(p, c), _norm(v)
     tau = np.tanh(np.sqrt(c) * length / gap_p)
     m = v / np.where(length > 0, length, 1)[..., None] + (tau * np.sqrt(c))[..., None] * p
@@ -287,7 +290,7 @@ def step_along(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("v", "p", "q")
 def transport(v: Points, p: Points, q: Points, *, c: float = 1.0) -> Array:
-    r"""Parallel transport of the tangent vector v from p to q along their geodesic.
+    r"""Parallel transport of the tangent vector v from p to q along the geodesic between them.
 
     .. math:: P_{p \to q}(v) = \frac{\sigma_p}{\sigma_q} \operatorname{gyr}[q, -p]\, v
               = \frac{g_q}{g_p} (I - 2 e e^T)(I - 2 \hat s \hat s^T)\, v

@@ -1,4 +1,4 @@
-"""Validation of arguments, once for every public function of ``hyplearn.geometry``, and rounding of results.
+"""Validate the arguments of the public functions of ``hyplearn.geometry``, and round their results.
 
 Behind :func:`border` arrays are float64, finite and of one dimension, ``c`` is positive, and formulas need no guards.
 """
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 def border(
     *vectors: str, scalars: tuple[str, ...] = (), into_ball: bool = False
 ) -> Callable[[Callable[P, Array]], Callable[P, Array]]:
-    """Check and convert the arguments of a geometric function, and round its result like its input.
+    """Decorator that validates the arguments of a geometric function, and rounds its result to their float type.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def border(
 
 
 def check_c(c: object) -> float:
-    """Absolute curvature as a float; raise an error unless it is positive."""
+    """Return the absolute curvature c as a float; raise an error unless it is positive and finite."""
     if 0 < (value := as_real(c)) < np.inf:
         return value
     raise ValueError(
@@ -69,7 +69,7 @@ def check_c(c: object) -> float:
 
 
 def absolute_curvature(curvature: object) -> float:
-    """Absolute curvature ``c = -curvature``; raise an error unless it is positive."""
+    """Return the absolute curvature ``c = -curvature``; raise an error unless it is positive and finite."""
     if -np.inf < (value := as_real(curvature)) < 0:
         return -value
     raise ValueError(
@@ -79,7 +79,7 @@ def absolute_curvature(curvature: object) -> float:
 
 
 def as_real(value: object) -> float:
-    """Value as a float, or NaN if it is not a real number: NaN fails every range check."""
+    """Convert a value to float, or to NaN, which fails every range check, if it is not a real number."""
     return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else np.nan
 
 
@@ -100,7 +100,7 @@ def check_parameter(name: str, value: object, valid: bool, expected: str) -> Non
 
 
 def as_vectors(x: ArrayLike, name: str) -> Array:
-    """Convert to contiguous float64 coordinates with at least one axis; raise if they are not finite."""
+    """Convert coordinates to a contiguous float64 array with at least one axis; raise if they are not finite."""
     vectors = _as_reals(x, name)
     if vectors.ndim == 0 or vectors.shape[-1] == 0:
         raise ValueError(
@@ -111,7 +111,7 @@ def as_vectors(x: ArrayLike, name: str) -> Array:
 
 
 def as_rows(X: ArrayLike, name: str) -> Array:
-    """Convert to contiguous rows of float32 or float64; :func:`check_inside` later rejects NaN and infinity."""
+    """Convert points to contiguous rows of float32 or float64, without checking for NaN and infinity."""
     rows = _real(X, name)
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(
@@ -121,7 +121,7 @@ def as_rows(X: ArrayLike, name: str) -> Array:
 
 
 def check_points(X: ArrayLike, name: str, c: float) -> tuple[Array, Array, float]:
-    """Validate at least one row of points and c; return the points, their gaps and c."""
+    """Validate points (at least one row) and c; return the points, their gaps and c."""
     rows, c = as_rows(X, name), check_c(c)
     if len(rows) == 0:
         raise ValueError(
@@ -170,7 +170,7 @@ def _check_finite(array: Array, name: str) -> None:
 
 
 def _result_dtype(arrays: list[ArrayLike]) -> type[np.floating[Any]]:
-    """Float type of the result: float32 or float16 only if all coordinates are; formulas always run in float64."""
+    """Float type of the result: float16 or float32 if no input is more precise, otherwise float64."""
     dtype = np.result_type(*(np.asarray(x).dtype for x in arrays))
     return dtype.type if dtype.kind == "f" and dtype.itemsize < 8 else np.float64
 
@@ -198,7 +198,7 @@ def check_inside(x: Array, gap: Array, c: float) -> None:
 
 
 def describe_outside(x: Array, gap: Array, c: float) -> str:
-    """Sentence with the number of points outside the ball, and the farthest one."""
+    """Compose a sentence that says how many points lie outside the ball and describes the farthest point."""
     rows, row_gaps = x.reshape(-1, x.shape[-1]), np.ravel(gap)
     farthest = int(np.argmin(row_gaps))
     norm = float(norms(rows[farthest : farthest + 1])[0])
@@ -206,9 +206,9 @@ def describe_outside(x: Array, gap: Array, c: float) -> str:
 
 
 def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -> str:
-    """Sentence with the number of points outside the ball, and the row and norm of the farthest one."""
+    """Sentence for :func:`describe_outside`, from the number of points outside and the farthest point."""
     radius = 1 / np.sqrt(c)
-    # Six digits, or more if a point beyond the rim would be shown as a point on the rim.
+    # Show six digits, or all digits if the norm would look equal to the radius.
     shown = f"{norm:.6g}" if f"{norm:.6g}" != f"{radius:.6g}" else f"{norm:.17g}"
     where = "the point has" if n == 1 else f"the farthest is row {farthest} with"
     lie = "lies" if count == 1 else "lie"
@@ -216,14 +216,14 @@ def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -
     return f"{count} of {n} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."
 
 
-# Tolerance of the hyperboloid's equation, relative to the squared time coordinate: float32 rows satisfy it.
+# Tolerance for the hyperboloid equation, relative to the squared time coordinate: loose enough for float32 rows.
 ON_HYPERBOLOID = 1e-5
 
 
 def hyperboloid_advice(X: Array, c: float) -> str:
     """Advice on how to convert rows that lie on a hyperboloid; an empty string for other rows.
 
-    These satisfy ``t² - ‖s‖² = r²`` with one radius r, where the time coordinate t comes first or last.
+    Rows on a hyperboloid satisfy ``t² - ‖s‖² = r²`` with one radius r, where the time coordinate t comes first or last.
     """
     rows = X.astype(np.float64)
     for time, column in (("first", 0), ("last", -1)) if rows.shape[1] > 1 and len(rows) > 2 else ():
@@ -250,7 +250,7 @@ def pull_inside(x: Array, c: float) -> Array:
     rows = rows.copy()
     outside = rows[out].astype(np.float64)
     direction = outside / (np.sqrt(c) * norms(outside)[:, None])
-    # Rounding the coordinates can put a point of the largest radius back onto the rim: shrink until it is inside.
+    # Rounding the coordinates can move a point back onto the rim; in that case shrink it until it is inside.
     shrink = float(np.finfo(x.dtype).eps) / 2
     while out.size:
         rows[out] = direction * (1 - shrink)

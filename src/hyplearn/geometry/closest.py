@@ -37,24 +37,24 @@ from hyplearn.types import Array, Points
 
 HalfSpace: TypeAlias = tuple[Array, Array]
 Status: TypeAlias = Literal["optimal", "intersect", "max_iter"]
-# Distance (for c = 1) assigned to a row whose height is 1 up to rounding: larger than any distance in float64.
+# Distance (for c = 1) to use for a row whose height rounds to 1. It is larger than any distance in float64.
 FARTHEST = 80.0
-# If the gap of the midpoint is smaller than this, all points are first translated to the origin, where floats are
-# dense.
+# If the gap of the midpoint is smaller than this, all points are first translated so that the midpoint is the origin,
+# where floats are dense.
 NEAR_THE_RIM = 0.1
-# Largest number of Newton steps on one set of working rows, and the step length at which the search is abandoned.
+# Maximum number of Newton steps on one set of working rows, and minimum step length of the line search.
 NEWTON_STEPS = 30
 SMALLEST_STEP = 1e-8
 
 
 @dataclass(frozen=True)
 class ClosestPoints:
-    """The closest points found in two convex hulls, and a lower bound on the distance of the hulls.
+    """The closest points found in two convex hulls, and a lower bound on the distance between the hulls.
 
     Attributes
     ----------
     a, b : ndarray of shape (d,)
-        The points of the ball; equal up to rounding where the hulls intersect.
+        The points of the ball; equal up to rounding if the hulls intersect.
     support_a, support_b : ndarray of int
         Rows that a and b are combinations of.
     weights_a, weights_b : ndarray
@@ -89,14 +89,14 @@ class ClosestPoints:
 
     @property
     def gap(self) -> float:
-        """Difference of ``distance`` and ``lower_bound``."""
+        """Difference between ``distance`` and ``lower_bound``."""
         return self.distance - self.lower_bound
 
 
 def closest_points(
     X_a: Points, X_b: Points, *, c: float = 1.0, tol: float = 1e-9, max_iter: int = 200, threads: int = 1
 ) -> ClosestPoints:
-    """Find the two points of two convex hulls at the smallest hyperbolic distance from each other.
+    """Find the closest points of two convex hulls: the pair with the smallest hyperbolic distance.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPool
             break
         at_rest = np.array_equal(start, (A.point, B.point))
         if at_rest and goal == 0.0:
-            # Even the best step does not bring the points closer: only rounding errors are left.
+            # No step brings the points closer: only rounding errors are left.
             status = "intersect" if apart <= max(tol * np.sqrt(A.c), spacing) else "max_iter"
             break
         goal = 0.0 if at_rest and goal < np.inf else 0.1 * (delta_a + delta_b)
@@ -187,16 +187,16 @@ def _descend(A: "_Hull", B: "_Hull", tol: float, max_iter: int, pool: ThreadPool
 
 
 def _apart(A: "_Hull", B: "_Hull") -> float:
-    """Distance of the two points, for c = 1."""
+    """Distance between the points of the two hulls, for c = 1."""
     return float(np.sqrt(A.c) * distance(A.point, B.point, c=A.c))
 
 
 def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: float) -> ClosestPoints:
-    """Translate a result for points moved by -middle back to the original points."""
+    """Convert a result for points translated by -middle to a result for the original points."""
     a, b = translate(pair.a, middle, c=c), translate(pair.b, middle, c=c)
     apart = pair.distance
     if len(pair.support_a) == len(pair.support_b) == 1:
-        # Both points are rows: use their given coordinates, which have more digits than the translated ones.
+        # Both points are rows: use their original coordinates, which are more accurate than translated coordinates.
         a, b = (X[rows[0]].astype(np.float64) for X, rows in ((X_a, pair.support_a), (X_b, pair.support_b)))
         apart = float(distance(a, b, c=c))
     return replace(
@@ -207,7 +207,7 @@ def _move_back(pair: ClosestPoints, X_a: Array, X_b: Array, middle: Array, c: fl
 
 
 def _translate_half_space(half_space: HalfSpace | None, middle: Array, c: float) -> HalfSpace | None:
-    """Translate a half-space; its normal is computed from a translated distant point, which keeps all digits."""
+    """Translate a half-space; for accuracy, its normal is computed from a translated distant point."""
     if half_space is None:
         return None
     w, p = half_space
@@ -220,7 +220,7 @@ def _unit(v: Array) -> Array:
 
 
 class _Hull:
-    """A point of a hull as a combination of hyperboloid coordinates of a few working rows."""
+    """A convex hull with a current point, which is a weighted combination of a few working rows."""
 
     def __init__(self, X: Array, gaps: Array, towards: Array, c: float) -> None:
         self.X, self.gaps, self.c = X, gaps, c
@@ -233,17 +233,17 @@ class _Hull:
 
     @property
     def gap(self) -> float:
-        """Gap of the point."""
+        """Gap between the current point and the rim."""
         return float(gap(self.point, c=self.c))
 
     def klein(self) -> tuple[Array, Array]:
-        """Klein coordinates (for c = 1) of the working rows about the point, and their weights in the point."""
+        """Klein coordinates (for c = 1) of the working rows about the current point, and their weights."""
         K, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c, np.sqrt(self.c))
         weights = self.weights * times
         return K, weights / weights.sum()
 
     def moved_to(self, weights: Array) -> "_Hull":
-        """Hull with its point at the given combination of Klein coordinates."""
+        """Return the hull with its point moved to the combination of Klein coordinates with the given weights."""
         new = copy(self)
         _, times = klein_about(self._working_rows(), self.gaps[self.rows], self.point, self.c)
         new.weights = weights / times
@@ -251,7 +251,7 @@ class _Hull:
         if np.count_nonzero(weights) == 1:
             new.point = self._working_rows()[np.argmax(weights)]
             return new
-        # The first step has the rounding errors of Klein coordinates about the old point; the others correct them.
+        # The first step has the rounding errors of Klein coordinates about the old point; later steps correct them.
         for _ in range(4):
             K, mixed = new.klein()
             k = mixed @ K
@@ -263,16 +263,16 @@ class _Hull:
         return new
 
     def direction(self, other: Array) -> Array:
-        """Unit vector at the point in the direction of the other point."""
+        """Unit vector at the current point that points to ``other``."""
         return _unit(log_map(other, self.point, c=self.c))
 
     def half_space(self, u: Array, delta: float) -> HalfSpace:
-        """Half-space that ends ``delta`` (for c = 1) beyond the point, across the geodesic in direction u."""
+        """Half-space whose boundary is perpendicular to u, at distance ``delta`` (for c = 1) beyond the point."""
         p = ray(u, self.point, delta / np.sqrt(self.c), c=self.c)
         return _unit(transport(u, self.point, p, c=self.c)), p
 
     def add_rows_beyond(self, u: Array) -> float:
-        """Add the rows farthest beyond the point in direction u; return the distance beyond (for c = 1)."""
+        """Add the rows farthest beyond the point in direction u; return the largest distance (for c = 1)."""
         heights = np.empty(len(self.X))
         _heights(self.X, unrolled(self.point), u, self.gaps, self.gap, self.c, heights)
         highest = heights.max()
@@ -288,13 +288,13 @@ class _Hull:
 
 
 def _beyond(height: float) -> float:
-    """Distance (for c = 1) by which a row with the given height lies beyond a point; 0 if it lies behind."""
+    """Distance (for c = 1) by which a row with the given height lies beyond a point; 0 for a negative height."""
     return FARTHEST if height > 1 - 16 * EPS else float(np.arctanh(max(height, 0.0)))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
-    """``⟨k, u⟩`` of every row, with k its Klein coordinates about p times √c; ``gap_p`` is the gap of p."""
+    """Height ``√c ⟨k, u⟩`` of every row, with its Klein coordinates k about p; ``gap_p`` is the gap of p."""
     p_dot_u = 0.0
     for j in range(len(p)):
         p_dot_u += p[j] * u[j]
@@ -304,7 +304,7 @@ def _heights(X, p, u, gaps, gap_p, c, out):  # type: ignore[no-untyped-def]
 
 
 def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
-    """Newton steps on the working rows until their gap is below ``goal`` or the points stop moving."""
+    """Take Newton steps on the working rows until their gap is at most ``goal`` or the points stop moving."""
     view = _View(A, B)
     for _ in range(NEWTON_STEPS):
         if view.apart <= TOUCHING or view.gap <= goal:
@@ -324,7 +324,7 @@ def _newton(A: _Hull, B: _Hull, goal: float) -> tuple[_Hull, _Hull]:
 
 
 class _View:
-    """Working rows of two hulls in Klein coordinates about the two points, in a common frame."""
+    """Working rows of two hulls, in Klein coordinates about the current points and in a common frame."""
 
     def __init__(self, A: _Hull, B: _Hull) -> None:
         self.A, self.B = A, B
@@ -342,7 +342,7 @@ class _View:
         return _View(self.A.moved_to(weights[:n_a]), self.B.moved_to(weights[n_a:]))
 
     def improves(self, old: "_View") -> bool:
-        """Whether the points are closer or, if they are equally close up to rounding, whether the gap is smaller."""
+        """Whether the points are closer than in ``old``, or equally close up to rounding with a smaller gap."""
         if self.apart < old.apart - self.spacing:
             return True
         return self.apart <= old.apart + self.spacing and self.gap < 0.9 * old.gap
@@ -353,7 +353,7 @@ class _View:
         return EPS * (1 / self.A.gap + 1 / self.B.gap + self.apart)
 
     def quadratic(self) -> Array:
-        """Matrix H of the module's quadratic function ``wᵀ H w / 2`` of the weights w of all working rows."""
+        """Matrix H of the quadratic function ``wᵀ H w / 2`` that a Newton step minimises over the weights w."""
         slope, coupling = np.tanh(self.apart), 1 / np.cosh(self.apart)
         H_aa = self.K_a @ self.K_a.T
         H_bb = self.K_b @ self.K_b.T + slope * (self.eta_b[:, None] + self.eta_b) + slope**2

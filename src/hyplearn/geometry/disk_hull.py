@@ -1,9 +1,10 @@
 """Hulls in the disk with exact predicates: orientation of three points, comparison of distances and of heights.
 
-A hull is a chain of such decisions, and one wrong one breaks the chain. Each is the sign of a polynomial in the
-coordinates: it is computed in float64 with a bound on its rounding error, and again without any rounding where the
-bound leaves the sign open, as an "expansion", a sum of floats that do not overlap (Shewchuk, 1997). Points are pairs
-of float64. Exact unless products underflow, that is for coordinates and differences that are 0 or at least 1e-60.
+A hull is computed by a sequence of such predicates, and one error makes it wrong. Each predicate is the sign of a
+polynomial in the coordinates. It is computed in float64 with a bound on its rounding error. If the bound leaves the
+sign open, it is computed again without rounding, as an "expansion", a sum of floats that do not overlap (Shewchuk,
+1997). Points are pairs of float64. The result is exact unless products underflow, that is for coordinates and
+differences that are 0 or at least 1e-60.
 """
 
 import math
@@ -13,8 +14,8 @@ from numba import njit
 
 from hyplearn.numerics import coordinate, fma
 
-# Relative error bound of the terms below, each a product of at most eight rounded factors and two sums: 16 half units
-# in the last place.
+# Relative error bound of the terms below: 16 half units in the last place. Each term is a product of at most eight
+# rounded factors and two sums.
 ERROR = 8 * np.finfo(float).eps
 # If the terms are smaller than this, they may have underflowed and the error bound is not valid.
 SMALLEST_SAFE_SIZE = 1e-250
@@ -31,7 +32,7 @@ def klein(X, i, p, gap_p, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _farthest(X, A):  # type: ignore[no-untyped-def]
-    """First row at the largest Euclidean distance from A, which is a vertex of the hull."""
+    """First row at the largest Euclidean distance from A; this row is a vertex of the hull."""
     best = 0
     for i in range(1, X.shape[0]):
         if farther(A, point(X, i), point(X, best)) > 0.0:
@@ -41,7 +42,7 @@ def _farthest(X, A):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def scan(X, gaps, c):  # type: ignore[no-untyped-def]
-    """Vertices by Graham's scan, counter-clockwise from the row farthest from the origin."""
+    """Vertices of the hull, by Graham's scan, counter-clockwise from the row farthest from the origin."""
     start = _farthest(X, (0.0, 0.0))
     others = _sorted_around(X, start, gaps, c)
     hull = np.empty(others.size + 1, dtype=np.int64)
@@ -63,7 +64,7 @@ def scan(X, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
-    """Rows other than A = X[start], sorted counter-clockwise around A; on one ray the nearer row comes first."""
+    """Rows other than A = X[start], sorted counter-clockwise around A; on the same ray, nearer rows come first."""
     A, gap_p = point(X, start), gaps[start]
     others = np.empty(X.shape[0], dtype=np.int64)
     angles = np.empty(X.shape[0])
@@ -71,13 +72,12 @@ def _sorted_around(X, start, gaps, c):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         if point(X, i) != A:
             k0, k1 = klein(X, i, A, gap_p, gaps, c)
-            # Seen from the row farthest from the origin, all others lie within a right angle of the direction to the
-            # origin.
+            # A is the row farthest from the origin, so the direction from A to any other row is within a right angle
+            # of the direction to the origin.
             angles[size] = math.atan2(A[1] * k0 - A[0] * k1, -(A[0] * k0 + A[1] * k1))
             others[size] = i
             size += 1
-    # Sorted by rounded angles, then merged with exact comparisons; rows that were already in order need one comparison
-    # each.
+    # Sort by rounded angles, then merge with exact comparisons. Runs that are already in order need one comparison.
     old = others[:size][np.argsort(angles[:size])]
     new = np.empty_like(old)
     width = 1
@@ -116,7 +116,7 @@ def _comes_before(X, A, i, j, gap_p, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def split(X, gaps, c):  # type: ignore[no-untyped-def]
-    """Vertices by Quickhull, in the order of :func:`scan`: a stack of edges (P, Q), each with the rows to its right."""
+    """Vertices in the order of :func:`scan`, by Quickhull with a stack of edges (P, Q) and the rows to their right."""
     start = _farthest(X, (0.0, 0.0))
     opposite = _farthest(X, point(X, start))
     if point(X, start) == point(X, opposite):
@@ -141,7 +141,7 @@ def split(X, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """Rows to the right of the geodesic from row P to row Q, in their order."""
+    """Rows to the right of the geodesic from row P to row Q, in the given order."""
     A, B = point(X, P), point(X, Q)
     right = np.empty(rows.size, dtype=np.bool_)
     for k in range(rows.size):
@@ -151,7 +151,7 @@ def _right_of(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
-    """The highest row over the edge from P to Q; among distinct rows of equal height, the nearest to Q."""
+    """The row with the largest height over the edge from P to Q; ties go to the row nearest to Q."""
     A, B = point(X, P), point(X, Q)
     best, best_height, best_bound = rows[0], -1.0, 0.0
     for row in rows:
@@ -162,7 +162,7 @@ def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
         if abs(above) <= bound + best_bound:
             above = higher(A, B, x, point(X, best), c)
             if above == 0.0:
-                # As high as the best row so far: seen from P, the row nearer to Q lies to the left.
+                # The heights are equal: seen from P, the row nearer to Q lies to the left of the other row.
                 above = turn(A, point(X, best), x, gaps[P], c)
         if above > 0.0:
             best, best_height, best_bound = row, height, bound
@@ -171,13 +171,13 @@ def _highest(X, P, Q, rows, gaps, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def point(X, i):  # type: ignore[no-untyped-def]
-    """Row i of X as a pair."""
+    """Return row i of X as a pair of floats."""
     return np.float64(X[i, 0]), np.float64(X[i, 1])
 
 
 @njit(cache=True, error_model="numpy")
 def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """Sign of ``det[z_A(B), z_A(C)]``: 1 if A, B, C turn to the left, -1 to the right, 0 on one geodesic."""
+    """Sign of ``det[z_A(B), z_A(C)]``: 1 for a left turn, -1 for a right turn, 0 if A, B, C lie on one geodesic."""
     value, bound = turn_and_bound(A, B, C, gap_a, c)
     if abs(value) > bound:
         return np.sign(value)
@@ -186,9 +186,9 @@ def turn(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
-    """``g_A s×t - c‖s‖² A×t + c‖t‖² A×s`` with s = B - A, t = C - A, and a bound on its rounding error.
+    """Value of ``g_A s×t - c‖s‖² A×t + c‖t‖² A×s``, s = B - A, t = C - A, and a bound on its rounding error.
 
-    The value is ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``; the bound is infinite where terms may have underflowed.
+    The value is ``det[z_A(B), z_A(C)] g_A g_B g_C / 4``; the bound is infinite if terms may have underflowed.
     """
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     bend_s, bend_t = c * (s0 * s0 + s1 * s1), c * (t0 * t0 + t1 * t1)
@@ -203,7 +203,7 @@ def turn_and_bound(A, B, C, gap_a, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def farther(A, B, C):  # type: ignore[no-untyped-def]
-    """Sign of ``‖B - A‖² - ‖C - A‖²``: 1 if B is farther from A than C is, in Euclidean terms."""
+    """Sign of ``‖B - A‖² - ‖C - A‖²``: 1 if B has a larger Euclidean distance from A than C."""
     s0, s1, t0, t1 = B[0] - A[0], B[1] - A[1], C[0] - A[0], C[1] - A[1]
     square_s, square_t = s0 * s0 + s1 * s1, t0 * t0 + t1 * t1
     if abs(square_s - square_t) > ERROR * (square_s + square_t) > SMALLEST_SAFE_SIZE:
@@ -213,7 +213,7 @@ def farther(A, B, C):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
-    """Sign of the height of X minus that of Y over the geodesic from P to Q, to the right in Klein coordinates.
+    """Compare the heights of X and Y to the right of the geodesic PQ in Klein coordinates: 1 if X is higher.
 
     The height of X is ``-det(P, Q, X) / (1 + c‖X‖²)`` up to a factor that X and Y share; always exact.
     """
@@ -223,7 +223,7 @@ def higher(P, Q, X, Y, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
-    """Exact value of :func:`turn_and_bound`, as the determinant of the three rows ``(1 + c‖x‖², x)``."""
+    """Exact value of :func:`turn_and_bound`, computed as the determinant of the rows ``(1 + c‖x‖², x)``."""
     total = np.empty(0)
     for P, Q, R in ((A, B, C), (B, C, A), (C, A, B)):
         total = _plus(total, _times(_one_plus(c, P), _cross(Q, R)))
@@ -232,40 +232,40 @@ def _exact_turn(A, B, C, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _cross(Q, R):  # type: ignore[no-untyped-def]
-    """``Q×R``."""
+    """Expansion of the cross product ``Q×R``."""
     return _plus(_product(Q[0], R[1]), -_product(Q[1], R[0]))
 
 
 @njit(cache=True, error_model="numpy")
 def _one_plus(c, P):  # type: ignore[no-untyped-def]
-    """``1 + c‖P‖²``."""
+    """Expansion of ``1 + c‖P‖²``."""
     return _plus(np.ones(1), _times(np.array([c]), _plus(_product(P[0], P[0]), _product(P[1], P[1]))))
 
 
 @njit(cache=True, error_model="numpy")
 def _square(A, B):  # type: ignore[no-untyped-def]
-    """``‖B - A‖²``."""
+    """Expansion of ``‖B - A‖²``."""
     s0, s1 = _difference(B[0], A[0]), _difference(B[1], A[1])
     return _plus(_times(s0, s0), _times(s1, s1))
 
 
 @njit(cache=True, error_model="numpy")
 def _difference(a, b):  # type: ignore[no-untyped-def]
-    """The expansion of ``a - b``."""
+    """Expansion of ``a - b``."""
     out = np.empty(2)
     return out[: _grow(out, _grow(out, 0, -b), a)]
 
 
 @njit(cache=True, error_model="numpy")
 def _product(a, b):  # type: ignore[no-untyped-def]
-    """The expansion of ``a b``."""
+    """Expansion of ``a b``."""
     out = np.empty(2)
     return out[: _grow(out, _grow(out, 0, fma(a, b, -(a * b))), a * b)]
 
 
 @njit(cache=True, error_model="numpy")
 def _plus(e, f):  # type: ignore[no-untyped-def]
-    """The sum of two expansions."""
+    """Sum of two expansions."""
     out = np.empty(e.size + f.size)
     out[: e.size] = e
     size = e.size
@@ -276,7 +276,7 @@ def _plus(e, f):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _times(e, f):  # type: ignore[no-untyped-def]
-    """The product of two expansions."""
+    """Product of two expansions."""
     out = np.empty(2 * e.size * f.size)
     size = 0
     for j in range(e.size):
@@ -288,7 +288,7 @@ def _times(e, f):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _grow(out, size, a):  # type: ignore[no-untyped-def]
-    """Add the float a to the expansion ``out[:size]`` in place, without zeros; return the new size."""
+    """Add the float a to the expansion ``out[:size]`` in place, dropping zeros; return the new size."""
     kept = 0
     for k in range(size):
         total = a + out[k]
