@@ -6,14 +6,14 @@ import warnings
 
 from hyplearn.types import Array
 
-# Like compiled code, do not warn about integers that wrap and quotients that become infinite: both are intended.
+# Suppress warnings about integer overflow and infinite quotients, as compiled code does: both are intended.
 warnings.filterwarnings("ignore", ".* encountered in scalar", RuntimeWarning, "hyplearn")
 SPLITTER = 2.0**27 + 1.0
 MASK = 2**64 - 1
 
 
 def fma(a: float, b: float, c: float) -> float:
-    """``a * b + c`` with the rounding error of the product added last."""
+    """``a * b + c``, corrected for the rounding error of the product."""
     product = a * b
     if not math.isfinite(product):
         return product + c
@@ -49,7 +49,7 @@ def log1p(x: float) -> float:
 
 
 def exp(x: float) -> float:
-    """``e^x`` of an x ≤ 0; below -708, where the result would lose digits, 0."""
+    """``e^x`` for x ≤ 0; the result is 0 below -708, where it would lose digits."""
     return math.exp(x) if x >= -708.0 else 0.0
 
 

@@ -21,13 +21,14 @@ from hyplearn.types import Array
 LN2 = math.log(2.0)
 LN2_HIGH = math.ldexp(math.floor(math.ldexp(LN2, 32)), -32)
 LN2_LOW = 1.9082149292705877e-10
-# Bit patterns of √½ and of 2^52, at which the spacing of floats is 1; number of mantissa bits; bias of exponents.
+# Constants of float64: bit patterns of √½ and of 2^52, where the spacing of floats becomes 1, the number of mantissa
+# bits, and the bias of exponents.
 ROOT_HALF, COUNTING = np.array([math.sqrt(0.5), 2.0**52]).view(np.uint64)
 MANTISSA, BIAS = np.uint64(52), np.uint64(1023)
-# SHIFT, added to a float, leaves the nearest integer in its last bits. LOWEST is the smallest x for which e^x is not
-# subnormal.
+# Adding SHIFT to a float leaves the nearest integer in the last bits of the sum. LOWEST is the smallest integer x for
+# which e^x is not subnormal.
 SHIFT, LOWEST = 1.5 * 2.0**52, -708.0
-# Coefficients of the two series, highest order first. The compiler unrolls loops over them.
+# Coefficients of the series of artanh and exp, highest order first. The compiler unrolls loops over them.
 ARTANH = tuple(1 / k for k in range(21, 2, -2))
 EXP = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 
@@ -64,7 +65,7 @@ def float_of(typing_context: Any, bits: Any) -> Any:
 
 @njit(cache=True, error_model="numpy")
 def log1p(x):  # type: ignore[no-untyped-def]
-    """``log(1 + x)`` of a finite x ≥ 0.
+    """``log(1 + x)`` for finite x ≥ 0.
 
     ``1 + x = 2^k (1 + f)`` with 1 + f between √½ and √2, where f keeps the rounding error of the sum; then with
     ``s = f / (2 + f)`` the logarithm of 1 + f is ``2 artanh s = f - s (f - 2 s² (1/3 + s²/5 + s⁴/7 + …))``.
@@ -84,7 +85,7 @@ def log1p(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def exp(x):  # type: ignore[no-untyped-def]
-    """``e^x`` of an x ≤ 0; below -708, where the result would lose digits, 0.
+    """``e^x`` for x ≤ 0; the result is 0 below -708, where it would lose digits.
 
     ``x = k ln 2 + r`` with the nearest integer k; the series of e^r, and k added to its exponent.
     """
@@ -134,7 +135,7 @@ def uniform(seed, number):  # type: ignore[no-untyped-def]
 
 
 def uniforms(seed: int, numbers: Array) -> Array:
-    """``uniform(seed, number)`` of every number."""
+    """``uniform(seed, number)`` for every number."""
     state = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         state ^= state >> np.uint64(shift)

@@ -21,16 +21,18 @@ from hyplearn.geometry.disk_hull import farther, klein, point, scan, split, turn
 from hyplearn.geometry.kernels import row_gaps, squared_distance
 from hyplearn.types import Array, Points
 
-# With fewer rows, discarding interior rows takes longer than it saves.
+# Minimum number of rows for which interior rows are discarded; with fewer rows this would not save time.
 FEWEST_TO_DISCARD = 64
 # Size of the sample from which a centre is chosen; the centre need only be near some rows, so a small sample suffices.
 SAMPLE = 128
-# Sectors around the centre; the farthest row of each is a corner of the polygon whose interior is discarded.
+# Number of sectors around the centre. The farthest rows of all sectors form a polygon, and rows inside it are
+# discarded.
 SECTORS = 64
-# Error bound: Klein coordinates of size r have an error of 20 half units in the last place of r, and products of two
-# differences an error of 160 half units of r². Rows deeper inside than five times that need no exact arithmetic.
+# Depth inside the polygon, relative to r², from which a row needs no exact arithmetic. Klein coordinates of size r have
+# an error of 20 half units in the last place of r, and products of two differences have an error of 160 half units in
+# the last place of r². The depth is five times the latter error.
 CLEARLY_INSIDE = 1e-13
-# Singular values below this fraction of the largest are rounding errors: the points span fewer dimensions.
+# Singular values below this fraction of the largest one are treated as 0: the points then span fewer dimensions.
 FLAT = 1e-12
 MAX_HULL_DIMENSION = 5
 
@@ -179,20 +181,20 @@ def _check_disk(X: Points, c: float) -> tuple[Array, Array, float]:
 
 
 def _disk_vertices(find: Callable[[Array, Array, float], Array], X: Array, gaps: Array, c: float) -> Array:
-    """Vertices found by ``find`` among the rows that can be vertices."""
+    """Discard rows that cannot be vertices, and apply ``find`` to the others; return the vertices."""
     outer = _outer_rows(X, gaps, c)
     return outer[find(X[outer].astype(np.float64), gaps[outer], c)]
 
 
 def central_row(X: Array, c: float) -> Array:
-    """Row of a sample with the smallest sum of distances: a robust centre."""
+    """Robust centre of X: the row of a sample with the smallest sum of distances to the sample."""
     sample = X[:: -(-len(X) // SAMPLE)].astype(np.float64)
     row: Array = sample[np.argmin(pairwise_distance(sample, c=c).sum(axis=0))]
     return row
 
 
 def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -> tuple[Array, Array]:
-    """Klein coordinates about p times a scale, and the time-like hyperboloid coordinates, which are their divisors."""
+    """Klein coordinates about p, multiplied by ``scale``, and the time coordinates on the hyperboloid about p."""
     s = X - p
     bend = c * np.sum(s**2, axis=1)
     gap_p = row_gaps(p[None], c)[0]
@@ -201,7 +203,7 @@ def klein_about(X: Array, gaps: Array, p: Array, c: float, scale: float = 1.0) -
 
 
 def _qhull(X: Array, gaps: Array, c: float) -> Array:
-    """Vertices in three or more dimensions, in increasing order; flat sets are first reduced to fewer dimensions."""
+    """Find vertices with Qhull, in increasing order; points that span fewer dimensions are projected first."""
     p = central_row(X, c)
     K, _ = klein_about(X, gaps, p, c)
     _, sizes, axes = np.linalg.svd(np.linalg.qr(K, mode="r"))
@@ -211,7 +213,7 @@ def _qhull(X: Array, gaps: Array, c: float) -> Array:
     if rank < X.shape[1]:
         return hull_vertices(pull_inside(translate(X, -p, c=c) @ axes[:rank].T, c), c=c)
     vertices = ConvexHull(K).vertices
-    # Qhull returns any one of several equal rows; replace it with the first.
+    # If several rows are equal, Qhull returns any one of them; replace it with the first.
     alike = np.flatnonzero(np.isin(X[:, 0], X[vertices, 0]))
     _, first, inverse = np.unique(X[alike], axis=0, return_index=True, return_inverse=True)
     return np.sort(alike[first[inverse.ravel()[np.searchsorted(alike, vertices)]]])
@@ -235,11 +237,11 @@ def _outer_rows(X: Array, gaps: Array, c: float) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _largest_norm(X, p, gap_p, gaps, c, extreme):  # type: ignore[no-untyped-def]
-    """Largest norm in Klein coordinates about p; also writes the first row farthest from p in each sector."""
+    """Return the largest norm in Klein coordinates about p; write the farthest row of each sector to ``extreme``."""
     squares = np.full(SECTORS, -1.0)
     for i in range(X.shape[0]):
         k0, k1 = klein(X, i, p, gap_p, gaps, c)
-        # Position along the diamond |k0| + |k1| = 1, from 0 to 4: increases with the angle, without an arc tangent.
+        # Position along the diamond |k0| + |k1| = 1, from 0 to 4. It increases with the angle and needs no arc tangent.
         along = 1.0 + k1 / max(abs(k0) + abs(k1), 1e-300)
         sector = int((along if k0 >= 0.0 else 4.0 - along) * (SECTORS / 4)) % SECTORS
         square = k0 * k0 + k1 * k1
@@ -280,14 +282,15 @@ def _is_outside(X, i, polygon, gaps, c):  # type: ignore[no-untyped-def]
         A, B = point(X, polygon[j]), point(X, polygon[(j + 1) % m])
         if turn(A, B, x, gaps[polygon[j]], c) < 0.0:
             return True
-    # A polygon of one or two corners: chords grow along a geodesic, so a row beyond an end is farther from the other.
+    # If the polygon is a segment AB, a row on its geodesic is outside if the row is farther from A than B is, or
+    # farther from B than A is. If the polygon is a point, every other row is outside.
     A, B = point(X, polygon[0]), point(X, polygon[m - 1])
     return m < 3 and (farther(A, x, B) > 0.0 or farther(B, x, A) > 0.0)
 
 
 @njit(cache=True, error_model="numpy")
 def _closest_pair(X_a, X_b, gaps_a, gaps_b):  # type: ignore[no-untyped-def]
-    """First rows i, j with the smallest ``‖x - y‖² / g_x g_y``; the distance is an increasing function of it."""
+    """First pair of rows (i, j) with the smallest ``‖x - y‖² / g_x g_y``, and thus with the smallest distance."""
     least, at = np.inf, (0, 0)
     inverse_b = 1.0 / gaps_b
     for i in range(X_a.shape[0]):

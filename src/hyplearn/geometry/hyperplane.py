@@ -1,4 +1,4 @@
-"""Geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}: sides, distances, projections, points to draw."""
+"""Geodesic hyperplanes H(w, p) = {x : ⟨log_p(x), w⟩ = 0}: sides, distances, projections and plotting."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def _height(x: Array, w: Array, p: Array, c: float) -> Array:
 
 @border("x", "w", "p")
 def side(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Side of the hyperplane H(w, p) on which x lies: 1, -1, or 0 on it.
+    r"""Side of the hyperplane H(w, p) on which x lies: 1 or -1, or 0 if x lies on the hyperplane.
 
     .. math:: \operatorname{sign} \Bigl\langle s - \tfrac{c \|s\|^2}{1 - c\|p\|^2}\, p, \; w \Bigr\rangle,
               \qquad s = x - p
@@ -66,7 +66,7 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
     normal = w / np.linalg.norm(w, axis=-1, keepdims=True)
     z = z_vector(x, p, c)
     flat = z - height / np.sqrt(c) * normal
-    # √(1 + c‖z‖²) from the parts of z along and across the hyperplane: a sum of positive squares loses no digits.
+    # Compute c‖z‖² from the parts of z along and across the hyperplane: a sum of squares loses no digits.
     square = c * np.sum(flat**2, axis=-1, keepdims=True) + height**2
     # The projection of a point far from p may be rounded onto the rim.
     return mobius_add(p, project(flat / (np.sqrt(1 + square) + np.sqrt(1 + height**2)), c=c), c=c)
@@ -74,7 +74,7 @@ def project_onto(x: Points, w: Points, p: Points, *, c: float = 1.0) -> Array:
 
 @border("w", "p", "u", into_ball=True)
 def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int = 201, c: float = 1.0) -> Array:
-    r"""Points along H(w, p) from rim to rim for drawing, at visually even spacing.
+    r"""Points along H(w, p) from rim to rim, spaced evenly in a plot.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
     ends = []
     for sign in (-1, 1):
         t = p + sign * direction / np.sqrt(c)
-        # p ⊕ y for y on the rim, where the gap of y is 0.
+        # This is p ⊕ y for a point y on the rim, whose gap is 0.
         ends.append(p + gap_p / c * t / (t @ t))
     centre, half_chord = (ends[1] + ends[0]) / 2, (ends[1] - ends[0]) / 2
     theta = np.linspace(np.pi - 1e-4, 1e-4, n_points)[:, None]
@@ -119,7 +119,7 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
 
 
 def _within(w: Array, u: Array | None) -> Array:
-    """Unit vector along the hyperplane: the part of u orthogonal to w; in the disk, w rotated by a right angle."""
+    """Unit vector along the hyperplane: the part of u orthogonal to w, or, without u, w rotated by a right angle."""
     _check_normal(w)
     normal = w / np.linalg.norm(w)
     if u is None:

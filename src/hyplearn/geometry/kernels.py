@@ -1,4 +1,4 @@
-"""Row kernels: single passes over points, with compensated sums of squares.
+"""Compiled loops over the rows of an array of points, with compensated sums of squares.
 
 Near the rim ``1 - c‖x‖²`` is the small difference of two large numbers: from a plain dot product a gap of 1e-8 has only
 8 correct digits, and so has every distance, logarithm and feature. Here squares and sums are computed with their
@@ -16,16 +16,17 @@ from numba import njit
 from hyplearn.numerics import coordinate, fma, log1p
 from hyplearn.types import Array
 
-# Squares below this may have lost digits to underflow; the norm is then recomputed from scaled elements.
+# Squared norms below this value may have lost digits to underflow; the norm is then recomputed from scaled elements.
 SMALLEST_SAFE_SQUARE = 1e-280
-# Added to numerator and denominator, so that 0/0 evaluates to its limit; too small to change any other quotient.
+# Small number added to numerators and denominators, so that 0/0 evaluates to its limit; other quotients do not change.
 TINY = 1e-300
-# Number of elements in a chunk of columns, which stays in the cache, and its minimum number of rows: smaller chunks
-# would cost more calls from Python.
+# CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk fits into the cache. FEWEST_ROWS is the
+# minimum number of rows per chunk, which limits the number of calls from Python.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**14, 64
-# Largest dimension in which sums over coordinates run along columns, and number of columns per partial sum of squares.
+# FEW_COLUMNS is the largest dimension in which sums over coordinates are computed column by column. SUMMED_AT_ONCE is
+# the number of columns per partial sum of squares.
 FEW_COLUMNS, SUMMED_AT_ONCE = 16, 32
-# Number of points per block of pairwise distances: their columns stay in the cache.
+# Number of points per block of pairwise distances, chosen so that their coordinates fit into the cache.
 PAIRS = 512
 
 
@@ -46,7 +47,7 @@ def add_square(total, error, a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def add_up(t0, t1, t2, t3, error):  # type: ignore[no-untyped-def]
-    """Combine four lanes into one unevaluated sum."""
+    """Combine four partial sums and their common error into one unevaluated sum."""
     t0, error = add(t0, error, t1)
     t2, error = add(t2, error, t3)
     return add(t0, error, t2)
@@ -54,14 +55,14 @@ def add_up(t0, t1, t2, t3, error):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def gap_from(total, error, c):  # type: ignore[no-untyped-def]
-    """``1 - c (total + error)``, to the last digit."""
+    """``1 - c (total + error)``, accurate to the last digit."""
     scaled = c * total
     return (1.0 - scaled) - (fma(c, total, -scaled) + c * error)
 
 
 @njit(cache=True, error_model="numpy")
 def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
-    """``1 - c‖x‖²`` of row i of X, to the last digit; p only gives the dimension, at compile time if it is a tuple."""
+    """``1 - c‖x‖²`` of row i of X, accurate to the last digit; only the length of p is used."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
     e0, e1, e2, e3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
@@ -80,7 +81,7 @@ def gap_of(X, i, p, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def shrink(u2):  # type: ignore[no-untyped-def]
-    """``ρ / sinh ρ`` with ``u2 = sinh²(ρ/2)``, the ratio of the distance ρ to the length sinh ρ of z; 1 at ρ = 0.
+    """``ρ / sinh ρ``, given ``u2 = sinh²(ρ/2)``; the result is 1 at ρ = 0.
 
     With ``t = 2 u2 = cosh ρ - 1`` and ``sinh ρ = √(t (t + 2))``, ρ is ``log(1 + t + sinh ρ)``.
     """
@@ -90,12 +91,12 @@ def shrink(u2):  # type: ignore[no-untyped-def]
 
 
 def unrolled(p: Array) -> Array | tuple[float, ...]:
-    """Convert a point of few dimensions to a tuple, so that the compiler vectorises over rows: three times as fast."""
+    """Convert a point of two to four dimensions to a tuple, so that the compiler can vectorise loops over rows."""
     return tuple(p.tolist()) if 2 <= len(p) <= 4 else p
 
 
 def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
-    """Slices of rows with their coordinates as contiguous float64 columns.
+    """Yield slices of rows, each with the coordinates of its rows as contiguous float64 columns.
 
     Kernels on columns are compiled once, whatever the dtype, the layout and the dimension of X.
     """
@@ -104,7 +105,7 @@ def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
 
 
 def chunk_slices(X: Array) -> Iterator[slice]:
-    """Slices of rows that fit into the cache."""
+    """Slices of rows, each small enough for the cache."""
     step = max(FEWEST_ROWS, CHUNK_NUMBERS // X.shape[1])
     return (slice(start, min(start + step, len(X))) for start in range(0, len(X), step))
 
@@ -119,7 +120,7 @@ def row_gaps(X: Array, c: float) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
-    """Write the gaps to ``totals``. Columns are summed in groups, which keeps the errors of long sums small."""
+    """Write the gaps to ``totals``; columns are summed in groups, to keep rounding errors small."""
     errors, own_totals, own_errors = buffers[0], buffers[1], buffers[2]
     for i in range(totals.size):
         totals[i], errors[i] = 0.0, 0.0
@@ -138,7 +139,7 @@ def _gaps(columns, c, totals, buffers):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untyped-def]
-    """Compute the two coefficients of each row from the gaps of x and p; on entry ``base`` contains ‖x - p‖².
+    """Write the two coefficients of each row to ``along`` and ``base``; on entry ``base`` contains ‖x - p‖².
 
     With ``b = c‖x - p‖² / g_p`` and ``h = √(b (b + g_x))`` the half of ``g_x sinh ρ``, frame coordinates have
     ``along = ρ / h``; 2 / g_x is its limit at p, and that of z.
@@ -157,8 +158,8 @@ def fill_coefficients(gaps, gap_p, c, z, along, base):  # type: ignore[no-untype
         base[i] = -along[i] * bend
 
 
-# Inlined by numba, not by LLVM, which inlines only functions compiled in the same process: if this one came from
-# numba's cache, a kernel would be half as fast, and its last bits would differ.
+# This function is inlined by numba, because LLVM inlines only functions compiled in the same process. Callers of a
+# version loaded from numba's cache would be half as fast, and the last bits of their results would differ.
 @njit(inline="always", error_model="numpy")
 def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
     """``‖x - p‖²`` of row i of X."""
@@ -177,7 +178,7 @@ def squared_distance(X, i, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def norm_of_difference(X, i, y):  # type: ignore[no-untyped-def]
-    """``‖x - y‖`` of row i of X and the point y, neither underflowing nor overflowing."""
+    """``‖x - y‖`` for row i of X and the point y, without underflow or overflow."""
     square = squared_distance(X, i, y)
     if SMALLEST_SAFE_SQUARE < square < np.inf:
         return math.sqrt(square)
@@ -186,7 +187,7 @@ def norm_of_difference(X, i, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _scaled_norm(s):  # type: ignore[no-untyped-def]
-    """``m ‖s / m‖`` with m the largest absolute element."""
+    """``‖s‖``, computed as ``m ‖s / m‖``, where m is the largest absolute value of an element."""
     largest = np.max(np.abs(s))
     if largest == 0.0 or largest == np.inf:
         return largest
@@ -197,7 +198,7 @@ def _scaled_norm(s):  # type: ignore[no-untyped-def]
 
 
 def norms(X: Array) -> Array:
-    """``‖x‖`` of every row of X, neither underflowing nor overflowing."""
+    """``‖x‖`` of every row of X, without underflow or overflow."""
     with np.errstate(over="ignore"):
         squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     unsafe = np.flatnonzero(~((squares > SMALLEST_SAFE_SQUARE) & (squares < np.inf)))
@@ -212,7 +213,7 @@ def norms(X: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untyped-def]
-    """``sinh(√c d(x, y) / 2)`` of every row x of X and every point y, given the columns of the latter's coordinates.
+    """``sinh(√c d(x, y) / 2)`` for every row x of X and every point y; ``columns`` contains the coordinates of y.
 
     Symmetric bit for bit. Loops run over points y, which the compiler takes several at a time, in parts that stay in
     the cache; four coordinates at a time keep rounding errors of sums small.
@@ -247,7 +248,7 @@ def half_sinh_pairs(X, columns, gap_x, gap_y, c, out):  # type: ignore[no-untype
 
 @njit(cache=True, error_model="numpy")
 def _rescale(x, columns, lengths):  # type: ignore[no-untyped-def]
-    """Replace the lengths of differences ``x - y`` that may have lost digits to underflow or overflow."""
+    """Recompute lengths of differences ``x - y`` that may have lost digits to underflow or overflow."""
     for k in range(lengths.size):
         if not SMALLEST_SAFE_SQUARE < lengths[k] ** 2 < np.inf:
             lengths[k] = _scaled_norm(x - columns[:, k])
@@ -259,15 +260,16 @@ def squared_distances(X: Array, p: Array) -> Array:
 
 
 def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Array]:
-    """``‖x - p‖²`` and ``⟨x - p, w⟩`` of every row of X; the second is 0 without w.
+    """``‖x - p‖²`` and ``⟨x - p, w⟩`` of every row x of X; the products are 0 if w is None.
 
     Not computed with BLAS, which would share sums among threads: their number must not change the result.
     """
     squares, products = np.empty(len(X)), np.zeros(len(X))
     few = X.shape[1] <= FEW_COLUMNS
     for part in chunk_slices(X):
-        # Sum along columns for few coordinates; for many, along rows, in several lanes with small rounding errors.
-        # A single row is doubled, because einsum sums one column in another order than several columns.
+        # With few coordinates, sum column by column; with many, sum along rows, which einsum does with small rounding
+        # errors. A single row is duplicated, because einsum adds the elements of one column in a different order than
+        # those of several columns.
         rows = X[part] if len(X[part]) > 1 else np.repeat(X[part], 2, axis=0)
         s = np.subtract(rows.T, p[:, None], order="C", dtype=np.float64) if few else rows - p
         if w is not None:
@@ -285,10 +287,10 @@ def dot(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-# Inlined by numba, as squared_distance is.
+# This function is inlined by numba, for the same reason as squared_distance.
 @njit(inline="always", error_model="numpy")
 def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
-    """``⟨x - p, w⟩`` of row i of X; the difference is taken first, so close points keep their digits."""
+    """``⟨x - p, w⟩`` of row i of X; computing the difference first keeps the digits of points close to p."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     d = len(p)
     whole = d - d % 4
@@ -317,7 +319,7 @@ def _centred_dot(X, w, p, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
-    """``Σ q_k (x_i - p)`` over the rows i in ``index``."""
+    """``Σ q_k (x_i - p)`` over all k, with ``i = index[k]``."""
     out = np.zeros(X.shape[1])
     for k in range(index.size):
         for j in range(X.shape[1]):
@@ -337,7 +339,7 @@ def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def walk(x, u, length):  # type: ignore[no-untyped-def]
-    """Point at a distance from x in the unit direction u, for c = 1: ``x + g τ m / ‖m‖²`` with ``m = u + τ x``."""
+    """Point at distance ``length`` from x along the unit vector u, for c = 1: ``x + g τ m / ‖m‖²``, ``m = u + τ x``."""
     tau = math.tanh(length / 2.0)
     m = u + tau * x
     return x + gap_of(x.reshape(1, x.size), 0, x, 1.0) * tau / np.sum(m * m) * m

@@ -21,12 +21,13 @@ from hyplearn.geometry.kernels import (
 )
 from hyplearn.types import Array, Points, Scalars
 
-# With many rows, Newton's method starts at the mean of an evenly spaced sample: minimum size of the sample, largest
-# stride, and tolerance of its mean, which need not be exact.
+# With many rows, Newton's method starts at the approximate mean of every k-th row. These constants are the minimum size
+# of that sample, the largest k, and the tolerance of its mean.
 SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
-# Gap of a start below which the origin is used instead: near the rim floats are too sparse for short steps.
+# If the initial point has a smaller gap, the origin is used instead: floats near the rim are too sparse for short
+# steps.
 NEAR_THE_RIM = 0.01
-# Largest dimension in which the Hessian is computed, in the same pass; above it, only its products with vectors are.
+# Largest dimension in which the Hessian is computed as a matrix; above it, only its products with vectors are computed.
 FEW_DIMENSIONS = 16
 
 
@@ -72,7 +73,7 @@ def frechet_mean(
 def mean_and_variance(
     X: Array, gaps: Array, weights: Array, c: float, *, tol: float = 1e-12, max_iter: int = 100
 ) -> tuple[Array, float]:
-    """Mean of rows with the given gaps and weights of sum 1, and the mean squared distance to it."""
+    """Weighted mean of rows and the mean squared distance to it, given gaps and weights that sum to 1."""
     if _all_alike(X, weights):
         return X[np.argmax(weights > 0)].astype(np.float64), 0.0
     steps = mean_steps(_start(X, gaps, weights, c), tol=tol, max_iter=max_iter)
@@ -88,15 +89,15 @@ Steps: TypeAlias = Generator[Array, "MeanEquations", tuple[Array, float]]
 
 
 def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
-    """Newton's method as a generator: yields points, receives their equations, and returns mean and variance."""
+    """Newton's method as a generator that yields points, receives their equations, and returns mean and variance."""
     state = yield start
     for _ in range(max_iter):
         spacing = 16 * np.finfo(float).eps / state.gap_m
         if state.residual <= spacing or (state.residual <= tol and state.hessian is None):
             return state.m, state.variance / state.c
         if state.residual <= tol / 2:
-            # The equations of one more step are already known. The step is not longer than the residual, so the bound
-            # remains valid, and it squares the error.
+            # One more Newton step needs no further pass over the rows and squares the error. The step is not longer
+            # than the residual, so the error bound remains valid.
             return state.moved(state.newton_step()), state.variance / state.c
         newton = yield state.moved(state.newton_step())
         state = newton if newton.residual <= state.residual / 2 else (yield state.moved(state.majorising_step()))
@@ -107,7 +108,7 @@ def mean_steps(start: Array, *, tol: float, max_iter: int = 100) -> Steps:
 
 
 def _start(X: Array, gaps: Array, weights: Array, c: float) -> Array:
-    """Initial point: the mean of a sample if there are many rows and it is not near the rim, else the origin."""
+    """Initial point: with many rows, the mean of a sample unless it is near the rim; otherwise the origin."""
     stride = min(len(X) // SAMPLE, SAMPLE_STRIDE)
     some = np.ascontiguousarray(weights[::stride]) if stride > 1 else weights[:0]
     if some.any():
@@ -130,7 +131,7 @@ def _normalised(weights: Array | None, n: int) -> Array:
 
 
 def _all_alike(X: Array, weights: Array) -> bool:
-    """Whether all rows with a weight are equal."""
+    """Whether all rows of positive weight are equal."""
     kept = np.flatnonzero(weights)
     first = X[kept[0]]
     return bool(np.array_equal(X[kept[-1]], first) and np.all(X[kept] == first))
@@ -157,7 +158,7 @@ class MeanEquations:
         return np.linalg.solve(self.stiffness * np.eye(len(self.m)) - self.hessian, self.gradient)
 
     def majorising_step(self) -> Array:
-        """Step for an upper bound of the second derivatives."""
+        """Step to the minimum of a quadratic upper bound of the objective."""
         return self.gradient / self.stiffness
 
     def moved(self, step: Array) -> Array:
@@ -166,7 +167,7 @@ class MeanEquations:
 
 
 class _RowEquations(MeanEquations):
-    """Equations of rows in memory; in many dimensions the Hessian is only multiplied with vectors."""
+    """Equations for rows in memory; in many dimensions, the Hessian is not stored but only multiplied by vectors."""
 
     along: Array
     base: Array
@@ -191,11 +192,11 @@ class _RowEquations(MeanEquations):
         super().__init__(m, c, stiffness, gradient, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
-        """Equations at another point; reuses the arrays, which are not needed here after Newton's step."""
+        """Equations at another point; they overwrite the coefficient arrays of this object."""
         return _RowEquations(self.X, self.gaps, self.weights, m, self.c, self.numbers)
 
     def newton_step(self) -> Array:
-        """Newton's step, in many dimensions approximately by conjugate gradients."""
+        """Newton's step; in many dimensions it is approximated by conjugate gradients."""
         if self.hessian is not None:
             return super().newton_step()
         d = len(self.m)
@@ -204,7 +205,7 @@ class _RowEquations(MeanEquations):
         return step
 
     def _hessian_times(self, u: Array) -> Array:
-        """``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``: 1 along each geodesic to a point, ρ coth ρ across."""
+        """Product of the Hessian with u: ``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``."""
         projected = self.along * centred_dot(self.X, u, self.m) + self.base * (self.m @ u)
         q = self.weights * self.radial * projected
         return self.stiffness * u - centred_sum(self.X, q * self.along, self.m) - (q @ self.base) * self.m
@@ -213,7 +214,7 @@ class _RowEquations(MeanEquations):
 def summed_equations(
     X: Array, gaps: Array, weights: Array, m: Array, c: float, *, second: bool = True
 ) -> tuple[float, Array, Any, float]:
-    """Stiffness, gradient, Hessian and variance at m, as sums over rows, so that the sums of blocks can be added.
+    """Stiffness, gradient, Hessian and variance at m; all are sums over rows, so results of blocks can be added.
 
     In many dimensions the hessian is the most of the work, and 0 without ``second``.
     """
@@ -229,7 +230,7 @@ def summed_equations(
 
 
 def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:
-    """Results of :func:`summed_equations` in few dimensions."""
+    """Compute the result of :func:`summed_equations` column by column, for up to FEW_DIMENSIONS dimensions."""
     d, gap_m = X.shape[1], float(gap(m, c=c))
     stiffness, gradient, hessian, variance = 0.0, np.zeros(d), np.zeros((d, d)), 0.0
     for part, columns in column_chunks(X):
@@ -245,7 +246,7 @@ def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _add_derivatives(columns, m, weights, numbers, gradient, hessian):  # type: ignore[no-untyped-def]
-    """Add ``Σ w along (x - m)`` and the lower half of the Hessian; convert columns to frame coordinates in place."""
+    """Add to the gradient and the lower half of the Hessian; convert columns to frame coordinates in place."""
     along, base, radial = numbers[0], numbers[1], numbers[2]
     for i in range(weights.size):
         radial[i] *= weights[i]

@@ -112,7 +112,7 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
             f"{row} with last coordinate {heights[row]:.6g}.\nThe height, which is positive, comes last."
         )
     square = np.sum(u**2, axis=-1, keepdims=True)
-    # t² - 1 as a product, without cancellation near t = 1.
+    # Computing t² - 1 as a product avoids cancellation near t = 1.
     top = np.concatenate([2 * u, square + (t - 1) * (t + 1)], axis=-1)
     return top / (np.sqrt(c) * (square + (1 + t) ** 2))
 
@@ -121,8 +121,7 @@ def _check_on_hyperboloid(X: Array) -> None:
     """Raise if rows are off the hyperboloid by more than 1e-5 of X⁰."""
     if X.shape[-1] < 2:
         raise ValueError(f"Hyperboloid coordinates need at least 2 entries; got {X.shape[-1]}.\nX⁰ comes first.")
-    # Compared as X⁰ = √(1 + ‖X‖²), which stays accurate when the squares are so large that [X, X] = -1 is lost to
-    # rounding.
+    # Check X⁰ = √(1 + ‖X‖²) instead of [X, X] = -1, which is lost to rounding when the squares are large.
     time, due = np.ravel(X[..., 0]), np.ravel(np.hypot(1, np.linalg.norm(X[..., 1:], axis=-1)))
     off = np.abs(time - due) / due
     if np.any(off > 1e-5):

@@ -19,39 +19,41 @@ from hyplearn.geometry.kernels import norm_of_difference
 from hyplearn.numerics import coordinate
 from hyplearn.types import Array
 
-# Largest dimension in which boxes exclude enough points to be worth their cost.
+# Largest dimension in which a tree is built: above it, boxes exclude too few points.
 MOST_BOXED = 12
-# Approximate number of points in a leaf: more mean fewer boxes to visit but more keys to compute. Measured in the disk.
+# Approximate number of points in a leaf, chosen by measurements in the disk. Larger leaves mean fewer boxes to visit
+# but more keys to compute.
 LEAF = 16
 # Factor that makes a lower bound safe against rounding errors.
 SAFE = 1.0 - 1e-13
-# Size of the stack of a search: at least the depth of a tree of 2^62 points.
+# Size of the stack of nodes to visit, enough for a tree of 2^62 points.
 DEEPEST = 64
-# Number of queries and points per matrix product: large enough to be efficient, while its 2 MiB stay in the cache.
+# Numbers of queries and points per matrix product: large enough to be efficient, and the product of 2 MiB still fits
+# into the cache.
 PRODUCT_QUERIES, PRODUCT_POINTS = 256, 1024
 # Number of points whose bounds are compared together before any key is computed.
 LANE = 64
 
 
 class NearestTree(NamedTuple):
-    """k-d tree as arrays: points in the order of the tree; node i has the children 2i + 1 and 2i + 2."""
+    """k-d tree stored as arrays; the children of node i are the nodes 2i + 1 and 2i + 2."""
 
-    X: Array  # points in the order of the tree, float64
-    gaps: Array  # their gaps
-    rows: Array  # their positions in the original order
-    bounds: Array  # first and last point of each node, of shape (n_nodes, 2)
-    lower: Array  # least coordinates of each node
-    upper: Array  # largest coordinates of each node
-    widest: Array  # largest gap of each node
+    X: Array  # points in tree order, float64
+    gaps: Array  # gaps of the points
+    rows: Array  # row numbers of the points before sorting
+    bounds: Array  # start and end of the range of points of each node, of shape (n_nodes, 2)
+    lower: Array  # smallest coordinates of the points of each node
+    upper: Array  # largest coordinates of the points of each node
+    widest: Array  # largest gap of the points of each node
 
 
 def nearest_tree(X: Array, gaps: Array) -> NearestTree:
-    """Build the tree of validated points with the given gaps; in many dimensions, a single node."""
+    """Build the k-d tree of validated points with the given gaps; in many dimensions it has a single node."""
     n, d = X.shape
     depth = max(0, math.ceil(math.log2(n / LEAF))) if d <= MOST_BOXED else 0
     X, nodes = X.astype(np.float64), 2 ** (depth + 1) - 1
-    # In a single node the points with the largest gaps come first: most queries are near some of them, and the sooner
-    # the k-th key is small, the fewer keys are computed.
+    # In a single node, sort the points by decreasing gap. Most queries are near some of the first points, so the k-th
+    # smallest key decreases quickly and fewer keys are computed.
     rows = np.arange(n) if depth else np.argsort(-gaps, kind="stable")
     bounds, lower, upper = np.zeros((nodes, 2), dtype=np.int64), np.empty((nodes, d)), np.empty((nodes, d))
     widest = np.empty(nodes)
@@ -61,7 +63,7 @@ def nearest_tree(X: Array, gaps: Array) -> NearestTree:
 
 @njit(cache=True, nogil=True)
 def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-untyped-def]
-    """Order rows so that each node is a contiguous run, split at the median of its widest coordinate."""
+    """Sort rows so that each node is a contiguous range; nodes are split at the median of their widest coordinate."""
     bounds[0, 1] = X.shape[0]
     for node in range(bounds.shape[0]):
         first, last = bounds[node]
@@ -80,7 +82,7 @@ def _build(X, gaps, rows, bounds, lower, upper, widest):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _partition(values, rows, first, last, middle):  # type: ignore[no-untyped-def]
-    """Hoare's selection: reorder the rows from ``first`` to ``last`` around the value at ``middle``."""
+    """Reorder the rows from ``first`` to ``last`` around the value at ``middle``, with Hoare's selection algorithm."""
     while first < last:
         pivot, i, j = values[rows[(first + last) // 2]], first, last
         while i <= j:
@@ -101,7 +103,7 @@ def _partition(values, rows, first, last, middle):  # type: ignore[no-untyped-de
 
 
 def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple[Array, Array]:
-    """Distances and rows of the k nearest points of each query, the nearest first, both of shape (n, k)."""
+    """Distances and row numbers of the k nearest points of each query, nearest first, both of shape (n, k)."""
     Q = Q.astype(np.float64, copy=False)
     _, places = least_keys(tree, Q, k)
     distances = np.empty(places.shape)
@@ -110,7 +112,7 @@ def nearest(tree: NearestTree, Q: Array, gaps: Array, k: int, c: float) -> tuple
 
 
 def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
-    """The k smallest keys of each query and their positions in the tree, both of shape (n, k)."""
+    """The k smallest keys of each query and the positions of their points in the tree, both of shape (n, k)."""
     keys, places = np.full((len(Q), k), np.inf), np.full((len(Q), k), -1)
     if len(tree.bounds) > 1 or len(tree.X) <= LEAF:
         _search(Q, *tree, keys, places)
@@ -121,7 +123,7 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(Q, X, gaps, rows, bounds, lower, upper, widest, keys, places):  # type: ignore[no-untyped-def]
-    """The k smallest keys of each query and their positions in X, by depth-first search, the nearer box first."""
+    """Write the k smallest keys of each query and their positions, by depth-first search, nearer boxes first."""
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
     for i in range(Q.shape[0]):
         own_keys, own_places = keys[i], places[i]
@@ -147,7 +149,7 @@ def _search(Q, X, gaps, rows, bounds, lower, upper, widest, keys, places):  # ty
 
 @njit(cache=True, error_model="numpy")
 def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
-    """Lower bound on the keys in a node: the squared distance to its box divided by its largest gap."""
+    """Lower bound on the keys in a node: squared distance to the node's box, divided by its largest gap."""
     square = 0.0
     for j in range(Q.shape[1]):
         outside = max(0.0, lower[node, j] - Q[i, j], Q[i, j] - upper[node, j])
@@ -157,7 +159,7 @@ def box_bound(Q, i, lower, upper, widest, node):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def key_of(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
-    """``‖x - y‖² / (1 - c‖y‖²)`` of query i and the point at a position."""
+    """Key ``‖x - y‖² / (1 - c‖y‖²)``, where x is query i and y is the point at the position ``place``."""
     square, d = 0.0, Q.shape[1]
     for j in range(d):
         square += (coordinate(X, place, j, d) - coordinate(Q, i, j, d)) ** 2
@@ -166,7 +168,7 @@ def key_of(Q, i, X, place, gaps):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
-    """Insert a key into the sorted keys and drop the last one; ties are broken by the row."""
+    """Insert a key into the sorted keys and drop the last one; equal keys are sorted by row number."""
     k = keys.size - 1
     if key == keys[k] and places[k] >= 0 and rows[places[k]] < rows[place]:
         return
@@ -177,7 +179,7 @@ def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
 
 
 def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
-    """Like :func:`_search`, with matrix products to decide which keys to compute."""
+    """Write the same results as :func:`_search`; matrix products decide which keys to compute."""
     squares, own = (np.einsum("ij,ij->i", A, A) for A in (tree.X, Q))
     for cut in _cuts(len(Q), PRODUCT_QUERIES):
         for part in _cuts(len(tree.X), PRODUCT_POINTS):
@@ -192,7 +194,7 @@ def _cuts(n: int, step: int) -> Iterator[slice]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _rank(Q, X, gaps, rows, products, start, own, squares, keys, places):  # type: ignore[no-untyped-def]
-    """Compute the keys that may be among the k smallest, given products of queries and points."""
+    """Compute and insert the keys that may be among the k smallest, given products of queries and points."""
     # The dot product of d terms has an error of at most d units in the last place of ‖x‖ ‖y‖.
     safe = 1.0 - 4.0 * (Q.shape[1] + 8) * 2.0**-53
     near = gaps[start : start + products.shape[1]]
@@ -211,7 +213,7 @@ def _rank(Q, X, gaps, rows, products, start, own, squares, keys, places):  # typ
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-def]
-    """Number of points whose key may be at most the given key, as a sum that the compiler can vectorise."""
+    """Number of points whose key may be at most the given key; the compiler vectorises this sum."""
     number = 0
     for j in range(products.size):
         number += safe * (own + squares[j]) - 2.0 * products[j] <= key * gaps[j]
@@ -220,7 +222,7 @@ def _count(products, own, squares, gaps, safe, key):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _half_sinhs(Q, gaps_q, X, gaps, places, c, out):  # type: ignore[no-untyped-def]
-    """``sinh(√c d / 2)`` of each query and the points at its positions."""
+    """Write ``sinh(√c d / 2)`` for the distance d of each query to each of its points."""
     for i in range(Q.shape[0]):
         for k in range(places.shape[1]):
             place = places[i, k]

@@ -7,20 +7,21 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Points closer than this (for c = 1) count as equal: it is the rounding error of a combination of a thousand rows.
+# Distance (for c = 1) below which points count as equal: the rounding error of a combination of a thousand rows.
 TOUCHING = 1e-12
-# Maximum number of faces on which the function is minimised exactly, and exchanges per row between two of them.
+# FACES is the maximum number of exact minimisations over the rows of positive weight. EXCHANGES is the maximum number
+# of exchanges per row between two such minimisations.
 FACES = 20
 EXCHANGES = 20
-# Maximum number of linear systems solved to find one such face.
+# Maximum number of linear systems solved in one exact minimisation.
 DROPS = 8
 
 
 def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
-    """Minimise ``wᵀ H w / 2`` over w ≥ 0; the first n_a weights sum to 1, and so do the others."""
+    """Minimise ``wᵀ H w / 2`` over w ≥ 0, with the first n_a weights summing to 1 and the others summing to 1."""
     w = w.copy()
-    # Exchanges find the rows in use, and a linear system finds their weights. Repeat until no exchange gains more than
-    # tol, or until the function, half a squared distance, is 0 up to rounding.
+    # Exchanges find the rows of positive weight, and a linear system gives their weights. Repeat until no exchange
+    # gains more than tol, or until the function (half a squared distance) is 0 up to rounding.
     for _ in range(FACES):
         if _exchange(H, w, n_a, tol, EXCHANGES * len(w)) <= tol or w @ H @ w < (0.1 * TOUCHING) ** 2:
             break
@@ -30,7 +31,7 @@ def minimise(H: Array, w: Array, n_a: int, tol: float) -> Array:
 
 @njit(cache=True, error_model="numpy")
 def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
-    """Repeatedly move weight between the two rows of one hull with the largest gain; return the remaining gain."""
+    """Repeatedly move weight between two rows of a hull, chosen for the largest gain; return the remaining gain."""
     gradient = H @ w
     n = w.size
     gain = np.inf
@@ -57,14 +58,14 @@ def _exchange(H, w, n_a, tol, max_steps):  # type: ignore[no-untyped-def]
 
 
 def _solve_face(H: Array, w: Array, n_a: int) -> None:
-    """Step to the minimum on the rows in use, and drop rows that would get a negative weight."""
+    """Minimise over the rows of positive weight; drop rows whose weights would become negative."""
     for _ in range(DROPS):
         used = np.flatnonzero(w > 0)
         face, old, first = H[np.ix_(used, used)], w[used], used < n_a
         best = _face_minimum(face, first)
         if best is None:
             return
-        # Drop all rows of negative weight at once if that is an improvement, otherwise stop at the first weight that
+        # Drop all rows of negative weight at once if that decreases the function; otherwise stop where the first weight
         # reaches 0.
         new = np.maximum(best, 0.0)
         new /= np.where(first, new[first].sum(), new[~first].sum())
@@ -81,11 +82,12 @@ def _solve_face(H: Array, w: Array, n_a: int) -> None:
 
 
 def _face_minimum(face: Array, first: Array) -> Array | None:
-    """Minimise ``wᵀ face w / 2`` over weights of any sign; those of each hull sum to 1."""
+    """Minimise ``wᵀ face w / 2`` over weights of any sign that sum to 1 in each hull; return None if this fails."""
     ones = np.column_stack([first, ~first]).astype(float)
     scale = max(face.diagonal().max(), EPS)
     try:
-        # The added term is constant for weights with these sums; it makes the matrix definite if rows are independent.
+        # The added term is constant for weights that sum to 1 in each hull. It makes the matrix positive definite if
+        # the rows are independent.
         factor = cho_factor(face + scale * (ones @ ones.T) + len(face) * EPS * scale * np.eye(len(face)))
         columns = cho_solve(factor, ones)
         best: Array = columns @ np.linalg.solve(ones.T @ columns, np.ones(2))

@@ -13,14 +13,14 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.twofold import Twofold
 from hyplearn.types import Array
 
-# Number of coordinates per block: small enough that the many elementwise steps run in the processor's cache.
+# Number of coordinates per block, small enough that the arrays of all steps fit into the processor's cache.
 BLOCK = 2**14
-# For larger a, e^(-2a) is negligible compared to the gap of any point.
+# Largest a for which e^(-2a) is computed; for larger a it is negligible compared to the gap of any point.
 FARTHEST = 300.0
 
 
 def in_blocks(function: Callable[[Array, Array, float], Array], x: Array, y: Array, c: float) -> Array:
-    """Compute ``function(x, y, c)`` in blocks of rows, scaled by a power of two to a ball of radius between 1 and 2."""
+    """Compute ``function(x, y, c)`` in blocks of rows, with points scaled to a ball of radius between 1 and 2."""
     for points in (x, y) if function is added else (y,):
         check_inside(points, row_gaps(points.reshape(-1, points.shape[-1]), c).reshape(points.shape[:-1]), c)
     scale = 2.0 ** np.floor(np.log2(c) / 2)
@@ -29,14 +29,14 @@ def in_blocks(function: Callable[[Array, Array, float], Array], x: Array, y: Arr
     out, step = np.empty(X.shape), max(1, BLOCK // shape[-1])
     for start in range(0, len(X), step):
         part = slice(start, start + step)
-        # The numbers of a single vector are scalars, whose arithmetic is ten times as fast as that of arrays.
+        # For a single vector, norms and gaps are scalars, whose arithmetic is ten times as fast as that of arrays.
         rows = 0 if len(X) == 1 else part
         out[rows] = function(X[rows] * scale, Y[rows] * scale, c / scale / scale)
     return (out / scale).reshape(shape)
 
 
 def added(x: Array, y: Array, c: float) -> Array:
-    """``x ⊕ y`` of rows, or of two vectors."""
+    """Möbius sum ``x ⊕ y`` of two vectors, or of each pair of rows."""
     t, gap_x = Twofold.sum_of(x, y), _gap(x, c)
     square = (t * t).sum() * c
     below = gap_x * _gap(y, c) + square
@@ -44,7 +44,7 @@ def added(x: Array, y: Array, c: float) -> Array:
 
 
 def arrived(v: Array, p: Array, c: float) -> Array:
-    r"""``exp_p(v)`` of rows, or of a vector.
+    r"""Exponential map ``exp_p(v)`` of a vector, or of each row.
 
     .. math:: p + \frac{g_p\, \epsilon\, m}{\sqrt c \|m\|^2}, \qquad \epsilon = 1 - e^{-2 \sqrt c \|v\| / g_p},
               \quad m = (2 - \epsilon) \frac{v}{\|v\|} + \epsilon \sqrt c\, p
@@ -57,7 +57,7 @@ def arrived(v: Array, p: Array, c: float) -> Array:
     unit = np.where(moves[..., None], v / size[..., None], 1.0)
     length, gap_p, root = Twofold.product_of(unit, unit).sum().sqrt(), _gap(p, c), Twofold.of(np.asarray(c)).sqrt()
     time = root * length / gap_p
-    # The product with the length may overflow; a row with zero velocity has time 0.
+    # As size * time may overflow, size is limited to FARTHEST / time. A row with zero velocity gets the size 0.
     with np.errstate(over="ignore"):
         size = moves * np.minimum(size, FARTHEST / time.high)
     epsilon = -((time * (-2.0 * size)).expm1())

@@ -10,23 +10,23 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# Splits a float64 into two halves of 26 bits, whose products are exact.
+# Factor that splits a float64 into two halves of 26 bits, whose products are exact.
 SPLITTER = 2.0**27 + 1.0
-# Number of terms of the series of e^x - 1 (up to DOUBLE in twice the precision), and of halvings of x before it:
-# |x| ≤ ln 2 / 64, so the last term is below 2⁻¹⁰⁶ x. The terms after DOUBLE are together below 2⁻⁵⁶ x, so float64 is
-# enough for them.
+# The series of e^x - 1 has TERMS terms. It is evaluated after halving x HALVINGS times, so that |x| ≤ ln 2 / 64 and the
+# last term is below 2⁻¹⁰⁶ x. The first DOUBLE terms are computed in twice the precision; the others sum to less than
+# 2⁻⁵⁶ x, so float64 is enough for them.
 TERMS, DOUBLE, HALVINGS = 13, 7, 5
 
 
 class Twofold(NamedTuple):
-    """The sum ``high + low``, where low is at most half a unit in the last place of high."""
+    """Unevaluated sum ``high + low``; low is at most half a unit in the last place of high."""
 
     high: Array
     low: Array
 
     @classmethod
     def of(cls, a: Array) -> "Twofold":
-        """Convert a float64 array."""
+        """Convert a float64 array to a Twofold."""
         return cls(a, np.zeros_like(a))
 
     @classmethod
@@ -69,7 +69,7 @@ class Twofold(NamedTuple):
         return Twofold(*_quick_sum(first, second)) + third
 
     def scaled(self, power: Array | float) -> "Twofold":
-        """The product with a power of two, which is exact."""
+        """Exact product with a power of two."""
         return Twofold(self.high * power, self.low * power)
 
     def sqrt(self) -> "Twofold":
@@ -82,7 +82,7 @@ class Twofold(NamedTuple):
         """Sum over the last axis."""
         high, low, n = self.high.copy(), self.low.copy(), self.high.shape[-1]
         while n > 1:
-            pairs = n // 2  # the middle column of an odd number is added in a later round
+            pairs = n // 2  # if n is odd, the middle column is added in a later round
             first, last = (..., slice(pairs)), (..., slice(n - pairs, n))
             high[first], low[first] = Twofold(high[first], low[first]) + Twofold(high[last], low[last])
             n -= pairs
@@ -105,7 +105,7 @@ class Twofold(NamedTuple):
         series = series * r
         for _ in range(HALVINGS):  # e^2x - 1 = (e^x - 1) (2 + (e^x - 1))
             series = series.scaled(2.0) + series * series
-        # 2^k (1 + series) - 1; for k = 0 that is the series itself, which keeps the digits of small x.
+        # The result is 2^k (1 + series) - 1. For k = 0 this is the series itself, which keeps the digits of small x.
         grown = (series + 1.0).scaled(np.exp2(k)) - 1.0
         small = k == 0
         return Twofold(np.where(small, series.high, grown.high)[()], np.where(small, series.low, grown.low)[()])

@@ -1,4 +1,4 @@
-"""Kernels of hyperbolic space between all rows of two sets."""
+"""Kernels of hyperbolic space, computed between all rows of two arrays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,22 +10,22 @@ from hyplearn.geometry.border import as_real, border, check_parameter
 from hyplearn.kernels.heat import LARGEST_DIMENSION, heat_profile
 from hyplearn.types import Array, Points
 
-# A kernel as a function of distances (in units of the curvature radius), the scale and the dimension.
+# Type of a kernel as a function of distances (in units of the curvature radius), scale and dimension.
 Profile = Callable[[Array, float, int], Array]
 
 
 def laplacian_profile(rho: Array, scale: float, dimension: int) -> Array:
-    """``exp(-ρ / scale)``; the dimension does not matter."""
+    """``exp(-ρ / scale)``; the dimension is not used."""
     return np.exp(rho / -scale)
 
 
 def secant_profile(rho: Array, scale: float, dimension: int) -> Array:
-    """``(cosh ρ)^(-1 / log cosh scale)``; the dimension does not matter."""
+    """``(cosh ρ)^(-1 / log cosh scale)``; the dimension is not used."""
     return np.exp(log_cosh(rho) / -log_cosh(scale))
 
 
 def log_cosh(rho: Any) -> Any:
-    """``log cosh ρ``: ``log1p(2 sinh²(ρ/2))`` is accurate at small distances, the other form at large ones."""
+    """``log cosh ρ``, with one formula that is accurate at small distances and another for large ones."""
     near = np.minimum(rho, 1.0)
     return np.where(rho < 1, np.log1p(2 * np.sinh(near / 2) ** 2), np.logaddexp(rho, -rho) - np.log(2))
 

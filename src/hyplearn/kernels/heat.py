@@ -26,13 +26,13 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# Growth of rounding errors up to which the recurrence is run upwards. Elsewhere τ^m < 1/GROWTH, so that an error in the
-# first ratio has vanished after ten times m steps downwards: τ^(9m) < 1e-18.
+# The recurrence is run upwards if rounding errors grow at most by the factor GROWTH. Otherwise τ^m < 1/GROWTH, and it
+# is run downwards from STEPS times m: the error of the first ratio then becomes negligible, because τ^(9m) < 1e-18.
 GROWTH = 100.0
 STEPS = 10
-# Largest dimension: above it, products of a thousand factors overflow.
+# Largest supported dimension: in more dimensions, products of a thousand factors overflow.
 LARGEST_DIMENSION = 1001
-# Distances per chunk: the coefficients of a chunk stay in the cache.
+# Number of distances per chunk, chosen so that the coefficients of a chunk fit into the cache.
 CHUNK = 2**12
 
 
@@ -66,7 +66,7 @@ def _log_profile(rho: Array, s: float, m: int) -> Array:
     terms[0] = 1.0
     for j in range(1, m + 1):
         terms[j] = np.einsum("kn,kn->n", weights[:j], terms[j - 1 :: -1]) / j
-    # log(x + 1) up to a constant
+    # This is log(x + 1), up to a constant.
     log_sum = rho + 2 * np.log1p(np.exp(-rho))
     return np.log(terms[m]) - m * (np.log(step) + log_sum) - s * rho**2
 

@@ -1,4 +1,4 @@
-r"""Rows of R^m whose products approximate a kernel (Nyström's method).
+r"""Map points to rows of R^m whose dot products approximate a kernel (Nyström's method).
 
 With the kernel matrix :math:`K_{LL} = V \Lambda V^T` of landmarks L, the rows :math:`K(x, L)\, V \Lambda^{-1/2}` have
 the products of the kernel's functions projected onto the span of :math:`K(\cdot, l)`: exactly those of the kernel if
@@ -18,12 +18,14 @@ from hyplearn.kernels.functions import PROFILES, log_cosh
 from hyplearn.numerics import exp, log1p, uniforms
 from hyplearn.types import Array
 
-# Rows per chunk: their kernel values stay in the cache. Fixed, because it affects the last bits of products.
+# Number of rows per chunk, chosen so that their kernel values fit into the cache. It is fixed, because it affects the
+# last bits of products.
 CHUNK = 512
-# Ridge on the diagonal of the landmarks' kernel matrix for interpolation, relative to the mean of 1 - k. It bounds the
-# weights, whose sums would otherwise lose digits; the interpolation error is too small to change a classifier.
+# Ridge added to the diagonal of the landmarks' kernel matrix K for interpolation, relative to the mean of 1 - K. It
+# bounds the weights, whose sums would otherwise lose digits; the interpolation error is too small to change a
+# classifier.
 RIDGE = 1e-7
-# Maximum number of landmarks whose pairwise distances give the median for the scale.
+# Maximum number of points whose pairwise distances are computed for the median distance.
 MOST_PAIRED = 1000
 
 
@@ -49,7 +51,7 @@ class LandmarkKernel:
     landmarks: Array
 
     def values(self, X: Array, gaps: Array) -> Array:
-        """Kernel between validated points with the given gaps and all landmarks, of shape (n, n_landmarks)."""
+        """Kernel values between validated points, with the given gaps, and all landmarks; of shape (n, n_landmarks)."""
         rho = np.empty((len(X), len(self.landmarks)))
         columns, own_gaps = np.ascontiguousarray(self.landmarks.T), row_gaps(self.landmarks, self.c)
         half_sinh_pairs(X.astype(np.float64, copy=False), columns, gaps, own_gaps, self.c, rho)
@@ -74,7 +76,7 @@ class LandmarkKernel:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _laplacian_of_half(half, power):  # type: ignore[no-untyped-def]
-    """``exp(-power arsinh h)`` of every ``h = sinh(ρ/2)``, in place; ``arsinh h = log1p(h + h²/(1 + √(1 + h²)))``."""
+    """Replace every ``h = sinh(ρ/2)`` with ``exp(-power arsinh h)``, in place."""
     flat = half.reshape(-1)
     for i in range(flat.size):
         h = flat[i]
@@ -83,7 +85,7 @@ def _laplacian_of_half(half, power):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _secant_of_half(half, power):  # type: ignore[no-untyped-def]
-    """``(1 + 2h²)^-power`` of every ``h = sinh(ρ/2)``, in place: ``1 + 2h²`` is ``cosh ρ``."""
+    """Replace every ``h = sinh(ρ/2)`` with ``(1 + 2h²)^-power``, in place; ``1 + 2h²`` is ``cosh ρ``."""
     flat = half.reshape(-1)
     for i in range(flat.size):
         flat[i] = exp(-power * log1p(2.0 * flat[i] * flat[i]))
@@ -91,24 +93,24 @@ def _secant_of_half(half, power):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class KernelMap:
-    """Rows ``K(x, L) P`` of points x, with landmarks L and a projection P of shape (n_landmarks, m)."""
+    """Map from points x to rows ``K(x, L) P``, with landmarks L and a projection P of shape (n_landmarks, m)."""
 
     kernel: LandmarkKernel
     projection: Array
 
     def rows(self, X: Array, gaps: Array) -> Array:
-        """Rows of the given points, of shape (n, m)."""
+        """Map the given points to rows, of shape (n, m)."""
         return self.kernel.products(X, gaps, self.projection)
 
 
 def nystrom(landmarks: Array, kernel: str, scale: float, c: float, n_components: int) -> KernelMap:
-    """Kernel map with the leading components of the landmarks; eigenvalues lost in rounding are left out."""
+    """Kernel map onto the leading eigenvectors of the landmarks' kernel matrix; omits negligible eigenvalues."""
     landmarks = landmarks.astype(np.float64, copy=False)
     rho = np.sqrt(c) * pairwise_distance(landmarks, c=c)
     values, vectors = np.linalg.eigh(PROFILES[kernel](rho, scale, landmarks.shape[1]))
     kept = np.flatnonzero(values > len(values) * np.finfo(float).eps * values[-1])[::-1][:n_components]
     vectors = vectors[:, kept]
-    # The sign of an eigenvector is arbitrary; a positive largest entry makes rows the same on every machine.
+    # The sign of an eigenvector is arbitrary. Making its largest entry positive gives the same rows on every machine.
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(kept))])
     projection = np.ascontiguousarray(vectors * (signs / np.sqrt(values[kept])))
     return KernelMap(LandmarkKernel(kernel, float(scale), c, landmarks), projection)
@@ -133,7 +135,7 @@ def add_linear_columns(found: KernelMap) -> KernelMap:
 
 
 def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | None = None) -> Array:
-    """Choose landmarks: sorted positions of distinct rows of X, with rows of every class.
+    """Choose distinct rows of X from every class as landmarks; return their sorted positions.
 
     The number from each class is proportional to the root of its size, between equal shares, which spend landmarks on
     rare classes, and proportional ones, which neglect them. Within a class they are random, by a hash of the position.
@@ -152,7 +154,7 @@ def choose_landmarks(X: Array, codes: Array, n_landmarks: int, sizes: Array | No
 
 
 def median_distance(X: Array, c: float) -> float:
-    """Median distance between distinct points, over up to a thousand rows, in units of the curvature radius."""
+    """Median distance between distinct points of a sample, in units of the curvature radius."""
     some = X[:: -(-len(X) // MOST_PAIRED)]
     distances = pairwise_distance(some.astype(np.float64, copy=False), c=c)
     positive = distances[np.triu_indices(len(some), 1)]

@@ -1,4 +1,4 @@
-r"""The problem of the hyperboloid SVM (Cho et al., 2019), and two descent methods for it.
+r"""The optimisation problem of the hyperboloid SVM (Cho et al., 2019), and two descent methods for it.
 
 Rows x are hyperboloid coordinates, :math:`[n, x] = -n^0 x^0 + \sum_j n^j x^j`, with costs C_i and labels ±1:
 
@@ -25,26 +25,27 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# Widths of the rounded kinks, one per stage. The first smooths the whole loss for every start. The last changes P by at
-# most half its width for each row near the margin, a ten-thousandth of the cost of such a row.
+# Widths over which the kink of the loss is smoothed, one per stage. The first width smooths the whole loss. The last
+# one changes the loss of a row near the margin by at most half the width, less than a ten-thousandth of the row's cost.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-# Boundaries at least this far beyond the farthest row have all rows on one side. The limit is 17 from the centre, where
-# float64 cannot distinguish n from a vector of the light cone.
+# Boundaries may lie up to BEYOND past the farthest row, where all rows are on one side, and up to FARTHEST from the
+# centre, where float64 cannot distinguish n from a vector of the light cone.
 BEYOND, FARTHEST = 3.0, 17.0
-# Number of corrections that L-BFGS stores.
+# Number of past steps that L-BFGS stores.
 MEMORY = 20
 LEAST_SQUARES_STEPS = 30
 BATCH = 32
-# The first step, relative to the step that is safe if the gradients of all rows of a batch are parallel, which is rare.
+# First step, as a multiple of the step that is safe even if the gradients of all rows of a batch are parallel, which is
+# rare.
 FIRST_STEP = 1000.0
 GROWTH = 1.5
-# Number of consecutive halvings after which the step is too short to matter.
+# The descent stops after this number of consecutive halvings of the step, which is then too short to matter.
 HALVINGS = 16
 ARSINH_1 = float(np.arcsinh(1.0))
 
 
 class LocalMinimum(NamedTuple):
-    """Local minimum in polar coordinates: ``[n, n] = ‖direction‖²``; ``shift`` is its distance from the centre."""
+    """Local minimum: normal n with ``[n, n] = ‖direction‖²``; ``shift`` is the boundary's distance from the centre."""
 
     direction: Array
     shift: float
@@ -54,7 +55,7 @@ class LocalMinimum(NamedTuple):
 
     @property
     def normal(self) -> Array:
-        """The normal as u."""
+        """Normal as the vector u, with scores ``R @ u``."""
         return from_polar(self.direction, self.shift)
 
 
@@ -64,7 +65,7 @@ def objective(R: Array, y: Array, costs: Array, u: Array) -> float:
 
 
 def _objective(scores: Array, y: Array, costs: Array, u: Array) -> float:
-    """Objective P at a normal u, given its products with all rows."""
+    """Objective P at a normal u, given the products of u with all rows."""
     return _sum_of_losses(scores, y, costs) + 0.5 * float(u[1:] @ u[1:] - u[0] ** 2)
 
 
@@ -78,14 +79,14 @@ def _sum_of_losses(scores, y, costs):  # type: ignore[no-untyped-def]
 
 
 def loss_and_gradient(R: Array, y: Array, costs: Array, u: Array, width: float) -> tuple[float, Array]:
-    """Sum of losses, with kinks smoothed over ``width``, and its gradient with respect to u."""
+    """Sum of losses, smoothed over ``width`` at the kink, and its gradient with respect to u."""
     gradient = np.zeros(len(u))
     return _one_pass(R, y, costs, u, width, gradient), gradient
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
-    """Sum of losses; adds their slopes to the gradient in the same loop, so that R is read once."""
+    """Return the sum of losses and add its gradient to ``gradient``, in one loop that reads R once."""
     total = 0.0
     for i in range(len(R)):
         margin = y[i] * dot(R[i], u)
@@ -100,9 +101,12 @@ def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _rounded(margin, width):  # type: ignore[no-untyped-def]
-    """Loss and slope of a margin below 1: s - width/2, or s²/(2 width) for s < width; s = arsinh 1 - arsinh margin."""
+    """Smoothed loss and its slope for a margin below 1.
+
+    With ``s = arsinh 1 - arsinh margin``, the loss is ``s²/(2 width)`` if s < width, otherwise ``s - width/2``.
+    """
     root = math.sqrt(1.0 + margin * margin)
-    # The logarithmic form of arsinh has an error of one ulp of 1 here, and takes half the time.
+    # The logarithmic form of arsinh is accurate to one ulp of 1 here, and takes half the time of math.asinh.
     s = ARSINH_1 + (math.log(root - margin) if margin < 0.0 else -math.log(root + margin))
     if s < width:
         return s * s / (2.0 * width), -s / (width * root)
@@ -110,12 +114,12 @@ def _rounded(margin, width):  # type: ignore[no-untyped-def]
 
 
 def from_polar(v: Array, a: float) -> Array:
-    """``u = (-‖v‖ sinh a, v cosh a)``."""
+    """Normal ``u = (-‖v‖ sinh a, v cosh a)`` with direction v and shift a."""
     return np.concatenate([[-np.linalg.norm(v) * np.sinh(a)], v * np.cosh(a)])
 
 
 def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
-    """Direction v, of length √[n, n], and shift a, clipped to ±``farthest``."""
+    """Direction v, of length √[n, n], and shift a of a normal u; the shift is clipped to ±``farthest``."""
     space = float(np.linalg.norm(u[1:]))
     if space == 0:
         return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])
@@ -124,12 +128,12 @@ def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
 
 
 def farthest_shift(R: Array) -> float:
-    """Largest distance from the centre of any boundary considered: beyond the farthest row."""
+    """Largest distance from the centre at which a boundary may lie; usually beyond the farthest row."""
     return min(float(np.arccosh(R[:, 0].max())) + BEYOND, FARTHEST)
 
 
 def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
-    """Initial normals, with the right sign and scale: halfway between the means, least squares, one-sided.
+    """Yield initial normals: halfway between the means, by least squares, and with all rows on one side.
 
     The first two use Klein coordinates, in which hyperplanes are straight and no row outweighs the others, and weigh
     both sides equally. The last one has all rows on the side of the costlier label.
@@ -143,7 +147,8 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
         yield _scaled(R, y, costs, halfway)
         balance = np.sqrt(plus / plus.sum() + minus / minus.sum())
         share = balance / R[:, 0]
-        # Klein coordinates times the balance of the rows, without a second matrix of the size of R.
+        # This operator multiplies Klein coordinates by the balance of the rows, without a second matrix of the size of
+        # R.
         klein = LinearOperator(R.shape, matvec=lambda u: share * (R @ u), rmatvec=lambda q: (share * q) @ R)
         yield _scaled(R, y, costs, lsqr(klein, y * balance, iter_lim=LEAST_SQUARES_STEPS)[0])
     side = 1.0 if plus.sum() > minus.sum() else -1.0
@@ -151,7 +156,7 @@ def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
 
 
 def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
-    """The best multiple of u on a coarse scale, after moving u to the region [n, n] > 0."""
+    """Move u to the region [n, n] > 0, and multiply it by the best factor on a coarse grid."""
     u = from_polar(*to_polar(u, farthest_shift(R)))
     scores = R @ u
     unit = float(np.median(np.abs(scores))) or 1.0
@@ -160,7 +165,7 @@ def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
 
 
 def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> LocalMinimum:
-    """L-BFGS in polar coordinates: from every start at the first width, then from the best result at the other widths.
+    """Run L-BFGS in polar coordinates: from every start at the first width, then from the best result at the others.
 
     Rows R, of shape (n, d + 1), are seen from among them, which keeps their coordinates small; labels y are ±1 and
     costs positive. A stage ends when a step decreases P by at most ``tol``, relative, or after ``max_iter`` steps. The
@@ -177,7 +182,7 @@ def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: i
 
 
 def status_of(R: Array, u: Array, status: str) -> str:
-    """The given status, or "one-sided" if all rows are on one side of the boundary."""
+    """Return the given status, or "one-sided" if all rows are on one side of the boundary."""
     scores = R @ u
     return "one-sided" if np.all(scores > 0) or np.all(scores < 0) else status
 
@@ -185,7 +190,7 @@ def status_of(R: Array, u: Array, status: str) -> str:
 def _descend(
     R: Array, y: Array, costs: Array, v: Array, a: float, width: float, tol: float, max_iter: int
 ) -> LocalMinimum:
-    """One stage of L-BFGS from v and a, in units of ‖v‖: v is short if rows are long."""
+    """Run one stage of L-BFGS from v and a; v is scaled by its initial norm."""
     unit = float(np.linalg.norm(v)) or 1.0
 
     def value(polar: Array) -> tuple[float, Array]:
@@ -208,7 +213,7 @@ def _descend(
 def solve_by_projected_gradient(
     R: Array, y: Array, costs: Array, *, tol: float, max_iter: int, rng: np.random.Generator
 ) -> LocalMinimum:
-    r"""Descend from the best start in mini-batches B, each followed by a projection Π onto normals with [n, n] > 0.
+    r"""Descend from the best start in mini-batches B; after each, Π projects onto normals with [n, n] > 0.
 
     .. math:: u \leftarrow \Pi \Bigl( u - \eta \Bigl( \tfrac{|B|}{N} H u
               - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}
@@ -223,7 +228,8 @@ def solve_by_projected_gradient(
     u = min(starts(R, y, costs), key=lambda u: objective(R, y, costs, u))
     least = objective(R, y, costs, u)
     step = FIRST_STEP * len(R) / BATCH / float(costs @ np.einsum("ij,ij->i", R, R))
-    # Rows are shuffled once and batches before every epoch, so that the rows of a batch are adjacent in memory.
+    # Rows are shuffled only once, so that the rows of a batch are adjacent in memory; batches are shuffled before every
+    # epoch.
     shuffled = rng.permutation(len(R))
     R, y, costs, firsts = R[shuffled], y[shuffled], costs[shuffled], np.arange(0, len(R), BATCH)
     epochs = halvings = 0
@@ -242,7 +248,7 @@ def solve_by_projected_gradient(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def epoch(R, y, costs, firsts, batch, step, slope, u):  # type: ignore[no-untyped-def]
-    """Visit all rows once, batch by batch in the order of their first rows, and update u in place."""
+    """Visit every batch once, in the order of ``firsts`` (the first row of each batch), and update u in place."""
     n, d = R.shape
     gradient = np.empty(d)
     for start in firsts:

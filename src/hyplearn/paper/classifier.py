@@ -1,4 +1,4 @@
-"""Base class of the baselines: one-vs-rest on rows in memory, each with its own decision scores."""
+"""Base class of the baselines, which are one-vs-rest classifiers trained on rows in memory."""
 
 import warnings
 from abc import abstractmethod
@@ -20,7 +20,7 @@ from hyplearn.types import Array
 
 
 class BaselineRows(NamedTuple):
-    """Rows of positive weight in float64: points, class codes, weights, and the training data built from them."""
+    """Training rows of positive weight, in float64: points, class codes and weights, and all three as TrainingData."""
 
     X: Array
     codes: Array
@@ -30,7 +30,7 @@ class BaselineRows(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class BaselineClassifier(OneVsRest):
-    """Base class with the same validation, weights and one-vs-rest as all classifiers of the ball.
+    """Base class of the baselines, with the validation, weights and one-vs-rest scheme of the other classifiers.
 
     Subclasses learn in :meth:`_train`, and override :meth:`_boundaries` if they have other scores. Parameters are
     dataclass fields; :class:`~hyplearn.HyperboloidSVC` documents those that all of them share.
@@ -53,7 +53,7 @@ class BaselineClassifier(OneVsRest):
         """Train all binary problems; return the fitted attributes, including ``coef_``."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit every binary problem on points that fit into the memory budget of their source.
+        """Fit all binary problems; the points must fit into the memory budget of their source.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class BaselineClassifier(OneVsRest):
         return self
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Uncalibrated decision scores: ``arsinh [n, x]`` for the normal n given by ``coef_`` at ``reference_``."""
+        """Decision with the uncalibrated scores ``arsinh [n, x]``, where ``coef_`` and ``reference_`` define n."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "arsinh", coef, fitted["reference_"], np.zeros(len(coef)))
 
@@ -86,7 +86,7 @@ class BaselineClassifier(OneVsRest):
         return self._boundaries(self._train(self._present(data)))
 
     def _present(self, data: TrainingData) -> BaselineRows:
-        """Rows of positive weight; small data sets are sorted and their copies merged."""
+        """Select the rows of positive weight; in small data sets, rows are sorted and equal rows merged."""
         if data.n_rows <= FEW_ROWS:
             data = merge_copies(data)
         block = data.gathered()
@@ -97,11 +97,11 @@ class BaselineClassifier(OneVsRest):
         return BaselineRows(X, codes, weights, rows)
 
     def _signs(self, rows: BaselineRows, k: int) -> Array:
-        """Labels ±1 of problem k."""
+        """Labels of binary problem k: 1 for its positive class, -1 for all other classes."""
         return np.where(rows.codes == self._positives[k], 1.0, -1.0)
 
     def _certificates(self, solutions: Sequence[Solution], names: Sequence[str], advice: str) -> dict[str, Array]:
-        """Fitted attributes of these names and the duality gaps, with a warning if a gap is above ``tol``."""
+        """Collect the named attributes of the solutions and their duality gaps; warn if a gap is above ``tol``."""
         found = {f"{name}_": np.array([getattr(solution, name) for solution in solutions]) for name in names}
         gaps = np.array([solution.gap for solution in solutions])
         unsolved = np.flatnonzero(found["status_"] != "optimal")
@@ -113,7 +113,7 @@ class BaselineClassifier(OneVsRest):
         return {**found, "dual_gap_": gaps}
 
     def _warn(self, message: str) -> None:
-        """Warn that some problems were not solved; ``fit`` repeats the warning with the caller's line."""
+        """Warn that some problems were not solved; ``fit`` reissues the warning for the caller's line."""
         warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
 
     def _calibrate(self, data: TrainingData, *, warned: bool) -> None:

@@ -20,7 +20,7 @@ from hyplearn.types import Array
 
 
 def hyperboloid_rows(X: Array, p: Array, c: float) -> Array:
-    """Coordinates of points as seen from p, X⁰ first; from p = 0, those of ``ball_to_hyperboloid``."""
+    """Hyperboloid coordinates of points as seen from p, X⁰ first; for p = 0, equal to ``ball_to_hyperboloid(X)``."""
     space = np.sqrt(c) * z_features(X, p, c=c)
     return np.column_stack([np.hypot(1, np.linalg.norm(space, axis=1)), space])
 
@@ -262,7 +262,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         return start
 
     def _passes(self, rows: Array, y: Array, weights: Array, start: Array) -> tuple[Array, float, int, int, int]:
-        """Run passes until one has no mistakes; return normal, its square, last mistakes, passes and updates."""
+        """Run passes until one makes no mistakes; return normal, square, and counts of mistakes, passes, updates."""
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         w, square = start.copy(), float(start[1:] @ start[1:] - start[0] ** 2)
         best, least, mistakes, updates, epochs = (w, square), np.inf, 1, 0, 0
@@ -287,7 +287,7 @@ class HyperboloidPerceptron(BaselineClassifier):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def visit(R, y, weights, order, w, square):  # type: ignore[no-untyped-def]
-    """Visit all rows in the given order and update w in place; ``square`` is [w, w], updated with w.
+    """Visit all rows in the given order and update w in place; ``square`` is [w, w] before the visit.
 
     A row of weight k is visited up to k times in a row, the last time with the step of the fraction that is left. An
     update takes 1 from y[w, x] and, while that is 1 or more, makes [w, w] grow beyond 1, where nothing is normalised:

@@ -1,4 +1,4 @@
-"""Support vector machines of the paper: as printed, as run for its tables, and the Euclidean baseline."""
+"""Support vector machines of the paper: as printed, as run for the paper's tables, and the Euclidean baseline."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -20,8 +20,8 @@ from hyplearn.solvers.svm.hinge import collect
 from hyplearn.solvers.svm.margin_scan import NOTHING, MarginScan, merge_scans, scan_block
 from hyplearn.types import Array, EachCost
 
-# The constant column that carries the intercept, in radii of the ball. The intercept of a boundary that meets the ball
-# is at most ‖w‖ radii, so that its penalty is below a ten-thousandth of that of w.
+# Value of the constant column for the intercept, in radii of the ball. The intercept of a boundary that meets the ball
+# is at most ‖w‖ radii, so its penalty is below a ten-thousandth of the penalty of w.
 INTERCEPT_COLUMN = 100.0
 
 
@@ -117,7 +117,7 @@ class PaperSVC(BaselineClassifier):
         )
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """``⟨f, w⟩`` for each problem."""
+        """Decision with the scores ``⟨f, w⟩``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         nothing = np.zeros(len(coef))
         return Decision(self.classes_, c, "frame", coef, fitted["reference_"], nothing, through_points=True)
@@ -126,7 +126,7 @@ class PaperSVC(BaselineClassifier):
 def solve_sgd(
     source: Rows, *, tol: float, max_iter: int, seed: int, start: Array | None = None, report: Report | None = None
 ) -> Solution:
-    """Run SGD until the relative change of the objective over an epoch of N steps is at most ``tol``."""
+    """Run SGD until the objective changes by at most ``tol``, relative to its value, over an epoch of N steps."""
     n, d = source.shape
     rng, descent = np.random.default_rng(seed), Descent(np.zeros(d) if start is None else start.copy())
     here, epoch = source.fold(scan_block, merge_scans, descent.w, NOTHING, 0), 0
@@ -152,7 +152,7 @@ def solve_sgd(
 
 
 def _dual_bound(here: MarginScan) -> tuple[float, float]:
-    """The best t for ``α = t C`` on the rows inside the margin, and its dual value."""
+    """Factor t that maximises the dual for ``α = t C`` on the rows inside the margin, and the dual value."""
     square = float(here.clamped @ here.clamped)
     t = min(1.0, here.clamped_cost / square) if square > 0 else float(here.clamped_cost > 0)
     return t, t * here.clamped_cost - 0.5 * t * t * square
@@ -160,7 +160,7 @@ def _dual_bound(here: MarginScan) -> tuple[float, float]:
 
 @dataclass(eq=False, repr=False)
 class AuthorsSVC(BaselineClassifier):
-    r"""The procedure behind the paper's tables: liblinear with the squared hinge on logarithmic maps.
+    r"""SVM used for the paper's tables: liblinear with the squared hinge loss on logarithmic maps.
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle v_i, w \rangle)^2, \qquad v_i = \log_p(x_i)
 
@@ -232,7 +232,7 @@ class AuthorsSVC(BaselineClassifier):
         return {"coef_": coef, "reference_": reference, "dropped_intercept_": intercepts, "n_iter_": n_iter}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """``⟨log_p(x), w⟩`` for each problem: half the gap of p times the product with frame coordinates."""
+        """Decision with the scores ``⟨log_p(x), w⟩``: half the gap of p times ``⟨f, w⟩``."""
         c, reference = absolute_curvature(self.curvature), fitted["reference_"]
         scaled = gap(reference, c=c)[:, None] / 2 * fitted["coef_"]
         return Decision(self.classes_, c, "frame", scaled, reference, np.zeros(len(scaled)), through_points=True)
@@ -306,6 +306,6 @@ class EuclideanSVC(BaselineClassifier):
         return {"coef_": W[:, :-1].copy(), "intercept_": column * W[:, -1], **found}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """``⟨x, w⟩ + b`` for each problem."""
+        """Decision with the scores ``⟨x, w⟩ + b``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "ball", coef, np.zeros_like(coef), fitted["intercept_"])

@@ -1,4 +1,4 @@
-"""Fitted estimators in files: a model format without pickle, and export to ONNX."""
+"""Save fitted estimators: a model file format without pickle, and export to ONNX."""
 
 from hyplearn.persistence.files import ModelFileError, load, read_metadata, save
 from hyplearn.persistence.onnx_export import export_onnx

@@ -1,4 +1,4 @@
-"""Consistency checks between attributes, and between attributes and parameters, beyond their shapes."""
+"""Checks that the attributes of an estimator are consistent with each other and with its parameters."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
 from hyplearn.persistence.parts import DECISION_PARTS, decision_parts
 
-# Parameters and attributes of an estimator, by name.
+# Dict from names to parameters and attributes of an estimator.
 Found = dict[str, Any]
 Check = Callable[[Found], None]
 
@@ -36,7 +36,7 @@ def check_decision(found: Found) -> None:
 
 
 def _check_mixing(parts: Found) -> None:
-    """Raise unless a mixing has offsets, and slopes equal to its diagonal."""
+    """Raise unless the decision has offsets, and slopes equal to the diagonal of its mixing matrix."""
     mixing = parts["mixing"]
     if "slopes" not in parts or "sharpness" in parts or len(mixing) < 2:
         raise FlawError("a decision with mixing needs more than one problem, slopes and offsets, and no sharpness")
@@ -45,7 +45,7 @@ def _check_mixing(parts: Found) -> None:
 
 
 def check_descents(found: Found) -> None:
-    """Raise unless the parts of the descents are all present, or none."""
+    """Raise if only some parts of the descents are present."""
     group = ("_descents.w", "_descents.n_steps", "_descents.n_seen")
     present = [name for name in group if name in found]
     if present and len(present) < len(group):
@@ -53,20 +53,20 @@ def check_descents(found: Found) -> None:
 
 
 def check_support(found: Found) -> None:
-    """Raise unless the support consists of rows in order."""
+    """Raise unless the support consists of sorted row numbers."""
     support, n = found["support_"], found.get("_n_rows", 0)
     if support.size and (np.any(np.diff(support) <= 0) or support[-1] >= n):
         raise FlawError(f"support_ must be sorted row numbers below {n}")
 
 
 def check_first_order(found: Found) -> None:
-    """Raise if a perceptron of the first order has an inverse."""
+    """Raise if a first-order perceptron has an inverse matrix."""
     if found["_perceptrons.root"].size or found["_perceptrons.outside"].size:
         raise FlawError("a perceptron of the first order has no inverse")
 
 
 def check_second_order(found: Found) -> None:
-    """Raise unless the root of the inverse is present and, like the projector, either of full width or empty."""
+    """Raise unless root and projector have the right widths, and the root of the inverse is not empty."""
     d = found["n_features_in_"]
     for part in ("root", "outside"):
         if found[f"_perceptrons.{part}"].shape[1] not in (0, d):
@@ -76,7 +76,7 @@ def check_second_order(found: Found) -> None:
 
 
 def check_svc(found: Found) -> None:
-    """Raise unless the weights belong to rows at reference points, or to cone coordinates with an intercept."""
+    """Raise unless the weights have the right number of columns, and an intercept only if ``reference=None``."""
     d, is_free = found["n_features_in_"], found["reference"] is None
     if is_free != ("intercept_" in found):
         raise FlawError("intercept_ requires reference=None")
@@ -90,7 +90,7 @@ def check_svc(found: Found) -> None:
 
 
 def check_cone(found: Found) -> None:
-    """Raise unless the weights belong to cone coordinates at one centre."""
+    """Raise unless the weights fit cone coordinates, and all reference points are the same centre."""
     if found["coef_"].shape[1] != found["n_features_in_"] + 1:
         raise FlawError("coef_ must have one column more than there are features")
     if np.any(found["reference_"] != found["reference_"][:1]):
@@ -98,7 +98,7 @@ def check_cone(found: Found) -> None:
 
 
 def check_neighbors(found: Found) -> None:
-    """Raise unless all codes are class codes, and there are at least ``n_neighbors`` points."""
+    """Raise unless all codes are valid class codes and there are at least ``n_neighbors`` points."""
     if np.any(found["_codes"] >= len(found["classes_"])):
         raise FlawError(f"_codes must be integers below {len(found['classes_'])}, the number of classes")
     if found["n_neighbors"] > found["n_samples_fit_"]:
@@ -130,7 +130,7 @@ def check_conformal(found: Found) -> None:
 
 
 def check_landmarks(found: Found) -> None:
-    """Raise unless the landmarks are different rows of the embedding."""
+    """Raise unless the landmarks are distinct rows of the embedding, and ``gamma_`` is valid."""
     rows, n = found["landmarks_"], len(found["embedding_"])
     if len(rows) < 3 or np.any(rows >= n) or len(np.unique(rows)) < len(rows):
         raise FlawError(f"landmarks_ must be three or more distinct row numbers below {n}")
@@ -140,9 +140,9 @@ def check_landmarks(found: Found) -> None:
 
 
 def check_input_shape(found: Found) -> None:
-    """Raise if the encoder of a network cannot take rows of the stored shape."""
+    """Raise if the encoder of a network does not support rows of the stored shape."""
     shape, second = found["input_shape_"], found["n_features_in_"]
-    # Images without a channel axis were given one channel, so the second axis of X was their height.
+    # Images without a channel axis get one channel; in this case the second axis of X is the image height.
     if second != shape[0] and (len(shape) == 1 or (1, second) != shape[:2]):
         raise FlawError(f"input_shape_ {shape} does not fit rows with a second axis of length {second}")
     if found["encoder"] == "conv" and (len(shape) == 1 or min(shape[1:]) < SMALLEST_SIDE):
@@ -165,7 +165,7 @@ def check_weights(found: Found) -> None:
 
 
 def check_embedding(found: Found) -> None:
-    """Raise unless the embedding of a network fits its head, and the scores its epochs."""
+    """Raise unless the embedding of a network matches its head, and there is one validation score per epoch or none."""
     embedding, c = found["embedding_"], -float(found["curvature"])
     if embedding.shape[1] != found["n_components"] or not len(embedding) or np.any(found["radius_"] < 0):
         raise FlawError(

@@ -1,4 +1,4 @@
-"""Bytes of a model file: a fixed prefix, a JSON header with tagged values, raw arrays, a checksum.
+"""Byte layout of a model file: a fixed prefix, a JSON header with tagged values, raw arrays, and a checksum.
 
 The arrays that :func:`unpack` returns have the declared sizes and take no more memory than the file is long.
 Values that JSON lacks are objects with one tag, such as ``array``; ``docs/format.md`` lists the tags.
@@ -18,14 +18,16 @@ import numpy as np
 
 from hyplearn.types import Array
 
-# As in PNG: a non-ASCII byte, the name, and line ends that a transfer in text mode would change.
+# First bytes of a model file: as in PNG, they are a non-ASCII byte, the name, and line ends that a transfer in text
+# mode would change.
 MAGIC = b"\x89HYP\r\n\x1a\n"
-# Version 1 was written by hyplearn 0.1; :func:`hyplearn.persistence.parts.upgrade` converts it.
+# Version of the file format. Files of version 1, written by hyplearn 0.1, are converted by
+# :func:`hyplearn.persistence.parts.upgrade`.
 SCHEMA_VERSION = 2
-PREFIX = struct.Struct("<8sIIQ")  # magic, schema version, bytes of the header, bytes of the arrays
+PREFIX = struct.Struct("<8sIIQ")  # magic, schema version, size of the header, size of the arrays
 DIGEST_BYTES = 32
-# Largest header in bytes: it contains only parameters, labels and names. The limit bounds the memory of the parser, as
-# a JSON array takes up to twenty times its length.
+# Largest size of the header in bytes; it contains only parameters, labels and names. The limit bounds the memory of the
+# parser, which needs up to twenty times the length of a JSON array.
 LARGEST_HEADER = 2**23
 LARGEST_FILE = 2**32
 LARGEST_DIMENSIONS = 3
@@ -39,7 +41,7 @@ OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
 class FlawError(Exception):
-    """A problem and the next step, raised again with the name of the file or of the estimator."""
+    """Problem with a model, and advice; callers add the name of the file or estimator and raise another error."""
 
     def __init__(self, problem: str, advice: str = SAVE_AGAIN) -> None:
         super().__init__(problem)
@@ -63,7 +65,7 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
-    """Return schema version, header and arrays of a model file after checking its sizes and checksum."""
+    """Check the sizes and checksum of a model file, and return its schema version, header and arrays."""
     if not data.startswith(MAGIC):
         raise FlawError(f"it starts with {data[:8]!r}, not with {MAGIC!r}", OTHER_FILE)
     if len(data) < PREFIX.size + DIGEST_BYTES:
@@ -87,7 +89,7 @@ def unpack(data: bytes) -> tuple[int, dict[str, Any], list[Array]]:
 
 
 def _parse_header(text: bytes) -> dict[str, Any]:
-    """Parse the header: one JSON object without repeated names, NaN or infinity."""
+    """Parse the header, which must be one JSON object without repeated names, NaN or infinity."""
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -109,7 +111,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _arrays(table: Any, data: bytes, start: int, array_bytes: int) -> list[Array]:
-    """Read the arrays of the table, after checking their total size."""
+    """Check the total size of the arrays in the table, and read them."""
     if not isinstance(table, list):
         raise FlawError("its header has no list of arrays")
     described = [_described(entry) for entry in table]
@@ -143,7 +145,7 @@ def _described(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 
 def read_whole(path: Path) -> bytes:
-    """Read a regular file of a size that a model can have."""
+    """Read a regular file of at most LARGEST_FILE bytes; if it is not a model file, read only the first bytes."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.\nCheck the path; the working directory is {Path.cwd()}.")
     if not path.is_file():
@@ -153,12 +155,12 @@ def read_whole(path: Path) -> bytes:
         if size > LARGEST_FILE:
             raise FlawError(f"it has {size:,} bytes; a model file has up to {LARGEST_FILE:,}")
         start = file.read(len(MAGIC))
-        # The first bytes suffice to reject a file of another kind.
+        # The first bytes are enough to recognise a file that is not a model file.
         return start + file.read(size + 1) if start == MAGIC else start
 
 
 class Encoder:
-    """Converts values to JSON and collects their arrays; ``model_bytes`` makes the model files of nested estimators."""
+    """Converts values to JSON and collects their arrays; ``model_bytes`` converts nested estimators to bytes."""
 
     def __init__(self, model_bytes: Callable[[Any], bytes] | None = None) -> None:
         self.arrays: list[Array] = []
@@ -288,7 +290,7 @@ def _text(content: Any) -> Array:
     if not isinstance(content, list) or len(content) != 2 or type(content[0]) is not int:
         raise FlawError(f"{content!r:.80} is not a string")
     width, words = content[0], _words(content[1])
-    # The width determines the allocated memory, so it is checked first.
+    # Check the width before allocating the array, because it determines the size of the array.
     if not max(1, max(map(len, words), default=1)) <= width or width * max(1, len(words)) > LARGEST_HEADER:
         raise FlawError(f"{len(words)} strings cannot be {width} characters wide")
     return np.array(words, dtype=f"<U{width}")

@@ -74,7 +74,7 @@ def save(estimator: Any, path: PathLike) -> None:
 
 
 def load(path: PathLike) -> Any:
-    """Load the estimator of a model file that :func:`save` has written.
+    """Load an estimator from a model file written by :func:`save`.
 
     Sizes, checksum, types, shapes and ranges of numbers are checked before an estimator is made. No file can make it
     run code, nor use much more memory than twice the size of the file.
@@ -114,7 +114,7 @@ def read_metadata(path: PathLike) -> dict[str, Any]:
 
 
 def _read(path: PathLike, reader: Callable[[bytes], Any]) -> Any:
-    """Apply a reader to the bytes of a file, and add the name of the file to its errors."""
+    """Apply ``reader`` to the bytes of a file, and add the name of the file to error messages."""
     path = Path(path).expanduser()
     try:
         return reader(read_whole(path))
@@ -139,14 +139,14 @@ def _metadata(data: bytes) -> dict[str, Any]:
 
 
 def _instead(estimator: Any) -> str:
-    """Advice on what to save instead of an estimator that wraps others."""
+    """Advice on what to save instead of an unsupported estimator, such as a search or a pipeline."""
     if hasattr(estimator, "best_estimator_") or hasattr(estimator, "param_grid"):
         return "Save its best_estimator_"
     return "Save the steps of a pipeline one by one"
 
 
 def to_bytes(estimator: Any) -> bytes:
-    """Return the contents of the model file of an estimator."""
+    """Convert an estimator to the bytes of a model file."""
     schema = SCHEMAS.get(type(estimator).__name__)
     if schema is None or type(estimator) is not schema.cls:
         raise TypeError(
@@ -160,7 +160,8 @@ def to_bytes(estimator: Any) -> bytes:
         state.pop("_tree", None)  # recomputed from the points
         parts = take_apart(state)
         schema.check(parameters, parts)
-        # In the order of the schema, not of assignment, so that equal estimators give equal bytes.
+        # Attributes are stored in the order of the schema, not of assignment, so that equal estimators give equal
+        # bytes.
         attributes = {name: parts[name] for name in (*schema.fitted, *schema.settings) if name in parts}
         encoder = Encoder(to_bytes)
         header = {
@@ -177,7 +178,7 @@ def to_bytes(estimator: Any) -> bytes:
 
 
 def from_bytes(data: bytes, *, within: bool = False) -> Any:
-    """Return the estimator of the contents of a (possibly nested) model file; raise FlawError if they are invalid."""
+    """Restore an estimator from the bytes of a (possibly nested) model file; raise FlawError if they are invalid."""
     version, header, arrays = unpack(data)
     if set(header) != HEADER:
         raise FlawError(f"its header has the entries {sorted(header)!r:.200}, not {sorted(HEADER)}")

@@ -17,21 +17,21 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array
 
 LARGEST_INTEGER = 2**62
-# Largest absolute value of weights: their products with slopes, mixing and row lengths (up to 1e17 near the rim) do not
-# overflow.
+# Largest absolute value of weights, for which products with slopes, mixing and row lengths (up to 1e17 near the rim) do
+# not overflow.
 LARGEST_NUMBER = 1e60
 SINGLE = float(np.finfo(np.float32).max)
 
 
 @dataclass
 class Sizes:
-    """Known sizes of the symbols in shapes, and the absolute curvature of the ball."""
+    """Known values of the symbols in shapes, such as "d", and the absolute curvature of the ball."""
 
     c: float
     symbols: dict[str, int]
 
     def fit(self, shape: tuple[int, ...], expected: tuple[str | int, ...]) -> bool:
-        """Whether the shape matches the expected one; symbols without a size yet get theirs from it."""
+        """Whether a shape matches the expected one; symbols not yet known are set from the shape."""
         if len(shape) != len(expected):
             return False
         pairs = zip(shape, expected, strict=True)
@@ -41,7 +41,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of an attribute: a description for messages, and a test."""
+    """Kind of an attribute: a description for error messages, and a test of values."""
 
     words: str
     holds: Callable[[Any, Sizes], bool]
@@ -49,7 +49,7 @@ class Kind:
 
     @property
     def perhaps(self) -> "Kind":
-        """The same kind, for an optional attribute."""
+        """Copy of this kind for an optional attribute."""
         return replace(self, optional=True)
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
@@ -65,7 +65,7 @@ class Kind:
 
 
 def _array(words: str, dtypes: tuple[str, ...], right: Callable[[Array, float], Any], *shape: str | int) -> Kind:
-    """Arrays of these dtypes and this shape; ``right`` tests the values, given the absolute curvature."""
+    """Kind of arrays with these dtypes and this shape; ``right`` tests the values, given the absolute curvature."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or not value.dtype.str[1:].startswith(dtypes):
@@ -82,24 +82,24 @@ def are_inside(a: Array, c: float) -> bool:
 
 
 def _are_features(a: Array, c: float) -> bool:
-    """Whether squares of the values do not overflow, and rows are distinct and in the order of np.unique."""
+    """Whether the values are small enough to be squared, and the rows are distinct and sorted as by np.unique."""
     return bool(np.all(np.abs(a) <= LARGEST_FEATURE)) and np.array_equal(a, np.unique(a, axis=0))
 
 
-# Each of these functions takes the shape: real("P", "d").
+# Each of these functions takes a shape and returns a kind, for example real("P", "d").
 real = partial(_array, f"float64 numbers up to {LARGEST_NUMBER:g}", ("f8",), lambda a, c: np.abs(a) <= LARGEST_NUMBER)
 positive = partial(_array, "positive finite float64 numbers", ("f8",), lambda a, c: (a > 0) & (a < np.inf))
-# Costs; a hard margin has infinite cost.
+# Costs may be infinite, for a hard margin.
 costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
-# NaN marks an unknown value.
+# These arrays may contain NaN, which marks an unknown value.
 proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
 units = partial(_array, "float64 numbers from -1 to 1", ("f8",), lambda a, c: np.abs(a) <= 1)
 shares = partial(_array, "float64 numbers from 0 to 1", ("f8",), lambda a, c: (a >= 0) & (a <= 1))
 weights = partial(_array, "numbers from 0", ("f8",), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
-# Networks compute in float32.
+# Weights of networks must be in the range of float32, in which networks compute.
 single = partial(_array, "float64 numbers in the range of float32", ("f8",), lambda a, c: np.abs(a) <= SINGLE)
 count = partial(_array, "integers from 0", ("i4", "i8"), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
-# Row of each node's parent; -1 for a root.
+# Row number of the parent of each node; -1 for a root.
 parents = partial(_array, "integers from -1", ("i8",), lambda a, c: (a >= -1) & (a < len(a)))
 truth = partial(_array, "booleans", ("b1",), lambda a, c: True)
 points = partial(_array, "points inside the ball, float32 or float64,", ("f4", "f8"), are_inside)
@@ -107,17 +107,17 @@ unit_points = partial(_array, "points inside the unit ball, float64,", ("f8",), 
 features = partial(
     _array, f"float64 numbers up to {LARGEST_FEATURE:g}, rows different and in order,", ("f8",), _are_features
 )
-# Strings in an object array, as scikit-learn stores feature names.
+# Feature names are strings in an object array, as in scikit-learn.
 names = partial(_array, "names,", ("O",), lambda a, c: True)
 
 
 def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
-    """Array of strings from a fixed set."""
+    """Kind of arrays of strings from a fixed set."""
     return _array(f"words out of {', '.join(among)},", ("U",), lambda a, c: np.isin(a, among), *shape)
 
 
 def labels(symbol: str) -> Kind:
-    """At least two distinct sorted labels of any supported type; floats must be integers."""
+    """Kind of class labels: at least two, distinct and sorted, of any supported type; floats must be integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
@@ -129,7 +129,7 @@ def labels(symbol: str) -> Kind:
 
 
 def node_labels(symbol: str) -> Kind:
-    """List of node names: strings and integers."""
+    """Kind of lists of node names, which are strings or integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         plain = type(value) is list and all(type(item) in (str, int) for item in value)
@@ -139,12 +139,12 @@ def node_labels(symbol: str) -> Kind:
 
 
 def none_or(kind: Kind) -> Kind:
-    """None, or a value of the kind."""
+    """Kind of values that are None or of the given kind."""
     return Kind(f"None, or {kind.words}", lambda value, sizes: value is None or kind.holds(value, sizes))
 
 
 def size(symbol: str) -> Kind:
-    """Positive integer that is the size of a symbol."""
+    """Kind of positive integers that equal the value of a symbol."""
     return Kind(
         f"the integer {symbol} from 1",
         lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),
@@ -152,12 +152,12 @@ def size(symbol: str) -> Kind:
 
 
 def word(*allowed: str) -> Kind:
-    """String from a fixed set."""
+    """Kind of strings from a fixed set."""
     return Kind(f"one of {', '.join(allowed)}", lambda value, sizes: isinstance(value, str) and value in allowed)
 
 
 def number(*, above: float = -np.inf, below: float = np.inf) -> Kind:
-    """Finite float."""
+    """Kind of finite floats between exclusive bounds."""
     least = "" if above == -np.inf else f" above {above:g}"
     most = "" if below == np.inf else f" below {below:g}"
     return Kind(f"a finite float{least}{most}", lambda value, sizes: type(value) is float and above < value < below)
@@ -171,5 +171,5 @@ def _is_row_shape(value: Any, sizes: Sizes) -> bool:
 INTEGER = Kind("an integer from 0", lambda value, sizes: type(value) is int and 0 <= value < LARGEST_INTEGER)
 BOOL = Kind("True or False", lambda value, sizes: type(value) is bool)
 SHARE = Kind("a float from 0 to 1", lambda value, sizes: type(value) is float and 0 <= value <= 1)
-# Shape of a flat row or of an image.
+# Shape of one sample: a vector (one axis) or an image (three axes).
 ROW_SHAPE = Kind("a tuple of one or three integers from 1", _is_row_shape)

@@ -16,8 +16,9 @@ from hyplearn.kernels.nystrom import LandmarkKernel
 from hyplearn.persistence.files import PathLike
 from hyplearn.types import Array
 
-# An opset that every runtime of recent years supports; newer operators are not needed. spox and onnxscript give
-# identical results for arsinh, but take 0.4 and 0.8 s to import and write a newer IR version.
+# Versions of the ONNX operators and of the file format, supported by all recent runtimes. Graphs are built without spox
+# and onnxscript: these give identical results for arsinh, but take 0.4 and 0.8 s to import and write a newer IR
+# version.
 OPSET, IR_VERSION = 17, 8
 
 
@@ -41,7 +42,7 @@ class Tensor:
 
 
 class Graph:
-    """Nodes and constants in order of creation, with functions that ONNX does not provide."""
+    """ONNX graph under construction: nodes and constants, and functions that ONNX does not provide."""
 
     def __init__(self, helpers: Any) -> None:
         self.onnx, self.nodes, self.constants = helpers, [], []  # type: ignore[var-annotated]
@@ -63,45 +64,45 @@ class Graph:
         return Tensor(self, out)
 
     def sum_of_last(self, x: Tensor, *, keep: bool = False) -> Tensor:
-        """Sums along the last axis."""
+        """Sum over the last axis."""
         return self.node("ReduceSum", x, np.array([-1]), keepdims=int(keep))
 
     def log1p(self, u: Tensor) -> Tensor:
-        """``log(1 + u)`` for u ≥ 0 to full precision (Kahan): the rounding error of 1 + u cancels in the quotient."""
+        """``log(1 + u)`` for u ≥ 0, by Kahan's formula, in which the rounding error of 1 + u cancels."""
         t = u + 1.0
         return self.node("Where", self.node("Equal", t, 1.0), u, self.node("Log", t) * (u / (t - 1.0)))
 
     def arsinh(self, x: Tensor) -> Tensor:
-        """``sign(x) log1p(|x| + x² / (1 + √(1 + x²)))``."""
+        """``arsinh x``, computed as ``sign(x) log1p(|x| + x² / (1 + √(1 + x²)))``."""
         size = self.node("Abs", x)
         square = size * size
-        # If the square overflows, √(1 + x²) is |x|, and so is x² / (1 + √(1 + x²)).
+        # For large |x| the square may overflow; x² / (1 + √(1 + x²)) is then equal to |x| up to rounding.
         root = self.node("Sqrt", square + 1.0)
         bent = self.node("Where", self.node("Less", size, 1e150), square / (root + 1.0), size)
         return self.node("Sign", x) * self.log1p(size + bent)
 
     def log_sigmoid(self, x: Tensor) -> Tensor:
-        """``min(x, 0) - log1p(exp(-|x|))``."""
+        """Logarithm of the sigmoid, computed as ``min(x, 0) - log1p(exp(-|x|))``."""
         return self.node("Min", x, 0.0) - self.log1p(self.node("Exp", self.node("Neg", self.node("Abs", x))))
 
     def rho_over_sinh(self, u: Tensor) -> Tensor:
-        """``ρ / sinh ρ`` of ``u = sinh²(ρ/2)``; 1 at 0."""
+        """``ρ / sinh ρ``, given ``u = sinh²(ρ/2)``; the result is 1 at u = 0."""
         quotient = self.arsinh(self.node("Sqrt", u)) / (self.node("Sqrt", u) * self.node("Sqrt", u + 1.0))
         return self.node("Where", self.node("Greater", u, 0.0), quotient, 1.0)
 
     def shortening_of_0_1(self, cosh: Tensor) -> Tensor:
-        """Factor from hyperboloid coordinates, given the first one, to the rows of version 0.1."""
+        """Factor by which version 0.1 shortened rows of hyperboloid coordinates with the first coordinate ``cosh``."""
         sinh = self.node("Sqrt", (cosh - 1.0) * (cosh + 1.0))
         far = (self.node("Log", cosh + sinh) + (np.sinh(NEAR) - NEAR)) / sinh
         return self.node("Where", self.node("Greater", cosh, np.cosh(NEAR)), far, 1.0)
 
     def row_products(self, X: Tensor, W: Array, P: Array, *, c: float, frame: bool) -> tuple[Tensor, Tensor]:
-        """``⟨f, w⟩`` of the rows f of every point at p, for each pair (w, p); and ``cosh ρ`` times the length factor.
+        """``⟨f, w⟩`` for the row f of every point at p and each pair (w, p), and ``cosh ρ`` times the length factor.
 
         As in :mod:`hyplearn.tangent`: ``f = along (s - bend p)`` with ``s = x - p`` and ``bend = c‖s‖² / g_p``.
         """
         gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
-        # NaN outside the ball, so that such rows have no scores.
+        # Gaps of points outside the ball are set to NaN, so that their scores are NaN.
         gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
         s = self.node("Unsqueeze", X, np.array([1])) - P[None]
         bend = self.sum_of_last(s * s) * (c / (1 - c * np.sum(P**2, axis=1)))
@@ -112,7 +113,7 @@ class Graph:
         return along * products, along * (gaps * 0.5 + bend)
 
     def kernel_values(self, X: Tensor, kernel: LandmarkKernel) -> Tensor:
-        """Kernel between points and landmarks, of shape (n, n_landmarks), with ``u = sinh²(ρ/2)``."""
+        """Kernel values between points and landmarks, of shape (n, n_landmarks)."""
         c, L = kernel.c, kernel.landmarks
         gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
         gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)
@@ -126,7 +127,7 @@ class Graph:
         return self.rho_over_sinh(u) * self.node("Exp", half * half * (-2.0 / kernel.scale**2))
 
     def model(self, outputs: dict[str, tuple[Any, list[Any]]], n_features: int, name: str, dtype: str) -> Any:
-        """Return the checked model of this graph, from points ``X`` of a type to the outputs."""
+        """Build and check the ONNX model of this graph, with input ``X`` of type ``dtype`` and the given outputs."""
         helper = self.onnx.helper
         given = helper.make_tensor_value_info("X", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [None, n_features])
         outs = [helper.make_tensor_value_info(out, kind, shape) for out, (kind, shape) in outputs.items()]
@@ -241,14 +242,14 @@ def _probabilities(graph: Graph, scores: Tensor, decision: Decision) -> Tensor:
 
 
 def _index(graph: Graph, scores: Tensor, decision: Decision) -> Tensor:
-    """Return the index of the class: the sign of the score, or the largest score."""
+    """Return the index of the predicted class, given by the sign of the score or by the largest score."""
     if not decision.is_binary:
         return graph.node("ArgMax", scores, axis=1, keepdims=0)
-    return graph.node("Cast", graph.node("Greater", graph.sum_of_last(scores), 0.0), to=7)  # int64
+    return graph.node("Cast", graph.node("Greater", graph.sum_of_last(scores), 0.0), to=7)  # 7 is the ONNX type int64
 
 
 def _label_values(classes: Array) -> Array:
-    """Convert labels to an ONNX type: int64, bool, float64 or string."""
+    """Convert labels to a dtype that ONNX supports: int64, bool, float64 or string."""
     kind = classes.dtype.kind
     if kind in "iu" and int(classes[-1]) < 2**63:
         return classes.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Kinds of parameters: a description and a test for each parameter name."""
+"""Kinds of estimator parameters: a description and a test for each parameter name."""
 
 import numbers
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from hyplearn.reference import STRATEGIES
 
 
 class Parameter(NamedTuple):
-    """Description of a parameter, its test, and advice for values that cannot be stored."""
+    """Kind of a parameter: a description, a test of values, and advice for values that cannot be stored."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -28,7 +28,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = False) -> Parameter:
-    """Number between bounds; the lower bound is included if ``closed``."""
+    """Kind of numbers between two bounds; the lower bound is included if ``closed``."""
     lower = f"[{above:g}" if closed else f"({above:g}"
     return Parameter(
         f"a number in {lower}, {below:g})",
@@ -37,19 +37,19 @@ def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = F
 
 
 def integer(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
-    """Integer between bounds."""
+    """Kind of integers between two bounds, or None if ``none``."""
     described = f"an integer from {least}" + (" or None" if none else "")
     return Parameter(described, lambda value: (none and value is None) or (_is_whole(value) and least <= value <= most))
 
 
 def choice(*allowed: str | None) -> Parameter:
-    """String from a fixed set, or None if that is in the set."""
+    """Kind of strings from a fixed set, which may include None."""
     described = ", ".join("None" if word is None else f'"{word}"' for word in allowed)
     return Parameter(f"one of {described}", lambda value: isinstance(value, str | None) and value in allowed)
 
 
 def or_word(parameter: Parameter, *words: str | None) -> Parameter:
-    """Value of the parameter, or a string from a fixed set."""
+    """Kind of values of ``parameter`` or strings from a fixed set."""
     others = choice(*words)
     return Parameter(
         f"{parameter.words}, or {others.words}", lambda value: others.holds(value) or parameter.holds(value)
@@ -57,11 +57,11 @@ def or_word(parameter: Parameter, *words: str | None) -> Parameter:
 
 
 def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> bool:
-    """Whether an array, list or tuple has one of these dimensions and only numbers that pass ``right``."""
+    """Whether a value is an array, list or tuple of numbers that pass ``right``, with an allowed ndim."""
     if isinstance(value, (list, tuple)) and _has_numbers_only(value, max(dimensions)):
         try:
             value = np.array(value, dtype=np.float64)
-        except ValueError:  # rows of unequal lengths
+        except ValueError:  # the rows have unequal lengths
             return False
     if type(value) is not np.ndarray or value.dtype.kind not in "iuf" or value.ndim not in dimensions or not value.size:
         return False
@@ -69,7 +69,7 @@ def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> b
 
 
 def _has_numbers_only(value: Any, depth: int) -> bool:
-    # Checked before conversion to an array: in an array of strings each takes as much memory as the longest.
+    # Check elements before conversion to an array: in an array of strings, each takes as much memory as the longest.
     if isinstance(value, (list, tuple)):
         return depth > 0 and all(_has_numbers_only(item, depth - 1) for item in value)
     return _is_number(value) or (type(value) is np.ndarray and value.ndim == 1 == depth and value.dtype.kind in "iuf")
@@ -162,7 +162,7 @@ PARAMETERS = {
 
 
 def check_parameters(found: dict[str, Any], expected: dict[str, Parameter]) -> None:
-    """Raise if parameters have other names or kinds than expected."""
+    """Raise unless the parameters have the expected names and kinds."""
     if set(found) != set(expected):
         missing, unknown = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
         raise FlawError(f"its parameters are wrong: {missing!r:.200} are missing and {unknown!r:.200} are unknown")

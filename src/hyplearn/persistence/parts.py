@@ -1,4 +1,4 @@
-"""Composite attributes, whose parts are stored in a model file under the names "attribute.part"."""
+"""Split composite attributes into parts, which a model file stores under the names "attribute.part"."""
 
 import dataclasses
 from typing import Any
@@ -17,7 +17,8 @@ from hyplearn.solvers.perceptron import Perceptron
 from hyplearn.solvers.sgd import Descent
 
 Values = dict[str, Any]
-# Dicts, named tuples, and lists with one object per binary problem; the parts of lists are stacked.
+# Types of composite attributes: dicts, named tuples, and the items of lists with one object per binary problem. The
+# fields of list items are stacked.
 COMPOSED: dict[str, type[Any]] = {
     "_descents": Descent,
     "_perceptrons": Perceptron,
@@ -26,7 +27,8 @@ COMPOSED: dict[str, type[Any]] = {
     "_hydra": Hydra,
     "_near": Neighbours,
 }
-# Classes and curvature are stored once: as ``classes_`` and as a parameter.
+# Fields of a decision that are stored. Classes and curvature are left out: they are stored as ``classes_`` and as a
+# parameter.
 DECISION_PARTS = ("link", "weights", "points", "intercepts", "gain", "through_points")
 PREFIX = "decision_."
 
@@ -49,7 +51,7 @@ def take_apart(state: Values) -> Values:
 
 
 def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
-    """Invert :func:`take_apart`; an estimator of ``streams`` without descents gets an empty list."""
+    """Invert :func:`take_apart`; if ``streams`` and no descents are stored, ``_descents`` becomes an empty list."""
     state = {name: value for name, value in parts.items() if "." not in name}
     for name, made_of in COMPOSED.items():
         own = {key.partition(".")[2]: value for key, value in parts.items() if key.startswith(f"{name}.")}
@@ -68,7 +70,7 @@ def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
 
 
 def _items(made_of: Any, columns: Values) -> list[Any]:
-    """Make one object per binary problem from the stacked values of the fields."""
+    """Create one object per binary problem from the stacked values of its fields."""
     given = {field.name for field in dataclasses.fields(made_of) if field.init}
     items = []
     for k in range(len(columns["w"])):
@@ -81,7 +83,7 @@ def _items(made_of: Any, columns: Values) -> list[Any]:
 
 
 def decision_parts(attributes: Values) -> Values:
-    """Select the parts of the decision among attributes, without their prefix."""
+    """Select the parts of the decision from all attributes, and remove the prefix from their names."""
     return {name.removeprefix(PREFIX): value for name, value in attributes.items() if name.startswith(PREFIX)}
 
 
@@ -94,7 +96,7 @@ def _parts_of_decision(decision: Decision) -> Values:
             parts["mixing"] = decision.calibration.mixing
         if decision.calibration.sharpness is not None:
             parts["sharpness"] = float(decision.calibration.sharpness)
-    if decision.kernel is not None:  # its scale and landmarks are attributes of the estimator
+    if decision.kernel is not None:  # scale and landmarks of the kernel are attributes of the estimator
         parts["kernel"] = decision.kernel.name
     return {PREFIX + name: value for name, value in parts.items()}
 
@@ -170,5 +172,5 @@ def _old_calibration(parameters: Values, attributes: Values) -> Calibration | No
         return None
     slopes, offsets = np.array(attributes["sigmoids_"], dtype=np.float64).T.copy()
     if len(slopes) == 1 and parameters.get("calibration") != "training" and slopes[0] <= 0:
-        slopes, offsets = np.array([FLAT]), np.zeros(1)  # version 0.1 predicted by the sign of the distance
+        slopes, offsets = np.array([FLAT]), np.zeros(1)  # version 0.1 predicted the class from the sign of the distance
     return Calibration(slopes, offsets, float(attributes["sharpness_"]))

@@ -1,4 +1,4 @@
-"""Every estimator that can be stored: its class, its parameters, and the kinds of its fitted attributes.
+"""Schemas of all estimators that can be stored: class, parameters, and kinds of the fitted attributes.
 
 Saving and loading check estimators against this table, and a test checks ``docs/format.md`` against it.
 """
@@ -24,13 +24,13 @@ from hyplearn.persistence.parameters import (
 )
 
 Attributes = dict[str, Any]
-# Attributes that the header repeats in plain JSON, so that a certificate can be read without decoding arrays.
+# Attributes that are repeated in the header as plain JSON, so that certificates can be read without decoding arrays.
 CERTIFICATE = ("status_", "primal_", "dual_", "dual_gap_", "objective_", "converged_", "mistake_bound_", "margin_")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Contents of a file for one class: kinds of fitted attributes, in the order in which they are checked.
+    """Schema of the model files of one class; ``fitted`` lists kinds of fitted attributes in the order of checks.
 
     ``checks`` are further relations between attributes and parameters, ``choices`` the parameters that differ from
     those of other classes, ``settings`` the attributes that may be set before a fit.
@@ -44,12 +44,12 @@ class Schema:
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The kinds of all parameters."""
+        """Kinds of all parameters, by name."""
         known = {**PARAMETERS, **self.choices}
         return {name: known[name] for name in self.cls._get_param_names()}
 
     def check(self, parameters: dict[str, Any], attributes: Attributes) -> None:
-        """Raise unless the values are those of a fitted or an unfitted estimator."""
+        """Raise unless parameters and attributes are valid for a fitted or an unfitted estimator."""
         check_parameters(parameters, self.parameters)
         sizes = kinds.Sizes(_absolute_curvature(parameters, attributes), {})
         expected = {**self.fitted, **self.settings}
@@ -72,7 +72,7 @@ class Schema:
 
 
 def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> float:
-    """Absolute curvature of the ball: the fitted attribute, else the parameter, else 1."""
+    """Absolute curvature of the ball, from the fitted attribute or else from the parameter; 1 by default."""
     found = attributes.get("curvature_", parameters.get("curvature", -1.0))
     return -float(found) if isinstance(found, numbers.Real) else 1.0
 
@@ -179,7 +179,8 @@ _NETWORK_PARAMETERS = {
     **dict.fromkeys(("epochs", "batch_size", "patience"), integer(1)),
     "weight_decay": number_in(above=0.0, closed=True),
     "validation_fraction": number_in(above=0.0, below=1.0, closed=True),
-    # Not restored: the next fit would write to the path of the checkpoint, and remove it.
+    # The checkpoint must be None: a loaded estimator with a checkpoint would overwrite and remove that file in the next
+    # fit.
     "checkpoint": Parameter(
         "None",
         lambda value: value is None,
@@ -189,7 +190,7 @@ _NETWORK_PARAMETERS = {
 
 
 def _is_estimator(value: Any) -> bool:
-    """Whether a value is an estimator that can be stored inside another one."""
+    """Whether a value is an estimator that can be stored inside another estimator."""
     return any(type(value) is schema.cls for schema in _SCHEMAS if schema.cls is not estimators.ConformalClassifier)
 
 

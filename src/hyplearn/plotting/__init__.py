@@ -1,4 +1,4 @@
-"""Plots of the disk, following scikit-learn's convention: ``from_estimator`` computes, ``plot`` draws.
+"""Plots of the disk; as in scikit-learn, ``from_estimator`` computes a display and ``plot`` draws it.
 
 Drawing needs matplotlib, imported at the first ``plot``. Legends are drawn beside the axes; a figure of your own leaves
 space for them with ``layout="compressed"``.

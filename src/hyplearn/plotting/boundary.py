@@ -19,17 +19,18 @@ from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_cod
 from hyplearn.plotting.style import TEXT
 from hyplearn.types import Array
 
-# Pixels along the diameter for prediction sets; fewer than for predictions, because sets take longer to compute.
+# Number of pixels along the diameter for prediction sets, which take longer to compute than predictions.
 SET_PIXELS = 200
 HATCH_INK = "0.6"
 HATCHES = {"no class in the set": "xxxx", "several classes in the set": "////"}
-# Points along a boundary of two classes, which is cut where a third class starts: more points give a more precise cut.
+# Number of points along the boundary of two classes. The boundary is cut where a third class starts; more points make
+# the cut more precise.
 CUT_POINTS = 4001
 
 
 @dataclass(repr=False)
 class BoundaryDisplay(Display):
-    """Regions in which a fitted classifier predicts each class over the whole disk, and the geodesics between them.
+    """Plot of the regions of the disk in which a fitted classifier predicts each class, and of their boundaries.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class BoundaryDisplay(Display):
         resolution: int = 600,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        r"""Predict every pixel of the disk, and find the boundaries.
+        r"""Predict the class of every pixel of the disk, and compute the boundaries.
 
         Parameters
         ----------
@@ -171,12 +172,12 @@ class BoundaryDisplay(Display):
         c = decision.c
         self.margin = margin_of(estimator, margin, c)
         if self.plane is not None:
-            # In the plane, p is at the centre and w points to the right.
+            # In the plane of the plot, p is at the centre and w points to the right.
             found = found._replace(p=np.zeros(2))
             found = found if isinstance(found, Sphere) else found._replace(w=np.array([1.0, 0.0]))
         self.boundaries = [boundary_curve(found, c=c)]
         if self.margin is not None:
-            # Margins belong to the model's hyperplane, not to the equidistant that calibration may have moved it to.
+            # Margins are drawn around the model's hyperplane; calibration may have moved the boundary away from it.
             middle = (
                 found._replace(height=0.0) if decision.has_hyperplanes and isinstance(found, Equidistant) else found
             )
@@ -241,7 +242,7 @@ class BoundaryDisplay(Display):
 
     def _draw_curves(self, ax: Any) -> None:
         if len(self.classes) > 2:
-            # Drawn below markers, but above a density image, which would hide it.
+            # Boundaries are drawn below markers, but above a density image, which would hide them.
             dense = self.points is not None and self.points.cloud.counts is not None
             for arc in self.boundaries:
                 canvas.draw_boundary(ax, arc, None, color="white", linewidth=0.9, zorder=2.2 if dense else 1)
@@ -252,7 +253,7 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Hyperbolic distance from the hyperplane of a problem at which to draw the margin, or None.
+    r"""Hyperbolic distance between hyperplane and margin of a binary problem; None to draw no margin.
 
     The given distance; for an SVM with ``margin="exact"`` the distance where ⟨z, w⟩ = 1, which is
     :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`; otherwise ``margin_``, the least distance of a training
@@ -271,13 +272,13 @@ def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0
 
 
 def support_of(estimator: Any) -> Array | None:
-    """Support vectors of an estimator, or None."""
+    """Support vectors of an estimator; None if it has none."""
     vectors = np.asarray(getattr(estimator, "support_vectors_", ()), dtype=np.float64)
     return vectors if len(vectors) else None
 
 
 def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array]:
-    """Pixel centres and the code of the class predicted for each; -1 for pixels that the disk does not touch.
+    """Coordinates of pixel centres, and the predicted class code of each pixel; -1 for pixels outside the disk.
 
     A pixel on the rim whose centre is outside has the class of its innermost corner: left empty, such pixels would
     look like notches.
@@ -299,7 +300,7 @@ def pixel_centres(n: int) -> Array:
 
 
 def set_sizes(estimator: Any, c: float) -> Array | None:
-    """Number of classes in the prediction set of each pixel, 1 outside the disk; None without prediction sets."""
+    """Size of the prediction set of each pixel, 1 outside the disk; None if there are no prediction sets."""
     if not hasattr(estimator, "predict_set"):
         return None
     centres = pixel_centres(SET_PIXELS) / np.sqrt(c)
@@ -311,12 +312,12 @@ def set_sizes(estimator: Any, c: float) -> Array | None:
 
 
 def points_inside(estimator: Any, X: Array) -> Array:
-    """Points as the classifier sees them: points outside the ball are moved inside, with a warning, if it does so."""
+    """Move points outside the ball inside, with a warning, if the classifier does so; otherwise return X."""
     return inside_rows(estimator, X)[0] if getattr(estimator, "outside", "") == "project" else X
 
 
 def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Iterator[Array]:
-    """Geodesics on which two classes are equally likely, cut where a third class is predicted."""
+    """Yield geodesics on which two classes are equally likely, without the parts where a third class is predicted."""
     for i, j, N in pairwise_normals(decision):
         line = geodesic_of(N, c=decision.c)
         if line is None:
@@ -329,7 +330,7 @@ def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Itera
 
 
 def pairwise_normals(decision: Decision | ForeignDecision) -> Iterator[tuple[int, int, Array]]:
-    """Codes of two classes and the vector N of Minkowski space with ``[N, X] = 0`` where both are equally likely.
+    """Yield each pair of class codes with the vector N: both classes are equally likely where ``[N, X] = 0``.
 
     With a hyperplane per class, scores compare as multiples of the sinh of the distances to them. These are linear in
     X, so two classes meet on a geodesic hyperplane.

@@ -1,4 +1,4 @@
-"""Parts shared by all displays: matplotlib axes, class colours, points, the rim of the disk, legends."""
+"""Elements shared by all displays: matplotlib axes, class colours, points, the rim of the disk, and legends."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -17,20 +17,22 @@ MARKERS = {
     "circle": "o", "triangle": "^", "square": "s", "cross": "X", "diamond": "D", "plus": "P", "star": "*",
     "triangle-down": "v",
 }  # fmt: skip
-# Strength of the class colour in regions, one value per shape, so that regions of classes with the same colour differ.
+# Strengths of the class colour in regions. Classes with the same colour have different shapes and thus different
+# strengths.
 TINTS = (0.24, 0.42, 0.14, 0.33)
 # Longest name in a legend, in characters; the middle of longer names is left out.
 MOST_LETTERS = 40
-# Inches between the disk and a legend beside it.
+# Space between the disk and a legend beside it, in inches.
 SPACE = 0.1
-# Colours of lines and of the background, in any matplotlib style: class colours are chosen for a light background.
+# Colours of lines and of the background. They do not depend on the matplotlib style, because class colours are chosen
+# for a light background.
 INK, GROUND = "0.1", "white"
-# Largest number of rings around support vectors; more would overlap.
+# Largest number of support vectors that are drawn as rings; more rings would overlap.
 MOST_RINGS = 200
-# Largest number of points drawn as markers. With more, markers would cover one another and vector graphics would take
-# megabytes, so a density image is drawn.
+# Largest number of points drawn as markers. More markers would cover each other and make vector graphics large, so a
+# density image is drawn instead.
 MOST_MARKERS = 20_000
-# Pixels along one side of that image.
+# Number of pixels along one side of the density image.
 PIXELS = 200
 # Opacity of a pixel with a single point: high enough that outliers stay visible.
 FAINTEST = 0.3
@@ -38,7 +40,7 @@ FAINTEST = 0.3
 
 @dataclass(repr=False)
 class Display:
-    """Base class of plots that are computed first and drawn later."""
+    """Base class of displays, which are computed first and drawn later."""
 
     ax_: Any = field(default=None, init=False, repr=False)
     figure_: Any = field(default=None, init=False, repr=False)
@@ -49,7 +51,7 @@ class Display:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def plot(self, ax: Any = None, *, size: float = 10.0, legend: bool = True) -> Self:
-        """Draw the picture.
+        """Draw the display.
 
         Parameters
         ----------
@@ -85,12 +87,12 @@ class Display:
             self.figure_.savefig(path, dpi=dpi, bbox_inches="tight")
 
     def _draw(self, *args: Any, **options: Any) -> None:
-        """Draw everything but the legend on the given axes, with markers of the given size."""
+        """Draw everything except the legend on the given axes, with markers of the given size."""
         raise NotImplementedError
 
 
 def _short(value: Any) -> str:
-    """Short representation of a value; arrays are given by their shapes."""
+    """Short representation of a value; arrays are represented by their shapes."""
     if isinstance(value, np.ndarray):
         return f"<array of shape {value.shape}>"
     if isinstance(value, (list, tuple)):
@@ -108,7 +110,7 @@ def pyplot() -> Any:
 
 
 def new_axes() -> Any:
-    """Axes of a new figure that leave space for a legend beside them."""
+    """Create a figure and return its axes, which leave space for a legend beside them."""
     return pyplot().figure(layout="compressed").add_subplot()
 
 
@@ -123,7 +125,7 @@ def class_markers(classes: Iterable[Any]) -> dict[Any, str]:
 
 
 def class_tints(classes: Iterable[Any]) -> dict[Any, Array]:
-    """Pale RGB colour for the region of each class; classes with the same colour differ in strength."""
+    """Pale RGB colour for the region of each class; for classes with the same colour, the tints differ in strength."""
     from matplotlib.colors import to_rgb
 
     styles = label_styles(classes).items()
@@ -132,7 +134,7 @@ def class_tints(classes: Iterable[Any]) -> dict[Any, Array]:
 
 
 def draw_rim(ax: Any, c: float) -> None:
-    """Draw the empty disk: background and rim of radius 1/√c, without axes."""
+    """Draw the background and the rim of the disk, of radius 1/√c, without axes."""
     from matplotlib.patches import Circle
 
     radius = 1 / np.sqrt(c)
@@ -146,12 +148,12 @@ def draw_rim(ax: Any, c: float) -> None:
 
 
 def draw_boundary(ax: Any, curve: Array, label: str | None = "decision boundary", **style: Any) -> None:
-    """Draw a boundary."""
+    """Draw a decision boundary."""
     ax.plot(*curve.T, **{"color": INK, "linewidth": 1.6, "zorder": 2.2, "solid_capstyle": "butt"} | style, label=label)
 
 
 def draw_margins(ax: Any, curves: list[Array], label: str) -> None:
-    """Draw the margins on both sides, with one entry in the legend."""
+    """Draw the margins on both sides of a boundary, with one entry in the legend."""
     for i, curve in enumerate(curves):
         style = {"color": INK, "linewidth": 0.9, "linestyle": (0, (4, 2.5)), "zorder": 2.2}
         ax.plot(*curve.T, **style, label=None if i else label)
@@ -163,7 +165,7 @@ def draw_reference(ax: Any, p: Array, label: str = "reference point p", colour: 
 
 
 def draw_support(ax: Any, X: Array, size: float) -> None:
-    """Draw rings around the support vectors, wider than markers of the given size; if there are many, draw dots."""
+    """Draw rings around support vectors, wider than markers of the given size, or dots if there are many."""
     if len(X) > MOST_RINGS:
         ax.scatter(*X.T, s=2, color=INK, linewidths=0, label="support vectors", zorder=2.4)
         return
@@ -172,13 +174,13 @@ def draw_support(ax: Any, X: Array, size: float) -> None:
 
 
 def draw_wrong(ax: Any, X: Array, n: int, size: float) -> None:
-    """Cross out the misclassified points among n points."""
+    """Draw crosses on the misclassified points X; the legend gives their number and the total number n."""
     style = {"marker": "x", "s": 1.6 * size, "color": INK, "linewidths": 0.7, "zorder": 2.4}
     ax.scatter(*X.T, **style, label=f"predicted wrongly: {len(X):,} of {n:,}")
 
 
 def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
-    """Draw a legend to the right of the picture, in as many columns as its height requires.
+    """Draw a legend to the right of the plot, with as many columns as the height of the plot requires.
 
     A figure of its own becomes as wide as both need. In a figure without a layout the axes become narrower.
     """
@@ -204,7 +206,7 @@ def draw_legend(ax: Any, *, own_figure: bool = False) -> None:
 
 
 def draw_legend_below(figure: Any, axes: Iterable[Any], ncols: int) -> Any:
-    """Draw one legend below several axes; the figure needs ``layout="constrained"``."""
+    """Draw one common legend below several axes; the figure must have ``layout="constrained"``."""
     entries = {text: handle for ax in axes for handle, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     names = [shorten(name) for name in entries]
     return finish_legend(
@@ -213,7 +215,7 @@ def draw_legend_below(figure: Any, axes: Iterable[Any], ncols: int) -> Any:
 
 
 def draw_legend_under(ax: Any, ncols: int = 1) -> Any:
-    """Draw the legend below a plot, with all names in full."""
+    """Draw the legend below a plot, without shortening names."""
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": ncols}
     return finish_legend(ax.legend(**place, **_below_style()))
 
@@ -223,7 +225,7 @@ def _below_style() -> dict[str, Any]:
 
 
 def finish_legend(legend: Any) -> Any:
-    """Show names literally (no formulas), and enlarge small markers in the legend."""
+    """Show the names in a legend literally, not as formulas, and enlarge small markers."""
     for text in legend.get_texts():
         text.set_parse_math(False)  # without this, a $ in a class name would start a formula
     for handle in legend.legend_handles:
@@ -233,7 +235,7 @@ def finish_legend(legend: Any) -> Any:
 
 
 def shorten(name: str, most: int = MOST_LETTERS) -> str:
-    """The name, or its two ends if it is very long."""
+    """Shorten a long name by leaving out its middle; return other names unchanged."""
     if len(name) <= most:
         return name
     tail = (most - 1) // 2
@@ -241,7 +243,7 @@ def shorten(name: str, most: int = MOST_LETTERS) -> str:
 
 
 def _text_style() -> dict[str, Any]:
-    """Text style of legends: small, but never below the smallest readable size."""
+    """Text style of legends: small but readable."""
     from matplotlib.font_manager import FontProperties
 
     own = FontProperties(size=pyplot().rcParams["legend.fontsize"]).get_size_in_points()
@@ -249,27 +251,27 @@ def _text_style() -> dict[str, Any]:
 
 
 def _lines_beside(ax: Any) -> int:
-    """Number of lines of a legend that fit in the height of the axes."""
+    """Number of legend lines that fit into the height of the axes."""
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
     return max(1, int(height / (_text_style()["fontsize"] * (1 + pyplot().rcParams["legend.labelspacing"]))))
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points by class, as markers, or as a density image if there are many."""
+    """Points of several classes, drawn as markers, or as a density image if there are many."""
 
-    X: Array  # positions of the points in the plot, of shape (n, 2)
-    y: Array | None  # their classes
+    X: Array  # coordinates of the points in the plot, of shape (n, 2)
+    y: Array | None  # classes of the points
     classes: Array  # all classes, in the order of their colours; some may have no points here
     centre: Array  # centre of the plot
-    reach: float  # half the side of its square
-    counts: Array | None = None  # points of each class in each pixel, rows from the bottom; None for markers
+    reach: float  # half the side length of the plot
+    counts: Array | None = None  # counts by class and pixel, bottom row first; None for markers
 
     @classmethod
     def of(
         cls, X: Array, y: Array | None, classes: Array | None, centre: Array, reach: float, most_markers: int
     ) -> Self:
-        """Make a cloud; more than ``most_markers`` points are counted by pixel, and further classes of y come last."""
+        """Create a cloud; if there are more than ``most_markers`` points, count the points in each pixel."""
         classes = all_classes(y, classes)
         if len(X) <= most_markers:
             return cls(X, y, classes, centre, reach)
@@ -286,7 +288,7 @@ class Cloud:
         return x - reach, x + reach, y - reach, y + reach
 
     def image(self) -> Array:
-        """Colours of the pixels, mixed by the shares of the classes; the opacity grows with log(count)."""
+        """RGBA image: each pixel mixes the colours of its classes in proportion; opacity grows with log(count)."""
         from matplotlib.colors import to_rgb
 
         assert self.counts is not None
@@ -298,7 +300,7 @@ class Cloud:
         return np.dstack([mixed, np.where(total > 0, FAINTEST + (1 - FAINTEST) * depth, 0)])
 
     def draw(self, ax: Any, size: float) -> None:
-        """Draw the points below the rim and above everything else; points without classes are black."""
+        """Draw the points, as markers or as a density image; points without classes are black."""
         if self.counts is not None:
             ax.imshow(self.image(), extent=self.extent, origin="lower", interpolation="nearest", zorder=2)
         shown = self.X if self.counts is None else np.empty((0, 2))
@@ -313,7 +315,7 @@ class Cloud:
 
 
 def all_classes(y: Array | None, classes: Array | None) -> Array:
-    """The given classes, followed by further classes of y."""
+    """Given classes, followed by all other classes of y."""
     present = np.array([]) if y is None else distinct(y)[0]
     if y is None or classes is None:
         return present
@@ -322,6 +324,6 @@ def all_classes(y: Array | None, classes: Array | None) -> Array:
 
 
 def positions(y: Array, classes: Array) -> Array:
-    """Index of the class of each point."""
+    """Index in ``classes`` of the class of each point."""
     present, codes = distinct(y)
     return object_codes(present, classes)[codes]
