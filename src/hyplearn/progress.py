@@ -1,4 +1,4 @@
-"""Progress of long computations: bars in a terminal if rich is installed, otherwise lines.
+"""Report the progress of long computations, as bars in a terminal if rich is installed, otherwise as lines.
 
 Not tqdm: into a file it writes carriage returns, or nothing, instead of lines.
 """
@@ -17,17 +17,17 @@ LINE_INTERVAL = 5.0
 
 
 class TaskReporter(Protocol):
-    """Reports the state of a computation, or of one of its named tasks."""
+    """Reports the progress of a computation, or of one of its named tasks."""
 
     def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
-        """Show a message and the share of the task that is done.
+        """Show a message and the completed fraction of the task.
 
         ``line`` replaces the message where lines are printed; an empty one prints nothing.
         """
 
 
 class SolverState(Protocol):
-    """State of a solver after a pass: :class:`hyplearn.solvers.solution.Progress`."""
+    """State of a solver after a pass; :class:`hyplearn.solvers.solution.Progress` implements this protocol."""
 
     @property
     def n_passes(self) -> int:
@@ -43,7 +43,7 @@ class SolverState(Protocol):
 
 
 class BlockSource(Protocol):
-    """Points that are read in blocks: :class:`hyplearn.data.points.PointSource`."""
+    """Points that are read in blocks; :class:`hyplearn.data.points.PointSource` implements this protocol."""
 
     name: str
     n_rows: int | None
@@ -51,13 +51,13 @@ class BlockSource(Protocol):
     on_block: Callable[[int], None] | None
 
 
-# Receives the name of a problem and the state of its solver.
+# Function that is called with the name of a problem and the state of its solver.
 FitReporter: TypeAlias = Callable[[str, SolverState], None]
 
 
 @contextmanager
 def report_tasks(name: str, verbose: int) -> Iterator[TaskReporter]:
-    """Reporter of the tasks of a computation; silent unless ``verbose``."""
+    """Provide a reporter for the tasks of a computation; it is silent unless ``verbose``."""
     if not verbose:
         yield lambda message, share, *, task="", line=None: None
     elif (bars := _terminal_bars()) is not None:
@@ -69,7 +69,7 @@ def report_tasks(name: str, verbose: int) -> Iterator[TaskReporter]:
 
 @contextmanager
 def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None = None) -> Iterator[FitReporter]:
-    """Reporter of the solvers of a fit, and of its passes over ``points``; silent unless ``verbose``."""
+    """Provide a reporter for the solvers of a fit, and report passes over ``points``; silent unless ``verbose``."""
     if not verbose:
         yield lambda problem, state: None
     elif (bars := _terminal_bars()) is not None:
@@ -82,7 +82,7 @@ def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None =
 
 @contextmanager
 def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
-    """Function to call with a description at the start of each step: shows one bar in a terminal, silent elsewhere."""
+    """Provide a function to call with a description at the start of each step; it updates a bar in a terminal."""
     bars = _terminal_bars(transient=True)
     if bars is None:
         yield lambda description: None
@@ -95,7 +95,7 @@ def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
 
 
 def _terminal_bars(*, transient: bool = False) -> Any:
-    """Progress bars of rich on stderr, or None if rich is missing or stderr is not a terminal.
+    """Return progress bars of rich on stderr, or None if rich is missing or stderr is not a terminal.
 
     Transient bars disappear at the end and have no field ``message``.
     """
@@ -112,7 +112,7 @@ def _terminal_bars(*, transient: bool = False) -> Any:
 
 
 class _TaskBars:
-    """One bar per task; the task without a name is the computation itself."""
+    """Shows one bar per task; the task without a name is the computation itself."""
 
     def __init__(self, name: str, bars: Any) -> None:
         self.name, self.bars = name, bars
@@ -125,7 +125,7 @@ class _TaskBars:
 
 
 class _TaskLines:
-    """One line per message, with the names of the computation and of the task."""
+    """Prints one line per message, with the names of the computation and of the task."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -133,12 +133,12 @@ class _TaskLines:
     def __call__(self, message: str, share: float, *, task: str = "", line: str | None = None) -> None:
         text = message if line is None else line
         if text:
-            # Flushed at once: behind a pipe lines would otherwise wait for a full buffer.
+            # Flush each line; otherwise output to a pipe appears only when the buffer is full.
             print(f"{self.name}: {task}, {text}" if task else f"{self.name}: {text}", flush=True)  # noqa: T201
 
 
 class _GapReporter:
-    """One task per problem, finished when the gap is closed; progress is linear in the digits of the gap."""
+    """Reports one task per problem, with progress ``log(gap) / log(tol)`` limited to the range from 0 to 1."""
 
     def __init__(self, report: TaskReporter, tol: float) -> None:
         self.report, self.digits = report, max(-math.log10(max(tol, 1e-300)), 1e-9)
@@ -151,14 +151,14 @@ class _GapReporter:
 
 
 class PassProgress:
-    """Progress of the current pass over points."""
+    """Progress of the current pass over the points."""
 
     def __init__(self, points: BlockSource) -> None:
         self.points, self.n_pass, self.rows, self.speed = points, -1, 0, 0.0
         self._first, self._began = 0, 0.0
 
     def advance(self, rows: int) -> None:
-        """Count the rows of another block."""
+        """Add the rows of a block to the count, and update the speed."""
         if self.n_pass != self.points.n_passes:
             self.n_pass, self.rows, self.speed = self.points.n_passes, rows, 0.0
             self._first, self._began = rows, time.monotonic()
@@ -173,7 +173,7 @@ class PassProgress:
 
 @contextmanager
 def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], None]) -> Iterator[None]:
-    """Call ``show`` after every block of the points, and then the source's ``on_block``."""
+    """Call ``show`` after each block of points, followed by the existing ``on_block`` of the source."""
     if points is None:
         yield
         return
@@ -193,7 +193,7 @@ def _watch_passes(points: BlockSource | None, show: Callable[[PassProgress], Non
 
 
 class _PassLines:
-    """Lines about the current pass, at most one per :data:`LINE_INTERVAL`."""
+    """Prints lines about the current pass, at most one per :data:`LINE_INTERVAL` seconds."""
 
     def __init__(self, name: str) -> None:
         self.name, self.last = name, time.monotonic()
@@ -205,7 +205,7 @@ class _PassLines:
 
 
 class _PassBar:
-    """One bar for the current pass."""
+    """Shows one bar for the current pass."""
 
     def __init__(self, bars: Any) -> None:
         self.bars, self.task = bars, None

@@ -15,10 +15,10 @@ from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
 from hyplearn.plotting.style import SMALL
 from hyplearn.types import Array
 
-# The grid: circles at these distances from the centre, in units of 1/√c, and this many diameters.
+# Hyperbolic radii of the circles of the grid, in units of 1/√c, and the number of its diameters.
 GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
-# Pairs whose coordinates differ by less than this look the same: both closest points are vertices.
+# Tolerance per coordinate within which the closest points and the closest vertices are drawn as one pair.
 SAME = 1e-6
 STYLES: dict[str, dict[str, Any]] = {
     "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
@@ -28,7 +28,7 @@ STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(repr=False)
 class DiskDisplay(Display):
-    """Points of the Poincaré disk, coloured by class; a density image if there are many.
+    """Plot of points in the Poincaré disk, coloured by class; many points are drawn as a density image.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class DiskDisplay(Display):
         all_classes: Any = None,
         most_markers: int = MOST_MARKERS,
     ) -> Self:
-        """Validate points, classes and edges; takes the parameters of the class."""
+        """Create a display after validating points, classes and edges; the parameters are those of the class."""
         c = absolute_curvature(curvature)
         X, y = check_labelled(X, y)
         if X.shape[1] != 2:
@@ -82,17 +82,17 @@ class DiskDisplay(Display):
                 f"DiskDisplay needs points with two coordinates; got shape {X.shape}.\n"
                 "Project X to 2-D first; BoundaryDisplay does so for a classifier of more dimensions."
             )
-        gap(X, c=c)  # raises for points outside
+        gap(X, c=c)  # raises ValueError if a point lies outside the disk
         return cls(X, y, curvature, None if edges is None else check_edges(edges, len(X)), all_classes, most_markers)
 
     @property
     def classes(self) -> Array:
-        """Classes in order."""
+        """Classes in the order of their colours."""
         return self.cloud.classes
 
     @cached_property
     def cloud(self) -> Cloud:
-        """Points as they are drawn."""
+        """The points with their classes and the limits of the plot, ready to be drawn."""
         radius = float(1 / np.sqrt(absolute_curvature(self.curvature)))
         return Cloud.of(self.X, self.y, self.all_classes, np.zeros(2), radius, self.most_markers)
 
@@ -122,7 +122,7 @@ class DiskDisplay(Display):
 
 
 def _draw_grid(ax: Any, c: float) -> None:
-    """Draw geodesics through the centre and circles about it, of radius ``tanh(√c d / 2) / √c`` for the distance d."""
+    """Draw diameters and concentric circles; hyperbolic radius d is Euclidean radius ``tanh(√c d / 2) / √c``."""
     from matplotlib.collections import LineCollection
     from matplotlib.patheffects import withStroke
 
@@ -133,7 +133,7 @@ def _draw_grid(ax: Any, c: float) -> None:
     ends = np.stack([np.cos(turns), np.sin(turns)], axis=1) / np.sqrt(c)
     curves = [radius * circle for radius in radii] + [np.stack([-end, end]) for end in ends]
     ax.add_collection(LineCollection(curves, colors="0.83", linewidths=0.5, zorder=1.2))
-    # Labels are drawn above the points, with a light edge to stay readable.
+    # Labels are drawn on top of the points, with a light outline that keeps them readable.
     edge = withStroke(linewidth=1.5, foreground=canvas.GROUND)
     style = {"color": "0.4", "fontsize": SMALL, "ha": "left", "va": "bottom", "zorder": 2.7, "path_effects": [edge]}
     for distance, radius in zip(GRID_CIRCLES[:3], radii, strict=False):
@@ -142,7 +142,7 @@ def _draw_grid(ax: Any, c: float) -> None:
 
 @dataclass(repr=False)
 class HullDisplay(Display):
-    """Two convex hulls in the disk, their closest pair, its midpoint p, and the boundary halfway.
+    """Plot of the convex hulls of two classes, their closest pair of points, its midpoint p, and the bisector.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class HullDisplay(Display):
 
     @classmethod
     def from_points(cls, X: Any, y: Any, *, curvature: float = -1.0, most_markers: int = MOST_MARKERS) -> Self:
-        """Compute the hulls of two classes and their closest pairs.
+        """Compute the hulls of two classes, and their closest vertices and points.
 
         Parameters
         ----------
@@ -198,11 +198,11 @@ class HullDisplay(Display):
         return cls(points, [V_a, V_b], pairs)
 
     def reference(self, pair: str) -> Array:
-        """The midpoint p of a pair."""
+        """Return the midpoint p of the closest vertices or points."""
         return midpoint(*self.pairs[pair], c=absolute_curvature(self.points.curvature))
 
     def boundary(self, pair: str) -> Array:
-        """Points along the geodesic halfway between a pair, from rim to rim."""
+        """Return points along the geodesic that bisects the pair, from rim to rim."""
         c = absolute_curvature(self.points.curvature)
         return hypercycle(*bisector(*self.pairs[pair], c=c), c=c)
 
@@ -242,7 +242,7 @@ class HullDisplay(Display):
             self._draw_pair(ax, pair, name, boundary, c)
 
     def _named(self, pairs: tuple[str, ...]) -> dict[str, str]:
-        """The pairs to draw and their names in the legend."""
+        """Map each pair to draw to its label in the legend."""
         present = [pair for pair in STYLES if pair in pairs and pair in self.pairs]
         if len(present) == 2 and np.allclose(self.pairs["vertices"], self.pairs["points"], rtol=0, atol=SAME):
             return {"points": "closest points, both vertices"}
@@ -254,12 +254,12 @@ class HullDisplay(Display):
         ring = {"markersize": 7, "markerfacecolor": "white", "markeredgewidth": 1.5, "linestyle": "none"}
         ax.plot(*self.pairs[pair].T, "o", color=style["color"], **ring, label=name, zorder=2.5)
         canvas.draw_reference(ax, self.reference(pair), "their midpoint p", style["color"])
-        if boundary and np.any(a != b):  # if the classes share a point, there is no boundary between the pair
+        if boundary and np.any(a != b):  # if both points coincide, they have no bisector
             canvas.draw_boundary(ax, self.boundary(pair), "boundary halfway", **style, linewidth=1.5)
 
 
 def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
-    """Validate points and labels; return float64 rows with one label each."""
+    """Validate points and labels; return the points as float64 and the labels as an array (None without labels)."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] < 2 or len(X) == 0:
         raise ValueError(
@@ -277,7 +277,7 @@ def check_labelled(X: Any, y: Any) -> tuple[Array, Array | None]:
 
 
 def check_width(X: Array, d: int, estimator: Any) -> None:
-    """Raise unless points have the d coordinates that the estimator was fitted on."""
+    """Raise ValueError unless X has d columns, like the data that the estimator was fitted on."""
     if X.shape[1] != d:
         raise ValueError(
             f"X must have {d} coordinates, as many as {type(estimator).__name__} was fitted on; got {X.shape[1]}.\n"
@@ -286,7 +286,7 @@ def check_width(X: Array, d: int, estimator: Any) -> None:
 
 
 def check_edges(edges: Any, n: int) -> Array:
-    """Validate edges; return an array of pairs of row numbers."""
+    """Validate edges between n points; return them as an array of pairs of row indices."""
     edges = np.asarray(edges)
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Plot of distances in a tree, in hyperbolic space and in flat space, compared with the given distances."""
+"""Plot that compares given distances with those in a tree, in hyperbolic space and in flat space."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,15 +10,15 @@ from hyplearn.plotting.canvas import Display
 from hyplearn.plotting.palette import LIGHT
 from hyplearn.types import Array
 
-# Number of groups of pairs by distance; the plot shows the median and range of each. Enough to see where a fit fails.
+# Number of groups into which pairs are divided by distance: enough to see at which distances a fit is poor.
 GROUPS = 20
-# Percentiles of the ratio within a group: lower end of the band, line, upper end of the band.
+# Percentiles of the ratio in each group, drawn as the lower edge of a band, a line, and the upper edge.
 PERCENTILES = (10, 50, 90)
 
 
 @dataclass(repr=False)
 class HyperbolicityDisplay(Display):
-    """Ratio of reproduced to given distances, by given distance, for a tree, hyperbolic space and flat space.
+    """Plot of the ratio of fitted to given distances, for fits in a tree, in hyperbolic space and in flat space.
 
     A line is the median of pairs with similar given distances, the band the middle 80 %. A fit without errors is the
     horizontal line at 1.
@@ -40,14 +40,14 @@ class HyperbolicityDisplay(Display):
     found: Hyperbolicity
 
     def curves(self) -> dict[str, tuple[Array, Array]]:
-        """Label of each fit, with the mean given distance of each group and the percentiles of its ratios."""
+        """Map the label of each fit to the mean given distance and the percentiles of the ratio, per group of pairs."""
         found, space = self.found, f"{self.found.n_components}-D"
         fits = {
             f"flat {space}: distortion {found.flat_distortion:.2f}": found.flat_distances,
             f"hyperbolic {space}: distortion {found.hyperbolic_distortion:.2f}": found.hyperbolic_distances,
             f"tree: distortion {found.tree_distortion:.2f} (star {found.star_distortion:.2f})": found.tree_distances,
         }
-        # Equal distances, which are frequent in graphs, belong to one group.
+        # Pairs with equal distances, which are common in graphs, are in the same group.
         edges = np.unique(np.quantile(found.distances, np.linspace(0, 1, GROUPS + 1)[1:]))
         group_of = np.searchsorted(edges, found.distances)
         groups = [np.flatnonzero((group_of == i) & (found.distances > 0)) for i in np.unique(group_of)]

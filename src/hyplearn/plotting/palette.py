@@ -1,4 +1,4 @@
-"""Colours and shapes of classes for light and dark backgrounds. Does not import matplotlib.
+"""Marker colours and shapes for classes, on light and dark backgrounds. Does not import matplotlib.
 
 Ten colours that readers with normal vision and readers without one of the three cones can tell apart (CIEDE2000
 differences of at least 13 for all of them), each with a contrast of at least 3 : 1 to its ground. Classes beyond ten
@@ -9,20 +9,20 @@ measures all of this.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-# Blue, orange, teal, wine, sky, sage, brown, mauve, plum, olive; the same hues on both backgrounds.
+# Class colours on light and dark backgrounds: blue, orange, teal, wine, sky, sage, brown, mauve, plum, olive.
 LIGHT = (
     "#2A3FB8", "#E8660C", "#057A71", "#B9255D", "#1097FE", "#7A9D69", "#521700", "#BE80A5", "#401D48", "#675601",
 )  # fmt: skip
 DARK = (
     "#6B86FF", "#F48A21", "#0ABF9D", "#BA3B73", "#C1D2FE", "#A1FF91", "#AB7665", "#FFD1DB", "#9483A2", "#776D08",
 )  # fmt: skip
-# Backgrounds against which contrasts are measured: white paper, and the disk on a dark page.
+# Background colours for which contrast is measured: white paper, and the disk on a dark page.
 LIGHT_GROUND, DARK_GROUND = "#FFFFFF", "#191C22"
 # Grey for the class called "other" and for points without a class, on both backgrounds.
 GREY = "#8A8A8A"
-# One shape per cycle through the colours, the most distinct ones first.
+# Marker shapes, the most distinct first; the shape changes each time the colours start over.
 SHAPES = ("circle", "triangle", "square", "cross", "diamond", "plus", "star", "triangle-down")
-# Continuous colour maps, low to high: perceptually uniform, with high values farthest from the background.
+# Continuous colour maps from low to high, perceptually uniform; high values contrast most with the background.
 LIGHT_RAMP = (
     "#40A47E", "#249E84", "#009789", "#00908D", "#008990", "#008292", "#007B94", "#007395", "#006B97",
     "#006197", "#135796", "#244D94", "#30438F", "#373787", "#392A7A", "#381A6A", "#360657",
@@ -34,14 +34,14 @@ DARK_RAMP = (
 
 
 class ClassStyle(NamedTuple):
-    """Colour and shape of the points of a class."""
+    """Colour and marker shape of a class."""
 
     colour: str  # "#RRGGBB"
     shape: str  # one of SHAPES
 
 
 def class_styles(n: int, *, dark: bool = False) -> list[ClassStyle]:
-    """Colours and shapes of n classes.
+    """Return the colours and marker shapes of n classes.
 
     Two classes with the same shape have different colours, for up to 80 classes; beyond, styles repeat.
 
@@ -64,7 +64,7 @@ def class_styles(n: int, *, dark: bool = False) -> list[ClassStyle]:
 
 
 def label_styles(labels: Iterable[Any], *, dark: bool = False) -> dict[Any, ClassStyle]:
-    """Style of each label, in order; a class called "other" comes last, in grey."""
+    """Map each label to its style, in the given order; a class called "other" comes last and is grey."""
     labels = list(labels)
     named = [label for label in labels if str(label) != "other"]
     styles = dict(zip(named, class_styles(len(named), dark=dark), strict=True))
@@ -72,5 +72,5 @@ def label_styles(labels: Iterable[Any], *, dark: bool = False) -> dict[Any, Clas
 
 
 def ramp(*, dark: bool = False) -> tuple[str, ...]:
-    """Colours of a continuous colour map at equal steps from low to high, for linear interpolation."""
+    """Return equally spaced colours of a continuous colour map, from low to high, for linear interpolation."""
     return DARK_RAMP if dark else LIGHT_RAMP

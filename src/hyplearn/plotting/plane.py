@@ -1,4 +1,4 @@
-r"""Projections of points of more than two dimensions onto a geodesic plane.
+r"""Projections of points in more than two dimensions onto a geodesic plane.
 
 In hyperboloid coordinates about p, with the plane spanned by the unit vectors n and e, a point has the time
 :math:`T = \cosh \rho`, the coordinates :math:`a = \langle \sqrt c z, n \rangle`, which is the hyperbolic sine of its
@@ -30,53 +30,53 @@ from hyplearn.plotting.disk import check_width
 from hyplearn.tangent import frame_coordinates, from_frame, z_features
 from hyplearn.types import Array
 
-# Number of coordinates per call of predict (32 MiB): bounds memory.
+# Maximum number of coordinates per call of predict (32 MiB), which limits memory use.
 BLOCK_NUMBERS = 2**22
-# Number of nearest points that vote on the class of a pixel: more give smoother regions and lose small ones.
+# Number of nearest points that vote on the class of a pixel: a larger number smooths regions and loses small ones.
 VOTERS = 15
-# Largest number of points among which the voters are found; more are thinned evenly. Enough for every pixel.
+# Maximum number of points that can vote, which is enough for every pixel; larger data are thinned evenly.
 MOST_VOTERS = 20_000
-# Regularisation, relative to traces of 1: weight of the spread of all points, which decides only if the class means
-# leave a direction open; and weight of the identity, which keeps the spread within classes invertible.
+# Regularisation of matrices of trace 1. It is the weight of the second moments of all points, which matter only if the
+# class means do not determine both directions, and the weight of the identity, which keeps a matrix invertible.
 SPREAD_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Geodesic plane of the ball, shown as a disk with p at its centre."""
+    """Geodesic plane in the ball, drawn as a disk with p at its centre."""
 
-    p: Array  # the point at the centre of the picture
-    basis: Array  # orthonormal directions at p, to the right and upwards; of shape (2, d)
+    p: Array  # the point at the centre of the plot
+    basis: Array  # orthonormal directions at p, drawn to the right and upwards, of shape (2, d)
     c: float  # absolute curvature
     projection: Literal["along", "around", "nearest"]
-    neighbours: PoincareKNeighborsClassifier | None = None  # votes on a region's class (nearest)
-    agreement: float = 1.0  # share of the points whose region has their predicted class
+    neighbours: PoincareKNeighborsClassifier | None = None  # predicts the classes of regions, for "nearest"
+    agreement: float = 1.0  # fraction of points whose region shows their predicted class
 
     @classmethod
     def across(cls, w: Array, p: Array, X: Array, c: float) -> Self:
-        """Plane through p along w and the orthogonal direction in which the points spread most about p."""
+        """Return the plane through p along w and the direction orthogonal to w in which the points vary most."""
         n = w / np.linalg.norm(w)
         flat = np.eye(len(n)) - np.outer(n, n)
-        # The eigenvalue of n is set to -1, so that n comes last and is never chosen.
+        # The eigenvalue of n is set to -1, so that n is the last eigenvector and is never chosen.
         leading = _leading(flat @ _spread(frame_coordinates(X, p, c=c)) @ flat - np.outer(n, n))
         return cls(p, np.stack([n, leading[0]]), c, "along")
 
     @classmethod
     def about(cls, p: Array, X: Array, c: float) -> Self:
-        """Plane through p along the two directions in which the points spread most about p."""
+        """Return the plane through p along the two directions in which the points vary most."""
         return cls(p, _leading(_spread(frame_coordinates(X, p, c=c))), c, "around")
 
     @classmethod
     def between(cls, X: Array, codes: Array, c: float) -> Self:
-        """Plane through the mean of the points that separates their predicted classes (given as codes) best."""
+        """Return the plane through the mean of the points that best separates their predicted classes."""
         p = frechet_mean(X, c=c)
         planes = [cls(p, basis, c, "nearest") for basis in _class_directions(frame_coordinates(X, p, c=c), codes)]
         if len(np.unique(codes)) == 1:
-            return planes[0]  # a single class is predicted
+            return planes[0]  # all predictions are the same class
         return max((plane.with_votes(X, codes) for plane in planes), key=lambda plane: plane.agreement)
 
     def with_votes(self, X: Array, codes: Array) -> Self:
-        """The same plane, with regions by a vote of points with the given codes of predicted classes."""
+        """Return this plane with regions found by a vote among the points X, whose predicted classes are ``codes``."""
         some = slice(None, None, -(-len(X) // MOST_VOTERS))
         x, codes = self.project(X[some]), codes[some]
         neighbours = PoincareKNeighborsClassifier(min(VOTERS, len(x)), curvature=-self.c).fit(x, codes)
@@ -84,7 +84,7 @@ class Plane:
 
     @property
     def statement(self) -> str:
-        """Title of the plot: how points were projected, and what the projection preserves."""
+        """Title of the plot, which explains the projection and the properties it preserves."""
         where = f"{len(self.p)} dimensions on the geodesic plane through"
         if self.projection == "along":
             return (
@@ -102,18 +102,18 @@ class Plane:
         )
 
     def project(self, X: Array) -> Array:
-        """Positions in the plot of points of the ball, of shape (n, 2)."""
+        """Project points of the ball to positions in the plot, of shape (n, 2)."""
         Z = np.sqrt(self.c) * z_features(X, self.p, c=self.c)
         a, b = self.basis @ Z.T
         rest = np.sum((Z - np.stack([a, b], axis=1) @ self.basis) ** 2, axis=1)
-        # Sums of squares, so that nothing cancels: T² - b² = 1 + a² + ‖r‖².
+        # Only sums of squares, to avoid cancellation: T² - b² = 1 + a² + ‖r‖².
         time = np.sqrt(1 + a**2 + b**2 + rest)
         if self.projection == "along":
             shrink = np.sqrt((1 + a**2) / (1 + a**2 + rest))
             T = np.stack([shrink * time, a, shrink * b])
         elif self.projection == "around":
             flat, length = np.hypot(a, b), np.sqrt(a**2 + b**2 + rest)
-            # A point with no component in the plane has no direction there; it is shown to the right.
+            # A point with no component in the plane has no direction in it, and is drawn to the right of p.
             along = np.where(flat > 0, np.stack([a, b]) / np.where(flat > 0, flat, 1.0), [[1.0], [0.0]])
             T = np.stack([time, *(length * along)])
         else:
@@ -121,14 +121,14 @@ class Plane:
         return (T[1:] / (1 + T[0])).T / np.sqrt(self.c)
 
     def embed(self, x: Array) -> Array:
-        """Points of the ball at positions of the plot, of shape (n, d)."""
+        """Map positions in the plot back to points of the ball, of shape (n, d)."""
         return from_frame(frame_coordinates(x, np.zeros(2), c=self.c) @ self.basis, self.p, c=self.c)
 
 
 def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: float) -> Plane | None:
-    """Plane to show, or None in two dimensions.
+    """Choose the plane to draw; return None in two dimensions.
 
-    It is chosen by what the classifier uses: a boundary of two classes, or else its predictions for the points.
+    The choice depends on the boundary of a binary classifier, or else on the predictions for the points.
     """
     d = getattr(estimator, "n_features_in_", 2 if X is None else X.shape[1])
     if X is not None:
@@ -148,25 +148,25 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
 
 
 def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
-    """Class codes of the regions at positions of the plot; without a plane, codes of the predictions."""
+    """Return the class codes of the regions at positions in the plot; without a plane, of the predictions."""
     if plane is not None and plane.neighbours is not None:
         return plane.neighbours.predict(x)
     return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
 
 
 def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Array:
-    """Call a method of the classifier on points of the plot, in blocks that fit into memory."""
+    """Call a method of the classifier for positions in the plot, in blocks that fit into memory."""
     step = max(1, BLOCK_NUMBERS // (x.shape[1] if plane is None else len(plane.p)))
     blocks = (x[i : i + step] for i in range(0, len(x), step))
     with warnings.catch_warnings():
-        # Pixels have no column names, whether or not the classifier was fitted on named columns.
+        # Pixels have no column names, so a classifier fitted on named columns would warn.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         results = [getattr(estimator, method)(block if plane is None else plane.embed(block)) for block in blocks]
     return np.concatenate(results)
 
 
 def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
-    """Two directions in which the class means spread most: absolutely, and relative to the spread within classes."""
+    """Yield two bases that separate the class means: by absolute spread, and relative to the spread within classes."""
     _, members, counts = np.unique(codes, return_inverse=True, return_counts=True)
     F = F - F.mean(axis=0)
     means = np.stack([F[members == k].mean(axis=0) for k in range(len(counts))])
@@ -177,17 +177,17 @@ def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
 
 
 def _spread(F: Array) -> Array:
-    """Second moments of rows about 0, normalised to trace 1 unless all rows are 0."""
+    """Return the second moments of rows about 0, normalised to trace 1 unless all rows are 0."""
     spread = F.T @ F
     return spread / (np.trace(spread) or 1.0)
 
 
 def _leading(spread: Array) -> Array:
-    """The two eigenvectors with the largest eigenvalues, as rows."""
+    """Return the eigenvectors of the two largest eigenvalues, as rows."""
     return _signed(np.linalg.eigh(spread)[1][:, :-3:-1].T)
 
 
 def _signed(vectors: Array) -> Array:
-    """Rows with signs chosen so that the largest element of each is positive."""
+    """Flip the signs of rows so that the element of largest absolute value in each row is positive."""
     largest = np.take_along_axis(vectors, np.argmax(np.abs(vectors), axis=1)[:, None], axis=1)
     return vectors * np.sign(largest)

@@ -1,4 +1,4 @@
-"""Sizes and fonts of all figures: README, manual, examples and papers.
+"""Sizes and fonts of the figures in the README, the manual, the examples and papers.
 
 Figures are as wide as a page of the manual or of a paper, so that text has its size in points when they are shown.
 """
@@ -9,11 +9,11 @@ from typing import Any
 WIDTH = 8.0
 # Font sizes in points. No text is smaller than 8 at the final size of a figure.
 TITLE, TEXT, SMALL = 10.5, 9.0, 8.0
-# Dots per inch of PNG files: sharp on high-density screens.
+# Resolution of PNG files in dots per inch, sharp on high-density screens.
 DPI = 160
-# Text in vector graphics stays text, which can be searched and edited.
+# Settings that keep text in vector graphics as text, so that it can be searched and edited.
 TEXT_AS_TEXT: dict[str, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}
-# Settings of matplotlib: ``matplotlib.rcParams.update(STYLE)``.
+# Settings for matplotlib, to be applied with ``matplotlib.rcParams.update(STYLE)``.
 STYLE: dict[str, Any] = {
     **TEXT_AS_TEXT,
     "font.size": TEXT,

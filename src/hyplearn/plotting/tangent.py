@@ -1,4 +1,4 @@
-"""Plots of the tangent space at the reference point of a classifier, where its hyperplane is straight."""
+"""Plots of the tangent space at the reference point of a classifier, in which its hyperplane is straight."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -18,13 +18,13 @@ from hyplearn.plotting.style import TEXT
 from hyplearn.tangent import frame_coordinates
 from hyplearn.types import Array
 
-# Size of the plot relative to the distance of the farthest point.
+# Width of the plot relative to the extent of the points.
 BORDER = 1.08
 
 
 @dataclass(repr=False)
 class TangentDisplay(Display):
-    r"""Frame coordinates of points at p, with the boundary and the margins; geodesics through p are straight.
+    r"""Plot of frame coordinates at p, with the boundary and the margins; geodesics through p are straight lines.
 
     Each point of the disk is drawn in its true direction from p, at its true distance.
 
@@ -134,7 +134,7 @@ class TangentDisplay(Display):
         return display
 
     def _add_boundary(self, normal: Array, height: float, c: float) -> None:
-        """Add the boundary at a distance from the hyperplane with the given unit normal in the plot."""
+        """Add the boundary at distance ``height`` from the hyperplane, whose unit normal in the plot is ``normal``."""
         if height == 0:
             self.boundary = self._line(normal)
         elif self.dimensions == 2:
@@ -143,7 +143,7 @@ class TangentDisplay(Display):
             self.boundary, self.boundary_name = self._line(normal), f"H(w, p); classes change {height:.3g} from it"
 
     def _add_margins(self, estimator: Any, normal: Array, c: float, margin: float | None, problem: int) -> None:
-        """Add the margins of a binary problem."""
+        """Add the margins of the given binary problem."""
         if margin is None and getattr(estimator, "margin", None) == "bound":
             offset = normal / np.linalg.norm(estimator.coef_[problem])
             self.margins = [self._line(normal) - offset, self._line(normal) + offset]
@@ -156,7 +156,7 @@ class TangentDisplay(Display):
 
     @property
     def _far(self) -> float:
-        """Distance from p that lies beyond the plot."""
+        """A distance from p that reaches beyond the edges of the plot."""
         return float(np.linalg.norm(self.cloud.extent))
 
     def _line(self, normal: Array) -> Array:
@@ -188,14 +188,14 @@ class TangentDisplay(Display):
 
 
 def _cloud(F: Array, y: Array | None, classes: Array | None, most_markers: int) -> Cloud:
-    """Points in the smallest square that contains them and p, with a border."""
+    """Return the points with the limits of the plot: the smallest square around the points and p, plus a border."""
     low, high = np.minimum(F.min(axis=0), 0), np.maximum(F.max(axis=0), 0)
     middle, reach = (low + high) / 2, BORDER * np.max(high - low) / 2
     return Cloud.of(F, y, classes, middle, float(reach) or 1.0, most_markers)
 
 
 def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -> tuple[int, Equidistant]:
-    """Index of the binary problem to show, and its boundary."""
+    """Return the index of the binary problem to draw, and its boundary."""
     classes = decision.classes.tolist()
     if decision.is_binary:
         found = decision.boundary()
@@ -217,7 +217,7 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
 
 
 def _hypercycle_in_frame(distance: float, far: float, c: float) -> Array:
-    r"""Frame coordinates, across and along the boundary, of the points at a distance from it.
+    r"""Return frame coordinates, across and along a boundary, of the curve at a given distance from the boundary.
 
     .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, s), \qquad \sinh \rho = \|(\sinh h, s)\|
 

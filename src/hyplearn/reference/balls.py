@@ -1,4 +1,4 @@
-r"""The widest margin between a few rows, by growing balls around the rows until the hulls of both sides touch.
+r"""Find the widest margin between a few rows by growing balls around them until the hulls of both sides touch.
 
 With x on the hyperboloid and [·, ·] the Minkowski product, :math:`y_i [w, x_i] / \sqrt{[w, w]}` is the hyperbolic sine
 of the distance of a row to the hyperplane w, so that the widest margin belongs to
@@ -24,27 +24,27 @@ from hyplearn.tangent import z_dot, z_features
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Upper bound on the rounding errors of an element of a row seen from a point, excluding the errors of its sums.
+# Bound, in units of EPS, on the rounding error of a row's coordinate relative to a point, not counting its sums.
 OPERATIONS = 16
-# The convex problem requires this much more than the margin, in rounding errors of a height: heights are computed
-# twice, here and in verify, and the hyperplane is rounded when it is stored. It matters for far rows only.
+# Slack added to the constraints of the convex problem, in rounding errors of a height. It covers that heights are
+# computed twice, here and in verify, and that the stored hyperplane is rounded. It matters only for distant rows.
 SLACK = 4.0
-# Coefficient of w_0. It adds w_0²/BIAS², a thousandth, to the objective, which slows the last steps; a larger
-# coefficient would cost digits.
+# Coefficient of w_0 in the constraints. It adds w_0²/BIAS², about a thousandth of w_0², to the objective, which slows
+# the last steps; a larger coefficient would reduce precision.
 BIAS = 30.0
-# A step fails if it neither halves the interval nor shortens it by this much, the largest gain of a step from far away.
+# A step fails if it neither halves the interval nor shortens it by this length. Steps from far away gain no more.
 STRIDE = 0.1
-# The iteration stops when the interval is narrower than NARROW, after a failed step when it is narrower than CLOSE
-# (both relative to margins above 1), and after PATIENCE failures in a row.
+# The iteration stops if the interval is narrower than NARROW, or narrower than CLOSE after a failed step, or after
+# PATIENCE failed steps in a row. Widths are relative to the margin if it is above 1.
 NARROW, CLOSE, PATIENCE = 1e-14, 1e-9, 4
-# The rows count as inseparable if only this fraction of the required heights can be reached. The requirement is first
-# multiplied by SHRINK, down to LEAST.
+# A scale is infeasible if the residual of the least-squares problem is below NOTHING_LEFT. It is then multiplied by
+# SHRINK; the rows are inseparable if scales down to LEAST are infeasible.
 NOTHING_LEFT, SHRINK, LEAST = 1e-12, 1e-5, 1e-15
-# Multipliers below this fraction of the largest one are rounding errors.
+# Multipliers below this fraction of the largest multiplier are treated as rounding errors.
 NEGLIGIBLE = 1e-18
-# Largest number of scales that are tried.
+# Maximum number of scales to try.
 SCALES = 20
-# Range of ‖w‖ in which the convex problem is solved to all digits.
+# Range of ‖w‖ in which the convex problem is solved to full precision.
 WELL_SCALED = (0.1, 10.0)
 
 
@@ -52,21 +52,21 @@ class Contact(NamedTuple):
     """The widest-margin hyperplane with its proof, or a common point of both hulls if no hyperplane separates them."""
 
     w: Array | None  # unit normal; None if no hyperplane separates the rows
-    p: Array  # the contact point; without a hyperplane a common point of both hulls
+    p: Array  # the contact point, or a common point of both hulls if there is no hyperplane
     active: Array  # positions of the rows whose balls touch
-    weights: Array  # their weights, of sum 1
-    points: Array  # points of their balls; the rows themselves without a hyperplane
+    weights: Array  # weights of these rows, which sum to 1
+    points: Array  # points of their balls, or the rows themselves if there is no hyperplane
     lower: float  # smallest proven distance of a row to the hyperplane
-    upper: float  # no hyperplane has a wider margin
+    upper: float  # proven upper bound on the margin of any hyperplane
 
     @property
     def width(self) -> float:
-        """Width of the interval."""
+        """Width of the interval from ``lower`` to ``upper``."""
         return self.upper - self.lower
 
 
 def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Contact:
-    """Find the hyperplane of the widest margin between rows of the sides y = ±1, starting from any point p.
+    """Find the hyperplane with the widest margin between rows with y = 1 and rows with y = -1, starting at any point p.
 
     ``first`` has the positions of the rows to begin with, at least one of each side; others join as they are needed.
     """
@@ -86,7 +86,7 @@ def touching_balls(X: Array, y: Array, p: Array, c: float, first: Array) -> Cont
 
 
 class _View(NamedTuple):
-    """Rows seen from a point: signed Klein coordinates and a constant, cosh of the distance, rounding errors."""
+    """Rows relative to a point: signed Klein coordinates with a constant column, cosh of distances, error bounds."""
 
     G: Array
     times: Array
@@ -100,7 +100,7 @@ class _View(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Solution of the convex problem: the normal (w_0, w) with [w, w] = 1, the multipliers, and the smallest height."""
+    """Solution of the convex problem: normal (w_0, w) with [w, w] = 1, multipliers, and smallest height (``scale``)."""
 
     w: Array | None
     w_0: float
@@ -109,7 +109,7 @@ class _Step(NamedTuple):
 
 
 def _solve(view: _View, scale: float, used: Array) -> _Step:
-    """Minimise ``‖w'‖²`` with ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ`` for all rows; active rows join ``used``."""
+    """Minimise ``‖w'‖²`` subject to ``y (⟨k, w'⟩ - w_0) ≥ scale / cosh ρ``; add the rows it needs to ``used``."""
     few = 2 * view.G.shape[1]
     while True:
         rows = np.flatnonzero(used)
@@ -126,13 +126,13 @@ def _solve(view: _View, scale: float, used: Array) -> _Step:
             break
         used[worst] = True
     w, w_0 = w[:-1], BIAS * w[-1]
-    # Positive for any w that separates the rows; from a distant point, only up to rounding.
+    # [w, w] is positive if w separates the rows, but rounding errors can make it negative far from the rows.
     length = np.sqrt(max(w @ w - w_0**2, EPS * (w @ w)))
     return _Step(w / length, float(w_0 / length), multipliers, float(scale / length))
 
 
 def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Array | None, Array, float]:
-    """Minimise ``‖w‖`` with ``G w ≥ scale / times + slack``; return w, the multipliers, and a scale with ‖w‖ about 1.
+    """Minimise ``‖w‖`` subject to ``G w ≥ scale / times + slack``; return w, multipliers, and a scale with ‖w‖ near 1.
 
     Lawson and Hanson's least distance problem: ``(Gᵀu, ⟨s, u⟩)`` as near as possible to (0, 1), for u ≥ 0. If it gets
     there, u proves that there is no such w.
@@ -145,7 +145,7 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
         u, _ = nnls(np.vstack([G.T, s]), target, maxiter=100 * len(G) + 1000)
         left = 1 - s @ u
         if left < NOTHING_LEFT:
-            # Prefer the first scale: its values are neither large nor small, so it has the most digits.
+            # Prefer the proof at the first scale, which is the most precise: its values are neither large nor small.
             proof, factor = u if proof is None else proof, SHRINK
         else:
             w, u = _polish(G, s, (u @ G) / left, u / left)
@@ -160,7 +160,7 @@ def _least_norm(G: Array, times: Array, slack: Array, scale: float) -> tuple[Arr
 
 
 def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
-    """Correct the rounding errors of w and of the multipliers on the rows in use."""
+    """Correct rounding errors in w and in the positive multipliers."""
     used = np.flatnonzero(u)
     inverse = np.linalg.pinv(G[used])
     part = u[used]
@@ -173,7 +173,7 @@ def _polish(G: Array, s: Array, w: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
-    """Contact of a step: its hyperplane (given as seen from p), contact point, and proven interval."""
+    """Convert a step, in coordinates about p, to its hyperplane, contact point and proven interval."""
     active = np.flatnonzero(step.multipliers)
     X_a, y_a, weights = X[active], y[active], step.multipliers[active]
     Z = np.sqrt(c) * z_features(X_a, p, c=c)
@@ -185,7 +185,7 @@ def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
     heights = Z @ step.w - rows[:, 0] * step.w_0
     feet = (rows - heights[:, None] * np.append(step.w_0, step.w)) / np.hypot(1, heights)[:, None]
     q, carried = _scaled_back(weights @ feet, weights.sum(), p, c)
-    # The normal at q, transported to p on the hyperboloid and from there to q in the ball.
+    # The normal at q is transported to p on the hyperboloid, and from p back to q in the ball.
     w = transport(step.w - step.w_0 * carried, p, q, c=c)
     w /= np.linalg.norm(w)
     points = _within(X_a, project_onto(X_a, w, q, c=c), float(np.arcsinh(step.scale)), c)
@@ -195,13 +195,13 @@ def _contact(X: Array, y: Array, step: _Step, p: Array, c: float) -> Contact:
 
 
 def _within(X: Array, feet: Array, radius: float, c: float) -> Array:
-    """Feet of rows on the hyperplane, or points on the way to them if these are farther than the radius (far rows)."""
+    """Move rows towards their feet on the hyperplane, by at most the radius."""
     far = np.sqrt(c) * distance(X, feet, c=c)
     return geodesic(X, feet, radius / np.maximum(far, radius), c=c)
 
 
 def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array, Array]:
-    """Normalise hyperboloid coordinates about p to a point of the ball; return it with its coordinates about p.
+    """Convert hyperboloid coordinates about p to a point of the ball; return the point, and its coordinates about p.
 
     ``least`` is the sum of the weights, a lower bound on the Minkowski length, which is lost to rounding far from p.
     """
@@ -211,7 +211,7 @@ def _scaled_back(total: Array, least: float, p: Array, c: float) -> tuple[Array,
 
 
 def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Array:
-    """Correct the weights so that the points of both sides have the same sum on the hyperboloid.
+    """Correct the weights so that the weighted sums of both sides are equal on the hyperboloid.
 
     Points near the rim move when they are rounded. The largest weight stays; the others give way.
     """
@@ -224,19 +224,19 @@ def _balance(points: Array, y: Array, weights: Array, p: Array, c: float) -> Arr
 
 
 def proven_heights(X: Array, gaps: Array, y: Array, w: Array, p: Array, c: float) -> Array:
-    """``sinh`` of the signed distance of each row to the hyperplane, minus a bound on its rounding error."""
+    """Return ``sinh`` of the signed distance of each row to the hyperplane, minus a bound on its rounding error."""
     error = (X.shape[1] + OPERATIONS) * EPS * _sizes(X, gaps, p, c)
     heights: Array = np.sqrt(c) * y * z_dot(X, w, p, c=c, gaps=gaps) - error
     return heights
 
 
 def proven_margin(height: float) -> float:
-    """Distance that corresponds to a proven height, rounded down."""
+    """Convert a proven height, the sinh of a distance, to the distance, rounded down."""
     return float(np.arcsinh(height)) * (1 - OPERATIONS * EPS)
 
 
 def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: float) -> tuple[Array, float]:
-    r"""Balanced weights of sum 1, and the upper bound on all margins that they prove.
+    r"""Balanced weights that sum to 1, and the upper bound they prove for all margins.
 
     Let a be the points, :math:`r_i = d(a_i, x_i)`, and :math:`A = \sum_+ \lambda_i a_i`, :math:`B = \sum_- \lambda_i
     a_i` in hyperboloid coordinates about p, with the same first coordinate. A hyperplane w of margin M has
@@ -276,7 +276,7 @@ def ball_bound(X: Array, y: Array, weights: Array, points: Array, p: Array, c: f
 
 
 def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
-    """Whether positive weights near the given ones make both sides cancel exactly: the sides are inseparable.
+    """Whether positive weights near the given ones balance both sides exactly, which proves them inseparable.
 
     With M the matrix of signed rows, known up to its rounding errors, ``u - M⁺ M u`` are such weights if M has full
     rank and the second term is smaller than every weight.
@@ -290,7 +290,7 @@ def _cancel(X: Array, y: Array, weights: Array, p: Array, c: float) -> bool:
 
 
 def _sizes(X: Array, gaps: Array, p: Array, c: float) -> Array:
-    """Sum of the lengths of the two terms of z of each row at p, to which its rounding errors are relative."""
+    """Sum of the norms of the two terms of z at p, for each row; rounding errors of z are relative to this sum."""
     squares, gap_p = squared_distances(X, p), row_gaps(p[None], c)[0]
     sizes: Array = 2 * np.sqrt(c) / gaps * (np.sqrt(squares) + c / gap_p * np.linalg.norm(p) * squares)
     return sizes

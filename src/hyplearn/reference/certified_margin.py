@@ -1,4 +1,4 @@
-"""The widest margin with its certificate, from which both ends of the interval are recomputed in plain NumPy.
+"""The widest margin and its certificate, from which plain NumPy code can recompute both bounds.
 
 Nothing here is shared with the search that finds them.
 """
@@ -14,16 +14,16 @@ from hyplearn.types import Array, Points
 
 Status: TypeAlias = Literal["optimal", "inseparable", "stalled"]
 EPS = float(np.finfo(float).eps)
-# Upper bound on the rounding errors of an element of z, excluding the errors of its sums.
+# Bound, in units of EPS, on the rounding error of an element of z, not counting its sums.
 OPERATIONS = 16
-# Number of rows per block, which bounds the memory of the check.
+# Number of rows per block, which limits the memory use of verify.
 CHUNK = 2**16
-# Splits a float64 into two halves of 26 bits, whose products are exact.
+# Factor that splits a float64 into two halves of 26 bits, whose products are exact.
 SPLITTER = 2.0**27 + 1
 
 
 class MarginInterval(NamedTuple):
-    """Result of :meth:`hyplearn.reference.WidestMargin.verify`.
+    """Bounds on the widest margin, as returned by :meth:`hyplearn.reference.WidestMargin.verify`.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class MarginInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class WidestMargin:
-    r"""The geodesic hyperplane of the widest margin between two classes, with proven lower and upper bounds.
+    r"""The geodesic hyperplane with the widest margin between two classes, with proven lower and upper bounds.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class WidestMargin:
         return self.contact if self.status == "inseparable" else None
 
     def verify(self, X: Points, y: Any) -> MarginInterval:
-        """Recompute both ends in plain NumPy, from the hyperplane, the support, its weights and its points.
+        """Recompute both bounds in plain NumPy, from the hyperplane, the support, and its weights and points.
 
         Parameters
         ----------
@@ -122,12 +122,12 @@ class WidestMargin:
         return self.interval(X, codes > 0)
 
     def interval(self, X: Array, second: Array) -> MarginInterval:
-        """Interval of :meth:`verify` for points of the ball; ``second`` masks the rows on the positive side."""
+        """Compute the result of :meth:`verify` without validation; ``second`` masks the rows on the positive side."""
         return MarginInterval(_lower_end(self, X, second), _upper_end(self, X, second))
 
 
 def _lower_end(found: WidestMargin, X: Array, second: Array) -> float:
-    """Smallest distance of a row to the hyperplane, minus its rounding error."""
+    """Lower bound on the margin: the smallest distance of a row to the hyperplane, minus a bound on rounding errors."""
     if found.hyperplane is None:
         return 0.0
     w, p = found.hyperplane
@@ -172,7 +172,7 @@ def _upper_end(found: WidestMargin, X: Array, second: Array) -> float:
 
 
 def _cancel(z: Array, size: Array, weights: Array) -> bool:
-    """Whether weights near the given ones, with the same signs, make the rows cancel exactly on the hyperboloid.
+    """Whether the rows sum to exactly 0 on the hyperboloid, for some weights near the given ones with the same signs.
 
     The columns of M are the rows in Klein coordinates with a 1 before them. It has full rank, despite its rounding
     errors, if its least singular value is above these; then ``u - M⁺ M u`` are such weights, if no sign changes.
@@ -186,7 +186,7 @@ def _cancel(z: Array, size: Array, weights: Array) -> bool:
 
 
 def _seen_from(X: Array, p: Array, c: float) -> tuple[Array, Array]:
-    """Rows ``√c z`` of points seen from p, and the sum of the lengths of their two terms."""
+    """Return the features ``√c z`` of points at p, and the sum of the norms of the two terms of each."""
     s, norm_p = X - p, np.linalg.norm(p)
     square = np.sum(s**2, axis=1)
     bend, factor = c * square / _gaps(p[None], c), 2 * np.sqrt(c) / _gaps(X, c)
@@ -194,7 +194,7 @@ def _seen_from(X: Array, p: Array, c: float) -> tuple[Array, Array]:
 
 
 def _gaps(X: Array, c: float) -> Array:
-    """``1 - c‖x‖²`` of each row, in twice the precision."""
+    """Return ``1 - c‖x‖²`` of each row, computed in twice the working precision."""
     total, error = np.zeros(len(X)), np.zeros(len(X))
     for column in X.T:
         square, low = _product(column, column)
@@ -206,7 +206,7 @@ def _gaps(X: Array, c: float) -> Array:
 
 
 def _product(a: Array | float, b: Array) -> tuple[Array, Array]:
-    """Rounded product and its rounding error (Dekker, 1971)."""
+    """Return the rounded product and its rounding error (Dekker, 1971)."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
@@ -218,7 +218,7 @@ def _halves(a: Array | float) -> tuple[Array | float, Array | float]:
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Rounded sum and its rounding error (Knuth, 1969)."""
+    """Return the rounded sum and its rounding error (Knuth, 1969)."""
     total = a + b
     arrived = total - a
     return total, (a - (total - arrived)) + (b - arrived)

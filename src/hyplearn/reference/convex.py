@@ -1,4 +1,4 @@
-r"""The strategy "boundary": a point on the hyperplane of a convex fit that does not fix p."""
+r"""The strategy "boundary": a reference point on the hyperplane of a convex fit that needs no reference point."""
 
 from dataclasses import replace
 
@@ -13,26 +13,26 @@ from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import implicit_rows
 from hyplearn.types import Array
 
-# Cost of a row in the convex fit; a cost of 1 loses two points of accuracy or more on the 231 rows of Olsson's cells.
+# Cost C of the convex fit. C = 1 loses two percentage points of accuracy or more on the 231 cells of Olsson's data.
 FIT_COST = 0.005
-# Duality gap of that fit: small enough that its last Newton step reaches the exact solution in any order of the rows. A
-# larger gap suffices for a sample.
+# Tolerance of the convex fit for all rows and for a sample. FIT_TOL is so small that the last Newton step reaches the
+# exact solution, whatever the order of the rows.
 FIT_TOL, SAMPLE_TOL = 1e-10, 1e-3
-# Memory of that fit in array elements, NUMBERS_BESIDE per row in addition to its coordinates. Larger data are
-# subsampled, but not below FIT_ROWS_PER_DIMENSION times the dimension.
+# Maximum size of the convex fit in array elements; a row has NUMBERS_BESIDE elements in addition to its coordinates.
+# Larger data are subsampled, but to no fewer than FIT_ROWS_PER_DIMENSION rows per dimension.
 FIT_NUMBERS, NUMBERS_BESIDE, FIT_ROWS_PER_DIMENSION = 2**21, 8, 200
-# Largest number of multiplications per pass: rows times squared dimension.
+# Maximum number of multiplications per pass of the convex fit, which is the number of rows times d².
 FIT_WORK = 6 * 10**9
-# Largest size of X for which hulls are computed first: in many dimensions they take far longer than a fit.
+# Maximum size of X for which the hulls are compared first: in many dimensions this takes far longer than a fit.
 HULL_NUMBERS = 2**24
-# Largest size of X for which the matrix of rows is explicit; it is filled in blocks of EXPLICIT_STEP rows.
+# Maximum size of X for which the matrix of rows is explicit. It is computed in blocks of EXPLICIT_STEP rows.
 EXPLICIT_NUMBERS, EXPLICIT_STEP = 2**24, 2**14
 
 
 def boundary_point(
     data: TrainingData, sides: Array, *, hull_numbers: int = HULL_NUMBERS, most_rows: int | None = None
 ) -> Array:
-    r"""A point on the boundary of a convex fit that does not fix p.
+    r"""Return a point on the boundary of a convex fit that needs no reference point.
 
     Where a geodesic hyperplane separates the sides, the midpoint of the closest points of their hulls: one through p
     separates them too. Where they overlap, the functional
@@ -58,7 +58,7 @@ def boundary_point(
 
 
 def fit_rows(d: int) -> int:
-    """Largest number of rows of d coordinates in the convex fit."""
+    """Maximum number of rows for the convex fit in d dimensions."""
     wanted = max(FIT_NUMBERS // (d + NUMBERS_BESIDE), FIT_ROWS_PER_DIMENSION * d)
     return max(2, min(wanted, FIT_WORK // d**2))
 
@@ -72,7 +72,7 @@ def convex_boundary(
     is_sample: bool,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> Array:
-    """The point of :func:`boundary_point` for sides that overlap; it need not be exact for a sample."""
+    """Compute the point of :func:`boundary_point` for overlapping sides; less precisely if the rows are a sample."""
     block = block if block.present.all() else block.taken(np.flatnonzero(block.present))
     X, y, weights = block.X, sides[block.codes], block.row_weights
     data = TrainingData.of_arrays(X, y, weights, c, n_classes=2, threads=threads)
@@ -88,7 +88,7 @@ def convex_boundary(
 def _hyperboloid_rows(
     X: Array, y: Array, costs: Array, p: Array, c: float, threads: int, explicit_numbers: int
 ) -> Rows:
-    """Hyperboloid coordinates as seen from p, multiplied by y; as an explicit matrix if it is small.
+    """Return hyperboloid coordinates about p, multiplied by y; they are an explicit matrix if it is small.
 
     These are z times √c, and cosh ρ, which is 1 less the base of z.
     """
@@ -105,7 +105,7 @@ def _hyperboloid_rows(
 
 
 def nearest_zero(u: Array, Q: Array, weight: float, centre: Array, c: float) -> Array:
-    r"""The point with ``⟨u, X⟩ = 0`` nearest to Q; hyperboloid coordinates are seen from the centre.
+    r"""Return the point with ``⟨u, X⟩ = 0`` nearest to Q, all in hyperboloid coordinates about the centre.
 
     Q is a sum of points with the given weight in all, scaled back onto the hyperboloid. In Minkowski's product it is no
     shorter than that weight (the triangle inequality, reversed), which stands in where rounding loses its length, far

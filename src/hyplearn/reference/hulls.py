@@ -1,4 +1,4 @@
-"""Reference points between the hulls of two sides, and whether a geodesic hyperplane separates them."""
+"""Reference points between the hulls of two sides, and a test whether a geodesic hyperplane separates the sides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from hyplearn.geometry.kernels import row_gaps
 from hyplearn.tangent import z_dot
 from hyplearn.types import Array, Points
 
-# Minimum size of the first sample of each side, and its size per dimension: if the hulls of the samples meet, so do the
-# hulls of all rows, and no further pass is needed.
+# Number of rows of the first sample of each side, at least and per dimension. If the hulls of the samples meet, so do
+# the hulls of all rows, and no further pass is needed.
 SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
-# Duality gap for a sample: enough to decide that it is separable; the distance is then computed from all rows.
+# Tolerance for a sample. It suffices to decide whether the hulls meet; the distance is then computed from all rows.
 APART = 0.1
-# Duality gap of the closest points of all rows: small enough that the order of the rows does not matter.
+# Tolerance for the closest points of all rows, so small that the order of the rows does not matter.
 CLOSEST_TOL = 1e-12
-# A row is beyond a half-space if it is this far outside (for c = 1): rows that touch it have rounding errors.
+# Minimum distance (for c = 1) of a row outside a half-space: rows on its border deviate by rounding errors.
 BEYOND = 1e-13
 
 
@@ -91,7 +91,7 @@ def separable(X: Points, y: Any, *, c: float = 1.0) -> Separation:
 
 
 def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, float]:
-    """Validate points, labels of two classes and c; return points, codes 0 and 1, and c. Errors contain ``name``."""
+    """Validate points, labels of two classes, and c; return points, codes 0 and 1, and c. Errors mention ``name``."""
     X, c, y = as_rows(X, "X"), check_c(c), np.asarray(as_labels(y))
     if y.shape != X.shape[:1]:
         raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got shape {y.shape}.")
@@ -106,7 +106,7 @@ def two_classes(X: Points, y: Any, c: float, name: str) -> tuple[Array, Array, f
 
 
 def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Separation:
-    """Whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
+    """Decide whether a geodesic hyperplane separates two sides; ``sides`` gives the side of each class, 0 or 1.
 
     The hulls of a sample are compared first. If they are apart, points in memory are then used completely. For points
     in blocks, each pass adds the rows farthest beyond the current half-spaces, until there are none: then the
@@ -137,7 +137,7 @@ def separation(data: TrainingData, sides: Array, *, sample: int = SAMPLE) -> Sep
 
 
 def hull_point(data: TrainingData, sides: Array) -> Array:
-    """Midpoint of the closest vertices of two hulls: the paper's reference point, in up to five dimensions.
+    """Return the midpoint of the closest vertices of two hulls, the reference point of the paper (up to 5 dimensions).
 
     Meant for separable sides, although no separating hyperplane need pass through it; if the sides overlap, it is the
     midpoint of two arbitrary rows. Weights are ignored, except that rows of weight 0 are left out. A vertex of the hull
@@ -148,7 +148,7 @@ def hull_point(data: TrainingData, sides: Array) -> Array:
 
 
 def closest_point(data: TrainingData, sides: Array) -> Array:
-    """Midpoint of the closest points of two hulls: if any hyperplane separates the sides, one through this point does.
+    """Return the midpoint of the closest points of two hulls, through which separable sides can be separated.
 
     Where the hulls intersect, a common point: which of them is arbitrary, and a boundary need not pass there. Weights
     do not count, except those that are 0.
@@ -161,7 +161,7 @@ def closest_point(data: TrainingData, sides: Array) -> Array:
 
 
 def halfway(pair: ClosestPoints, c: float) -> HalfSpace | None:
-    """The hyperplane (w, p) halfway between two hulls, with w pointing to the second; None if the hulls meet."""
+    """Return the hyperplane (w, p) halfway between two hulls, with w towards the second; None if the hulls meet."""
     if pair.half_space_a is None or pair.half_space_b is None:
         return None
     (_, p_a), (_, p_b) = pair.half_space_a, pair.half_space_b
@@ -175,13 +175,13 @@ def _inseparable(pair: ClosestPoints, c: float) -> Separation:
 
 
 def _rows_of_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array]:
-    """Positions in the block of each side's rows with a positive weight."""
+    """Return the positions in a block of the rows of each side, without rows of weight 0."""
     present, second = block.present, sides[block.codes] > 0
     return np.flatnonzero(present & ~second), np.flatnonzero(present & second)
 
 
 def _first_rows(data: TrainingData, sides: Array, most: int) -> tuple[Array, Array, bool]:
-    """Every k-th row of each side, about ``most`` rows altogether; and whether k > 1."""
+    """Every k-th row of each side, with k chosen to keep about ``most`` rows per side; and whether any k > 1."""
     starts, counts_a, counts_b = data.fold(_count_sides, columns_joined, sides)
     counts = np.stack([counts_a, counts_b])
     strides = np.maximum(1, counts.sum(axis=1) // most)
@@ -198,7 +198,7 @@ def _count_sides(block: LabelledBlock, sides: Array) -> tuple[Array, Array, Arra
 def _every_of_side(
     block: LabelledBlock, sides: Array, strides: Array, starts: Array, ahead: Array
 ) -> tuple[Array, ...]:
-    """Every k-th row of each side; ``ahead`` counts the rows of each side before the block."""
+    """Return every k-th row of each side in a block; ``ahead`` is the number of rows of each side before the block."""
     skipped = -ahead[:, np.searchsorted(starts, block.start)] % strides
     own = _rows_of_sides(block, sides)
     return tuple(block.X[rows[skip::stride]] for rows, skip, stride in zip(own, skipped, strides, strict=True))
@@ -206,7 +206,7 @@ def _every_of_side(
 
 @checkpointable
 class Beyond(NamedTuple):
-    """Rows of each side beyond its half-space, their distances, how many to keep, and the smallest margin."""
+    """Rows of each side outside its half-space, with margins; the number of rows to keep; and the smallest margin."""
 
     X_a: Array
     X_b: Array
@@ -224,7 +224,7 @@ def _beyond(
     c: float,
     most: int,
 ) -> Beyond:
-    """The rows of a block farthest beyond the half-spaces, and the smallest margin to the hyperplane between them."""
+    """Find the rows of a block that lie farthest outside the half-spaces, and the smallest margin of the hyperplane."""
     products = np.sqrt(c) * z_dot(block.X, *hyperplane, c=c, gaps=block.gaps)
     first, second = _rows_of_sides(block, sides)
     least = float(min((-products[first]).min(initial=np.inf), products[second].min(initial=np.inf)))
@@ -259,13 +259,13 @@ def _vertices(block: LabelledBlock, sides: Array, c: float) -> tuple[Array, Arra
 
 
 def _hull_rows(X: Array, c: float) -> Array:
-    """Rows that are vertices of their hull, in order."""
+    """Return the rows that are vertices of the hull of X, in their original order."""
     return X[np.sort(hull_vertices(X, c=c))] if len(X) else X
 
 
 @in_any_order
 def _merge_vertices(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, float]:
-    """Vertices of the union of several hulls."""
+    """Return the vertices of the hull of several hulls, for each side."""
     if len(parts) == 1:
         return parts[0]
     all_a, all_b, curvatures = zip(*parts, strict=True)

@@ -19,18 +19,18 @@ from hyplearn.geometry.mean import (
 )
 from hyplearn.types import Array
 
-# Newton's method starts at the mean of a sample of FIRST_ROWS rows or FIRST_NUMBERS coordinates, computed to START_TOL.
-# Up to COPIED_NUMBERS coordinates in memory are used completely: a copy of each group costs less than passes that
-# select it.
+# Newton's method starts at the mean of a sample, computed to START_TOL. The sample has at most FIRST_ROWS rows and
+# FIRST_NUMBERS coordinates. Data in memory with at most COPIED_NUMBERS coordinates are used without sampling, because
+# copying each group is cheaper than selecting its rows in every pass.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
-# Tolerance of the mean of all points: a proven bound on its distance to the true mean.
+# Tolerance of the mean of all points: its distance to the exact mean is proven to be smaller.
 EXACT = 1e-12
-# Tolerance of class means: a proven bound on their distance to the true means. In few dimensions a last exact Newton
-# step squares the error.
+# Tolerance of class means: their distance to the exact means is proven to be smaller. In few dimensions a larger
+# tolerance suffices, because a last exact Newton step squares the error.
 MEAN_TOL, MEAN_TOL_OF_MANY_DIMENSIONS = 1e-7, 1e-11
-# Largest distance of p from the midpoint of the class means, in units of 1/√c. In the disk a boundary at this distance
-# cuts off a twentieth of the directions. Larger values lose accuracy on Fashion-MNIST and the mammals, and bring little
-# gain.
+# Maximum distance of p from the midpoint of the class means, in units of 1/√c. In the disk, a boundary at this distance
+# cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals, and gain little
+# on other data.
 FARTHEST_SHIFT = 2.5
 
 
@@ -40,7 +40,7 @@ def mean_of_all(data: TrainingData) -> Array:
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
-    """For each problem, the point of :func:`between` for the means of its sides; all problems share the passes."""
+    """Compute :func:`between` for the means of the sides of each problem; all problems share the same passes."""
     sided = [weighted_sides(data, sides) for sides in problems]
     tol = MEAN_TOL if data.n_features <= FEW_DIMENSIONS else MEAN_TOL_OF_MANY_DIMENSIONS
     found = group_means(data, np.array([group for groups in sided for group in groups]), tol)
@@ -49,7 +49,7 @@ def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
 
 
 def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
-    r"""Point between two class means where both classes are equally likely; for other counts, the mean of the means.
+    r"""Return the point between two class means where both classes are equally likely; otherwise the mean of all means.
 
     On the geodesic from :math:`m_-` to :math:`m_+`, at the signed distance from its midpoint
 
@@ -78,13 +78,13 @@ def between(classes: Sequence[tuple[Array, float, float]], c: float) -> Array:
 
 
 def weighted_sides(data: TrainingData, sides: Array) -> list[Array]:
-    """For each side that has a weight, a mask of its classes."""
+    """Return one mask of classes for each side whose total weight is not 0."""
     groups = [sides == side for side in range(int(sides.max()) + 1)]
     return [group for group in groups if data.totals[group].any()]
 
 
 def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Array, float, float]]:
-    """Mean, variance and weight of groups of classes, given as masks; all groups share the passes."""
+    """Return mean, variance and weight of each group of classes (a mask); all groups share the same passes."""
     totals, d = groups @ data.totals, data.n_features
     first = min(FIRST_ROWS, max(1, FIRST_NUMBERS // d))
     few = data.n_rows <= first or (data.in_memory and data.n_rows * d <= COPIED_NUMBERS)
@@ -101,7 +101,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
         for g, part in enumerate(sums):
             if (centre := centres[g]) is None:
                 continue
-            if d > FEW_DIMENSIONS:  # the Hessian of the sample: computing it for all rows would be nearly all the work
+            if d > FEW_DIMENSIONS:  # use the Hessian of the sample, because that of all rows takes too long
                 part = (parts[g][3][0], part[1], parts[g][3][2], part[3])
             try:
                 centres[g] = searches[g].send(MeanEquations(centre, data.c, *part))
@@ -111,7 +111,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 
 
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
-    """Mean and variance of every ``stride``-th row of each group; the origin for groups without such rows.
+    """Return the mean and variance of every ``stride``-th row of each group; the mean of no rows is the origin.
 
     Also returns the start for all rows, which is not near the rim, and the equations of the sample there.
     """
@@ -139,7 +139,7 @@ def _every(block: LabelledBlock, stride: int) -> tuple[Array, Array, Array, Arra
 def _equations(
     block: LabelledBlock, groups: Array, totals: Array, centres: Sequence[Array | None], c: float
 ) -> list[tuple[Any, ...] | None]:
-    """Contributions of a block to the equations of each mean that has not converged."""
+    """Compute the contribution of a block to the equations of each mean that has not converged."""
     parts: list[tuple[Any, ...] | None] = []
     for group, total, centre in zip(groups, totals, centres, strict=True):
         if centre is None:

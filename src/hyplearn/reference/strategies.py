@@ -21,22 +21,22 @@ from hyplearn.types import Array
 
 Strategy: TypeAlias = Callable[[Array, Array | None, Array | None, float], Array]
 Reference: TypeAlias = str | Array | Strategy
-# Strategies that return a point between two sides.
+# Functions of the strategies that find a point between two sides.
 TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
     "boundary": boundary_point,
     "closest": closest_point,
     "hull": hull_point,
 }
 STRATEGIES = ("boundary", "closest", "hull", "mean", "means", "origin")
-# Strategies whose point depends on the extreme rows of each side: a single far row moves it.
+# Strategies whose point depends on the extreme rows of each side, so that a single outlying row can move it.
 OF_EXTREME_ROWS = ("closest", "hull")
-# Up to this many rows, copies are merged before a reference point is computed, so that copies and weights, and any
-# order of rows, give identical results.
+# Maximum number of rows for which equal rows are merged before a reference point is computed. Results are then
+# identical for repeated rows and for weights, and for any order of the rows.
 FEW_ROWS = 10_000
 
 
 def reference_points(reference: Reference, data: TrainingData, problems: Sequence[Array]) -> Array:
-    """One reference point per problem, of shape (n_problems, d).
+    """Compute one reference point per problem; return an array of shape (n_problems, d).
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def reference_points(reference: Reference, data: TrainingData, problems: Sequenc
 def reference_point(
     reference: Reference, X: Array, y: Array | None, weights: Array | None, c: float, *, threads: int = 1
 ) -> Array:
-    """Reference point for arrays; ``reference`` is a strategy's name, a function, or the point itself.
+    """Compute the reference point of arrays; ``reference`` is the name of a strategy, a function, or the point itself.
 
     Strategies work in up to ``threads`` threads; the point does not depend on their number.
 
@@ -101,7 +101,7 @@ def _by_name(name: str, data: TrainingData, problems: Sequence[Array]) -> list[A
 
 
 def _between_two(name: str, data: TrainingData, sides: Array) -> Array:
-    """A point between two sides; if only one side has a weight, its mean."""
+    """Return a point between two sides, or the mean of one side if the other has no weight."""
     groups = weighted_sides(data, sides)
     if len(groups) > 2:
         raise ValueError(
@@ -110,13 +110,13 @@ def _between_two(name: str, data: TrainingData, sides: Array) -> Array:
         )
     if len(groups) == 1:
         return group_means(data, np.array(groups), 1e-12)[0][0]
-    if sides.max() > 1:  # a side has zero total weight
+    if sides.max() > 1:  # there are more than two sides, of which two have a positive weight
         sides = groups[1].astype(np.int64)
     return TWO_SIDED[name](data, sides)
 
 
 def merge_copies(data: TrainingData) -> TrainingData:
-    """Sort rows and merge copies into weights, so that the order of rows and copies do not change results."""
+    """Sort rows and merge equal rows into one with the summed weight, so that results do not depend on the order."""
     block = data.gathered()
     X, keys = block.X, _row_keys(block.X)
     order = np.lexsort((block.codes, keys, X[:, 0]))
@@ -131,23 +131,23 @@ def merge_copies(data: TrainingData) -> TrainingData:
 
 
 def _row_keys(X: Array) -> Array:
-    """A hash of the bits of each row: sorting by it is far cheaper than by all columns after the first."""
+    """Return a hash of each row; sorting by hashes is far cheaper than sorting by all columns."""
     factors = (2.0**63 * uniforms(0, np.arange(X.shape[1]))).astype(np.uint64) * np.uint64(2) + np.uint64(1)
     keys = np.empty(len(X), dtype=np.uint64)
     for part in chunk_slices(X):
         bits = _without_signed_zeros(X[part]).view(np.uint64)
-        # Coordinates with few digits have zeros in the low bits, which products modulo 2^64 would keep.
+        # The low bits of coordinates with few digits are 0, and would stay 0 in products modulo 2^64.
         keys[part] = (bits ^ (bits >> np.uint64(32))) @ factors
     return keys
 
 
 def _without_signed_zeros(X: Array) -> Array:
-    """Rows in float64 with equal bits where numbers are equal: -0.0 becomes 0.0."""
+    """Convert to float64 and replace -0.0 with 0.0, so that equal numbers have equal bits."""
     return X.astype(np.float64) + 0.0
 
 
 def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array:
-    """Reference point from a user's function of all points, which must fit into the source's memory budget."""
+    """Compute the reference point with a user's function, for which all points must fit into the memory budget."""
     if not data.in_memory and 8 * data.n_rows * data.n_features > data.points.memory:
         raise ValueError(
             f"reference={_name(reference)} needs all points in memory; {data.points.name} holds "
@@ -162,7 +162,7 @@ def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array
 
 
 def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
-    """Reference points passed as an array: one for all problems, or one per problem."""
+    """Validate reference points given as an array, one for all problems or one per problem; return one per problem."""
     try:
         given = np.asarray(reference, dtype=np.float64)
     except (TypeError, ValueError):
@@ -181,7 +181,7 @@ def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
 
 
 def checked_point(point: Any, d: int, c: float) -> Array:
-    """The point as float64; raise unless it lies in the ball of d dimensions."""
+    """Return the point as float64; raise ValueError unless it lies in the d-dimensional ball."""
     p, problem = _as_point(point, d, c)
     if problem:
         raise ValueError(
@@ -202,7 +202,7 @@ def _checked_result(reference: Strategy, point: Any, d: int, c: float) -> Array:
 
 
 def _as_point(point: Any, d: int, c: float) -> tuple[Array, str]:
-    """The point as float64, and the reason why it is not a point of the ball, if there is one."""
+    """Return the point as float64, and an error message, which is empty if the point lies in the ball."""
     try:
         p = np.asarray(point, dtype=np.float64)
     except (TypeError, ValueError):

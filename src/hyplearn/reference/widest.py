@@ -1,4 +1,4 @@
-"""The widest margin of any geodesic hyperplane between two classes, with proven lower and upper bounds."""
+"""Find the geodesic hyperplane with the widest margin between two classes, with proven lower and upper bounds."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,13 +17,13 @@ from hyplearn.reference.certified_margin import Status, WidestMargin
 from hyplearn.reference.hulls import two_classes
 from hyplearn.types import Array, Points
 
-# Width of the interval at which passes stop, relative to the margin if that is above 1 (for c = 1).
+# Width of the interval at which the search stops (for c = 1), relative to the margin if the margin is above 1.
 TOL = 1e-9
-# The same width in spacings of floats about p, and its maximum: near the rim p cannot be stored more precisely.
+# Near the rim, where p is stored less precisely, the width is SPACING times the spacing of floats, up to LARGEST_TOL.
 SPACING, LARGEST_TOL = 64.0, 1e-6
-# Size of the sample that is solved first, in coordinates, and its minimum number of rows. Passes over it are cheap.
+# Number of coordinates in the sample that is solved first, and its minimum number of rows.
 SAMPLE_NUMBERS, SAMPLE_ROWS = 2**18, 2**12
-# Number of rows of each side that a pass adds to the working rows: FEW, plus FEW_PER_DIMENSION per dimension.
+# A pass adds up to FEW + FEW_PER_DIMENSION * d rows of each side to the working rows.
 FEW, FEW_PER_DIMENSION = 32, 4
 
 
@@ -65,7 +65,7 @@ def widest_margin(X: Points, y: Any, *, c: float = 1.0) -> WidestMargin:
 
 
 def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) -> WidestMargin:
-    """The widest margin between two sides of any training data; ``sides`` gives the side of each class, 0 or 1.
+    """Find the widest margin between two sides of training data; ``sides`` gives the side of each class, 0 or 1.
 
     A sample is solved first; its working rows are the initial working rows of the full problem. Weights are ignored,
     except that rows of weight 0 are left out.
@@ -77,14 +77,14 @@ def widest(data: TrainingData, sides: Array, *, sample_rows: int | None = None) 
     found = _close(sample, np.array([0, 1]), *_nearest_rows(X, y, data.c))
     found = found._replace(working=found.working._replace(positions=positions[found.working.positions]))
     if len(X) < data.n_rows:
-        # If a sample cannot be separated, neither can all rows.
+        # If no hyperplane separates the sample, none separates all rows.
         separable = found.contact.w is not None
         found = _close(data, sides, found.working, found.contact.p) if separable else found._replace(n_passes=0)
     return _as_value(found, 1 + found.n_passes, data.c)
 
 
 class Working(NamedTuple):
-    """Rows on which the problem is solved: positions in the data, points, and sides ±1."""
+    """Working rows, on which the problem is solved: positions in the data, points, and sides ±1."""
 
     positions: Array
     X: Array
@@ -92,7 +92,7 @@ class Working(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The contact of the working rows, and the best hyperplane with its smallest distance to a row (for c = 1)."""
+    """Solution for the working rows, and the best hyperplane so far with its smallest distance to any row (c = 1)."""
 
     contact: Contact
     hyperplane: HalfSpace | None
@@ -102,7 +102,7 @@ class Found(NamedTuple):
 
 
 def _close(data: TrainingData, sides: Array, working: Working, p: Array) -> Found:
-    """Solve on the working rows, then add rows that are too close in a pass over all rows, until there are none."""
+    """Solve for the working rows and add rows that are too close to the hyperplane, until there are none."""
     few = FEW + FEW_PER_DIMENSION * data.n_features
     hyperplane, lower, n_passes, first = None, 0.0, 0, np.arange(len(working.X))
     while True:
@@ -151,7 +151,7 @@ def _as_value(found: Found, n_passes: int, c: float) -> WidestMargin:
 
 
 def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
-    """The row of each side nearest to a point between the sides, and the midpoint of these rows."""
+    """Return the two rows, one per side, nearest to a point between the sides, and the midpoint of both rows."""
     p = midpoint(*(central_row(X[y == side], c) for side in (-1, 1)), c=c)
     ratios = squared_distances(X, p) / row_gaps(X, c)
     rows = np.array([np.flatnonzero(y == side)[np.argmin(ratios[y == side])] for side in (-1, 1)])
@@ -160,7 +160,7 @@ def _nearest_rows(X: Array, y: Array, c: float) -> tuple[Working, Array]:
 
 
 def _sample_block(block: LabelledBlock, sides: Array, strides: Array) -> tuple[Array, Array, Array]:
-    """Positions, points and sides of the rows of a block that are in the sample."""
+    """Return positions, points and sides of the rows of a block that belong to the sample."""
     kept = subsample(block.start, block.codes, strides)
     kept = kept[block.present[kept]]
     return block.start + kept, block.X[kept], _signs(block, sides)[kept]
@@ -172,7 +172,7 @@ def _signs(block: LabelledBlock, sides: Array) -> Array:
 
 @checkpointable
 class Scan(NamedTuple):
-    """The lowest rows of each side, how many of them to keep, and the smallest proven height of all rows."""
+    """Rows of each side with the smallest heights, the number of rows to keep, and the smallest height of all rows."""
 
     positions: Array
     X: Array
@@ -183,7 +183,7 @@ class Scan(NamedTuple):
 
 
 def _scan_block(block: LabelledBlock, sides: Array, hyperplane: HalfSpace, c: float, below: float, few: int) -> Scan:
-    """The rows of a block with the lowest proven heights, among the rows below a height."""
+    """Find the rows of a block with the smallest proven heights, all less than ``below``."""
     y = _signs(block, sides)
     heights = proven_heights(block.X, block.gaps, y, *hyperplane, c)
     heights[~block.present] = np.inf
@@ -202,7 +202,7 @@ def _lowest(parts: Sequence[Scan]) -> Scan:
 
 
 def _few_lowest(positions: Array, y: Array, heights: Array, few: int) -> Array:
-    """Indices of the lowest rows of each side; of rows at the same height, such as copies, the first one."""
+    """Return the indices of the ``few`` lowest rows of each side, and only the first of several rows at one height."""
     order, kept = np.lexsort((positions, heights)), []
     for side in (-1, 1):
         own = order[y[order] == side]
