@@ -148,7 +148,7 @@ def hull_point(data: TrainingData, sides: Array) -> Array:
 
 
 def closest_point(data: TrainingData, sides: Array) -> Array:
-    """Return the midpoint of the closest points of two hulls, through which separable sides can be separated.
+    """Return the midpoint of the closest points of two hulls; a hyperplane through it separates separable sides.
 
     Where the hulls intersect, a common point: which of them is arbitrary, and a boundary need not pass there. Weights
     do not count, except those that are 0.

@@ -29,8 +29,8 @@ EXACT = 1e-12
 # tolerance suffices, because a last exact Newton step squares the error.
 MEAN_TOL, MEAN_TOL_OF_MANY_DIMENSIONS = 1e-7, 1e-11
 # Maximum distance of p from the midpoint of the class means, in units of 1/√c. In the disk, a boundary at this distance
-# cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals, and gain little
-# on other data.
+# cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals, and bring
+# little benefit.
 FARTHEST_SHIFT = 2.5
 
 
@@ -101,7 +101,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
         for g, part in enumerate(sums):
             if (centre := centres[g]) is None:
                 continue
-            if d > FEW_DIMENSIONS:  # use the Hessian of the sample, because that of all rows takes too long
+            if d > FEW_DIMENSIONS:  # use the Hessian of the sample: for all rows it would take most of the time
                 part = (parts[g][3][0], part[1], parts[g][3][2], part[3])
             try:
                 centres[g] = searches[g].send(MeanEquations(centre, data.c, *part))

@@ -1,4 +1,4 @@
-"""Strategies for choosing the reference point of each binary problem, by name.
+"""Named strategies for choosing the reference point of each binary problem.
 
 A custom strategy is a function that takes the points, their labels (±1, or class codes for more than two sides), their
 weights (None if all are equal) and c, and returns one point of the ball.

@@ -1,4 +1,4 @@
-"""Rows built from training data: kept between passes if the points are in memory, otherwise rebuilt in every pass."""
+"""Rows built from training data. They are kept between passes if the points are in memory, otherwise rebuilt."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -26,21 +26,22 @@ from hyplearn.rows.memory import (
 from hyplearn.tangent import Features, implicit_rows
 from hyplearn.types import Array
 
-# Maximum number of dual variables to keep if the rows may not fit into memory: 32 MiB with their positions.
+# Maximum number of dual variables to keep if the rows may not fit into memory (32 MiB, including positions).
 MOST_KEPT = 2**21
-# Up to this many columns signed cone coordinates are explicit, for compiled kernels; more columns go to BLAS in pieces.
+# Maximum number of columns for which signed cone coordinates are explicit, as compiled kernels need. With more columns
+# the products are computed by BLAS, piece by piece.
 EXPLICIT_COLUMNS = 16
-# Up to this many elements explicit rows of points in memory are kept between passes: 128 MiB.
+# Maximum number of elements of explicit rows that are kept between passes (128 MiB).
 EXPLICIT_NUMBERS = 2**24
-# Up to this many rows the coefficients of implicit rows of points in memory are kept: 192 MiB. Above it, writing and
-# reading them takes longer than computing them in every pass, and as much memory as the points.
+# Maximum number of rows whose coefficients are kept between passes (192 MiB). For more rows, writing and reading the
+# coefficients takes longer than computing them in every pass, and they need as much memory as the points.
 KEPT_ROWS = 2**23
 RowBuilder: TypeAlias = Callable[[LabelledBlock], Rows]
 BlockBuilder: TypeAlias = Callable[[Block], Rows]
 
 
 def row_costs(block: LabelledBlock, C: float) -> Array:
-    """Cost of each row: C times its weight; infinity times 0 is 0."""
+    """Return the cost of each row, C times its weight; if C is infinite, rows of weight 0 have cost 0."""
     if block.weights is None:
         return np.full(len(block.X), C)
     return C * block.weights if np.inf > C else np.where(block.weights > 0, np.inf, 0.0)
@@ -48,7 +49,7 @@ def row_costs(block: LabelledBlock, C: float) -> Array:
 
 @dataclass(frozen=True)
 class SignedRowBuilder:
-    """Builds the rows of a binary problem: features at p times the label ±1, with C times the weight as cost."""
+    """Builds the rows of a binary problem: features at p times labels ±1, with costs of C times the weights."""
 
     positive: int
     p: Array
@@ -57,7 +58,7 @@ class SignedRowBuilder:
     C: float
 
     def __call__(self, block: LabelledBlock) -> Rows:
-        """Rows of a block."""
+        """Build the rows of a block."""
         rows = implicit_rows(block.X, self.p, features=self.features, c=self.c, gaps=block.gaps)
         _sign(block.codes, self.positive, rows.along, rows.base)
         return Rows(rows.X, rows.p, rows.along, rows.base, row_costs(block, self.C), start=block.start)
@@ -65,7 +66,7 @@ class SignedRowBuilder:
 
 @dataclass(frozen=True)
 class ClassRowBuilder:
-    """Builds the rows of all classes: cone coordinates about the centre, with a last column only for an intercept."""
+    """Builds rows with class codes: cone coordinates about the centre, with a last column if there is an intercept."""
 
     centre: Array
     c: float
@@ -74,7 +75,7 @@ class ClassRowBuilder:
     n_classes: int
 
     def __call__(self, block: LabelledBlock) -> ClassRows:
-        """Rows of a block."""
+        """Build the rows of a block."""
         space, times = cone_rows(block.X, self.centre, c=self.c, gaps=block.gaps)
         return ClassRows(
             *(space.X, space.p, space.along, space.base, row_costs(block, self.C)),
@@ -88,7 +89,7 @@ class ClassRowBuilder:
 
 @dataclass(frozen=True)
 class ConeRowBuilder:
-    """Builds the rows of a binary problem without a reference point: signed cone coordinates."""
+    """Builds the rows of a binary problem without a reference point: cone coordinates times labels ±1."""
 
     positive: int
     centre: Array
@@ -97,7 +98,7 @@ class ConeRowBuilder:
     intercept: bool
 
     def __call__(self, block: LabelledBlock) -> Rows:
-        """Rows of a block."""
+        """Build the rows of a block."""
         rows = ClassRowBuilder(self.centre, self.c, self.C, self.intercept, 2)(block)
         signs = np.where(block.codes == self.positive, 1.0, -1.0)
         if rows.shape[1] <= EXPLICIT_COLUMNS:
@@ -112,7 +113,7 @@ class ConeRowBuilder:
 
 @njit(cache=True, nogil=True)
 def _sign(codes, positive, along, base):  # type: ignore[no-untyped-def]
-    """Negate the rows of all classes except the positive one, in place."""
+    """Negate the coefficients of all rows that are not of the positive class, in place."""
     for i in range(codes.size):
         sign = 1.0 if codes[i] == positive else -1.0
         along[i] *= sign
@@ -129,7 +130,7 @@ def build_rows(
     threads: int | None = None,
     explicit_numbers: int = EXPLICIT_NUMBERS,
 ) -> RowSource:
-    """Rows of the training data, with C times their weights as costs.
+    """Return the rows of the training data, with costs of C times their weights.
 
     Rows of points in memory are kept between passes, explicit ones up to ``explicit_numbers`` elements.
     """
@@ -144,7 +145,7 @@ def build_rows(
 def stream_rows(
     data: TrainingData, build: RowBuilder, C: float, n_columns: int, n_classes: int, threads: int
 ) -> "StreamedRows":
-    """Rows of the training data, rebuilt in every pass, with C times their weights as costs."""
+    """Return rows of the training data that are rebuilt in every pass, with costs of C times their weights."""
     lowest, highest, total = data.weights
     costs = Costs(C * lowest, C * highest if highest else 0.0, C * total)
     encoded = partial(build_encoded, encoder=data.encoder, build=build)
@@ -154,7 +155,7 @@ def stream_rows(
 
 @dataclass(frozen=True, eq=False)
 class KeptRows(MemoryRows):
-    """Rows of points in memory, built from labelled blocks when they are first needed and kept between passes."""
+    """Rows of points in memory, built from labelled blocks at the first pass and kept for later passes."""
 
     build: RowBuilder
     labelled: list[LabelledBlock]
@@ -165,21 +166,21 @@ class KeptRows(MemoryRows):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and number of columns."""
         return self.n_rows, self.n_columns
 
     @cached_property
     def kept(self) -> list[Rows]:
-        """The blocks."""
+        """The blocks of rows, which are built at first use."""
         built = map_in_threads(self.build, self.labelled, self.threads)
         return [part for rows in built for part in rows.blocks()]
 
     def blocks(self) -> Iterator[Rows]:
-        """The rows block by block."""
+        """Iterate over the blocks of rows."""
         return iter(self.kept)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "KeptRows":
-        """Rows made by ``function(block, *arguments)`` of every block."""
+        """Return new rows, computed from each block by ``function(block, *arguments)``."""
         other = replace(self)
         other.__dict__["kept"] = [function(block, *arguments) for block in self.kept]
         return other
@@ -187,7 +188,7 @@ class KeptRows(MemoryRows):
 
 @dataclass(frozen=True)
 class StreamedRows(RowSource):
-    """Rows that are built from the blocks of a source in every pass; the range of costs may be known beforehand."""
+    """Rows that are built from the blocks of a source in every pass; the range of costs may be given."""
 
     points: PointSource
     build: BlockBuilder
@@ -200,32 +201,32 @@ class StreamedRows(RowSource):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and number of columns."""
         return self.n_rows, self.n_columns
 
     @cached_property
     def cost_range(self) -> Costs:
-        """Range of the costs; computed in a pass if it is unknown."""
+        """Smallest positive cost, largest cost, and total cost; computed in a pass if not given."""
         return self.known_costs if self.known_costs is not None else self.fold(_cost_range, Costs.merged)
 
     @property
     def fold(self) -> Callable[..., Any]:
-        """Function for one pass, ``fold(function, merge, *arguments)``, which builds rows from each block."""
+        """Function ``fold(function, merge, *arguments)``, which makes one pass and builds the rows of each block."""
         return partial(self.points.fold, build=self.build, threads=self.threads)
 
     def altered(self, function: Callable[..., Rows], *arguments: Any) -> "StreamedRows":
-        """Rows made by ``function(block, *arguments)`` of every block."""
+        """Return new rows, computed from each block by ``function(block, *arguments)``."""
         build = partial(_build_altered, build=self.build, function=function, arguments=arguments)
         return replace(self, build=build, known_costs=None)
 
     def sample(self, size: int, rng: np.random.Generator) -> Rows:
-        """Random, evenly spread subset of the rows, explicit and in memory; costs are scaled to keep their sum."""
+        """Return a random, evenly spread sample of explicit rows in memory; costs are scaled to keep their sum."""
         arguments = self.build, self.n_rows, size, seed_of(rng)
         drawn = self.points.fold(_sample, join_rows, *arguments, threads=self.threads)
         return replace(scale_costs(drawn, self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "StreamedRows":
-        """Random, evenly spread subset of the rows, rebuilt in every pass, with scaled costs."""
+        """Return a random, evenly spread sample, rebuilt in every pass; costs are divided by the sampling fraction."""
         build = partial(_build_thinned, build=self.build, n=self.n_rows, size=size, seed=seed_of(rng))
         return replace(self, build=build, n_rows=size, known_costs=None)
 
@@ -245,7 +246,7 @@ def _build_thinned(block: Block, build: BlockBuilder, n: int, size: int, seed: i
 
 
 def _sample(block: Block, build: BlockBuilder, n: int, size: int, seed: int) -> Rows:
-    """Build the rows of a block that belong to a sample."""
+    """Build those rows of a block that belong to the sample."""
     return build(block.taken(sample_rows(n, size, seed, block))).taken(slice(None))
 
 

@@ -1,4 +1,4 @@
-"""Rows of a kernel map: kept if they fit into a memory budget, otherwise computed in chunks in every pass.
+"""Rows of a kernel map. They are kept if they fit into a memory budget, otherwise computed in every pass.
 
 Rows that are not kept are *raw*: the kernel between points and landmarks with the constant column of an intercept. They
 take a third of the time of the rows of the map, which are their products with :func:`raw_projection`.
@@ -15,15 +15,15 @@ from hyplearn.rows.built import KeptRows, row_costs, stream_rows
 from hyplearn.rows.memory import ClassRows, RowChunk, RowSource
 from hyplearn.types import Array
 
-# Up to this many elements rows of points in memory are kept between passes: 256 MiB.
+# Maximum number of elements of rows that are kept between passes (256 MiB).
 KEPT_NUMBERS = 2**25
-# Value of the intercept column: the maximum norm of a row.
+# Value of the intercept column, equal to the maximum norm of a row.
 INTERCEPT = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRows(ClassRows):
-    """Raw rows of a kernel, computed when they are read; ``X`` contains the points and ``gaps`` their gaps."""
+    """Raw rows of a kernel, computed on access from the points ``X`` and their gaps ``1 - c‖x‖²``."""
 
     kernel: LandmarkKernel
     gaps: Array
@@ -31,31 +31,31 @@ class KernelRows(ClassRows):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and number of columns."""
         return len(self.X), len(self.kernel.landmarks) + 1
 
     def __getitem__(self, index: slice | Array) -> Array:
         return raw_rows(self.kernel, self.X[index], self.gaps[index])
 
     def chunk(self, cut: slice) -> RowChunk:
-        """Compute a slice of the rows."""
+        """Compute the rows of a slice."""
         return self.taken(cut).chunk(slice(None))
 
 
 def kernel_rows(kernel_map: KernelMap, X: Array, gaps: Array) -> Array:
-    """Explicit rows with a constant column for the intercept."""
+    """Compute the rows of a kernel map, with a constant column for the intercept."""
     return np.column_stack([kernel_map.rows(X, gaps), np.full(len(X), INTERCEPT)])
 
 
 def raw_rows(kernel: LandmarkKernel, X: Array, gaps: Array) -> Array:
-    """Kernel between points and landmarks, with a constant column for the intercept."""
+    """Compute the kernel between points and landmarks, with a constant column for the intercept."""
     out = np.empty((len(X), len(kernel.landmarks) + 1))
     out[:, :-1], out[:, -1] = kernel.values(X, gaps), INTERCEPT
     return out
 
 
 def raw_projection(kernel_map: KernelMap) -> Array:
-    """Matrix that maps raw rows to rows of the map, including the intercept column."""
+    """Return the matrix that maps raw rows to rows of the kernel map, including the intercept column."""
     rows, columns = kernel_map.projection.shape
     out = np.zeros((rows + 1, columns + 1))
     out[:-1, :-1], out[-1, -1] = kernel_map.projection, 1.0
@@ -64,7 +64,7 @@ def raw_projection(kernel_map: KernelMap) -> Array:
 
 @dataclass(frozen=True)
 class KernelRowBuilder:
-    """Builds the rows of all classes of a kernel map: explicit rows, or raw rows that are computed when read."""
+    """Builds rows of a kernel map with class codes: explicit rows, or raw rows that are computed on access."""
 
     kernel_map: KernelMap
     C: float
@@ -72,7 +72,7 @@ class KernelRowBuilder:
     explicit: bool
 
     def __call__(self, block: LabelledBlock) -> ClassRows:
-        """Rows of a block."""
+        """Build the rows of a block."""
         codes, costs = block.codes.astype(np.int64, copy=False), row_costs(block, self.C)
         if self.explicit:
             rows = kernel_rows(self.kernel_map, block.X, block.gaps)
@@ -89,14 +89,14 @@ class KernelRowBuilder:
 
 
 def rows_are_kept(data: TrainingData, kernel_map: KernelMap, kept_numbers: int = KEPT_NUMBERS) -> bool:
-    """Whether rows are kept between passes: if the points are in memory and the rows have few enough elements."""
+    """Whether rows are kept between passes: the points must be in memory, and the rows small enough."""
     return data.in_memory and data.n_rows * (kernel_map.projection.shape[1] + 1) <= kept_numbers
 
 
 def build_kernel_rows(
     data: TrainingData, kernel_map: KernelMap, C: float, *, kept_numbers: int = KEPT_NUMBERS
 ) -> RowSource:
-    """Rows of the training data, with C times their weights as costs; raw rows unless :func:`rows_are_kept`."""
+    """Return rows of the training data, with costs of C times the weights; raw rows unless :func:`rows_are_kept`."""
     K, explicit = data.n_classes, rows_are_kept(data, kernel_map, kept_numbers)
     columns = (kernel_map.projection.shape[1] if explicit else len(kernel_map.kernel.landmarks)) + 1
     build = KernelRowBuilder(kernel_map, C, K, explicit)

@@ -1,4 +1,4 @@
-"""Rows with costs for the solvers: the interface of all sources of rows, and rows in memory.
+"""Interface of all sources of rows with costs, which the solvers read, and implementations for rows in memory.
 
 Rows of binary problems are u = y f, with the label ±1 as sign; rows of a softmax have a class code instead. A block of
 rows is a :class:`Rows` and therefore also a source.
@@ -23,12 +23,12 @@ from hyplearn.types import Array
 R = TypeVar("R", bound="Rows")
 # Maximum number of elements in a sample, which is always held in memory.
 SAMPLE_NUMBERS = 2**23
-# Samples consist of runs of this many neighbouring rows, which share cache lines.
+# Number of neighbouring rows that are sampled together, because they share cache lines.
 RUN = 8
 
 
 class RowSource(ABC):
-    """Source of rows with costs, read in passes.
+    """Source of rows with costs, which solvers read in passes.
 
     The function of a pass, and the one that merges its results, are defined at the top level of a module, so that they
     can be pickled and sent to where a block is.
@@ -36,64 +36,64 @@ class RowSource(ABC):
 
     # Maximum number of dual variables that a solution keeps; finite only if the rows may not fit into memory.
     most_kept: float = np.inf
-    # Number of classes, for rows with class codes.
+    # Number of classes if rows have class codes.
     n_classes: int
-    # Number of threads of a pass.
+    # Number of threads used in a pass.
     threads: int
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and number of columns."""
 
     @property
     @abstractmethod
     def cost_range(self) -> Costs:
-        """Range of the costs."""
+        """Smallest positive cost, largest cost, and total cost."""
 
     @abstractmethod
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
-        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+        """Make one pass: call ``function(block, *arguments)`` for every block, and merge the results in order."""
 
     @abstractmethod
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "RowSource":
-        """Rows made by ``function(block, *arguments)`` of every block."""
+        """Return new rows, computed from each block by ``function(block, *arguments)``."""
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Random, evenly spread subset of the rows, explicit and in memory; costs are scaled to keep their sum."""
+        """Return a random, evenly spread sample of explicit rows in memory; costs are scaled to keep their sum."""
 
     @abstractmethod
     def thinned(self, size: int, rng: np.random.Generator) -> "RowSource":
-        """Random, evenly spread subset of the rows; costs are divided by the sampling fraction."""
+        """Return a random, evenly spread sample of the rows; costs are divided by the sampling fraction."""
 
     def gathered(self) -> "Rows":
-        """All rows, explicit, in memory."""
+        """Return all rows in memory, as explicit rows."""
         return self.fold(_explicit, join_rows)
 
 
 class MemoryRows(RowSource):
-    """Rows in memory, as a sequence of blocks that subclasses define."""
+    """Base class of rows in memory; subclasses define the blocks of rows."""
 
     @abstractmethod
     def blocks(self) -> Iterator["Rows"]:
-        """The rows block by block."""
+        """Iterate over the blocks of rows."""
 
     @property
     def cost_range(self) -> Costs:
-        """Range of the costs."""
+        """Smallest positive cost, largest cost, and total cost."""
         return Costs.merged([Costs.of(block.costs) for block in self.blocks()])
 
     def fold(self, function: Callable[..., Any], merge: Merge, *arguments: Any) -> Any:
-        """One pass: ``function(block, *arguments)`` of every block, merged in order."""
+        """Make one pass: call ``function(block, *arguments)`` for every block, and merge the results in order."""
         return fold_parts(map_in_threads(function, self.blocks(), self.threads, arguments), merge)
 
     def sample(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Random, evenly spread subset of the rows, explicit and in memory; costs are scaled to keep their sum."""
+        """Return a random, evenly spread sample of explicit rows in memory; costs are scaled to keep their sum."""
         return replace(scale_costs(self._drawn(size, rng), self.cost_range), threads=self.threads)
 
     def thinned(self, size: int, rng: np.random.Generator) -> "Rows":
-        """Random, evenly spread subset of the rows, explicit; costs are divided by the sampling fraction."""
+        """Return a random, evenly spread sample of explicit rows; costs are divided by the sampling fraction."""
         part = self._drawn(size, rng)
         return replace(part, costs=part.costs * (self.shape[0] / size), threads=self.threads)
 
@@ -105,7 +105,7 @@ class MemoryRows(RowSource):
 @checkpointable
 @dataclass(frozen=True)
 class Rows(MemoryRows):
-    """Signed rows: row i is ``along_i (x_i - p) + base_i p``, with the label's sign in both coefficients.
+    """Signed rows ``along_i (x_i - p) + base_i p``; both coefficients include the sign of the label.
 
     ``X``, ``p``, ``along`` and ``base`` are as in :class:`~hyplearn.tangent.TangentRows`; ``start`` is the position of
     the first row of a block in its source.
@@ -119,23 +119,23 @@ class Rows(MemoryRows):
     start: int = 0
     threads: int = 1
     block_numbers: int = BLOCK_NUMBERS
-    # Fields with one entry per row.
+    # Names of the fields that have one entry per row.
     per_row: ClassVar[tuple[str, ...]] = ("X", "along", "base", "costs")
 
     @classmethod
     def labelled(cls, rows: TangentRows, y: Array, costs: Array, *, threads: int = 1) -> Self:
-        """Rows of a feature map with labels y = ±1."""
+        """Create signed rows from the rows of a feature map and labels y = ±1."""
         return cls(rows.X, rows.p, y * rows.along, y * rows.base, costs, threads=threads)
 
     @classmethod
     def explicit(cls, U: Array, costs: Array) -> Self:
-        """Rows from a matrix that already contains the signs."""
+        """Create rows from a matrix that already includes the signs."""
         n, d = U.shape
         return cls(np.ascontiguousarray(U), np.zeros(d), np.ones(n), np.zeros(n), costs)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and number of columns."""
         return self.X.shape
 
     @property
@@ -144,28 +144,28 @@ class Rows(MemoryRows):
         return unrolled(self.p)
 
     def __getitem__(self, index: slice | Array) -> Array:
-        """Explicit rows, as float64."""
+        """Compute explicit rows, as float64."""
         return TangentRows(self.X, self.p, self.along, self.base)[index]
 
     def __matmul__(self, w: Array) -> Array:
-        """``⟨u, w⟩`` of every row."""
+        """Compute ``⟨u, w⟩`` for every row u."""
         return TangentRows(self.X, self.p, self.along, self.base) @ w
 
     def product_at(self, index: Array, w: Array) -> Array:
-        """``⟨u_k, w⟩`` of the rows with the given positions."""
+        """Compute ``⟨u_k, w⟩`` for the rows at the given positions."""
         return TangentRows(self.X, self.p, self.along, self.base).product_at(index, w)
 
     def weighted_sum(self, index: Array, q: Array) -> Array:
-        """``Σ q_k u_k`` over the rows with the given positions."""
+        """Compute ``Σ q_k u_k`` over the rows at the given positions."""
         coefficients, bases = q * self.along[index], q @ self.base[index]
         return centred_sum_at(self.X, index, coefficients, self.p) + bases * self.p
 
     def scaled(self, factor: float) -> Self:
-        """The rows times a factor, at the same costs."""
+        """Return the rows multiplied by a factor; costs do not change."""
         return replace(self, along=factor * self.along, base=factor * self.base)
 
     def length_bound(self) -> float:
-        """Upper bound of the row norms, computed without explicit rows."""
+        """Return an upper bound on the norms of the rows, without computing explicit rows."""
         if not len(self.X):
             return 0.0
         largest = max(float(self.X.max()), -float(self.X.min())) + float(np.abs(self.p).max())
@@ -173,41 +173,41 @@ class Rows(MemoryRows):
         return float(along * largest * np.sqrt(self.X.shape[1]) + base * np.linalg.norm(self.p))
 
     def taken(self, index: Array | slice) -> "Rows":
-        """The rows with the given positions, explicit, with their costs."""
+        """Return the rows at the given positions as explicit rows, with their costs."""
         return Rows.explicit(self[index], self.costs[index])
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "Rows":
-        """Join several parts into one, with explicit rows."""
+        """Concatenate several parts; the result has explicit rows."""
         return Rows.explicit(joined([part[:] for part in parts]), joined([part.costs for part in parts]))
 
     def altered(self, function: Callable[..., "Rows"], *arguments: Any) -> "Rows":
-        """Rows made by ``function(self, *arguments)``."""
+        """Return ``function(self, *arguments)``."""
         return function(self, *arguments)
 
     @property
     def _step(self) -> int:
-        """Rows per block."""
+        """Number of rows per block."""
         return max(1, self.block_numbers // self.shape[1])
 
     def _cuts(self) -> Iterator[slice]:
-        """Slices of the blocks."""
+        """Iterate over the slices that divide the rows into blocks."""
         return (slice(i, i + self._step) for i in range(0, len(self.X), self._step))
 
     def blocks(self) -> Iterator[Self]:
-        """The rows block by block, as views."""
+        """Iterate over the blocks of rows, which are views."""
         for cut in self._cuts():
             columns: dict[str, Any] = {name: getattr(self, name)[cut] for name in self.per_row}
             yield replace(self, **columns, start=self.start + cut.start, threads=1)
 
     def pieces(self) -> Iterator["Rows"]:
-        """Parts of the rows in the form that compiled kernels expect: only ``X``, ``p``, ``along`` and ``base``."""
+        """Iterate over rows in the form that compiled kernels expect: only ``X``, ``p``, ``along`` and ``base``."""
         yield self
 
 
 @dataclass(frozen=True, kw_only=True)
 class HyperboloidRows(Rows):
-    """Signed rows ``(times_i, along_i (x_i - p) + base_i p)``, the hyperboloid coordinates, stored implicitly.
+    """Signed rows of hyperboloid coordinates, ``(times_i, along_i (x_i - p) + base_i p)``, stored implicitly.
 
     Unless ``inverse_root`` is 0, it is 1/√c, and every row of cone coordinates ends with ``times + base / √c``: the
     column of an intercept, which takes no memory.
@@ -219,11 +219,11 @@ class HyperboloidRows(Rows):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns, one or two more than X has."""
+        """Number of rows and number of columns, which is one or two more than X has."""
         return self.X.shape[0], self.X.shape[1] + 1 + (self.inverse_root != 0)
 
     def _last(self, index: Any) -> Array:
-        """The column of the intercept."""
+        """Compute the intercept column."""
         return self.times[index] + self.inverse_root * self.base[index]
 
     def __getitem__(self, index: slice | Array) -> Array:
@@ -234,33 +234,33 @@ class HyperboloidRows(Rows):
         return self._completed(super().__matmul__(self._of_space(w)), slice(None), w)
 
     def product_at(self, index: Array, w: Array) -> Array:
-        """``⟨u_k, w⟩`` of the rows with the given positions."""
+        """Compute ``⟨u_k, w⟩`` for the rows at the given positions."""
         return self._completed(super().product_at(index, self._of_space(w)), index, w)
 
     def _of_space(self, w: Array) -> Array:
-        """Entries of w for the space columns, without the first and the intercept column."""
+        """Return the entries of w for the space columns, without those of the time and intercept columns."""
         return w[1 : 1 + self.X.shape[1]]
 
     def _completed(self, product: Array, index: Any, w: Array) -> Array:
-        """Add the products of the other columns to those of the space columns."""
+        """Add the contributions of the time and intercept columns to the product of the space columns."""
         product = self.times[index] * w[0] + product
         return product + w[-1] * self._last(index) if self.inverse_root else product
 
     def weighted_sum(self, index: Array, q: Array) -> Array:
-        """``Σ q_k u_k`` over the rows with the given positions."""
+        """Compute ``Σ q_k u_k`` over the rows at the given positions."""
         sums = np.append(q @ self.times[index], super().weighted_sum(index, q))
         return np.append(sums, q @ self._last(index)) if self.inverse_root else sums
 
     def scaled(self, factor: float) -> Self:
-        """The rows times a factor, at the same costs."""
+        """Return the rows multiplied by a factor; costs do not change."""
         return replace(super().scaled(factor), times=factor * self.times)
 
     def length_bound(self) -> float:
-        """Upper bound of the row norms, from the first column, which bounds the intercept and the space part."""
+        """Return an upper bound on the norms of the rows, from the time column, which bounds the other columns."""
         return float(np.sqrt(3) * np.abs(self.times).max(initial=0.0))
 
     def pieces(self) -> Iterator[Rows]:
-        """Parts of the rows in the form that compiled kernels expect: explicit, in small chunks."""
+        """Iterate over rows in the form that compiled kernels expect: small chunks of explicit rows."""
         step = max(1, PIECE_NUMBERS // self.shape[1])
         for start in range(0, max(1, len(self.X)), step):
             cut = slice(start, start + step)
@@ -268,7 +268,7 @@ class HyperboloidRows(Rows):
 
 
 class RowChunk(NamedTuple):
-    """Chunk of rows, for BLAS products with the weights of all classes."""
+    """Chunk of rows that BLAS multiplies by the weights of all classes."""
 
     offsets: Array  # x - p
     p: Array
@@ -279,12 +279,12 @@ class RowChunk(NamedTuple):
 
     @property
     def rows(self) -> Array:
-        """The rows, explicit."""
+        """The explicit rows."""
         space = self.along[:, None] * self.offsets + self.base[:, None] * self.p
         return np.column_stack([self.times, space] if self.last is None else [self.times, space, self.last])
 
     def scores(self, W: Array) -> Array:
-        """``⟨W_k, x_i⟩`` of all classes and rows, of shape (K, n)."""
+        """Compute ``⟨W_k, x_i⟩`` for every class k and row i; return an array of shape (K, n)."""
         of_space = W[:, 1 : 1 + len(self.p)]
         scores = of_space @ self.offsets.T
         scores *= self.along
@@ -295,7 +295,7 @@ class RowChunk(NamedTuple):
         return scores
 
     def sums(self, Q: Array) -> Array:
-        """``Σ_i Q_ki x_i`` of all classes."""
+        """``Σ_i Q_ki x_i`` for every class k."""
         of_space = (Q * self.along) @ self.offsets + np.outer(Q @ self.base, self.p)
         columns = [Q @ self.times, of_space]
         return np.column_stack(columns if self.last is None else [*columns, Q @ self.last])
@@ -304,7 +304,7 @@ class RowChunk(NamedTuple):
 @checkpointable
 @dataclass(frozen=True, kw_only=True)
 class ClassRows(HyperboloidRows):
-    """Rows of several classes, with a class code instead of a sign."""
+    """Rows of hyperboloid coordinates with a class code instead of a sign, for problems of several classes."""
 
     codes: Array
     n_classes: int
@@ -312,36 +312,36 @@ class ClassRows(HyperboloidRows):
 
     @classmethod
     def of(cls, rows: Array, codes: Array, costs: Array, n_classes: int) -> Self:
-        """Rows from a matrix."""
+        """Create rows from a matrix of explicit rows."""
         n, d = rows.shape
-        # Contiguous copies, because kernels are compiled once for each memory layout.
+        # Copy to contiguous arrays, because kernels are compiled again for every memory layout.
         X, times = np.ascontiguousarray(rows[:, 1:]), np.ascontiguousarray(rows[:, 0])
         return cls(X, np.zeros(d - 1), np.ones(n), np.zeros(n), costs, times=times, codes=codes, n_classes=n_classes)
 
     @property
     def _step(self) -> int:
-        """Rows per block; fewer than for binary problems, because the scores of all classes take more work."""
+        """Number of rows per block, fewer than for binary problems because all classes have scores."""
         return max(self.shape[1], self.block_numbers // (4 * (self.shape[1] + self.n_classes)))
 
     def chunk(self, cut: slice) -> RowChunk:
-        """Slice of the rows."""
+        """Return a slice of the rows as a chunk."""
         last = self._last(cut) if self.inverse_root else None
         return RowChunk(self.X[cut] - self.p, self.p, self.along[cut], self.base[cut], self.times[cut], last)
 
     def taken(self, index: Array | slice) -> "ClassRows":
-        """The rows with the given positions, explicit, with their classes and costs."""
+        """Return the rows at the given positions as explicit rows, with their classes and costs."""
         return ClassRows.of(self[index], self.codes[index], self.costs[index], self.n_classes)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> "ClassRows":
-        """Join several parts into one, with explicit rows."""
+        """Concatenate several parts; the result has explicit rows."""
         columns = zip(*((part[:], part.codes, part.costs) for part in parts), strict=True)
         rows, codes, costs = map(joined, columns)
         return ClassRows.of(rows, codes, costs, parts[0].n_classes)
 
 
 def join_rows(parts: Sequence[R]) -> Rows:
-    """Join several parts into one, with explicit rows."""
+    """Concatenate several parts; the result has explicit rows."""
     return parts[0] if len(parts) == 1 else type(parts[0]).joined(parts)
 
 
@@ -350,12 +350,12 @@ def _explicit(rows: Rows) -> Rows:
 
 
 def seed_of(rng: np.random.Generator) -> int:
-    """A seed for :func:`sample_rows`."""
+    """Draw a seed for :func:`sample_rows`."""
     return int(rng.integers(2**63))
 
 
 def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
-    """Indices of the rows of a block that are in a sample of about ``size`` of n rows, spread evenly.
+    """Return the rows of a block that belong to an evenly spread sample of about ``size`` of n rows, as indices.
 
     The sample consists of runs of ``RUN`` neighbours, one at a random place in each equal section of the positions. The
     place is a hash of the seed and the index of the run, so the part of the sample in a block does not depend on other
@@ -371,6 +371,6 @@ def sample_rows(n: int, size: int, seed: int, block: Any) -> Array:
 
 
 def scale_costs(sample: R, whole: Costs) -> R:
-    """Scale the costs of a sample so that their sum equals that of all rows."""
+    """Scale the costs of a sample so that their sum is the total cost of all rows."""
     scale = whole.total / sample.costs.sum() if sample.costs.any() else 1.0
     return replace(sample, costs=sample.costs * scale)

@@ -1,4 +1,4 @@
-"""Cells in AnnData objects: ``tl`` embeds and classifies them, ``pl`` draws them, as in scanpy.
+"""Analysis of cells in AnnData objects; as in scanpy, ``tl`` embeds and classifies cells, and ``pl`` plots them.
 
 >>> import hyplearn.single_cell as hs
 >>> hs.tl.poincare_map(adata, use_rep="X_pca")  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Maps stored with their cells (model, gene names, loadings, summary of the matrix), to place new cells."""
+"""Store the map of an atlas in its AnnData object, with the data that are needed to place new cells."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -15,17 +15,17 @@ from hyplearn.types import Array
 DEFAULT_KEY = "X_poincare"
 # Tolerance for recomputed principal components, relative to the largest component; scanpy stores float32.
 SAME_COMPONENTS = 1e-3
-# Largest factor between the mean totals per cell of two data sets with the same normalisation: genes and depth vary.
+# Maximum ratio between the mean totals per cell of two data sets that are considered equally normalised.
 SAME_SCALE = 3.0
 
 
 def map_key(basis: str) -> str:
-    """Key in ``uns`` of the map of a basis."""
+    """Return the key in ``uns`` under which the map of a basis is stored."""
     return "poincare_map" if basis == DEFAULT_KEY else basis
 
 
 class Matrix(NamedTuple):
-    """Kind of values in a matrix ("counts", "non-negative" or "scaled"), its mean total per cell and largest value."""
+    """Summary of a matrix: kind ("counts", "non-negative" or "scaled"), mean total per cell, and largest value."""
 
     kind: str
     mean_total: float
@@ -46,7 +46,7 @@ class Matrix(NamedTuple):
 
 
 def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
-    """Entries for ``uns``, which h5ad and zarr can store; :func:`placed_features` and :func:`stored_map` use them."""
+    """Return the map as entries for ``uns``; :func:`stored_map` and :func:`placed_features` read them."""
     data = np.frombuffer(to_bytes(model), dtype=np.uint8).copy()
     kept: dict[str, Any] = {"model": data, "fingerprint": hashlib.sha256(data.tobytes()).hexdigest()}
     if use_rep == "X":
@@ -63,7 +63,7 @@ def kept_map(adata: Any, model: PoincareMap, use_rep: str) -> dict[str, Any]:
 
 
 def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | None:
-    """Matrix, genes, loadings and centre of scanpy's components; None if they do not reproduce the components."""
+    """Return matrix, genes, loadings and centre of scanpy's PCA, or None if they do not reproduce its components."""
     Z = cell_features(adata, use_rep)
     P = np.asarray(adata.varm["PCs"]) if "PCs" in adata.varm else None
     if P is None or use_rep.removeprefix("X_") != "pca" or adata.X is None or P.shape[1] != Z.shape[1]:
@@ -72,7 +72,7 @@ def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | Non
     X = whole_matrix(adata)[:, used]
     P = P[used].astype(np.float64)
     centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    for c in (centre, np.zeros_like(centre)):  # zero_center=False
+    for c in (centre, np.zeros_like(centre)):  # zeros for a PCA with zero_center=False
         again = np.asarray(X @ P) - c @ P
         if np.max(np.abs(again - Z)) <= SAME_COMPONENTS * np.max(np.abs(Z)):
             return X, used, P, c
@@ -97,7 +97,7 @@ def stored_map(adata: Any, basis: str) -> tuple[PoincareMap, dict[str, Any]]:
 
 
 def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Array:
-    """Features of new cells in the space of the atlas: computed from genes with the same names, or from ``obsm``."""
+    """Return the features of new cells in the space of the atlas, from ``obsm`` or from genes with the same names."""
     if use_rep is not None and use_rep != "X":
         return cell_features(query, use_rep)
     if "genes" not in kept:
@@ -115,7 +115,7 @@ def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Ar
 
 
 def _same_genes(query: Any, genes: Any) -> Any:
-    """Columns of the query's matrix, in the order of the atlas's genes."""
+    """Return the matrix of the query, with columns in the order of the given genes of the atlas."""
     names = [str(name) for name in np.asarray(genes).tolist()]
     places = query.var_names.get_indexer(names) if query.var_names.is_unique else None
     if places is None:
@@ -131,7 +131,7 @@ def _same_genes(query: Any, genes: Any) -> Any:
 
 
 def _check_matrix(query: Matrix, atlas: Matrix) -> None:
-    """Raise if the matrices were not normalised in the same way."""
+    """Raise ValueError if the two matrices were apparently normalised in different ways."""
     if str(atlas.kind) != query.kind:
         raise ValueError(
             f"The query's X holds {_described(query)}, that of the atlas {_described(atlas)}.\n"
@@ -152,7 +152,7 @@ def _described(matrix: Matrix) -> str:
 
 
 def check_same_ball(reference: Any, query: Any, basis: str) -> None:
-    """Raise if the coordinates of the query and of the reference come from different maps."""
+    """Raise ValueError if the coordinates of the query and of the reference come from different maps."""
     own, other = (_fingerprint(adata, basis) for adata in (reference, query))
     if own == other:
         return

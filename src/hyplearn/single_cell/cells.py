@@ -15,7 +15,7 @@ from hyplearn.types import Array
 
 
 class Cells(NamedTuple):
-    """Points and names of cells, labels if requested, and ``known``, a mask of the cells that have a label."""
+    """Points and names of cells, their labels if requested, and a mask of the cells with a known label."""
 
     X: Array
     names: Array
@@ -24,14 +24,14 @@ class Cells(NamedTuple):
 
 
 class MissingKeyError(KeyError):
-    """KeyError for a key missing in AnnData; prints its message verbatim, where KeyError prints the repr."""
+    """KeyError for a key that is missing in AnnData; unlike KeyError, it prints its message without quotes."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 def check_adata(adata: Any, copy: bool = False) -> Any:
-    """Return the AnnData object or a copy of it; raise if it has another type."""
+    """Check that ``adata`` is an AnnData object; return it, or a copy of it."""
     try:
         from anndata import AnnData
     except ImportError as error:
@@ -56,7 +56,7 @@ def cell_points(adata: Any, basis: str) -> Array:
 
 
 def cell_features(adata: Any, use_rep: str) -> Array:
-    """Return the features of all cells: from ``obsm``, or for "X" the matrix itself, dense."""
+    """Return the features of all cells, from ``obsm``, or the dense matrix X if ``use_rep="X"``."""
     if use_rep != "X":
         return _rows_of_obsm(adata, use_rep, "Run scanpy.pp.pca first, or pass use_rep=, one of these.")
     if adata.X is None:
@@ -67,7 +67,7 @@ def cell_features(adata: Any, use_rep: str) -> Array:
 
 def whole_matrix(adata: Any) -> Any:
     """Return X in memory, as a dense array or a CSR matrix."""
-    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # a sparse matrix backed by a file
+    X = adata.X.to_memory() if hasattr(adata.X, "to_memory") else adata.X  # sparse matrix in a backed file
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
@@ -85,7 +85,7 @@ def _rows_of_obsm(adata: Any, name: str, advice: str) -> Array:
 
 
 def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
-    """Return the labels of all cells (None if unknown) and a mask of the known ones."""
+    """Return the labels of all cells (None if unknown), and a mask of the cells with known labels."""
     if key not in adata.obs:
         raise MissingKeyError(f"obs has no column {key!r}; it holds {_listed(adata.obs)}.\nPass one of these.")
     column = adata.obs[key]
@@ -101,7 +101,7 @@ def cell_labels(adata: Any, key: str) -> tuple[Array, Array]:
 
 
 def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare") -> Cells:
-    """Return points, names and labels of an AnnData object; unknown labels are None.
+    """Return the points, names and labels of the cells in an AnnData object; unknown labels are None.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def labelled_cells(adata: Any, label_key: str | None, basis: str = "X_poincare")
 
 
 def read_cells(path: str | os.PathLike[str], label_key: str | None, basis: str = "X_poincare") -> Cells:
-    """Read points, names and labels of an ``.h5ad`` file or a ``.zarr`` store, without the count matrix.
+    """Read points, names and labels of cells from an ``.h5ad`` file or a ``.zarr`` store, without the count matrix.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _listed(mapping: Any) -> str:
 
 
 def model_bytes(model: Any) -> Array | None:
-    """Serialise a classifier of hyplearn to a byte array, which AnnData files can store; None for other classifiers."""
+    """Serialise a hyplearn classifier to a byte array for AnnData files; return None for other classifiers."""
     if all(type(model) is not schema.cls for schema in SCHEMAS.values()):
         return None
     return np.frombuffer(to_bytes(model), dtype=np.uint8).copy()

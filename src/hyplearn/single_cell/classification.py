@@ -1,4 +1,4 @@
-"""Predict cell types from points in the ball, with held-out accuracy, prediction sets and unknown cells."""
+"""Predict cell types and prediction sets from points in the ball; estimate accuracy, and detect unknown cells."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -15,12 +15,12 @@ from hyplearn.single_cell.mapping import place
 from hyplearn.single_cell.quality import held_out_quality, warn_of_never_predicted
 from hyplearn.types import Array
 
-# A column with more different integers than this is probably a count: warn.
+# Number of distinct integer labels above which a warning says that the column may contain counts.
 MANY_CLASSES = 50
 
 
 class Fitted(NamedTuple):
-    """Fitted classifier, its conformal wrapper if ``coverage`` is given, and its held-out quality."""
+    """Fitted classifier, its conformal wrapper (None without ``coverage``), and its held-out quality."""
 
     model: Any
     conformal: Any
@@ -131,7 +131,7 @@ def transfer(
     key_added: str | None = None,
     copy: bool = False,
 ) -> Any:
-    """Fit a classifier to one set of cells, and predict another set in the same ball.
+    """Fit a classifier to the cells of a reference, and predict the labels of a query in the same ball.
 
     A query without points is first placed in the ball of the reference with :func:`hyplearn.single_cell.tl.place`.
     Points from another map raise an error.
@@ -159,7 +159,7 @@ def transfer(
 
 
 class _Wanted(NamedTuple):
-    """Requested classifier and prediction sets."""
+    """Parameters of a classification: the classifier, and the coverage and hierarchy of prediction sets."""
 
     model: Any
     coverage: float | None
@@ -167,7 +167,7 @@ class _Wanted(NamedTuple):
 
 
 def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wanted, key_added: str | None) -> None:
-    """Fit to the reference and write predictions to the query; writes nothing if an error occurs."""
+    """Fit a classifier to the reference and write predictions to the query; after an error nothing is written."""
     cells, X = labelled_cells(reference, label_key, basis), cell_points(query, basis)
     if X.shape[1] != cells.X.shape[1]:
         raise ValueError(
@@ -215,7 +215,7 @@ def _fit(wanted: _Wanted, cells: Cells, label_key: str, basis: str) -> Fitted:
 
 
 def _plain_labels(cells: Cells, label_key: str) -> Array:
-    """Labels with a single type, as classifiers need; labels of mixed types become strings."""
+    """Return the known labels as an array of one type; labels of mixed types become strings."""
     assert cells.labels is not None
     known = cells.labels[cells.known].tolist()
     labels = np.array(known if len({type(label) for label in known}) == 1 else [str(label) for label in known])
@@ -236,7 +236,7 @@ def _plain_labels(cells: Cells, label_key: str) -> Array:
 
 
 def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
-    """New columns of ``obs`` (sets, answers, unknown cells), and the matrix of sets."""
+    """Return new columns for ``obs`` (sets, answers, unknown cells), and the matrix of prediction sets."""
     import pandas as pd
 
     sets = conformal.predict_set(X)
@@ -247,7 +247,7 @@ def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
 
 
 def _check_inside(X: Array, curvature: float, basis: str) -> None:
-    """Raise if any cell, labelled or not, lies outside the ball; the error gives row numbers among all cells."""
+    """Raise ValueError if any cell, labelled or not, lies outside the ball; row numbers count all cells."""
     try:
         gap(X, c=absolute_curvature(curvature))
     except ValueError as error:
@@ -259,11 +259,11 @@ def _check_inside(X: Array, curvature: float, basis: str) -> None:
 
 
 def _predictions(fitted: Any, X: Array, key: str, categories: list[Any]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the new columns of obs and arrays of obsm."""
+    """Predict the cells; return new columns for ``obs`` and new arrays for ``obsm``."""
     import pandas as pd
 
     predicted = pd.Categorical(fitted.predict(X).tolist(), categories=categories)
-    # Empty categories make scanpy.tl.rank_genes_groups fail.
+    # Remove empty categories, with which scanpy.tl.rank_genes_groups fails.
     obs: dict[str, Any] = {key: predicted.remove_unused_categories()}
     obsm: dict[str, Array] = {}
     if hasattr(fitted, "predict_proba"):
@@ -277,7 +277,7 @@ def _predictions(fitted: Any, X: Array, key: str, categories: list[Any]) -> tupl
 
 
 def _description(fitted: Any) -> dict[str, Any]:
-    """Return classes, certificate and model, as values that h5ad and zarr can store."""
+    """Return the classes, the certificate and the serialised model, as values that h5ad and zarr can store."""
     names = ("classes_", "status_", "dual_gap_", "converged_")
     about = {name.rstrip("_"): _storable(getattr(fitted, name)) for name in names if hasattr(fitted, name)}
     kept = model_bytes(fitted)
@@ -285,13 +285,13 @@ def _description(fitted: Any) -> dict[str, Any]:
 
 
 def _storable(values: Any) -> Array:
-    """Return an array that HDF5 can store: strings become objects, because it has no NumPy string type."""
+    """Return an array that HDF5 can store; NumPy strings, which HDF5 does not support, become objects."""
     values = np.asarray(values)
     return values.astype(object) if values.dtype.kind == "U" else values
 
 
 def _categories(column: Any, classes: Array) -> list[Any]:
-    """Return the categories of the labels in their order, or the classes if the labels are not categorical."""
+    """Return the categories of a column of labels in order, or the classes if the column is not categorical."""
     if hasattr(column, "cat") and set(classes.tolist()) <= set(column.cat.categories.tolist()):
         return list(column.cat.categories)
     return classes.tolist()

@@ -1,4 +1,4 @@
-"""Pseudotime and branches of cells, from their points in the ball and a root."""
+"""Compute the pseudotime and branches of cells from their points in the ball and a root."""
 
 import warnings
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from hyplearn.geometry.nearest import nearest, nearest_tree
 from hyplearn.single_cell.cells import cell_labels, cell_points, check_adata
 from hyplearn.types import Array
 
-# A root is at a tip if the mean of the unit directions to all cells has at least the norm ONE_SIDED (1: all directions
-# agree), and half of the cells are farther than FAR.
+# A root is at a tip if the mean of the unit vectors towards all cells has a norm above ONE_SIDED (the norm is 1 if all
+# directions are equal), and the median distance to the cells is above FAR.
 ONE_SIDED, FAR = 0.85, 3.0
 
 
 def root_of(adata: Any, X: Array, root: Any) -> int:
-    """Row of the root; for None, ``uns["iroot"]`` or else the cell nearest to the centre of the ball."""
+    """Return the row of the root; by default ``uns["iroot"]``, or else the cell nearest to the centre of the ball."""
     if root is None:
         root = adata.uns.get("iroot")
     if root is None:
@@ -30,7 +30,7 @@ def root_of(adata: Any, X: Array, root: Any) -> int:
 
 
 def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> int:
-    """Row of a root given as a row, as the name of a cell, or as a pair (column of obs, label).
+    """Return the row of a root that is given as a row, a cell name, or a pair (column of obs, label).
 
     For a label, the root is the cell nearest to the mean of the cells with that label; ``from_mean`` returns the
     distances of cells to their mean.
@@ -51,7 +51,7 @@ def named_root(adata: Any, root: Any, from_mean: Callable[[Array], Array]) -> in
 
 
 def warn_if_at_tip(X: Array, root: int) -> None:
-    """Warn if all cells lie in one direction from the root, so that the disk shows them in a few pixels."""
+    """Warn if the cells lie far from the root in one direction, so that the disk shows them in a few pixels."""
     others = np.arange(len(X)) != root
     vectors = log_map(X[others], X[root])
     lengths = np.linalg.norm(vectors, axis=1)
@@ -130,14 +130,14 @@ def pseudotime(
 
 
 def _neighbour_graph(X: Array, n_neighbors: int) -> Any:
-    """Sparse matrix of the distances from each cell to its nearest neighbours."""
+    """Return a sparse matrix of the distances from each cell to its nearest neighbours."""
     n, k, gaps = len(X), min(n_neighbors, len(X) - 1), row_gaps(X, 1.0)
     values, columns = nearest(nearest_tree(X, gaps), X, gaps, k + 1, 1.0)
-    # The k + 1 nearest cells include the cell itself, unless k + 1 other cells have the same point.
+    # The k + 1 nearest cells include the cell itself, unless at least k + 1 other cells are at the same point.
     own = columns == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
     values, columns = values[~own].reshape(n, k), columns[~own].reshape(n, k)
-    # In a sparse graph a distance of 0 would not count as an edge.
+    # In a sparse matrix, a distance of 0 would mean that there is no edge.
     values = np.maximum(values, np.finfo(np.float64).tiny)
     return sparse.csr_array((values.ravel(), columns.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
@@ -228,11 +228,11 @@ def _order(name: str) -> list[int]:
 
 
 def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]:
-    """Branch of each cell, and the depth at which each branch splits."""
+    """Return the branch of each cell, and the depth at which each branch splits."""
     r = distance(X, X[root])
     D = pairwise_distance(X)
     product = 0.5 * (r[:, None] + r[None, :] - D)
-    # The best chain between two cells, with the largest minimum product, follows the maximum spanning tree.
+    # The path between two cells with the largest minimum product is a path in the maximum spanning tree.
     cost = product.max() + 1.0 - product
     np.fill_diagonal(cost, 0.0)
     tree = minimum_spanning_tree(cost).tocoo()
@@ -253,7 +253,7 @@ def _parted(X: Array, root: int, least: float) -> tuple[Array, dict[str, float]]
 
 
 def _first_parting(cells: Array, edges: Array, depth: Array, least: float) -> tuple[float, list[Array]] | None:
-    """Smallest depth at which the cells split into two or more large enough parts; None if there is none."""
+    """Find the smallest depth at which cells split into two or more large parts; return it with the parts, or None."""
     place = np.full(int(edges.max()) + 1, -1)
     place[cells] = np.arange(len(cells))
     inside = (place[edges[:, 0]] >= 0) & (place[edges[:, 1]] >= 0)

@@ -13,11 +13,11 @@ from hyplearn.single_cell.cells import cell_features, check_adata
 from hyplearn.single_cell.lineage import named_root, warn_if_at_tip
 from hyplearn.types import Array
 
-# A new cell is far if its distance to the nearest atlas cell exceeds this quantile of such distances in the atlas.
+# A new cell is far if its distance to the nearest atlas cell exceeds this quantile of nearest distances in the atlas.
 FAR = 0.99
-# Fraction of far cells above which to warn: ten times the fraction in the atlas itself.
+# Fraction of far cells above which a warning is issued: ten times the fraction in the atlas itself.
 MANY_FAR = 0.1
-# Values above this are not logarithms: log1p of a million is 14, while raw counts are larger.
+# Largest plausible value after log1p, which maps a million to 14; raw counts are larger.
 LARGEST = 20
 PASS_COMPONENTS = ', and pass use_rep="X_pca"'
 
@@ -104,7 +104,7 @@ def poincare_map(
     if "matrix" in kept:
         warn_about_matrix(Matrix(**kept["matrix"]), use_rep)
     adata.obsm[key_added] = model.embedding_
-    # HDF5 has no None.
+    # HDF5 cannot store None.
     named = root if isinstance(root, (int, str)) or root is None else row
     params = {"use_rep": use_rep, "root": named, **parameters}
     adata.uns[map_key(key_added)] = {
@@ -120,7 +120,7 @@ def poincare_map(
 def place(
     reference: Any, query: Any, *, basis: str = DEFAULT_KEY, use_rep: str | None = None, copy: bool = False
 ) -> Any:
-    """Place new cells in the ball of an atlas, without changing its map.
+    """Place new cells in the ball of an atlas, without changing the map of the atlas.
 
     Genes are matched by name, and the query must be normalised like the atlas.
 
@@ -189,9 +189,9 @@ def place(
 
 
 def _atlas_distance(model: PoincareMap, X: Array) -> Array:
-    """Distances of new cells to the nearest landmark, relative to those within the atlas; warns if many are far."""
+    """Return distances of new cells to the atlas, relative to nearest neighbours in it; warn if many are far."""
     tree = cKDTree(model._cells)
-    # The second nearest, because the nearest is the cell itself.
+    # Use the second nearest cell, because the nearest is the cell itself.
     within = tree.query(model._cells, k=2)[0][:, 1]
     unit = float(np.median(within)) or 1.0
     distances = tree.query(X)[0] / unit
@@ -208,7 +208,7 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
 
 
 def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
-    """Warn about raw counts and values without log transform, which give poor neighbours."""
+    """Warn about raw counts and values without a log transform, for which nearest neighbours are poor."""
     if matrix.kind == "scaled" or matrix.largest <= LARGEST:
         return
     made = "" if use_rep == "X" else f", of which {use_rep!r} was made"
@@ -225,7 +225,7 @@ def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
 
 
 def warn_about_constants(use_rep: str, X: Array) -> None:
-    """Warn about features that are the same in all cells."""
+    """Warn about features that have the same value in all cells."""
     constant = int(np.sum(np.ptp(X, axis=0) == 0)) if len(X) else 0
     if constant:
         warnings.warn(
