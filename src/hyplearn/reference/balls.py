@@ -32,7 +32,8 @@ SLACK = 4.0
 # Coefficient of w_0 in the constraints. It adds w_0²/BIAS², about a thousandth of w_0², to the objective, which slows
 # the last steps; a larger coefficient would reduce precision.
 BIAS = 30.0
-# A step fails if it neither halves the interval nor shortens it by this length. Steps from far away gain no more.
+# A step fails if it neither halves the interval nor shortens it by this length. Far from the solution a step gains
+# only a limited length, however wide the interval is.
 STRIDE = 0.1
 # The iteration stops if the interval is narrower than NARROW, or narrower than CLOSE after a failed step, or after
 # PATIENCE failed steps in a row. Widths are relative to the margin if it is above 1.

@@ -25,7 +25,7 @@ SAMPLE, SAMPLE_PER_DIMENSION = 2000, 8
 APART = 0.1
 # Tolerance for the closest points of all rows, so small that the order of the rows does not matter.
 CLOSEST_TOL = 1e-12
-# Minimum distance (for c = 1) of a row outside a half-space: rows on its border deviate by rounding errors.
+# A row is outside a half-space if its distance to it exceeds this value (for c = 1), to allow for rounding errors.
 BEYOND = 1e-13
 
 
