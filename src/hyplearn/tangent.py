@@ -1,4 +1,4 @@
-"""Map from the ball to R^d: the rows on which linear classifiers work, at a reference point p.
+"""Maps from the ball to R^d, at a reference point p; their values are the rows for linear classifiers.
 
 Two feature maps, both without a 0/0 at p and both exact up to the rim (s = x - p, g the gap 1 - c‖·‖²):
 
@@ -65,7 +65,7 @@ def frame_coordinates(X: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def z_features(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Scaled tangent vectors z, the rows of the perceptrons and of the exact-margin SVM.
+    r"""Scaled tangent vectors z of points, which are the rows for the perceptrons and the exact-margin SVM.
 
     .. math:: z = \eta \log_p(x) = \frac{2}{1 - c\|x\|^2} \Bigl(s - \frac{c \|s\|^2}{1 - c\|p\|^2}\, p\Bigr),
               \qquad s = x - p
@@ -83,7 +83,7 @@ def from_frame(v: Points, p: Points, *, c: float = 1.0) -> Array:
 
 
 def eta(X: Points, p: Points, *, c: float = 1.0) -> Array:
-    r"""Weight of each point in the paper's perceptron: the ratio of z to the logarithmic map.
+    r"""Weight η of each point in the paper's perceptron, the ratio of z to the logarithmic map.
 
     .. math:: \eta = \sigma_p \frac{\sinh(\sqrt c\, d)}{\sqrt c\, d}, \qquad d = d(x, p)
 
@@ -106,7 +106,7 @@ def implicit_rows(
     gaps: Array | None = None,
     squares: Array | None = None,
 ) -> "TangentRows":
-    """Implicit rows of frame coordinates or z features: two values per row in addition to X, and no copy of X.
+    """Implicit rows of frame coordinates or z features, stored as two values per row without a copy of X.
 
     Pass ``gaps``, the gaps of X, and ``squares``, the squared distances to p, if they are already known.
 
@@ -129,9 +129,9 @@ def implicit_rows(
 
 
 def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
-    """``⟨z, w⟩`` of every row of X, given its gaps, in one pass without temporary arrays; for predictions.
+    """Return ``⟨z, w⟩`` for every row of X, given the gaps, in one pass.
 
-    Points and gaps are trusted: this is what an estimator calls once it has validated X.
+    X and the gaps are not validated; estimators call this function for predictions after they have validated X.
     """
     squares, products = distance_sums(X, p, w)
     squares *= c * float(p @ w) / _gap_of_p(p, c)
@@ -141,16 +141,16 @@ def z_dot(X: Array, w: Array, p: Array, *, c: float, gaps: Array) -> Array:
     return products
 
 
-# Inlined by numba, not by LLVM, so that compiled and cached kernels give identical results.
+# Numba, not LLVM, inlines this function, so that compiled and cached kernels give identical results.
 @njit(inline="always", error_model="numpy")
 def element(X, p, along, base, i, j):  # type: ignore[no-untyped-def]
-    """Element j of the implicit row ``along_i (x_i - p) + base_i p``; all kernels read rows through this function."""
+    """Return element j of the implicit row ``along_i (x_i - p) + base_i p``; all kernels use it to read rows."""
     return along[i] * (coordinate(X, i, j, len(p)) - p[j]) + base[i] * p[j]
 
 
 @njit(inline="always", error_model="numpy")
 def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
-    """``⟨u, w⟩`` of the implicit row u, given ``⟨p, w⟩``."""
+    """Return ``⟨u, w⟩`` of the implicit row u with index i, given ``⟨p, w⟩``."""
     return along[i] * row_dot(X, i, w, p) + base[i] * p_dot_w
 
 
@@ -168,7 +168,7 @@ class TangentRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and number of columns."""
         return self.X.shape
 
     def __len__(self) -> int:
@@ -180,30 +180,30 @@ class TangentRows:
         return out
 
     def product_at(self, index: Array, w: Array) -> Array:
-        """``⟨row_k, w⟩`` of the rows at the given positions."""
+        """Return ``⟨row_k, w⟩`` for the rows k at the given positions."""
         out = np.empty(len(index))
         w = np.ascontiguousarray(w, dtype=np.float64)
         _product_at(self.X, unrolled(self.p), self.along, self.base, index, w, out)
         return out
 
     def transposed_dot(self, q: Array) -> Array:
-        """``Σ q_i row_i``, the product of the transposed matrix with q."""
+        """Return the product of the transposed matrix with q, ``Σ q_i row_i``."""
         return centred_sum(self.X, q * self.along, self.p) + (q @ self.base) * self.p
 
     def __getitem__(self, index: slice | Array) -> Array:
-        """Explicit rows, as float64."""
+        """Return the selected rows as an explicit float64 array."""
         along, base = self.along[index], self.base[index]
         return along[..., None] * (self.X[index] - self.p) + base[..., None] * self.p
 
     def fill_columns(self, part: slice, columns: Array) -> None:
-        """Convert columns of points (a slice of X) to columns of explicit rows, in place."""
+        """Convert points (the slice ``part`` of X, stored by columns) to explicit rows, in place."""
         columns -= self.p[:, None]
         columns *= self.along[part]
         columns += self.base[part] * self.p[:, None]
 
 
 def check_rows(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
-    """Validate and return contiguous rows of float32 or float64, a float64 reference point of the same width, and c."""
+    """Validate X, p and c; return X as contiguous float32 or float64 rows, p as a float64 vector, and c."""
     X, p = as_rows(X, "X"), as_vectors(p, "p")
     if p.shape != X.shape[1:]:
         raise ValueError(f"p must be one point of dimension {X.shape[1]}, like the rows of X; got shape {p.shape}.")
@@ -211,7 +211,7 @@ def check_rows(X: Points, p: Points, c: float) -> tuple[Array, Array, float]:
 
 
 def _gap_of_p(p: Array, c: float) -> float:
-    """Gap of p; raise if p is not inside the ball."""
+    """Return the gap of p; raise an error if p is not inside the ball."""
     gaps = row_gaps(p[None], c)
     check_inside(p[None], gaps, c)
     return float(gaps[0])

@@ -6,10 +6,10 @@ from typing import Any, Literal, TypeAlias
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-# What a caller may pass: anything that NumPy reads as real numbers. Behind the border it is a float64 array.
+# Arguments that NumPy can convert to an array of real numbers; validation makes floating-point arrays of them.
 Points: TypeAlias = Any
 Scalars: TypeAlias = Any
-# C of an SVM: one number, or one per binary problem. Not ArrayLike, which takes any string.
+# C of an SVM: one number, or one number per binary problem. ArrayLike would also allow strings.
 EachCost: TypeAlias = float | Sequence[float] | Array
 EachCostOrAuto: TypeAlias = EachCost | Literal["auto"]
 CostOrAuto: TypeAlias = float | Literal["auto"]

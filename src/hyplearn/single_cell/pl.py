@@ -1,4 +1,4 @@
-"""Plotting: cells in the Poincaré disk, with the colours of scanpy."""
+"""Plots of cells in the Poincaré disk, with the colours that scanpy uses."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -27,14 +27,14 @@ from hyplearn.types import Array
 UNKNOWN = "lightgray"
 # Colour of the cells for which a boolean column is true.
 YES = "#CC3311"
-# Side of a panel, space above it for the title, and minimum space between panels, in inches.
+# Side length of a panel, height of the space for its title, and minimum space between panels, in inches.
 PANEL, TITLE, SPACE = 4.2, 0.4, 0.15
 # Maximum number of legend entries in one column.
 ENTRIES = 20
-# Text in vector graphics stays text, which can be searched and edited.
+# Settings that keep text in vector graphics as text, so that it can be searched and edited.
 TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
-# Suffixes of the columns that a classification with sets writes.
+# Suffixes of the columns written by a classification with prediction sets.
 OF_SETS = ("", "_set", "_answer", "_probability")
 
 
@@ -189,30 +189,30 @@ def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool,
 
 
 def _classification(adata: Any, color: str | None) -> str | None:
-    """Key of the classification with sets that a column belongs to, or None."""
+    """Return the key of the classification with prediction sets that wrote a column, or None if there is none."""
     keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
     return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
 
 
 def _unknown(adata: Any, color: str | None) -> Array | None:
-    """Mask of the cells unlike all types, if the column belongs to a classification with sets."""
+    """Return a mask of the unknown cells, or None if no classification with prediction sets wrote the column."""
     key = _classification(adata, color)
     return None if key is None else np.asarray(adata.obs[f"{key}_unknown"], dtype=bool)
 
 
 def _new_axes(n: int) -> list[Any]:
-    """Axes of a new figure; they are arranged after their legends are drawn."""
+    """Create a figure with n axes; :func:`_arrange` places them after the legends are drawn."""
     figure = pyplot().figure(figsize=(PANEL, PANEL))
     return [figure.add_subplot(label=str(k)) for k in range(n)]
 
 
 def _arrange(axes: list[Any], ncols: int) -> None:
-    """Make every panel square, with space around it for its title, legend or colour bar."""
+    """Arrange the panels in a grid of squares, with space for titles, legends and colour bars."""
     figure, dpi = axes[0].figure, axes[0].figure.dpi
     for ax in axes:
         ax.set_position([0, 0, 1, 1])
     figure.draw_without_rendering()
-    overhang = np.zeros((len(axes), 3))  # left, right and below, in inches
+    overhang = np.zeros((len(axes), 3))  # width of the decorations on the left, on the right and below, in inches
     for k, ax in enumerate(axes):
         own, all_of_it = ax.get_window_extent(), ax.get_tightbbox()
         overhang[k] = own.x0 - all_of_it.x0, all_of_it.x1 - own.x1, own.y0 - all_of_it.y0
@@ -234,7 +234,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
     cmap, size, legend = style
     draw_rim(ax, c)
     known = np.ones(len(X), dtype=bool) if panel.unknown is None else ~panel.unknown
-    # Rasterised, because vector markers of a hundred thousand cells would take many megabytes.
+    # Many markers are rasterised, because vector markers for a hundred thousand cells would take many megabytes.
     markers = {"s": size, "linewidths": 0, "rasterized": len(X) > MOST_MARKERS}
     if panel.values is None:
         ax.scatter(*X.T, **markers, color=UNKNOWN, zorder=2)
@@ -256,7 +256,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
 
 
 def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
-    """Draw the legend of each panel to its right; panels with the same categories share the legend of the last."""
+    """Draw each panel's legend to its right; panels with the same categories share one, drawn next to the last."""
     groups: list[list[int]] = []
     for k, panel in enumerate(panels):
         alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]
@@ -275,20 +275,20 @@ def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
 
 def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
     columns = -(-len(names) // ENTRIES)
-    # The legend entry of unknown cells goes below a colour bar.
+    # If the panel has a colour bar, the legend (of the unknown cells) is placed below it.
     place = {
         "loc": "lower left" if ax.child_axes else "upper left",
         "bbox_to_anchor": (1.02, 0 if ax.child_axes else 1),
     }
     legend = ax.legend(handles, names, ncols=columns, **place, **_LEGEND)
     for text in legend.get_texts():
-        text.set_parse_math(False)  # the name of a type is not a formula
+        text.set_parse_math(False)  # a $ in the name of a cell type does not start a formula
     for handle in legend.legend_handles:
         handle.set_sizes(np.clip(handle.get_sizes(), 25, 60))
 
 
 def _agree(one: dict[Any, ClassStyle] | None, *others: dict[Any, ClassStyle] | None) -> bool:
-    """Whether the panels' categories have the same styles, and one panel has all categories."""
+    """Whether panels can share a legend: equal styles for equal categories, and one panel has all categories."""
     together = [styles or {} for styles in (one, *others)]
     most = max(together, key=len)
     return bool(one) and all(most.get(label) == style for own in together for label, style in own.items())
@@ -310,7 +310,7 @@ def _values(adata: Any, color: str) -> Any:
 
 
 def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dict[Any, ClassStyle]:
-    """Return category styles, with the colours of the palette, of ``uns``, or else of hyplearn."""
+    """Return the style of each category, with colours from the palette, from ``uns``, or else from hyplearn."""
     if palette is not None:
         return _circles(_passed(palette, categories))
     given = adata.uns.get(f"{color}_colors", ())
@@ -325,7 +325,7 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
 
 
 def _answer_styles(adata: Any, key: str, categories: Any) -> dict[Any, ClassStyle]:
-    """Styles of answers: a type keeps its style, an inner node of the tree is a square."""
+    """Return the style of each answer: cell types keep their style, and inner nodes of the tree are squares."""
     label_key = adata.uns[key]["params"]["label_key"]
     column = label_key if label_key in adata.obs else key
     types = adata.obs[column].astype("category").cat.categories
@@ -374,7 +374,7 @@ def _draw_categories(
 def _draw_numbers(ax: Any, X: Array, values: Array, cmap: str, known: Array, markers: dict[str, Any]) -> Any:
     missing = np.isnan(values) & known
     ax.scatter(*X[missing].T, **markers, color=UNKNOWN, zorder=1.9)
-    # The largest values are drawn on top, as in scanpy, because few cells express a gene.
+    # The largest values are drawn on top, as in scanpy, so that the few cells that express a gene are visible.
     shown = np.flatnonzero(known & ~np.isnan(values))
     order = shown[np.argsort(values[shown], kind="stable")]
     return ax.scatter(*X[order].T, c=values[order], **markers, cmap=cmap, zorder=2)
@@ -399,7 +399,7 @@ def _draw_lines(ax: Any, display: BoundaryDisplay) -> None:
     rim = Circle((0, 0), 1 / np.sqrt(absolute_curvature(display.curvature)), transform=ax.transData)
     inside = display.regions >= 0
     for k in range(len(display.classes)):
-        # There are no predictions outside the disk, so no line is drawn there.
+        # There are no predictions outside the disk, so the grid is masked there.
         own = np.ma.array(display.regions == k, mask=~inside)
         if own.any() and not own[inside].all():
             style = {"levels": [0.5], "colors": INK, "linewidths": 0.9, "zorder": 2.2}

@@ -9,15 +9,15 @@ from sklearn.base import clone
 from hyplearn.decision.conformal import deal_in_turn
 from hyplearn.types import Array
 
-# Number of cross-validation folds for the held-out quality.
+# Number of cross-validation folds for held-out accuracy and recall.
 FOLDS = 5
 
 
 def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dict[str, Any]:
-    """Training accuracy, and accuracy and recall of each class on held-out cells."""
+    """Return the training accuracy, and the accuracy and the recall of each class on held-out cells."""
     classes, codes = np.unique(labels, return_inverse=True)
     counts = np.bincount(codes)
-    dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)  # a class of one cell is not held out
+    dealt = np.where(counts[codes] > 1, deal_in_turn(codes, FOLDS), -1)  # the only cell of a class is never held out
     predicted = model.predict(X)
     training = predicted == labels
     held = dealt >= 0
@@ -40,7 +40,7 @@ def held_out_quality(estimator: Any, model: Any, X: Array, labels: Array) -> dic
 
 
 def warn_of_never_predicted(quality: dict[str, Any], classes: Array, labels: Array) -> None:
-    """Warn about classes that the model predicts for no training cell."""
+    """Warn about classes that the model does not predict for any training cell."""
     never = [label for label, n in zip(classes.tolist(), quality["training_predicted"], strict=True) if n == 0]
     if never:
         named = ", ".join(f"{label!r} ({np.sum(labels == label)} cells)" for label in never[:5])

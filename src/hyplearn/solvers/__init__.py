@@ -1,1 +1,1 @@
-"""Learning w: functions of rows, labels and weights; they know nothing of the ball."""
+"""Solvers that compute the weights w from rows, labels and sample weights, independent of hyperbolic geometry."""

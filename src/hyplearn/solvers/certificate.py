@@ -1,4 +1,4 @@
-"""Certificates recomputed from explicit rows in plain NumPy, without any code of the solvers that they check."""
+"""Certificates recomputed from explicit rows in plain NumPy, independent of the solvers that they check."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,15 +11,16 @@ from hyplearn.data.folding import columns_summed, in_any_order
 from hyplearn.solvers.solution import relative_gap
 from hyplearn.types import Array
 
-# Relative tolerance for the constraints of a hard margin: violations below it are rounding.
+# Tolerance for the constraints of a hard margin: smaller violations are attributed to rounding.
 ROUNDING = 1e-9
 EPSILON = float(np.finfo(np.float64).eps)
-# Relative rounding error of a row, in units of EPSILON. A sum of n terms adds √n, because its errors are random.
+# Bound on the relative rounding error of a row's elements, in units of EPSILON. A sum of n terms adds √n to it,
+# because the errors of the terms are random.
 ROW_ERROR = 8.0
 
 
 class Certificate(NamedTuple):
-    """Result of :meth:`hyplearn.PoincareSVC.verify`, one entry per binary problem.
+    """Result of :meth:`hyplearn.PoincareSVC.verify`: arrays with one entry per binary problem.
 
     Attributes
     ----------
@@ -46,24 +47,24 @@ class Certificate(NamedTuple):
 
 @checkpointable
 class CertificateSums(NamedTuple):
-    """Contributions of some rows to the certificate of one problem; its gap terms are non-negative for feasible α."""
+    """Sums over a part of the rows, for the certificate of one problem."""
 
-    loss: float  # loss of the soft margin
+    loss: float  # sum of the losses (soft margin)
     loss_error: float  # bound on the rounding error of the loss
-    slack: float  # hard margin: largest 1 - ⟨u, w⟩, minus its rounding error
-    largest_slack: float  # hard margin: largest 1 - ⟨u, w⟩, plus its rounding error
-    terms: float  # sum of the rows' contributions to P - D, without ½‖w - v‖²
+    slack: float  # for a hard margin, the largest 1 - ⟨u, w⟩ minus its rounding error
+    largest_slack: float  # for a hard margin, the largest 1 - ⟨u, w⟩ plus its rounding error
+    terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²; non-negative for feasible α
     terms_error: float
     v: Array  # Σ α u
     length: float  # Σ α ‖u‖
     total: float  # Σ α
-    excess: float  # largest distance of an α from its bounds
+    excess: float  # largest amount by which an α violates its bounds
     largest: float  # largest |α|
     n_rows: int
 
 
 def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: str) -> CertificateSums:
-    r"""Contributions of explicit signed rows with their α and costs to the certificate.
+    r"""Compute the sums for a certificate from explicit signed rows, their α and their costs.
 
     With the slack :math:`s_i = 1 - \langle u_i, w \rangle` and :math:`v = \sum \alpha_i u_i`, P - D is a sum without
     cancellation,
@@ -79,7 +80,7 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
     price = np.where(paid & np.isfinite(costs), costs, 0.0)
     terms, terms_error, losses, losses_error = _gap_terms(slack, error, alpha, price, loss)
     if loss != "hinge":
-        terms = np.where((alpha != 0) & ~paid, np.inf, terms)  # α² / (4 C) for C = 0
+        terms = np.where((alpha != 0) & ~paid, np.inf, terms)  # α² / (4 C) is infinite for C = 0
     most = costs if loss == "hinge" else np.where(paid, np.inf, 0.0)
     excess = np.max(np.maximum(-alpha, alpha - most), initial=0.0)
     return CertificateSums(
@@ -99,7 +100,10 @@ def certificate_sums(rows: Array, alpha: Array, costs: Array, w: Array, loss: st
 
 
 def _gap_terms(slack: Array, error: Array, alpha: Array, costs: Array, loss: str) -> tuple[Array, Array, Array, Array]:
-    """Contribution of each row to P - D and to P, each with its rounding error; infinite costs are passed as 0."""
+    """Return each row's term in P - D and its rounding error, and its loss and its rounding error.
+
+    Infinite costs must be passed as 0.
+    """
     above, below = slack > -error, slack < error
     positive = np.maximum(slack, 0)
     beside = np.where(below, np.abs(alpha) * error, 0.0)
@@ -115,7 +119,7 @@ def _gap_terms(slack: Array, error: Array, alpha: Array, costs: Array, loss: str
 
 @in_any_order
 def merge_certificates(parts: Sequence[CertificateSums]) -> CertificateSums:
-    """Merge the contributions of several blocks."""
+    """Merge the sums of several blocks of rows."""
     columns = dict(zip(CertificateSums._fields, zip(*parts, strict=True), strict=True))
     largest = {name: max(columns.pop(name)) for name in ("slack", "largest_slack", "excess", "largest")}
     return CertificateSums(**largest, **{name: sum(column) for name, column in columns.items()})
@@ -139,7 +143,7 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
     between = 0.5 * apart**2 + sums.terms
     v_error = EPSILON * ((ROW_ERROR + np.sqrt(sums.n_rows)) * sums.length + float(np.linalg.norm(w)))
     error = sums.terms_error + v_error * (apart + 0.5 * v_error) + 4 * EPSILON * abs(between)
-    if hard:  # w divided by its smallest margin is feasible
+    if hard:  # dividing w by its smallest margin makes it feasible, and P larger
         error += primal * ((1 - sums.largest_slack) ** -2 - 1) if sums.largest_slack < 1 else np.inf
     violation = max(0.0, sums.excess / max(sums.largest, 1e-300)) if np.isfinite(sums.excess) else np.inf
     if not np.isfinite(primal) or not np.isfinite(between):
@@ -151,7 +155,7 @@ def certify(sums: CertificateSums, w: Array, hard: bool) -> Proof:
 
 
 class SoftmaxCertificate(NamedTuple):
-    """Result of :meth:`hyplearn.PoincareLogisticRegression.verify`; arrays of shape (1,), like the fitted attributes.
+    """Result of :meth:`hyplearn.PoincareLogisticRegression.verify`: arrays of shape (1,).
 
     Attributes
     ----------
@@ -168,7 +172,7 @@ class SoftmaxCertificate(NamedTuple):
 
 @checkpointable
 class SoftmaxSums(NamedTuple):
-    """Contributions of some rows: the loss, the weighted entropy, and ``Σ α xᵀ``."""
+    """Sums over a part of the rows: the loss, the entropy weighted by cost, and ``Σ α xᵀ``."""
 
     loss: float
     entropy: float
@@ -176,7 +180,7 @@ class SoftmaxSums(NamedTuple):
 
 
 def softmax_sums(rows: Array, codes: Array, costs: Array, W: Array) -> SoftmaxSums:
-    """Contributions of explicit rows, given the codes of their classes and their costs."""
+    """Compute the sums for a certificate from explicit rows, their class codes and their costs."""
     scores = rows @ W.T
     own, pi = np.eye(len(W))[codes], softmax(scores, axis=1)
     loss = float(costs @ (logsumexp(scores, axis=1) - np.sum(own * scores, axis=1)))
@@ -185,7 +189,7 @@ def softmax_sums(rows: Array, codes: Array, costs: Array, W: Array) -> SoftmaxSu
 
 @in_any_order
 def merge_softmax_sums(parts: Sequence[SoftmaxSums]) -> SoftmaxSums:
-    """Merge the contributions of several blocks."""
+    """Merge the sums of several blocks of rows."""
     return SoftmaxSums(*columns_summed(parts))
 
 

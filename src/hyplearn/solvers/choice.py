@@ -1,4 +1,4 @@
-r"""Choice of C: minimise a criterion over powers of ten.
+r"""Choice of C among the powers of ten, by minimising a criterion.
 
 For a softmax the criterion is the sum of two estimates of the log-loss on unseen rows, with different weaknesses:
 
@@ -26,19 +26,19 @@ from hyplearn.rows import ClassRows
 from hyplearn.solvers.softmax.solve import SoftmaxSolution, solve_softmax
 from hyplearn.types import Array
 
-# Exponents of 10: start of the search, and its range.
+# First, lowest and highest exponent of 10 in the search for C.
 FIRST, LOWEST, HIGHEST = 1, -3, 5
-# Relative improvement of the criterion that justifies the next power of ten. For separated classes the criterion hardly
-# decreases any more, and the search stops at the smaller C.
+# Minimum relative improvement of the criterion for the search to continue to the next power of ten. For separated
+# classes the criterion hardly decreases with C, so the search stops at a small C.
 ENOUGH = 2e-3
 # Lower bound of the denominator in the leave-one-out formula.
 LEAST = 1e-6
-# Elements per chunk of rows when leverages are computed; bounds the memory.
+# Number of elements per chunk of rows when leverages are computed, which limits the memory.
 CHUNK_NUMBERS = 2**18
 
 
 def choose_cost(criterion: Callable[[float], float], *, first: int = FIRST, highest: int = HIGHEST) -> float:
-    """Power of ten with the lowest criterion, up to 10**``highest``; searched downhill from 10**``first``.
+    """Find the power of ten with the lowest criterion, at most 10**``highest``, by descent from 10**``first``.
 
     Examples
     --------
@@ -69,14 +69,14 @@ def choose_softmax_cost(
     highest: int = HIGHEST,
     **options: Any,
 ) -> tuple[float, Array]:
-    """Choose C for a softmax by evidence and leave-one-out log-loss; returns C and the weights of its fit.
+    """Choose C for a softmax by evidence and leave-one-out log-loss; return C and the weights fitted with it.
 
     ``options`` are passed to :func:`solve_softmax`.
     """
     n, d = rows.shape
     basis = None
     if n < d:
-        # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
+        # The solution lies in the span of the rows, so they are rotated into n coordinates.
         basis, triangle = np.linalg.qr(rows.T)
         rows = np.ascontiguousarray(triangle.T)
     found: dict[float, Array] = {}
@@ -93,7 +93,10 @@ def choose_softmax_cost(
 
 
 def leave_one_out_loss(rows: Array, codes: Array, weights: Array, solution: SoftmaxSolution, C: float) -> float:
-    """Sum of the leave-one-out log-losses of all rows, by one Newton step; for weighted rows, one copy is left out."""
+    """Return the approximate leave-one-out log-loss, summed over all rows, with one Newton step per row.
+
+    A row with weight greater than 1 counts as several copies, of which one is left out.
+    """
     W, factor = solution.W, len(solution.W) / (len(solution.W) - 1)
     inverses = np.linalg.inv(np.eye(rows.shape[1]) + factor * _diagonal_blocks(solution))
     most, total = np.log1p(weights.sum()), 0.0
@@ -113,7 +116,7 @@ def leave_one_out_loss(rows: Array, codes: Array, weights: Array, solution: Soft
 
 
 def _diagonal_blocks(solution: SoftmaxSolution) -> Array:
-    """Diagonal blocks of the Hessian of the loss, of shape (K, d, d), or their mean, of shape (1, d, d)."""
+    """Return the diagonal blocks of the loss's Hessian, of shape (K, d, d), or their mean, of shape (1, d, d)."""
     if solution.is_full:
         K, d = solution.W.shape
         return np.einsum("kakb->kab", solution.hessian.reshape(K, d, K, d))

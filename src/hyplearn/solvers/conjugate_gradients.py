@@ -1,4 +1,4 @@
-"""Conjugate gradients, for Newton steps in many dimensions, where only products with the Hessian are computed."""
+"""Conjugate gradients, for Newton steps in many dimensions that use only products with the Hessian."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -8,14 +8,14 @@ import numpy as np
 from hyplearn.types import Array
 
 Operator: TypeAlias = Callable[[Array], Array]
-# Maximum number of products.
+# Default maximum number of products with the matrix.
 MOST_PRODUCTS = 200
 
 
 def conjugate_gradients(
     product: Operator, precondition: Operator, right: Array, target: float, most: int = MOST_PRODUCTS
 ) -> tuple[Array, int]:
-    """Solve ``product(x) = right`` to a residual norm of ``target``; returns x and the number of products.
+    """Solve ``product(x) = right`` to a residual norm of ``target``; return x and the number of products.
 
     Uses the directions of Polak and Ribière, which allow a preconditioner that changes between steps.
 

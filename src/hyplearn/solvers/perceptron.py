@@ -22,21 +22,21 @@ from hyplearn.geometry.kernels import dot, unrolled
 from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
 
-# A row extends the span of its predecessors if at least this fraction of its norm is left after projection: far above
-# the rounding error of a projection, and far below a new direction in real data.
+# A row extends the span of the earlier rows if the part outside the span is at least this fraction of the row's norm.
+# The value is far above the rounding error of a projection, and far below that of new directions in real data.
 NEW_DIRECTION = 1e-9
 IN_ORDER = np.empty(0, dtype=np.int64)
 EQUAL_WEIGHTS = np.empty(0)
-# From MANY_ROWS rows on, runs of RUN rows are shuffled: neighbours share cache lines, and a pass takes a fifth of the
-# time. With fewer rows, the order depends on the contents of the rows, not on their positions, so that copies stay
-# together.
+# With at least MANY_ROWS rows, runs of RUN consecutive rows are shuffled instead of single rows: a pass then takes a
+# fifth of the time, because neighbours share cache lines. With fewer rows, the order depends on the contents of the
+# rows, not on their positions, so that copies stay together.
 MANY_ROWS, RUN = 10_000, 32
 
 
 @checkpointable
 @dataclass
 class Perceptron:
-    r"""State of a perceptron between two rows.
+    r"""State of a perceptron, which is updated with every row.
 
     First order, on a mistake: :math:`w \leftarrow w + y z`.
 
@@ -63,10 +63,10 @@ class Perceptron:
     """
 
     w: Array  # current weights
-    root: Array  # M: upper triangular for a > 0, with zero rows beyond the rank for a = 0; empty for the first order
+    root: Array  # M: upper triangular for a > 0; for a = 0, rows beyond the rank are zero; empty for first order
     outside: Array  # the projector I - AA⁺; empty for a > 0
-    total: Array = field(init=False)  # sum of the unit vectors of w after each visit, up to the last change of w
-    counts: Array = field(init=False)  # updates, weight of visits since the last change of w, weight of all visits
+    total: Array = field(init=False)  # sum of w / ‖w‖ after each visit, up to the last change of w
+    counts: Array = field(init=False)  # number of updates, weight of visits since w changed, weight of all visits
 
     def __post_init__(self) -> None:
         self.total, self.counts = np.zeros_like(self.w), np.zeros(3)
@@ -109,7 +109,7 @@ class Perceptron:
         run = RUN if len(rows) >= MANY_ROWS else 1
         runs = IN_ORDER if rng is None else _shuffled(rows.X, run, rng)
         visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
-        # In pieces, between which an interrupt is answered.
+        # The visits are made in pieces, so that the user can interrupt between them.
         for start in range(0, visits, step):
             mistakes += _visit(
                 rows.X, unrolled(rows.p), rows.along, rows.base, y, weights, runs, run, start,
@@ -119,7 +119,7 @@ class Perceptron:
 
 
 def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
-    """Random order of runs of rows; for single rows, it depends only on their coordinates and the seed."""
+    """Return a random order of the runs of rows; with runs of one row, it depends only on coordinates and seed."""
     if run > 1:
         return rng.permutation(-(-len(X) // run))
     return np.argsort(_hashes(X, rng.integers(2**63)), kind="stable")
@@ -127,7 +127,7 @@ def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
 
 @njit(cache=True)
 def _hashes(X, seed):  # type: ignore[no-untyped-def]
-    """One hash per row: the bits of its coordinates, mixed with the finaliser of splitmix64."""
+    """Return a hash of each row's coordinates, computed with the mixing function of splitmix64."""
     out = np.empty(X.shape[0], dtype=np.uint64)
     entry = np.empty(1)
     bits = entry.view(np.uint64)
@@ -166,7 +166,9 @@ NO_BOUNDS = MistakeBounds(np.nan, np.nan, np.nan)
 
 
 def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
-    """Bound of the paper's first theorem, for curvature -1; 1 - R_p² is computed without cancellation.
+    """Mistake bound of the paper's first theorem, for curvature -1.
+
+    1 - R_p² is computed without cancellation.
 
     Examples
     --------
@@ -181,7 +183,7 @@ def paper_bound(reference_norm: float, radius: float, margin: float) -> float:
 
 
 def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_margin: float) -> float:
-    r"""Bound of the second theorem, where λ are the eigenvalues of :math:`SS^T`, that is those of A minus a.
+    r"""Mistake bound of the paper's second theorem, where λ are the eigenvalues of :math:`SS^T = A - aI`.
 
     It is computed from the triangular root M of the inverse: :math:`a + \lambda_{w^*} = \|M^{-T} w^*\|^2` and
     :math:`\sum_j \log(1 + \lambda_j / a) = -\sum_i \log a M_{ii}^2`. Eigenvalues of the inverse itself would be lost to
@@ -199,7 +201,7 @@ def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_mar
 def _visit(  # type: ignore[no-untyped-def]
     X, p, along, base, y, weights, runs, run, start, stop, w, root, outside, total, counts
 ):
-    """The visits number start to stop, in place; returns the number of rows mistaken."""
+    """Make the visits from ``start`` to ``stop``, updating the state in place; return how many rows were mistakes."""
     n = X.shape[0]
     mistakes = 0
     z, e = np.empty(w.size), np.empty(w.size)
@@ -207,7 +209,7 @@ def _visit(  # type: ignore[no-untyped-def]
     p_dot_w = dot(p, w)
     for k in range(start, stop):
         i = k if runs.size == 0 else runs[k // run] * run + k % run
-        if i >= n:  # the last run may be short
+        if i >= n:  # the last run may have fewer rows
             continue
         weight = weights[i] if weights.size else 1.0
         mistaken = False
@@ -218,7 +220,7 @@ def _visit(  # type: ignore[no-untyped-def]
                 _write_row(X, i, p, along, base, z)
                 new = _is_new(outside, z, e)
             if not new and y[i] * margin > 0.0:
-                # Further copies of the row are classified correctly too, so nothing changes any more.
+                # The remaining copies of the row are classified correctly too, so w no longer changes.
                 counts[1] += weight
                 counts[2] += weight
                 break
@@ -244,10 +246,10 @@ def _visit(  # type: ignore[no-untyped-def]
     return mistakes
 
 
-# A function of its own: inlined by numba into the loops of a visit, it runs at a fifth of the speed.
+# This is a separate function because it is five times slower when numba inlines it into the loops of a visit.
 @njit(cache=True, error_model="numpy")
 def _margin(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-def]
-    """``⟨z, w⟩`` of row i."""
+    """Return the margin ``⟨z, w⟩`` of row i."""
     return row_product(X, p, along, base, i, w, p_dot_w)
 
 
@@ -259,7 +261,7 @@ def _write_row(X, i, p, along, base, z):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-def]
-    """Second-order update within the span: A grows by ``step · z zᵀ``.
+    """Add ``step · z zᵀ`` to A in a second-order update, for a row z within the current span.
 
     It goes from the last row of M to the first, so that a triangular M stays triangular; u accumulates A⁻¹z, and
     ``alpha`` becomes ``1 / step + ⟨z, u⟩``.
@@ -281,17 +283,17 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
 
 @njit(cache=True, error_model="numpy")
 def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
-    """Write the part of z outside the span of its predecessors to ``e``; return whether it exceeds rounding."""
+    """Write the part of z outside the span of earlier rows to ``e``; return whether it is larger than rounding."""
     e[:] = 0.0
     for i in range(z.size):
-        # The projector is symmetric, so one loop over its rows multiplies by it twice.
+        # The projector is symmetric, so one loop over its rows applies it twice.
         e += dot(outside[i], z) * outside[i]
     return dot(e, e) > NEW_DIRECTION**2 * dot(z, z)
 
 
 @njit(cache=True, error_model="numpy")
 def _widen(w, root, outside, z, e, residual, step, rank):  # type: ignore[no-untyped-def]
-    """Second-order update with a new direction e, which adds a row to M (after Meyer, 1973)."""
+    """Add a row to M in a second-order update with a new direction e (Meyer, 1973)."""
     square = dot(e, e)
     w += residual / square * e
     for i in range(rank):

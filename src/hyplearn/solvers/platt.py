@@ -19,18 +19,18 @@ from numba import njit
 
 from hyplearn.types import Array
 
-# Limits of Newton's method; most sigmoids need six steps.
+# Maximum number of Newton steps, and minimum step length. Most sigmoids need six steps.
 MAX_STEPS, SHORTEST_STEP = 100, 1e-10
-# Stop when the predicted decrease of the mean loss is at most this; further steps would be lost in rounding.
+# Newton's method stops when the predicted decrease of the mean loss is at most TOL, where rounding errors dominate.
 TOL = 1e-14
-# Size of the subsample on which the fit to many rows starts.
+# Size of the subsample that is fitted first if there are many rows.
 SAMPLE = 20_000
-# Armijo's constant: required fraction of the decrease that the slope predicts.
+# Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts.
 ENOUGH = 1e-4
 
 
 class Sigmoid(NamedTuple):
-    """``P = 1 / (1 + exp(-(slope · score + offset)))``."""
+    """Sigmoid ``1 / (1 + exp(-(slope · score + offset)))``, the probability of the positive class."""
 
     slope: float
     offset: float
@@ -63,7 +63,7 @@ def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool 
     standard, shares = (scores - centre) / spread, weights / total
     slope, offset = 0.0, 0.0 if pinned else constant
     stride = len(scores) // SAMPLE
-    # The solution for the subsample is so close to that for all rows that one or two more steps suffice.
+    # With many rows, the subsample is fitted first; one or two steps on all rows are then enough.
     for every in (stride, 1) if stride > 1 else (1,):
         rows = [np.ascontiguousarray(a[::every]) for a in (standard, targets, shares)]
         slope, offset = _minimise(partial(_sums, *rows), slope, offset, pinned)
@@ -99,7 +99,10 @@ def _minimise(sums: Callable[[float, float], tuple[float, ...]], a: float, b: fl
 
 
 def _newton_step(derivatives: Sequence[float], pinned: bool) -> tuple[float, float] | None:
-    """Newton step by elimination, None if the Hessian is singular; LAPACK would be far slower for two unknowns."""
+    """Return the Newton step, or None if the Hessian is singular.
+
+    The two equations are solved by elimination, which is much faster than a call to LAPACK.
+    """
     g_a, g_b, H_aa, H_ab, H_bb = derivatives
     if pinned:
         return (-g_a / H_aa, 0.0) if H_aa > 0 else None

@@ -24,19 +24,19 @@ STEP_OFFSET = 1000
 
 @dataclass
 class Descent:
-    """State between two rows: the weights, and the numbers of steps and rows so far."""
+    """State of the gradient descent: the weights, the number of steps, and the number of rows seen."""
 
     w: Array
     n_steps: int = 0
     n_seen: int = 0
 
     def visit(self, rows: Rows, order: Array, n: int) -> None:
-        """Take one step on each row in ``order``, with N = n."""
+        """Take one step on each row, in the given order, with N = n."""
         _descend(rows.X, rows.centre, rows.along, rows.base, rows.costs, order, float(n), self.n_steps, self.w)
         self.n_steps += len(order)
 
     def stream(self, rows: Rows) -> None:
-        """Take one step on each row in order; N is the number of rows seen so far."""
+        """Take one step on each row, in order; N is the number of rows seen, including these."""
         self.n_seen += len(rows.X)
         for piece in rows.pieces():
             self.visit(piece, np.arange(len(piece.X)), self.n_seen)

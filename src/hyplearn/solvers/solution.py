@@ -22,11 +22,11 @@ class Solution:
 
     w: Array  # normal vector, of shape (d,)
     support: Array  # positions of the rows with α > 0, in order; empty if there are too many to keep
-    alpha: Array  # α of those rows
-    v: Array  # Σ α u, which equals w up to the gap
+    alpha: Array  # α of the rows in ``support``
+    v: Array  # Σ α u, which equals w at the optimum
     primal: float  # P(w)
     dual: float  # D(α)
-    gap: float  # (P - D) / max(1, |P|), plus the rounding error if stalled; hard margin: also relative to P itself
+    gap: float  # relative duality gap, plus its rounding error if stalled; relative to P for hard margins with P < 1
     status: Status
     n_iter: int  # number of working sets or Newton steps
     n_passes: int  # number of passes over all rows
@@ -35,7 +35,7 @@ class Solution:
 
     @property
     def total(self) -> float:
-        """``Σ α`` (hinge loss)."""
+        """Sum of all α, for the hinge loss."""
         return self.dual + 0.5 * float(self.v @ self.v)
 
 
@@ -53,5 +53,5 @@ Report: TypeAlias = Callable[[Progress], None]
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """``(P - D) / max(1, |P|)``; infinite if either is unknown or NaN."""
+    """Return the relative duality gap ``(P - D) / max(1, |P|)``, or infinity if P or D is infinite or NaN."""
     return (primal - dual) / max(1.0, abs(primal)) if isfinite(primal) and isfinite(dual) else inf

@@ -11,7 +11,7 @@ from numba import njit
 from hyplearn.numerics import exp, log1p
 from hyplearn.tangent import element
 
-# Rows per chunk: a chunk stays in the cache.
+# Number of rows per chunk, small enough that a chunk stays in the cache.
 CHUNK = 256
 
 
@@ -45,7 +45,7 @@ def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hess
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _make_columns(X, p, along, base, times, inverse_root, columns):  # type: ignore[no-untyped-def]
-    """Write the columns of the rows ``(times, along (x - p) + base p)``, and the intercept column if there is one."""
+    """Write the rows ``(times, along (x - p) + base p)``, and the intercept if there is one, to ``columns``."""
     d, first = len(p), columns[0]
     for i in range(times.size):
         first[i] = times[i]
@@ -61,7 +61,11 @@ def _make_columns(X, p, along, base, times, inverse_root, columns):  # type: ign
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _probabilities(columns, W, codes, probabilities, own, rest, whole):  # type: ignore[no-untyped-def]
-    """Softmax of the scores; also each row's own score minus the highest, and ``Σ e`` of the others and of all."""
+    """Compute the softmax of the scores, and the terms from which the loss is computed.
+
+    With e = exp(score - highest score) of each class, ``own`` receives log e of the row's class, ``rest`` the sum of e
+    over the other classes, and ``whole`` the sum of e over all classes.
+    """
     K, highest = W.shape[0], whole
     for i in range(own.size):
         highest[i] = -np.inf
@@ -107,7 +111,7 @@ def _share(probability, whole):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _loss(own, rest, costs):  # type: ignore[no-untyped-def]
-    """Loss ``log1p(rest + e^own - 1) - own``, from scores minus the highest score; accurate however small it is."""
+    """Return ``Σ C (log1p(rest + e^own - 1) - own)``, which is accurate even if the loss is tiny."""
     total = 0.0
     for i in range(own.size):
         total += costs[i] * (log1p(rest[i] + (exp(own[i]) - 1.0)) - own[i])
@@ -116,7 +120,7 @@ def _loss(own, rest, costs):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _alphas(k, probability, rest, whole, codes, costs, out):  # type: ignore[no-untyped-def]
-    """``C (δ_ky - π_k)``; 1 - π_y is computed as the sum of the others, without cancellation."""
+    """Write ``α = C (δ_ky - π_k)`` of each row to ``out``; 1 - π_y is summed from the other classes, not subtracted."""
     for i in range(out.size):
         others = rest[i] / whole[i]
         out[i] = costs[i] * (others if codes[i] == k else -probability[i])
@@ -124,7 +128,7 @@ def _alphas(k, probability, rest, whole, codes, costs, out):  # type: ignore[no-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _second_derivatives(one, other, same, costs, out):  # type: ignore[no-untyped-def]
-    """``C π_k (δ_km - π_m)``."""
+    """Write the second derivative ``C π_k (δ_km - π_m)`` of each row's loss to ``out``."""
     delta = 1.0 if same else 0.0
     for i in range(out.size):
         out[i] = costs[i] * one[i] * (delta - other[i])
@@ -146,7 +150,7 @@ def _dot(x, y):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _mirror(hessian, K, D):  # type: ignore[no-untyped-def]
-    """Fill in the other three quarters of the Hessian by symmetry."""
+    """Fill in the rest of the Hessian by symmetry, from the lower triangles of its lower blocks."""
     for k in range(K):
         for m in range(k + 1):
             for i in range(D):

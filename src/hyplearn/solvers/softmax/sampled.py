@@ -1,4 +1,4 @@
-r"""Softmax regression on rows that are expensive to compute, in few passes, with the Hessian of a sample.
+r"""Softmax regression for rows that are expensive to compute: few passes, with the Hessian of a sample.
 
 Rows are products :math:`x = u \Pi` of raw rows u with a matrix Π. A pass computes scores as :math:`u\, (\Pi W^T)` and
 the gradient as :math:`(\sum_i \alpha_i u_i^T)\, \Pi`, so the rows x are never computed. Steps are those of the L-BFGS
@@ -31,16 +31,16 @@ from hyplearn.solvers.softmax.solve import (
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
-# Relative gap of the sample's solution: far below the gap of the same weights on all rows.
+# Tolerance for the sample's solution, far below the gap that its weights have on all rows.
 SAMPLE_TOL = 1e-2
-# Relative residual of systems with the sample's Hessian: below the sampling error.
+# Systems with the sample's Hessian are solved to this relative residual, which is below the sampling error.
 FORCING = 0.03
-# Number of stored steps that correct the Hessian.
+# Number of most recent steps that are stored to correct the Hessian.
 REMEMBERED = 10
 
 
 class Gradient(NamedTuple):
-    """Loss and gradient of P at W."""
+    """Value and gradient of P at W."""
 
     W: Array
     primal: float
@@ -102,19 +102,19 @@ def _gradient(source: RowSource, projection: Array, W: Array) -> Gradient:
 
 
 def _gradient_block(block: ClassRows, V: Array) -> tuple[float, Array]:
-    """Sum of the losses at weights V of raw rows, and ``Σ α uᵀ``."""
+    """Return the loss of the rows u of a block with the weights V, and ``Σ α uᵀ``."""
     loss, sums = 0.0, np.zeros_like(V)
     for chunk, codes, costs in _chunks(block, sum(V.shape)):
         pi, own, rest = _probabilities(chunk.scores(V), codes)
         loss += float(costs @ (np.log1p(rest + np.expm1(own)) - own))
-        # 1 - π_y is computed as the sum of the others, without cancellation.
+        # 1 - π_y is computed as the sum of the other probabilities, without cancellation.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         sums -= chunk.sums(costs * pi)
     return loss, sums
 
 
 def _class_factors(sample: ClassRows, W: Array) -> list[tuple[Array, bool]]:
-    """Cholesky factors of the identity plus the diagonal block of each class of the sample's Hessian at W."""
+    """Return the Cholesky factor of the identity plus the Hessian's diagonal block, for each class of the sample."""
     blocks = np.tile(np.eye(W.shape[1]), (len(W), 1, 1))
     for chunk, codes, costs in _chunks(sample, sum(W.shape)):
         rows = chunk.rows
@@ -125,7 +125,7 @@ def _class_factors(sample: ClassRows, W: Array) -> list[tuple[Array, bool]]:
 
 
 def _sample_inverse(sample: ClassRows, W: Array, factors: Sequence[tuple[Array, bool]]) -> Operator:
-    """Product with the inverse of the sample's Hessian at W, by conjugate gradients."""
+    """Return a function that solves systems with the sample's Hessian at W, by conjugate gradients."""
     product = _sample_product(sample, W)
 
     def precondition(residual: Array) -> Array:
@@ -138,7 +138,7 @@ def _sample_inverse(sample: ClassRows, W: Array, factors: Sequence[tuple[Array, 
 
 
 def _quasi_newton(gradient: Array, steps: Sequence[tuple[Array, Array]], inverse: Operator) -> Array:
-    """Product of the gradient with the inverse Hessian, corrected by the stored steps."""
+    """Multiply the gradient by the inverse Hessian, corrected with the stored steps (L-BFGS)."""
     shares, rest = [], gradient
     for step, change in reversed(steps):
         shares.append(np.sum(step * rest) / np.sum(step * change))
@@ -150,7 +150,7 @@ def _quasi_newton(gradient: Array, steps: Sequence[tuple[Array, Array]], inverse
 
 
 def _line_search(source: RowSource, projection: Array, point: Gradient, step: Array) -> tuple[Gradient | None, int]:
-    """Point after a step that decreases P enough (None if there is none), and the number of passes."""
+    """Return the point after the step or a part of it (None if P does not decrease), and the number of passes."""
     following, passes = _gradient(source, projection, point.W + step), 1
     if not following.primal <= point.primal + ENOUGH * float(np.sum(point.gradient * step)):
         raw = point.W @ projection.T, step @ projection.T

@@ -1,4 +1,4 @@
-r"""Softmax regression without intercept over all rows, by Newton's method, solved to a certificate.
+r"""Softmax regression without intercept, solved by Newton's method until a certificate proves the tolerance.
 
 .. math:: P(W) = \tfrac12 \|W\|^2 + \sum_i C_i \Bigl( \log \sum_k e^{\langle W_k, x_i \rangle}
           - \langle W_{y_i}, x_i \rangle \Bigr), \qquad
@@ -24,22 +24,28 @@ from hyplearn.solvers.softmax.kernels import point_block
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
-# Up to this many entries of W the Hessian is computed and factorised; above it, only products with it are computed.
+# If W has at most this many entries, the Hessian is computed and factorised; otherwise only products with it are
+# computed.
 FULL_HESSIAN = 300
-# Up to this many columns the preconditioner has a diagonal block for each class; above it, the mean of these blocks.
+# With at most this many columns the preconditioner has a diagonal block for each class; with more columns, all
+# classes share the mean of these blocks.
 BLOCK_COLUMNS = 128
-# Elements of a chunk, few enough to stay in the cache, and its minimum number of rows, for efficient matrix products.
+# Number of elements per chunk, so that a chunk stays in the cache, and minimum number of rows per chunk, for
+# efficient matrix products.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
-# Size of the sample that gives the starting point, if there are SAMPLE_RATIO times as many rows.
+# The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if it has at least FIRST_ROWS
+# rows and at least FIRST_ROWS_PER_ENTRY rows per entry of W.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
-# Conjugate gradients stop when the residual is this fraction of the gradient.
+# Conjugate gradients stop when the norm of the residual is this fraction of the gradient norm.
 FORCING = 0.2
 # The preconditioner comes from a sample with SAMPLED_PER_COLUMN rows per column and at most SAMPLED_NUMBERS elements,
-# if there are SAMPLED_RATIO times as many rows. If a step takes more than FEW_PRODUCTS products, it is recomputed, and
-# later steps use the whole Hessian of the sample, whose systems are solved to SAMPLED_FORCING times the residual.
+# if there are SAMPLED_RATIO times as many rows. If a step takes more than FEW_PRODUCTS products, the preconditioner is
+# recomputed, and later steps use the whole Hessian of the sample; systems with it are solved to a residual of
+# SAMPLED_FORCING times the norm of the right-hand side.
 SAMPLED_PER_COLUMN, SAMPLED_NUMBERS, SAMPLED_RATIO, FEW_PRODUCTS, SAMPLED_FORCING = 4, 2**20, 3, 10, 0.1
-# Armijo's constant, the required fraction of the predicted decrease, and the step lengths to try if a full step fails.
+# Armijo's constant: a full step must achieve this fraction of the decrease that the slope predicts. Otherwise the
+# step lengths LENGTHS are tried.
 ENOUGH = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 21)
 
@@ -52,14 +58,14 @@ class SoftmaxSolution:
     primal: float  # P(W)
     gap: float  # ½‖∇P‖² / max(1, P)
     status: Status  # "optimal", "max_iter" or "stalled" (limited by rounding)
-    n_iter: int  # Newton steps
-    n_passes: int  # passes over all rows
+    n_iter: int  # number of Newton steps
+    n_passes: int  # number of passes over all rows
     make_hessian: Callable[[], Array]
-    is_full: bool  # whether the hessian covers all entries of W
+    is_full: bool  # whether the hessian is the full matrix, not only diagonal blocks
 
     @cached_property
     def hessian(self) -> Array:
-        """Hessian of the loss at W, or its diagonal blocks, or their mean; computed in a pass."""
+        """Hessian of the loss at W, or its diagonal blocks, or their mean; computed on first access."""
         return self.make_hessian()
 
     def evidence(self, C: float) -> float:
@@ -80,7 +86,7 @@ class SoftmaxSolution:
 
 
 class Point(NamedTuple):
-    """Sums of a pass at W: ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
+    """Weights W and the sums of a pass at W: the loss ``Σ C log(1/π_y)``, ``V = Σ α xᵀ``, and the hessian of the loss.
 
     The hessian is the matrix of second derivatives ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` of shape (Kd, Kd), or, if that
     would be too large, its diagonal blocks, of shape (K, d, d), or their mean, of shape (d, d).
@@ -93,17 +99,17 @@ class Point(NamedTuple):
 
     @property
     def primal(self) -> float:
-        """P(W)."""
+        """Primal objective P(W)."""
         return float(0.5 * np.sum(self.W**2) + self.loss)
 
     @property
     def is_full(self) -> bool:
-        """Whether the hessian covers all entries of W."""
+        """Whether the hessian is the full matrix, not only diagonal blocks."""
         return np.shape(self.hessian) == (self.W.size, self.W.size)
 
     @property
     def gradient(self) -> Array:
-        """∇P(W)."""
+        """Gradient of P at W."""
         return self.W - self.V
 
     @property
@@ -141,7 +147,7 @@ def solve_softmax(
     n, d = source.shape
     options: dict[str, Any] = {"max_iter": max_iter, "seed": seed, "full_hessian": full_hessian}
     if n < d:
-        # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
+        # The solution lies in the span of the rows, so they are rotated into n coordinates.
         rows = cast(ClassRows, source.gathered())
         Q, R = np.linalg.qr(rows[:].T)
         flat = ClassRows.of(R.T, rows.codes, rows.costs, rows.n_classes)
@@ -177,7 +183,7 @@ def _hessian_at(source: RowSource, point: Point) -> Array:
 
 
 def _start(source: RowSource, seed: int, **options: Any) -> Array:
-    """Starting point: the solution of a sample if there are many rows, zeros otherwise."""
+    """Return the starting weights: the solution of a sample if there are many rows, otherwise zeros."""
     n, d = source.shape
     entries, size = source.n_classes * d, min(n // SAMPLE_RATIO, SAMPLE_NUMBERS // d)
     if size >= max(FIRST_ROWS, FIRST_ROWS_PER_ENTRY * entries):
@@ -190,7 +196,7 @@ def _start(source: RowSource, seed: int, **options: Any) -> Array:
 def _newton_step(
     source: RowSource, point: Point, tol: float, preconditioner: "Preconditioner | None"
 ) -> tuple[Point | None, int]:
-    """Point after a step that decreases P enough (None if there is none), and the number of passes."""
+    """Return the point after a Newton step or a part of it (None if P does not decrease), and the number of passes."""
     gradient, full = point.gradient, preconditioner is None
     try:
         if preconditioner is None:
@@ -198,7 +204,7 @@ def _newton_step(
             step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
         else:
             step, passes = _conjugate_step(source, point, preconditioner, tol)
-    except np.linalg.LinAlgError:  # rows so long that the identity is lost in rounding
+    except np.linalg.LinAlgError:  # the rows are so long that the added identity is lost in rounding
         return None, 0
     slope = float(np.sum(gradient * step))
     following = _point(source, point.W + step, full=full, second=full)
@@ -212,7 +218,7 @@ def _newton_step(
 
 
 class Preconditioner:
-    """Approximate solver of Newton's equations, with the Hessian of a sample at an earlier W.
+    """Preconditioner for Newton's equations: an approximate solver with the Hessian of a sample at an earlier W.
 
     It uses the identity plus the diagonal blocks, one for each class or one for all. If that takes too many products,
     it uses the whole Hessian of the sample, solved by conjugate gradients with the blocks as preconditioner.
@@ -228,21 +234,21 @@ class Preconditioner:
         self.sampled = False
 
     def renew(self, W: Array) -> None:
-        """Recompute the Hessian at W."""
+        """Recompute the preconditioner from the Hessian at W."""
         K, hessian = len(W), _point(self.sample, W, full=False).hessian
-        # Gradients sum to zero over the classes; for such vectors and two classes, this factor makes the blocks exact.
+        # The factor K / (K - 1) makes the blocks exact for two classes, because gradients sum to zero over the classes.
         hessian = np.eye(W.shape[1]) + K / (K - 1) * hessian
         if hessian.ndim == 2:
             factor = cho_factor(hessian, overwrite_a=True)
             self.blocks = lambda residual: cho_solve(factor, residual.T).T
         else:
-            np.linalg.cholesky(hessian)  # raises if the identity is lost in rounding
+            np.linalg.cholesky(hessian)  # raises if the added identity is lost in rounding
             inverses = np.linalg.inv(hessian)
             self.blocks = lambda residual: (inverses @ residual[:, :, None])[:, :, 0]
         self.products = _sample_product(cast(ClassRows, self.sample), W) if self.sampled else None
 
     def __call__(self, residual: Array) -> Array:
-        """Approximate solution for a right-hand side."""
+        """Solve Newton's equations approximately, with ``residual`` as the right-hand side."""
         assert self.blocks is not None
         if self.products is None:
             return self.blocks(residual)
@@ -262,14 +268,14 @@ def _conjugate_step(
         preconditioner.renew(point.W)
     target = float(max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal))))
     step, products = conjugate_gradients(product, preconditioner, -point.gradient, target)
-    if products > FEW_PRODUCTS:  # used from the next step on
+    if products > FEW_PRODUCTS:  # the new preconditioner is used from the next step on
         preconditioner.sampled = preconditioner.is_part
         preconditioner.renew(point.W)
     return step, products + 1
 
 
 def _sample_product(sample: ClassRows, W: Array) -> Operator:
-    """Product with the Hessian of a sample in memory, whose probabilities are computed once."""
+    """Return a function that multiplies by the identity plus the Hessian of a sample's loss at W."""
     rows = sample[:]
     pi, _, _ = _probabilities(W @ rows.T, sample.codes)
     weights = sample.costs * pi
@@ -287,7 +293,7 @@ def _point(source: RowSource, W: Array, *, full: bool = True, second: bool = Tru
 
 
 def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[float, Array, Any]:
-    """Contributions of a block to a point; without ``second`` its hessian is 0."""
+    """Return the loss, V and the hessian of a block of rows; the hessian is 0 unless ``second`` is true."""
     K, d = W.shape
     by_class = d <= BLOCK_COLUMNS
     loss, V = 0.0, np.zeros_like(W)
@@ -304,14 +310,14 @@ def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[
         loss += float(costs @ np.log1p(rest + np.expm1(own)) - costs @ own)
         if second:
             _add_blocks(chunk.rows, costs, pi, hessian)
-        # 1 - π_y is computed as the sum of the others, without cancellation.
+        # 1 - π_y is computed as the sum of the other probabilities, without cancellation.
         pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
         V -= chunk.sums(costs * pi)
     return loss, V, hessian
 
 
 def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
-    """Add the rows' contribution to the diagonal blocks of the Hessian, or to their mean."""
+    """Add the terms of some rows to the diagonal blocks of the Hessian, or to their mean."""
     if hessian.ndim == 2:
         scaled = np.sqrt(costs * (1 - np.sum(pi**2, axis=0)) / len(pi))[:, None] * rows
         hessian += scaled.T @ scaled
@@ -322,9 +328,11 @@ def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
 
 
 def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
-    """Softmax of scores (K, n), in place; also each row's own score minus the highest, and ``Σ e`` of the rest.
+    """Return the softmax of scores of shape (K, n), computed in place, and two arrays from which the loss is computed.
 
-    From these the loss is ``log1p(rest + expm1(own)) - own``, accurate however small it is.
+    ``own`` is the score of each row's class minus the row's highest score; ``rest`` is the sum of
+    ``exp(score - highest score)`` over the other classes. The loss is ``log1p(rest + expm1(own)) - own``,
+    which is accurate even if it is tiny.
     """
     columns = np.arange(len(codes))
     scores -= scores.max(axis=0)
@@ -338,7 +346,7 @@ def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
 
 
 def _product_block(block: ClassRows, W: Array, direction: Array) -> Array:
-    """Product of the Hessian of the loss with a direction."""
+    """Return the product of the Hessian of a block's loss with a direction."""
     out, both = np.zeros_like(W), np.concatenate([W, direction])
     for chunk, codes, costs in _chunks(block, sum(W.shape)):
         scores, slopes = np.split(chunk.scores(both), 2)
@@ -349,7 +357,7 @@ def _product_block(block: ClassRows, W: Array, direction: Array) -> Array:
 
 
 def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array) -> Array:
-    """The loss at each length of a step."""
+    """Return the loss of a block at each length of a step."""
     out = np.zeros(len(lengths))
     for chunk, codes, costs in _chunks(block, sum(W.shape)):
         scores, slopes = chunk.scores(W), chunk.scores(step)
@@ -360,7 +368,7 @@ def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array)
 
 
 def _chunks(block: ClassRows, width: int) -> Iterator[tuple[RowChunk, Array, Array]]:
-    """Chunks of rows with codes and costs; the size depends on ``width``, so that a chunk fits into the cache."""
+    """Yield chunks of rows with codes and costs, small enough for the cache with ``width`` elements per row."""
     length = max(FEWEST_ROWS, CHUNK_NUMBERS // width)
     for start in range(0, len(block.X), length):
         cut = slice(start, start + length)

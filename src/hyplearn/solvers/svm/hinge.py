@@ -1,4 +1,4 @@
-r"""Hinge loss over all rows, with working sets.
+r"""Solver for the hinge loss over all rows, with working sets.
 
 Rows near the margin form the working set, which is solved exactly (:mod:`~hyplearn.solvers.svm.interior_point`). Rows
 far above the margin have α = 0. Rows far below it are replaced by a single row, their mean with the sum of their costs,
@@ -37,27 +37,29 @@ from hyplearn.solvers.svm.margin_scan import (
 from hyplearn.solvers.svm.smoothed import smoothing_pays, solve_smoothed
 from hyplearn.types import Array
 
-# Size of the first sample; fewer than four rows per dimension do not determine a direction.
+# Minimum size of the first sample, in total and per column: fewer than four rows per dimension do not determine a
+# direction.
 FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 250, 4
-# Each sample is a sixteenth of the next, so all samples together cost less than a tenth of a pass. From one sample to
-# the next the solution moves a fourth as far, while there are 16 times as many rows: 4 times as many are gathered.
+# Each sample is 16 times as large as the previous one, so all samples together cost less than a tenth of a pass. With
+# 16 times as many rows the solution moves a fourth as far, so 4 times as many rows are gathered.
 SAMPLE_RATIO, GROWTH = 16, 4
 SAMPLE_TOL, THINNED_TOL = 1e-2, 1e-4
-# A step that leaves more than this fraction of the gap was limited by the number of rows gathered.
+# If more than this fraction of the gap is left after a step, too few rows were gathered.
 SLOW = 0.7
-# While the relative gap is above FAR_APART, the working set is still wrong, and is solved only to ROUGHLY.
+# While the relative gap is above FAR_APART, the working set contains the wrong rows and is solved only to the tolerance
+# ROUGHLY.
 FAR_APART, ROUGHLY = 0.5, 1e-2
-# Samples pay off if there are at least this many times the rows of the first sample.
+# Further samples are drawn while they have at least this many times the rows of the first sample.
 SAMPLES_WORTH = 4
-# The rows already gathered are used if they are at least this fraction of the wanted number.
+# The rows of the previous scan are used if there are at least this fraction of the wanted number.
 LEAST_SHARE = 0.75
-# Rows to gather per row within the width of the smoothed loss: enough for all rows that change sides, on all data
-# tried.
+# Number of rows to gather for each row within the width of the smoothed loss. On all data tried, this includes all rows
+# that move to the other side of the margin.
 WITHIN = 2
-# With a tolerance above this, working sets are not solved to the last digit.
+# If the tolerance is at least LOOSE, working sets are not solved to the last digit.
 LOOSE = 1e-4
 LENGTHS = 0.5 ** np.arange(1, 8)
-# Elements per row of a working set in addition to its coordinates.
+# Number of elements that a row of a working set needs in addition to its coordinates.
 BESIDE_A_ROW = 16
 
 
@@ -68,12 +70,13 @@ class Limits(NamedTuple):
     gathered: int
 
 
-# A working set of 128 MiB, the same for all sources: a different working set would change the last digits.
+# Working sets take at most 128 MiB. The limit is the same for all sources, because a different working set would change
+# the last digits of the solution.
 LIMITS = Limits(SAMPLE_NUMBERS, 2**24)
 
 
 class Model(NamedTuple):
-    """A working set and its solution: they determine the α of every row."""
+    """A working set and its solution, which together determine the α of every row."""
 
     seen: MarginScan
     box: BoxSolution
@@ -81,7 +84,7 @@ class Model(NamedTuple):
 
 @dataclass
 class State:
-    """Best bounds so far: the scan at the best w, and the model with the best dual value."""
+    """State of the solver: the scan at the best w, the model with the best dual value, and counters."""
 
     here: MarginScan
     model: Model | None = None
@@ -99,7 +102,7 @@ class State:
 
 
 class Start(NamedTuple):
-    """Starting point: w, the number of rows to gather and their band, whether w is close, and the passes made."""
+    """Starting point: w, the number and band of rows to gather, whether w is near the solution, and passes made."""
 
     w: Array
     size: int
@@ -111,7 +114,7 @@ class Start(NamedTuple):
 def starting_point(
     source: RowSource, start: Array | None, rng: np.random.Generator, *, limits: Limits = LIMITS, **options: Any
 ) -> Start:
-    """Starting point: all rows if they are few, the given w, or the solution of samples of increasing size."""
+    """Return a starting point: all rows if there are few, the given w, or the solution of an easier problem."""
     n, d = source.shape
     first = max(FIRST_ROWS, FIRST_ROWS_PER_COLUMN * d)
     if n <= 2 * first:
@@ -130,13 +133,13 @@ def starting_point(
 def _from_samples(
     source: RowSource, first: int, rng: np.random.Generator, *, max_iter: int, threads: int, limits: Limits
 ) -> Start:
-    """Solve samples of increasing size, then thinned sources."""
+    """Return a starting point by solving samples of increasing size in memory, then thinned sources."""
     n, d = source.shape
     options = {"max_iter": max_iter, "threads": threads, "limits": limits}
     sizes = []
     while (n := min(n // SAMPLE_RATIO, limits.sampled // d)) >= SAMPLES_WORTH * first:
         sizes.append(n)
-    # The source is read once: smaller samples are drawn from the largest.
+    # Smaller samples are drawn from the largest sample, so that the source is read only once.
     largest = source.sample(sizes[0] if sizes else first, rng)
     sample = largest.sample(first, rng) if sizes else largest
     paid = sample.costs > 0
@@ -156,13 +159,13 @@ def _from_samples(
 
 
 def _refined(part: RowSource, start: Start, **options: Any) -> Start:
-    """Starting point for 16 times as many rows, from the solution of a part of them."""
+    """Return a starting point for SAMPLE_RATIO times as many rows, from the solution of a part of the rows."""
     state = working_sets(part, start, **options)
     return Start(state.here.w, GROWTH * state.size, Band(*(edge / GROWTH for edge in state.here.band)))
 
 
 def _thinner(n: int, sampled: int) -> list[int]:
-    """Increasing sizes of parts between a sample in memory and all n rows, if these are far apart."""
+    """Return increasing sizes of thinned sources, between the size of a sample in memory and all n rows."""
     sizes = []
     while (n := n // SAMPLE_RATIO) > GROWTH * sampled:
         sizes.append(n)
@@ -207,24 +210,27 @@ def working_sets(
             break
         slow = state.here.primal - state.dual > SLOW * before
         if slow and (everything or state.gap <= _rounding(source, state.here, float(box.alpha.sum()), box.w)):
-            state.stalled = True  # no working set can do better
+            state.stalled = True  # no working set can reduce the gap further
             break
         if not better and (part := _search(source, state, box.w - state.here.w)) is not None:
             state.here, state.n_passes = scan(part, state.here.band, _most(state.size, state.limit)), state.n_passes + 1
         if not better or slow:
             if state.size == state.limit and state.here.primal - state.dual > SLOW * before:
-                state.limit = min(2 * state.limit, n)  # too few rows for progress: exceed the memory limit
+                state.limit = min(2 * state.limit, n)  # more rows are needed, despite the memory limit
             state.size = min((2 if better else GROWTH) * state.size, state.limit)
     return state
 
 
 def _most(size: int, limit: int) -> int:
-    """Maximum number of rows that a scan may gather; bands end at half octaves, so they contain about ``size`` rows."""
+    """Return the maximum number of rows that a scan may gather if about ``size`` rows are wanted.
+
+    A band may contain more rows than wanted, because bands end at half octaves.
+    """
     return min(4 * size, limit)
 
 
 def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
-    """Band and maximum number of rows for another scan, if far too few or too many are gathered; otherwise None."""
+    """Return a band and a maximum number of rows for another scan, or None if the rows gathered are sufficient."""
     here = state.here
     while True:
         band = EVERYTHING if state.size >= n else here.band_of(state.size)
@@ -233,11 +239,11 @@ def _rows_to_gather(state: State, n: int) -> tuple[Band, int] | None:
             return None
         if expected > 0:
             return band, max(_most(state.size, state.limit), expected)
-        state.size = min(GROWTH * state.size, n)  # more copies of one row than the limit are still one working set
+        state.size = min(GROWTH * state.size, n)  # one row may have more copies than the limit
 
 
 def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSolution:
-    """Solve the working set, with all clamped rows as a single row."""
+    """Solve the working set together with one row that represents all clamped rows."""
     U, C = seen.rows, seen.costs
     if seen.clamped_cost > 0:
         U, C = np.vstack([U, seen.clamped / seen.clamped_cost]), np.append(C, seen.clamped_cost)
@@ -245,7 +251,7 @@ def _solve(seen: MarginScan, tol: float, exact: bool, threads: int) -> BoxSoluti
 
 
 def _search(source: RowSource, state: State, dw: Array) -> Array | None:
-    """Best w along the step, if the full step goes too far; None if no part of it is better."""
+    """Return the best w along a step that is too long, or None if no part of the step decreases P."""
     w = state.here.w
     losses = losses_along(source, w, dw, LENGTHS)
     values = [0.5 * np.sum((w + t * dw) ** 2) + loss for t, loss in zip(LENGTHS, losses, strict=True)]
@@ -255,7 +261,7 @@ def _search(source: RowSource, state: State, dw: Array) -> Array | None:
 
 
 def certified(source: RowSource, state: State, tol: float) -> Solution:
-    """Solution with the α of all rows with α > 0, and the dual value computed from them."""
+    """Return the solution with the positive α of all rows and the dual value computed from them."""
     assert state.model is not None
     seen, box = state.model
     primal = state.here.primal
@@ -270,7 +276,7 @@ def certified(source: RowSource, state: State, tol: float) -> Solution:
 
 
 def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> float:
-    """Upper bound on the rounding error of the gap, from known sums; often much larger than the error."""
+    """Return an upper bound on the rounding error of the gap, from known sums; the error is often much smaller."""
     n, d = source.shape
     length, margin_error = float(np.linalg.norm(here.w)), (ROW_ERROR + np.sqrt(d)) * EPSILON
     uncertain = here.counts[0].sum() + here.counts[1, 2 * margin_error * length >= EDGES].sum()
@@ -282,7 +288,7 @@ def _rounding(source: RowSource, here: MarginScan, total: float, v: Array) -> fl
 
 
 class Collected(NamedTuple):
-    """Rows with α > 0: their positions and α (both empty if there are too many to keep), ``Σ α u`` and ``Σ α``."""
+    """Positions and α of the rows with α > 0 (both empty if there are too many to keep), ``Σ α u`` and ``Σ α``."""
 
     support: Array
     alpha: Array
@@ -293,9 +299,9 @@ class Collected(NamedTuple):
 
 
 def collect(source: RowSource, seen: MarginScan, alphas: Array) -> Collected:
-    """Collect the α of all rows; if there are too many to keep, only the sums over the clamped rows.
+    """Collect the positive α of all rows, or only ``Σ α u`` and ``Σ α`` if there are too many to keep.
 
-    The sums are enough for the proof, because all clamped rows have the same α/C.
+    The sums are enough for the proof; they are known, because all clamped rows have the same α/C.
     """
     own = alphas[: len(seen.found)]
     found, alpha, v, total = seen.found[own > 0], own[own > 0], own @ seen.rows, own.sum()

@@ -24,33 +24,33 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from hyplearn.geometry.kernels import dot
 from hyplearn.types import Array
 
-# The start is this factor above the mean product, which keeps the first steps long. On all data tried it needed fewer
-# steps than 1 or 10^4.
+# The products α s and β ξ start at this multiple of the mean of C, which keeps the first steps long. On all data tried,
+# 100 needed fewer steps than 1 or 10^4.
 START_ABOVE = 100.0
-# Fraction of the way to the boundary of the positive orthant that a step may go.
+# A step goes at most this fraction of the way to the boundary of the positive orthant.
 DAMPING = 0.995
 MOST_CORRECTORS = 3
 LONG_ENOUGH = 0.9
-# Correctors change only products outside this range, relative to the target.
+# Correctors change only products outside the range from LEAST_PRODUCT to LARGEST_PRODUCT times the target.
 LEAST_PRODUCT, LARGEST_PRODUCT = 0.1, 10.0
-# Up to this many columns the normal matrix is summed row by row; with more, BLAS is faster.
+# With at most this many columns the normal matrix is summed row by row; with more, BLAS is faster.
 FEW_COLUMNS = 12
-# Rows per strip of the normal matrix. Strips are summed in the same order for any number of threads.
+# The normal matrix is summed over strips of this many rows, in the same order for any number of threads.
 STRIP = 2048
-# Maximum number of free rows beyond one per dimension: copies, or rows that happen to lie on the margin.
+# Maximum number of free rows in excess of one per dimension; these are copies or happen to lie on the margin.
 MOST_COPIES = 500
-# If the rows cannot be classified yet, the tolerance is reduced by the factor FINER, but not below FINEST.
+# If it is not yet clear which rows are free, the tolerance is multiplied by FINER, until it is below FINEST.
 FINER, FINEST = 1e-2, 1e-13
-# Gaps below this fraction of P are rounding errors.
+# Gaps below this fraction of P are treated as rounding errors.
 ROUNDING = 1e-12
-# Eigenvalues below this fraction of the largest are rounding errors.
+# Eigenvalues below this fraction of the largest eigenvalue are treated as rounding errors.
 SINGULAR = 1e-13
-# Stop after this many steps without a smaller gap: limited by rounding.
+# The solver stops after this many steps without a smaller gap, because rounding prevents progress.
 PATIENCE = 5
 
 
 class BoxSolution(NamedTuple):
-    """Solution: w, α, P(w), D(α), and the number of steps."""
+    """Solution of a box-constrained SVM: w, α, P(w), D(α), and the number of steps."""
 
     w: Array
     alpha: Array
@@ -67,10 +67,10 @@ class BoxSolution(NamedTuple):
 def solve_box(
     U: Array, C: Array, *, tol: float, exact: bool = True, max_iter: int = 200, threads: int = 1
 ) -> BoxSolution:
-    """Solve to a gap of ``tol · max(1, primal)``, or as far as rounding allows; with ``exact``, to the last digit."""
+    """Solve the SVM to a gap of ``tol · max(1, primal)``, or if ``exact``, to the last digit that rounding allows."""
     m, d = U.shape
     if m < d:
-        # The solution is a combination of the rows: rotate them into as many coordinates as there are rows.
+        # The solution lies in the span of the rows, so they are rotated into m coordinates.
         Q, R = np.linalg.qr(U.T)
         inner = solve_box(np.ascontiguousarray(R.T), C, tol=tol, exact=exact, max_iter=max_iter, threads=threads)
         return inner._replace(w=Q @ inner.w)
@@ -104,7 +104,7 @@ def solve_box(
 
 
 def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
-    """Solution with every row classified as free or at a bound of its box, by the changes in the last step.
+    """Return the solution with every row either free or at a bound, as indicated by its changes in the last step.
 
     Variables that tend to zero have just decreased by a large factor, the others have not (El-Bakry, Tapia and Zhang,
     1994). The free rows lie on the margin, ``U_F w = 1`` with ``w = Σ_{α = C} C u + U_Fᵀ α_F``.
@@ -122,7 +122,7 @@ def _crossed_over(U: Array, C: Array, changes: Array) -> BoxSolution | None:
 
 
 def _least_squares(K: Array, b: Array) -> Array:
-    """``K⁺ b`` for a positive semi-definite K: by Cholesky, or if copies make it singular, by its eigenvectors."""
+    """Return ``K⁺ b`` for a positive semi-definite K, by Cholesky, or by eigenvectors if copies make K singular."""
     if K.size == 0:
         return b
     factor, failed = dpotrf(K, lower=1)
@@ -135,16 +135,16 @@ def _least_squares(K: Array, b: Array) -> Array:
 
 
 def _centred(g: Array, C: Array, mu: float) -> Array:
-    """Point (α, β, s, ξ) with all products μ for given ``g = s - ξ``, from a quadratic equation per row."""
+    """Return the point (α, β, s, ξ) with ``α s = β ξ = μ`` and ``s - ξ = g``, from a quadratic equation per row."""
     h = C * g
     root = np.hypot(2 * mu, h)
-    small = 4 * mu * mu / (root + np.abs(h))  # root - |h| without cancellation
+    small = 4 * mu * mu / (root + np.abs(h))  # equals root - |h|, without cancellation
     slacks = (2 * mu + np.where([h > 0, h < 0], root + np.abs(h), small)) / (2 * C)
     return np.vstack([mu / slacks, slacks])
 
 
 def _normal_matrix(U: Array, theta: Array, pool: ThreadPoolExecutor) -> Array:
-    """Lower triangle of ``I + Uᵀ Θ U``."""
+    """Return ``I + Uᵀ Θ U``, of which only the lower triangle is used."""
     d = U.shape[1]
     H = np.eye(d, order="F")
     if d <= FEW_COLUMNS:
@@ -173,7 +173,7 @@ def _add_outer(U, theta, H):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _products(U, C, w, point, g, theta, v):  # type: ignore[no-untyped-def]
-    """Write ``Uw - 1`` to g, Θ to theta and ``Uᵀ α`` to v; return ``Σ C max(0, -g)`` and ``Σ α``: one pass over U."""
+    """Write ``Uw - 1`` to g, Θ to theta and ``Uᵀ α`` to v; return ``Σ C max(0, -g)`` and ``Σ α``."""
     loss, total = 0.0, 0.0
     v[:] = 0.0
     for i in range(U.shape[0]):
@@ -189,7 +189,7 @@ def _products(U, C, w, point, g, theta, v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore[no-untyped-def]
-    """Mehrotra's predictor and corrector, then Gondzio's correctors while they lengthen the step; return its length."""
+    """Compute a step by Mehrotra's predictor and corrector and Gondzio's correctors; return its maximum length."""
     m = g.size
     inverse = 1.0 / point
     changes = -point[:2] * point[2:]
@@ -219,9 +219,10 @@ def _long_step(U, g, point, theta, factor, residual, dw, steps):  # type: ignore
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  # type: ignore[no-untyped-def]
-    """Newton step, dw and (dα, dβ, ds, dξ), that changes (α s, β ξ) by ``changes``; returns its largest length.
+    """Compute the Newton step that changes (α s, β ξ) by ``changes``; return its maximum length.
 
-    Without dw, dα would be ``Θ r``; its product with the rows is the right-hand side.
+    The step is written to ``dw`` and ``steps``, which contains (dα, dβ, ds, dξ). Without dw, dα would be ``Θ r``; its
+    product with the rows is the right-hand side.
     """
     m = g.size
     unmoved, heights = steps[0], steps[2]
@@ -248,7 +249,7 @@ def _step(U, g, point, inverse, theta, factor, residual, changes, dw, steps):  #
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _steepest(steps, inverse):  # type: ignore[no-untyped-def]
-    """Largest relative decrease of a variable."""
+    """Return the largest relative decrease of any variable in a full step."""
     out = 0.0
     for i in range(steps.size):
         out = max(out, -steps[i] * inverse[i])
@@ -257,7 +258,7 @@ def _steepest(steps, inverse):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _solve_in_place(L, x):  # type: ignore[no-untyped-def]
-    """``x ← (L Lᵀ)⁻¹ x`` for a lower triangle stored by columns."""
+    """Replace x by ``(L Lᵀ)⁻¹ x``, where L is a lower triangular matrix stored by columns."""
     d = x.size
     for j in range(d):
         x[j] /= L[j, j]
@@ -269,7 +270,7 @@ def _solve_in_place(L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _correct(point, steps, t, target, changes):  # type: ignore[no-untyped-def]
-    """Add corrections to ``changes`` for products that a step of length t would leave far from the target."""
+    """Correct ``changes`` for the products α s and β ξ that a step of length t would leave far from the target."""
     least, largest = LEAST_PRODUCT * target, LARGEST_PRODUCT * target
     for k in range(2):
         for i in range(point.shape[1]):

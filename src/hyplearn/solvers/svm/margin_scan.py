@@ -1,4 +1,4 @@
-"""One pass over all rows at a given w: the loss, counts by distance to the margin, and the rows near it, explicit."""
+"""One pass over all rows at a given w, for the loss, counts of rows by distance to the margin, and the rows near it."""
 
 import math
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ from hyplearn.types import Array
 LOWEST_EXPONENT, BINS = -60, 160
 EDGES = 2.0 ** (LOWEST_EXPONENT + np.arange(BINS) / 2)
 IGNORED, GATHERED, CLAMPED = np.int8(0), np.int8(1), np.int8(2)
-# Rows per chunk: few enough to stay in the cache.
+# Number of rows per chunk, small enough that a chunk stays in the cache.
 CHUNK = 256
-# A row of length 0 is infinitely far from any margin; this keeps the quotient finite.
+# Lower bound for ‖u‖² in the squared distance, which would be infinite for rows of zeros.
 SHORTEST_SQUARE = 1e-300
 # Margin and distance assigned to rows with cost 0: above the margin, and outside every band.
 OUT_OF_THE_WAY, FARTHEST = 1e200, float(np.finfo(np.float64).max)
 MANTISSA, LOWEST_BITS = np.uint64(52), np.int64(1023 + 2 * LOWEST_EXPONENT)
-# Copies of the counts, so that consecutive rows in the same bin do not wait for each other.
+# Number of copies of the counts: consecutive rows use different copies, so that they do not wait for each other.
 COPIES = 4
-# Up to this many dimensions sums are computed column by column.
+# With at most this many dimensions, sums are computed column by column.
 FEW_DIMENSIONS = 4
 
 
 @checkpointable
 class Band(NamedTuple):
-    """Distances ``(⟨u, w⟩ - 1) / ‖u‖`` between which rows are gathered."""
+    """Band around the margin in which rows are gathered, as limits of ``|⟨u, w⟩ - 1| / ‖u‖`` below and above it."""
 
     below: float
     above: float
@@ -45,20 +45,20 @@ EVERYTHING = Band(np.inf, np.inf)
 
 @checkpointable
 class MarginScan(NamedTuple):
-    """Result of a pass at w. The clamped rows are those with margin below 1 that were not gathered."""
+    """Result of a pass at w; rows with margin below 1 that were not gathered are called clamped."""
 
     w: Array
     band: Band
     loss: float  # Σ C max(0, 1 - ⟨u, w⟩)
     least: float  # smallest ⟨u, w⟩
     longest: float  # largest ‖u‖
-    counts: Array  # rows below and above the margin, by their distance from it; of shape (2, BINS)
+    counts: Array  # number of rows below and above the margin, by distance; of shape (2, BINS)
     found: Array  # positions of the gathered rows
     rows: Array
     costs: Array
     clamped: Array  # Σ C u over the clamped rows
     clamped_cost: float  # Σ C over the clamped rows
-    complete: bool  # whether all rows of the band were gathered; False if there were too many
+    complete: bool  # whether all rows in the band were gathered; False if there were too many
     most: int  # maximum number of rows to gather
 
     @property
@@ -72,7 +72,7 @@ class MarginScan(NamedTuple):
         return int(self.counts[0].sum() - np.count_nonzero(self.rows @ self.w < 1.0))
 
     def band_of(self, size: int) -> Band:
-        """Band that contains about ``size`` rows, half of them on each side if there are enough."""
+        """Return a band with about ``size`` rows, half of them on each side of the margin if there are enough."""
         totals = np.cumsum(self.counts, axis=1)
         below, above = totals[:, -1]
         share = [max(size // 2, size - above), max(size // 2, size - below)]
@@ -83,13 +83,13 @@ class MarginScan(NamedTuple):
         return Band(*edges)
 
     def count_within(self, band: Band) -> int:
-        """Number of rows in a band, from the counts."""
+        """Return the number of rows in a band, computed from the counts."""
         return int(sum(self.counts[side, edge > EDGES].sum() for side, edge in enumerate(band)))
 
 
 @in_any_order
 def merge_scans(parts: Sequence[MarginScan]) -> MarginScan:
-    """Merge several scans; the rows are in the order of the source, for any order of the parts."""
+    """Merge scans of several blocks, in any order; the merged rows are in the order of the source."""
     most = parts[0].most
     complete = all(part.complete for part in parts) and sum(len(part.found) for part in parts) <= most
     kept = parts if complete else [_without_rows(parts[0])]
@@ -114,7 +114,7 @@ def _without_rows(part: MarginScan) -> MarginScan:
 
 
 def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
-    """Scan the rows of a block at w; if more than ``most`` rows are within the band, they are not gathered."""
+    """Scan the rows of a block at w; no rows are gathered if the band contains more than ``most``."""
     sides, counts = np.empty(len(block.X), dtype=np.int8), np.zeros((2, BINS), dtype=np.int64)
     clamped, loss, least, longest, cost = np.zeros(w.size), 0.0, np.inf, 0.0, 0.0
     for piece in block.pieces():
@@ -134,7 +134,7 @@ def scan_block(block: Rows, w: Array, band: Band, most: int) -> MarginScan:
 
 
 def clamped_rows(block: Rows, w: Array, band: Band) -> Array:
-    """Indices of the rows of a block that the scan at w clamped."""
+    """Return the indices of the rows of a block that were clamped by the scan at w."""
     sides = np.empty(len(block.X), dtype=np.int8)
     for piece in block.pieces():
         own = sides[piece.start - block.start :][: len(piece.X)]
@@ -146,7 +146,7 @@ def clamped_rows(block: Rows, w: Array, band: Band) -> Array:
 
 
 def losses_along(source: RowSource, w: Array, dw: Array, lengths: Array) -> Array:
-    """``Σ C max(0, 1 - ⟨u, w + t dw⟩)`` for each length t, in one pass."""
+    """Return the hinge loss ``Σ C max(0, 1 - ⟨u, w + t dw⟩)`` for each step length t, in one pass."""
     return source.fold(_losses_along_block, summed, w, dw, lengths)
 
 
@@ -171,12 +171,12 @@ def _losses_along(X, p, along, base, costs, w, dw, lengths, out):  # type: ignor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clamped):  # type: ignore[no-untyped-def]
-    """Write the side of every row, count rows by distance, and sum the clamped rows; return five values.
+    """Write the side of each row, count the rows by distance, and sum the clamped rows; return five values.
 
     The rows are processed in chunks that stay in the cache, and each chunk in stages: every stage is a loop without
     branches, which the compiler vectorises. A single loop would be half as fast. The five values are the loss, the
-    smallest margin, the norm of the longest row, and the sums of ``C base`` and of C over the clamped rows; their sum
-    of ``C along (x - p)`` is added to ``clamped``.
+    smallest margin, the norm of the longest row, and the sums of ``C base`` and of C over the clamped rows. The
+    sum of ``C along (x - p)`` over the clamped rows is added to ``clamped``.
     """
     buffers, bins = np.empty((4, CHUNK)), np.empty(CHUNK, dtype=np.int64)
     copies = np.zeros((COPIES, 2 * BINS), dtype=np.int64)
@@ -205,13 +205,13 @@ def scan_kernel(X, p, along, base, costs, w, below, above, sides, counts, clampe
 
 @njit(cache=True, error_model="numpy")
 def _squared(edge):  # type: ignore[no-untyped-def]
-    """Squared limit of a distance; a negative limit becomes one that no square reaches."""
+    """Return the square of a limit for distances; it is negative if the limit is, so that no square is below it."""
     return min(edge * abs(edge), FARTHEST)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-untyped-def]
-    """``⟨u, w⟩`` and ``‖u‖²`` of every row, ``u = along (x - p) + base p``; returns the number of rows with cost 0."""
+    """Write ``⟨u, w⟩`` and ``‖u‖²`` of the rows ``u = along (x - p) + base p``; return the number of zero costs."""
     d, n_absent = len(p), 0
     for i in range(margins.size):
         margin, square = 0.0, 0.0
@@ -227,7 +227,7 @@ def _margins(X, p, along, base, costs, w, margins, squares):  # type: ignore[no-
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
-    """Squared distance of every row from the margin; returns the loss, the smallest margin and the largest square.
+    """Write each row's squared distance from the margin; return the loss, the smallest ``⟨u, w⟩`` and largest ``‖u‖²``.
 
     Costs are loaded even if they are not needed, because a conditional load would be a branch.
     """
@@ -242,7 +242,7 @@ def _ratios(margins, squares, costs, ratios):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _count(margins, ratios, bins, copies):  # type: ignore[no-untyped-def]
-    """Count every row in the bin of its distance, which is the exponent of its square."""
+    """Count the rows in bins of their distance; the bin is the binary exponent of the squared distance."""
     for i in range(margins.size):
         octave = np.int64(bits_of(ratios[i]) >> MANTISSA) - LOWEST_BITS
         bins[i] = min(max(octave, 0), BINS - 1)
@@ -267,7 +267,7 @@ def _take_sides(margins, ratios, below, above, sides):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "reassoc"})
 def _scale(margins, ratios, along, base, costs, below, scaled):  # type: ignore[no-untyped-def]
-    """Write ``C along`` for the clamped rows and 0 for others; return the clamped rows' sums of ``C base`` and of C."""
+    """Write ``C along`` for clamped rows and 0 for others; return ``Σ C base`` and ``Σ C`` over the clamped rows."""
     base_sum, cost_sum = 0.0, 0.0
     for i in range(margins.size):
         cost = costs[i] if (margins[i] < 1.0) & (ratios[i] > below) else 0.0

@@ -1,4 +1,4 @@
-"""Certificates of solutions that account for the rounding errors of float64.
+"""Certificates of SVM solutions that take the rounding errors of float64 into account.
 
 "optimal" is a statement about real numbers. Margins of long rows, or of rows with high costs, have few correct digits,
 so a bound on the rounding error is added to the gap.
@@ -25,14 +25,14 @@ from hyplearn.solvers.certificate import (
 from hyplearn.solvers.solution import Solution
 from hyplearn.types import Array
 
-# Directions in which rows span less than this fraction of their largest direction may be rounding errors.
+# Eigenvalues below this fraction of the largest eigenvalue may be rounding errors, so the rank is uncertain.
 SINGULAR = 1e-12
-# A combination of rows counts as zero if relative changes of its coefficients below this make it vanish.
+# A combination of rows counts as zero if changing its coefficients by less than this fraction makes it vanish.
 CHANGE = 0.5
 
 
 def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solution:
-    """Solution with its gap computed without cancellation; "optimal" only if that holds despite rounding errors."""
+    """Return the solution with a proven gap; its status is "optimal" only if that holds despite rounding errors."""
     settled = solution.status == "optimal" and solution.gap + solution.rounding <= tol
     if settled or len(solution.support) < solution.n_support:
         unproven = solution.status == "optimal" and not settled
@@ -45,7 +45,7 @@ def proven(source: RowSource, solution: Solution, loss: str, tol: float) -> Solu
 
 
 def judged(solution: Solution, proof: Proof, hard: bool, tol: float) -> Solution:
-    """Solution with the values of a proof, and the status that they justify."""
+    """Return the solution with P, D and gap of the given proof, and with the status that these values justify."""
     gap, rounding = strict_gap(proof, hard)
     closed = gap + rounding <= tol and proof.violation == 0
     return replace(
@@ -59,7 +59,7 @@ def judged(solution: Solution, proof: Proof, hard: bool, tol: float) -> Solution
 
 
 def strict_gap(proof: Proof, hard: bool) -> tuple[float, float]:
-    """Relative gap, which is never negative, and a bound on its rounding error.
+    """Return the relative gap, clipped at 0, and a bound on its rounding error.
 
     For a hard margin with long rows P is far below 1; the gap is then relative to P itself.
     """
@@ -91,7 +91,7 @@ def hard_rounding(solution: Solution, longest: float, n: int) -> float:
     sum_error = (ROW_ERROR + np.sqrt(n)) * EPSILON
     v_error = sum_error * (total * longest + length)
     apart = float(np.linalg.norm(solution.w - solution.v))
-    # Errors of margins enter twice: in the divisor of w, and next to α in the gap.
+    # Rounding errors of margins count twice: w is divided by the smallest margin, and α is multiplied by the slack.
     moved = (3 * solution.primal + total) * error + v_error * (apart + 0.5 * v_error)
     return float(moved + sum_error * (total + solution.primal)) / solution.primal
 
@@ -104,13 +104,13 @@ def _sums_of_block(block: Rows, support: Array, alpha: Array, w: Array, loss: st
 
 
 def _support_of_block(block: Rows, support: Array, alpha: Array) -> tuple[Array, Array]:
-    """Indices within a block of the positions that lie in it, and their α."""
+    """Return the support rows that lie in a block, as indices within the block, and their α."""
     first, last = np.searchsorted(support, [block.start, block.start + len(block.X)])
     return support[first:last] - block.start, alpha[first:last]
 
 
 class Combination(NamedTuple):
-    """Sums over rows of a combination: ``Σ α u``, ``Σ α² u uᵀ``, ``Σ α ‖u‖`` and the number of rows."""
+    """Sums over the rows with α > 0: ``Σ α u``, ``Σ α² u uᵀ``, ``Σ α ‖u‖`` and the number of rows."""
 
     v: Array
     moments: Array
@@ -119,13 +119,14 @@ class Combination(NamedTuple):
 
 
 def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, Array] | None:
-    r"""Positions of rows and α > 0 with :math:`\sum \alpha_i u_i = 0`: the proof that no w has all margins positive.
+    r"""Prove that no w has only positive margins: find rows and α > 0 with :math:`\sum \alpha_i u_i = 0`.
 
     That sum is never zero in floating point. But if the rows :math:`\alpha_i u_i` span all of their space, with
     :math:`M = \sum \alpha_i^2 u_i u_i^T` the coefficients :math:`\alpha_i (1 - \alpha_i \langle u_i, M^{-1} v \rangle)`
     make :math:`v = \sum \alpha_i u_i` vanish exactly, and they are positive if :math:`v^T M^{-1} v < 1`. Rounding
     errors change neither the rank nor the inequality if both hold with a margin. Otherwise a row of zeros, or two rows
-    that are bitwise opposite, are a proof. Returns None if there is no proof.
+    that are bitwise opposite, are a proof. Returns the positions of the rows and their α,
+    or None if there is no proof.
     """
     if not len(support):
         return None
@@ -137,9 +138,9 @@ def refutation(source: RowSource, support: Array, alpha: Array) -> tuple[Array, 
 
 
 def _change(sums: Combination) -> Array | None:
-    """Change of coefficients ``M⁻¹ v`` with which the combination provably vanishes; None if it is too large."""
+    """Return the change ``M⁻¹ v`` that provably makes the combination vanish, or None if the change is too large."""
     scale = np.sqrt(np.diag(sums.moments))
-    kept = scale > 0  # columns of zeros are left out
+    kept = scale > 0  # leave out columns of zeros
     scale = scale[kept]
     if not len(scale) or not np.all(np.isfinite(scale)):
         return None
@@ -172,18 +173,18 @@ def _corrected(block: Rows, support: Array, alpha: Array, change: Array) -> Arra
 
 
 def _rows_at(block: Rows, support: Array) -> tuple[Array, Array]:
-    """Positions that lie in a block, and their rows."""
+    """Return the support positions that lie in a block, and the rows at these positions."""
     own, positions = _support_of_block(block, support, support)
     return positions, block[own]
 
 
 def _opposite(positions: Array, rows: Array) -> tuple[Array, Array] | None:
-    """Find a row of zeros or two opposite rows; None if there are none."""
+    """Find a row of zeros or two opposite rows; return their positions and α, or None if there are none."""
     zeros = np.flatnonzero(~rows.any(axis=1))
     if len(zeros):
         return positions[zeros[:1]], np.ones(1)
     seen: dict[bytes, int] = {}
-    for i, row in enumerate(rows + 0.0):  # no negative zeros
+    for i, row in enumerate(rows + 0.0):  # adding 0.0 turns -0.0 into 0.0
         other = seen.get((0.0 - row).tobytes())
         if other is not None:
             return positions[[other, i]], np.ones(2)

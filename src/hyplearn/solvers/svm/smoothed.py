@@ -1,4 +1,4 @@
-r"""Starting point for the hinge loss with many columns, by Newton's method on smoothed losses.
+r"""Starting point for the hinge loss with many columns, computed by Newton's method on smoothed losses.
 
 Within a width δ above the margin the loss is a parabola,
 
@@ -28,52 +28,53 @@ from hyplearn.rows import Rows, RowSource
 from hyplearn.solvers.svm.interior_point import STRIP
 from hyplearn.types import Array
 
-# With at least MANY_COLUMNS columns this is faster than samples, unless costs are so high that few rows lie within the
-# width.
+# With at least MANY_COLUMNS columns, smoothing is faster than samples, unless costs exceed MODERATE_COST: then few rows
+# lie within the width.
 MANY_COLUMNS, MODERATE_COST = 200, 3.0
-# Initial widths: all rows lie within the first at w = 0; the second is for a start from a sample.
+# Initial widths for a start from w = 0, at which all rows lie within the width, and for a start from a sample.
 FIRST_WIDTH, NEXT_WIDTH = 2.0, 0.5
-# The width is multiplied by NARROWER once the gradient's part of the gap is at most SETTLED times the other part.
+# The width is multiplied by NARROWER once ½‖w - v‖² is at most SETTLED times the sum of the rows' terms in P - D.
 NARROWER, SETTLED = 0.5, 2.0
-# Maximum number of rows per column in the Hessian; if more rows are within the width, a part represents all.
+# Maximum number of rows per column in the Hessian; if more rows lie within the width, only a part of them is used.
 ROWS_PER_COLUMN = 6
-# With this many rows per column the rows span all columns, and the Hessian is well conditioned.
+# With this many rows per column, the rows span all columns, and the Hessian is conditioned well enough for float32.
 SPANNING = 2
-# Rows per column in the sample that gives the starting point; it has at most a fourth of the rows.
+# Number of rows per column in the sample whose solution is the starting point; at most a fourth of the rows are drawn.
 SAMPLE_PER_COLUMN = 3
-# Gap below which working sets need fewer operations for the rest.
+# Relative gap below which working sets need fewer operations than further Newton steps.
 CLOSE = 0.04
-# Armijo's constant, the required fraction of the predicted decrease, and the step lengths to try otherwise.
+# Armijo's constant: a full step must achieve this fraction of the decrease that the slope predicts. Otherwise the best
+# length is found from the slopes at LENGTHS.
 ENOUGH, LENGTHS = 1e-4, np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 40)])
 
 
 class Point(NamedTuple):
-    """Sums of a pass at w with a width."""
+    """Sums of a pass over all rows, at w and with a width of the smoothed loss."""
 
     w: Array
     width: float
-    loss: float  # Σ C max(0, s)
-    smooth: float  # Σ C h(s)
-    terms: float  # sum of the rows' contributions to P - D
+    loss: float  # hinge loss Σ C max(0, s)
+    smooth: float  # smoothed loss Σ C h(s)
+    terms: float  # sum of the rows' terms in P - D, without ½‖w - v‖²
     v: Array  # Σ α u
     v_within: Array  # Σ α u over the rows within the width
     n_within: int
     rows: Array  # rows within the width, or a part of them
-    costs: Array  # their C
+    costs: Array  # costs C of ``rows``
 
     @property
     def primal(self) -> float:
-        """P(w) of the hinge loss."""
+        """Primal objective P(w) with the hinge loss."""
         return float(0.5 * (self.w @ self.w) + self.loss)
 
     @property
     def objective(self) -> float:
-        """P(w) of the smoothed loss."""
+        """Primal objective P(w) with the smoothed loss."""
         return float(0.5 * (self.w @ self.w) + self.smooth)
 
     @property
     def apart(self) -> float:
-        """``½‖w - v‖²``, the part of the gradient in P - D."""
+        """Half the squared gradient norm, ``½‖w - v‖²``, which is a part of P - D."""
         return float(0.5 * np.sum((self.w - self.v) ** 2))
 
     @property
@@ -83,7 +84,7 @@ class Point(NamedTuple):
 
 
 def smoothing_pays(source: RowSource) -> bool:
-    """Whether smoothing pays off: many columns, moderate costs, and rows in memory, where passes are cheap."""
+    """Whether smoothing is faster than samples: for many columns, moderate costs, and rows in memory."""
     in_memory = source.most_kept == np.inf
     return in_memory and source.shape[1] >= MANY_COLUMNS and source.cost_range.highest <= MODERATE_COST
 
@@ -91,7 +92,7 @@ def smoothing_pays(source: RowSource) -> bool:
 def solve_smoothed(
     source: RowSource, *, max_iter: int, threads: int, rng: np.random.Generator
 ) -> tuple[Array, int, int]:
-    """Normal vector close to that of the hinge loss, the number of rows within its width, and the passes made."""
+    """Return w close to the solution for the hinge loss, the number of rows within the width, and the passes made."""
     n, d = source.shape
     w, width, n_passes = np.zeros(d), FIRST_WIDTH, 0
     if n >= 4 * SAMPLE_PER_COLUMN * d:
@@ -112,14 +113,14 @@ def solve_smoothed(
 
 @dataclass
 class Descent:
-    """Newton's method on a source; counts its passes."""
+    """Newton's method for the smoothed loss of a row source, with a count of the passes."""
 
     source: RowSource
     threads: int
     n_passes: int
 
     def following(self, point: Point) -> Point | None:
-        """Point after a step; None if no step decreases the objective."""
+        """Return the point after a Newton step, or None if no step decreases the objective."""
         if point.apart <= SETTLED * point.terms:
             width = NARROWER * point.width
             step = self._step(point, width)
@@ -142,13 +143,16 @@ class Descent:
         return Point(w, width, *self.source.fold(_point_block, _merged, w, width, stride))
 
     def _step(self, point: Point, width: float) -> Array | None:
-        """Newton step to a width, for which rows within the current width keep their α; None if limited by rounding."""
+        """Return a Newton step to the given width, or None if rounding prevents it.
+
+        Rows within the current width are expected to keep their α.
+        """
         gradient = point.w - point.v - (point.width / width - 1) * point.v_within
         scale = point.n_within / max(1, len(point.rows)) / width
         return _solved(point.rows, scale * point.costs, -gradient, self.threads)
 
     def _lowest(self, point: Point, step: Array) -> float:
-        """Length in [0, 1] at which the smoothed objective is lowest along a step, in one pass."""
+        """Return the step length in [0, 1] with the lowest smoothed objective, found in one pass."""
         slopes = self.source.fold(_slopes_block, summed, point.w, step, point.width)
         slopes = slopes + step @ point.w + LENGTHS * (step @ step)
         self.n_passes += 1
@@ -159,7 +163,7 @@ class Descent:
 
 
 def _solved(rows: Array, costs: Array, b: Array, threads: int) -> Array | None:
-    """Solve ``(I + Σ C u uᵀ) x = b``, in float32 if the rows span all columns: its precision is enough for a step."""
+    """Solve ``(I + Σ C u uᵀ) x = b``, in float32 if the rows span all columns; return None if that fails."""
     dtype = np.float32 if len(rows) >= SPANNING * len(b) else np.float64
     scaled = (np.sqrt(costs)[:, None] * rows).astype(dtype, copy=False)
     with ThreadPoolExecutor(threads) as pool:
@@ -177,7 +181,7 @@ def _outer(rows: Array) -> Array:
 
 
 def _point_block(block: Rows, w: Array, width: float, stride: int) -> tuple[Any, ...]:
-    """Contributions of a block to a point; of the rows within the width one in ``stride`` is gathered."""
+    """Return the sums of a block for a :class:`Point`; one in ``stride`` rows within the width is gathered."""
     slack = 1 - block @ w
     alpha = block.costs * np.clip(slack / width, 0.0, 1.0)
     inside, positive = (alpha > 0) & (slack < width), np.maximum(slack, 0)
@@ -204,6 +208,6 @@ def _merged(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def _slopes_block(block: Rows, w: Array, step: Array, width: float) -> Array:
-    """Contribution of the loss to the slope at each length."""
+    """Return the slope of a block's loss along the step, at each length of LENGTHS."""
     slack, rise = 1 - block @ w, block @ step
     return np.array([-(block.costs * np.clip((slack - t * rise) / width, 0, 1)) @ rise for t in LENGTHS])

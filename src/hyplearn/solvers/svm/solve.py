@@ -1,4 +1,4 @@
-r"""Support vector machines without intercept, solved to a certificate in a few passes over the rows.
+r"""Support vector machines without intercept, solved with a certificate in a few passes over the rows.
 
 Rows u_i contain the sign of their label and have costs C_i; an infinite cost is a hard constraint.
 
@@ -26,9 +26,11 @@ from hyplearn.solvers.svm.uneven import applies, solve_uneven
 from hyplearn.types import Array
 
 Loss: TypeAlias = Literal["hinge", "squared_hinge"]
-# Caps for infinite costs: raised until no row reaches its cap, or until α proves that the rows are not separable.
+# Caps for very high or infinite costs, tried in turn until the tolerance is reached or α proves that the rows are not
+# separable.
 RISING_COSTS = (1e8, 1e12, 1e16)
-# A solution with a gap at or below this is not retried in another form, even if it misses a still smaller tolerance.
+# A solution limited by rounding is not solved again with another method if its gap is at most this, even if the
+# tolerance is smaller.
 HOPELESS = 1e-10
 
 
@@ -89,13 +91,13 @@ def solve_svm(
 
 
 def _may_rise(source: RowSource, solution: Solution, loss: Loss) -> bool:
-    """Whether softer costs may improve a solution of the hinge loss that is limited by rounding."""
+    """Whether raising the costs step by step may improve a hinge-loss solution that is limited by rounding."""
     n, d = source.shape
     return n >= d and loss == "hinge" and solution.status == "stalled" and solution.gap > HOPELESS
 
 
 def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) -> Solution:
-    """Retry a solution limited by rounding: prove that there is no hard margin, or solve for uneven rows."""
+    """Improve a solution limited by rounding: prove that no hard margin exists, or solve with :func:`solve_uneven`."""
     hard = source.cost_range.highest == np.inf
     if hard and (refuted := _refuted(source, solution)) is not None:
         return refuted
@@ -117,7 +119,7 @@ def _solve_again(source: RowSource, solution: Solution, loss: Loss, tol: float) 
 
 
 def _refuted(source: RowSource, solution: Solution) -> Solution | None:
-    """Solution with a proof that no w satisfies the hard margin, if α gives one; otherwise None."""
+    """Return an "infeasible" solution if α proves that no w satisfies the hard margin, otherwise None."""
     found = refutation(source, solution.support, solution.alpha)
     if found is None:
         return None
@@ -128,7 +130,7 @@ def _refuted(source: RowSource, solution: Solution) -> Solution | None:
 
 
 def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> Solution:
-    """Solve problems with fewer rows than columns in the span of the rows, with one coordinate per row."""
+    """Solve a problem with fewer rows than columns, in coordinates of the span of its rows."""
     rows = source.gathered()
     Q, R = np.linalg.qr(rows.X.T)
     within = None if start is None else Q.T @ start
@@ -139,15 +141,15 @@ def _solve_in_span(source: RowSource, start: Array | None, **options: Any) -> So
 def _solve_by_rising_costs(
     source: RowSource, start: Array | None, *, tol: float, max_iter: int, **options: Any
 ) -> Solution:
-    r"""Solve a hard margin, or one with very high costs, with increasing caps on the costs.
+    r"""Solve an SVM with infinite or very high costs by raising a cap on the costs step by step.
 
     A single row uses costs only up to about :math:`1 / \|u\|^2`, so costs are capped in this unit, and the cap is
     raised. α of the softer problem is dual feasible for the given one; w is evaluated with the given costs or, if they
     are infinite, divided by its smallest margin. If the rows are not separable, :math:`\|\sum \alpha_i u_i\|` does not
     change while α grows with the cap, until α proves it (:func:`~hyplearn.solvers.svm.proof.refutation`).
     """
-    # Rows are scaled by the longest row, because gaps are relative to max(1, P), and P of long rows is far below 1. The
-    # scale is a power of two, so that neither costs nor α are rounded.
+    # The rows are divided by the norm of the longest row, because gaps are relative to max(1, P), and P is far below 1
+    # for long rows. The norm is rounded up to a power of two, so that costs and α are not rounded.
     longest = 2.0 ** np.ceil(0.5 * np.log2(source.fold(_largest_square, max) or 1.0))
     unit = source.altered(_in_units_of, longest)
     hard, n_iter, n_passes, proof = source.cost_range.highest == np.inf, 0, 1, None
@@ -185,7 +187,7 @@ def _solve_by_rising_costs(
 
 
 def _judged(source: RowSource, soft: Solution, hard: bool) -> Solution:
-    """Evaluate the solution of softer costs with the given costs."""
+    """Evaluate a solution for capped costs with the original costs."""
     if not hard:
         primal = source.fold(scan_block, merge_scans, soft.w, NOTHING, 0).primal
         return replace(soft, primal=primal, gap=relative_gap(primal, soft.dual))
@@ -210,7 +212,7 @@ def _in_units_of(rows: Rows, length: float) -> Rows:
 
 
 def _capped(rows: Rows, cap: float) -> Rows:
-    """Cap the costs at ``cap / ‖u‖²``, except for rows of zeros."""
+    """Cap the costs at ``cap / ‖u‖²``, or at ``cap`` for rows of zeros."""
     squares = np.concatenate([np.empty(0), *map(_squares, rows.blocks())])
     return replace(rows, costs=np.minimum(rows.costs, cap / np.where(squares > 0, squares, 1.0)))
 

@@ -1,4 +1,4 @@
-r"""Squared hinge loss over all rows, by Newton's method with one pass per step.
+r"""Solver for the squared hinge loss over all rows, by Newton's method with one pass per step.
 
 .. math:: P(w) = \tfrac12 \|w\|^2 + \sum_i C_i \max(0, 1 - \langle u_i, w \rangle)^2, \qquad
           D(\alpha) = \sum_i \alpha_i - \tfrac12 \Bigl\| \sum_i \alpha_i u_i \Bigr\|^2 - \sum_i \frac{\alpha_i^2}{4 C_i}
@@ -28,35 +28,40 @@ from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.tangent import element, row_product
 from hyplearn.types import Array
 
-# Size of the sample that gives the starting point, if there are SAMPLE_RATIO times as many rows.
+# The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if it has at least FIRST_ROWS rows
+# and at least FIRST_ROWS_PER_COLUMN rows per column.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_COLUMN = 16, 1000, 4
 SAMPLE_TOL = 1e-3
-# If costs differ by more than COST_RATIO, they are raised in stages by the factor SOFTER, each solved to SOFTER_TOL.
+# If costs differ by more than the factor COST_RATIO, a problem with costs capped at 1 / SOFTER of the highest is solved
+# first, to the tolerance SOFTER_TOL.
 COST_RATIO, SOFTER, SOFTER_TOL = 1e4, 100.0, 1e-2
-# Rows stay implicit with up to FEW_COLUMNS columns and costs up to LOW_COST. With more columns BLAS is faster; higher
-# costs magnify the rounding errors of margins, so α and ``Σ α u`` must be computed from the same explicit rows.
+# Rows stay implicit with at most FEW_COLUMNS columns and costs of at most LOW_COST. With more columns BLAS is faster;
+# higher costs magnify the rounding errors of margins, so α and ``Σ α u`` must be computed from the same explicit rows.
 FEW_COLUMNS, LOW_COST = 16, 1.0
 # With at least MANY_COLUMNS columns and rows in memory, steps are computed by conjugate gradients, with a pass over the
 # active rows per product. The preconditioner is the Hessian at an earlier point, from at most ROWS_PER_COLUMN rows per
 # column; it is recomputed when a step takes more than FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
-# Conjugate gradients stop when the residual is this fraction of the gradient; the second is for the final step.
+# Conjugate gradients stop when the norm of the residual is FORCING times the gradient norm, or FORCING_LAST times in
+# the final step.
 FORCING, FORCING_LAST = 0.1, 1e-4
-# Rows per strip, over which one thread sums the Hessian.
+# The preconditioner is summed in threads, over strips of this many rows.
 STRIP = 1024
-# Armijo's constant: required fraction of the decrease that the slope predicts.
+# Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts.
 ENOUGH = 1e-4
-# Step lengths at which the slope is computed: first dense near 0, where steps end if costs are very different, then
-# twice an even grid between the two lengths that bracket the minimum.
+# Grids of step lengths at which the slope is computed. The first is dense near 0, because steps are short if costs are
+# very different; the other two are even grids between the two lengths that bracket the minimum.
 GRIDS = (np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 60)]), *2 * (np.linspace(0.0, 1.0, 61),))
-# Stop after PATIENCE steps without a smaller gap or a lower P: limited by rounding.
+# The solver stops after PATIENCE steps in which neither the gap nor P decreased; decreases of P by less than the
+# fraction ROUNDING do not count.
 PATIENCE, ROUNDING = 5, 1e-12
 
 
 class Point(NamedTuple):
-    """Sums of a pass at w: ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``Σ α u``, and of active rows the number.
+    """Sums of a pass at w: the loss ``Σ C max(0, 1 - ⟨u, w⟩)²``, ``Σ α u``, and the number of active rows.
 
-    And ``Σ 2 C u uᵀ`` over the active rows, or if there are many columns their positions.
+    ``second`` is the Hessian ``Σ 2 C u uᵀ`` of the loss, summed over the active rows; if there are many columns, it
+    contains the positions of the active rows instead.
     """
 
     w: Array
@@ -67,12 +72,12 @@ class Point(NamedTuple):
 
     @property
     def primal(self) -> float:
-        """P(w)."""
+        """Primal objective P(w)."""
         return float(0.5 * (self.w @ self.w) + self.loss)
 
     @property
     def dual(self) -> float:
-        """D(α), computed as P minus half the squared gradient norm, without cancellation."""
+        """Dual objective D(α), computed as P minus half the squared gradient norm."""
         return float(self.primal - 0.5 * np.sum((self.w - self.v) ** 2))
 
     @property
@@ -113,12 +118,12 @@ def solve_squared_hinge(
 def _starting_point(
     source: RowSource, start: Array | None, max_iter: int, rng: np.random.Generator
 ) -> tuple[Array, int]:
-    """Starting point, from softer costs or a sample of the rows, and the number of passes."""
+    """Return a starting point, from softer costs or from a sample of the rows, and the number of passes made."""
     (n, d), n_passes = source.shape, 0
     options: dict[str, Any] = {"max_iter": max_iter, "rng": rng, "polish": False}
     lowest, highest, _ = source.cost_range
     if highest > COST_RATIO * lowest:
-        # With very different costs only a few rows become active per step; solving with softer costs first is faster.
+        # With very different costs only few rows become active per step, so solving with softer costs first is faster.
         softer = source.altered(_softened, highest / SOFTER)
         led = solve_squared_hinge(softer, tol=SOFTER_TOL, start=start, **options)
         return led.w, led.n_passes
@@ -132,7 +137,7 @@ def _starting_point(
 
 
 class Descent(ABC):
-    """Newton's method on a source; counts its steps and passes."""
+    """Newton's method for a row source, with a count of the steps and passes."""
 
     def __init__(self, source: RowSource, start: Array, report: Report | None = None, n_passes: int = 0) -> None:
         self.source, self.report, self.n_passes, self.n_iter = source, report, n_passes, 0
@@ -144,7 +149,7 @@ class Descent(ABC):
 
     @abstractmethod
     def _newton_step(self, gradient: Array, part: float, shortest: float) -> Array:
-        """Newton step, to a residual of ``part`` times the gradient norm, or of norm ``shortest``."""
+        """Compute a Newton step to a residual norm of ``part`` times the gradient norm, or ``shortest`` if larger."""
 
     def run(self, tol: float, max_iter: int) -> Status:
         """Take steps until the tolerance is reached, no steps are left, or rounding prevents progress."""
@@ -153,7 +158,7 @@ class Descent(ABC):
             if self.n_iter == max_iter or stalled == PATIENCE:
                 return "max_iter" if self.n_iter == max_iter else "stalled"
             before = self.point.primal
-            # Half the gradient norm at which the tolerance is reached is accurate enough.
+            # The residual need not be smaller than half the gradient norm at which the tolerance is reached.
             following = self._following(FORCING, 0.5 * float(np.sqrt(2 * tol * max(1.0, before))))
             if following is None:
                 return "stalled"
@@ -173,12 +178,12 @@ class Descent(ABC):
             self.report(Progress(self.n_passes, point.primal, point.dual, point.gap, point.n_active))
 
     def _following(self, part: float, shortest: float) -> Point | None:
-        """Point after a step that decreases P enough, or None."""
+        """Return the point after a Newton step or a part of it, or None if P does not decrease."""
         point, gradient = self.point, self.point.w - self.point.v
         self.n_iter += 1
         try:
             step = self._newton_step(gradient, part, shortest)
-        except np.linalg.LinAlgError:  # rows so long that the identity is lost in rounding
+        except np.linalg.LinAlgError:  # the rows are so long that the added identity is lost in rounding
             return None
         following = self._at(point.w + step)
         if following.primal > point.primal + ENOUGH * float(gradient @ step):
@@ -189,7 +194,7 @@ class Descent(ABC):
 
 
 class DirectDescent(Descent):
-    """Newton steps with the Hessian, which is summed in every pass."""
+    """Newton's method that sums the Hessian in every pass and factorises it."""
 
     def _at(self, w: Array) -> Point:
         self.n_passes += 1
@@ -201,9 +206,10 @@ class DirectDescent(Descent):
 
 
 class ConjugateDescent(Descent):
-    """Newton steps by conjugate gradients, for rows in memory with many columns."""
+    """Newton's method with conjugate gradients, for rows in memory with many columns."""
 
-    # Cholesky factor of the preconditioner, if it is good enough, and the point at which it is the full Hessian.
+    # Cholesky factor of the preconditioner, and the point at which it is the exact Hessian (None if only a part of the
+    # rows was used).
     factor: Any = None
     made_at: Point | None = None
 
@@ -232,7 +238,7 @@ class ConjugateDescent(Descent):
         return step, products
 
     def _precondition(self) -> None:
-        """Factorise the Hessian at the current point, or that of a part of its active rows."""
+        """Factorise the Hessian at the current point, computed from its active rows or from a part of them."""
         active, d = self.point.second, len(self.point.w)
         stride = max(1, -(-len(active) // (ROWS_PER_COLUMN * d)))
         (rows,) = self.source.fold(_scaled_block, columns_joined, active[::stride])
@@ -245,7 +251,7 @@ class ConjugateDescent(Descent):
 
 
 def descent_of(source: RowSource) -> type[Descent]:
-    """Descent class for a source."""
+    """Return the subclass of :class:`Descent` for a row source."""
     is_wide = source.shape[1] >= MANY_COLUMNS and source.most_kept == np.inf
     return ConjugateDescent if is_wide else DirectDescent
 
@@ -255,7 +261,7 @@ def _softened(rows: Rows, most: float) -> Rows:
 
 
 def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n_iter: int, n_passes: int) -> Solution:
-    r"""Solve for α instead of w, if high costs bring active rows so close to the margin that their slack is rounding.
+    r"""Solve for α instead of w, for costs so high that the slack of the active rows is lost in rounding.
 
     .. math:: \Bigl(U_A U_A^T + \operatorname{diag} \frac{1}{2C}\Bigr) \alpha = 1, \qquad w = U_A^T \alpha
     """
@@ -273,26 +279,26 @@ def _interpolated(source: RowSource, point: Point, tol: float, status: Status, n
 
 
 def _lowest(source: RowSource, w: Array, step: Array) -> float:
-    """Length t in [0, 1] at which P is lowest along the step, in three passes."""
+    """Return the step length in [0, 1] at which P is lowest, found in three passes."""
     low, high = 0.0, 1.0
     for grid in GRIDS:
         lengths = low + (high - low) * grid
         slopes = source.fold(_slopes_block, summed, w, step, lengths) + step @ w + lengths * (step @ step)
         k = int(np.clip(np.searchsorted(slopes, 0.0), 1, len(grid) - 1))
         low, high = lengths[k - 1], lengths[k]
-    # Between two grid points the slope is nearly linear.
+    # The slope is nearly linear between two grid points, so its zero is interpolated.
     rise = slopes[k] - slopes[k - 1]
     return float(low - (high - low) * slopes[k - 1] / rise) if rise > 0 else float(high)
 
 
 def _slopes_block(block: Rows, w: Array, step: Array, lengths: Array) -> Array:
-    """Contribution of the loss to the slope at each length."""
+    """Return the slope of a block's loss along the step, at each length."""
     slack, rise, costs = 1 - block @ w, block @ step, 2 * block.costs
     return np.array([-(costs * np.maximum(0, slack - t * rise)) @ rise for t in lengths])
 
 
 def _point_block(block: Rows, w: Array) -> tuple[float, Array, Array, int]:
-    """Contributions of a block to a point: loss, v, hessian and the number of active rows."""
+    """Return the sums of a block for a :class:`Point`: loss, v, hessian and number of active rows."""
     d = len(w)
     if d <= FEW_COLUMNS and block.costs.max(initial=0.0) <= LOW_COST:
         v, hessian, loss, n_active = np.zeros(d), np.zeros((d, d)), 0.0, 0
@@ -309,7 +315,7 @@ def _point_block(block: Rows, w: Array) -> tuple[float, Array, Array, int]:
 
 
 def _sums_block(block: Rows, w: Array) -> tuple[float, Array, Array]:
-    """Contributions of a block to a point without its hessian: loss, v and the positions of active rows."""
+    """Return the sums of a block for a :class:`Point` without hessian: loss, v and positions of active rows."""
     margins = block @ w
     index = np.flatnonzero((margins < 1) & (block.costs > 0))
     costs, slack = block.costs[index], 1 - margins[index]
@@ -326,19 +332,19 @@ def _merge_sums(parts: Sequence[tuple[float, Array, Array]]) -> tuple[float, Arr
 
 
 def _of_block(block: Rows, positions: Array) -> Array:
-    """Indices within a block of the positions that lie in it."""
+    """Return the positions that lie in a block, as indices within the block."""
     first, last = np.searchsorted(positions, [block.start, block.start + len(block.X)])
     return positions[first:last] - block.start
 
 
 def _product_block(block: Rows, active: Array, direction: Array) -> Array:
-    """Product of the Hessian of the loss with a direction."""
+    """Return the product of the Hessian of a block's loss with a direction."""
     index = _of_block(block, active)
     return block.weighted_sum(index, 2 * block.costs[index] * block.product_at(index, direction))
 
 
 def _scaled_block(block: Rows, positions: Array) -> tuple[Array]:
-    """``√(2C) u`` of the rows with the given positions."""
+    """Return the scaled rows ``√(2C) u`` of a block at the given positions."""
     index = _of_block(block, positions)
     return (np.sqrt(2 * block.costs[index])[:, None] * block[index],)
 
@@ -349,7 +355,7 @@ def _squares(rows: Array) -> Array:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _add_active(X, p, along, base, costs, w, v, hessian):  # type: ignore[no-untyped-def]
-    """Contributions of the implicit rows of a block to a point: loss, number of active rows, v and hessian."""
+    """Add the active rows of a block to v and hessian; return their loss and number."""
     loss, n_active, p_dot_w = 0.0, 0, 0.0
     u = np.empty(len(w))
     for j in range(len(w)):
@@ -373,13 +379,13 @@ def _add_active(X, p, along, base, costs, w, v, hessian):  # type: ignore[no-unt
 
 
 def _active(block: Rows, w: Array) -> tuple[Array, Array, Array]:
-    """Positions in the source, rows and costs of the rows of a block with margin below 1."""
+    """Return the positions in the source, the rows and the costs of a block's active rows (with margin below 1)."""
     index = np.flatnonzero((block @ w < 1) & (block.costs > 0))
     return index + block.start, block[index], block.costs[index]
 
 
 def _alpha_block(block: Rows, w: Array, kept: bool) -> tuple[Array, Array, Array]:
-    """Positions of the active rows, their α (if kept), and a bound of their norms."""
+    """Return the positions and α of a block's active rows (both empty unless ``kept``), and a bound on row norms."""
     if not kept:
         return np.empty(0, dtype=np.int64), np.empty(0), np.array([block.length_bound()])
     support, rows, costs = _active(block, w)

@@ -1,4 +1,4 @@
-r"""Solve many small squared-hinge problems together: shared rows, with different signs and costs.
+r"""Solver for many small squared-hinge problems that share their rows and differ in labels and costs.
 
 Uses Newton's method as in :mod:`~hyplearn.solvers.svm.squared_hinge` on all unsolved problems at once: their margins,
 gradients and Hessians take a few matrix products. K classes and their folds thus need one call instead of hundreds, and
@@ -14,43 +14,46 @@ from hyplearn.solvers.solution import Solution, Status
 from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.types import Array
 
-# Armijo's constant, the required fraction of the predicted decrease, and the maximum number of halvings of a step.
+# Armijo's constant: a step must achieve the fraction ENOUGH of the predicted decrease; otherwise it is halved, at most
+# HALVINGS times.
 ENOUGH, HALVINGS = 1e-4, 30
-# Maximum elements (rows times problems) of a group: more problems are solved in groups, which stay in the cache.
+# Maximum size of a group, as the number of rows times the number of problems. Problems are solved in groups, so that
+# their arrays stay in the cache.
 GROUP_NUMBERS = 2**19
-# Up to this many products of two columns per row, Hessians are computed from them; with more, from the active rows.
+# If there are at most this many pairs of columns, Hessians are computed from stored products of columns; otherwise from
+# the active rows.
 MOST_PRODUCTS = 256
 
 
 @dataclass(frozen=True)
 class TogetherSolution:
-    """Weights and certificate of each problem."""
+    """Weights, objective and duality gap of each problem."""
 
-    W: Array  # of shape (B, m)
+    W: Array  # weights, of shape (B, m)
     primal: Array  # P(w) of each problem
-    gap: Array  # relative duality gap of each
-    n_iter: int  # Newton steps of the slowest
+    gap: Array  # relative duality gap of each problem
+    n_iter: int  # largest number of Newton steps of any problem
 
 
 @dataclass(frozen=True)
 class Problems:
     """One-vs-rest problems on shared rows, each with its own costs."""
 
-    rows: Array  # of shape (n, m)
+    rows: Array  # shared rows, of shape (n, m)
     codes: Array  # class of each row
     positives: Array  # positive class of each problem, of shape (B,)
-    costs: Array  # of shape (n, F)
-    columns: Array  # column of the costs of each problem, of shape (B,)
+    costs: Array  # one column of costs per fold, of shape (n, F)
+    columns: Array  # index of each problem's column in ``costs``, of shape (B,)
 
     @classmethod
     def of_folds(cls, rows: Array, codes: Array, positives: Array, costs: Array) -> "Problems":
-        """Problems for every pair of a column of the costs and a positive class."""
+        """Create one problem for every pair of a fold (a column of ``costs``) and a positive class."""
         n_folds = costs.shape[1]
         columns = np.repeat(np.arange(n_folds), len(positives))
         return cls(rows, codes, np.tile(positives, n_folds), costs, columns)
 
     def signs(self, problems: slice | int) -> Array:
-        """Labels ±1 of the given problems."""
+        """Return the labels ±1 of all rows in the given problems, one column per problem."""
         return np.where(self.codes[:, None] == np.atleast_1d(self.positives[problems]), 1.0, -1.0)
 
 
@@ -72,7 +75,7 @@ def solve_together(
     """
     (n, m), B = problems.rows.shape, len(problems.positives)
     if n < m:
-        # Solutions are combinations of the rows: rotate these into as many coordinates as there are rows.
+        # The solutions lie in the span of the rows, so the rows are rotated into n coordinates.
         Q, R = np.linalg.qr(problems.rows.T)
         within = None if start is None else start @ Q
         found = solve_together(replace(problems, rows=R.T), tol=tol, max_iter=max_iter, start=within)
@@ -91,13 +94,13 @@ def solve_together(
 
 
 def column_products(rows: Array) -> Array:
-    """Products of all pairs of columns, of shape (n, m (m + 1) / 2)."""
+    """Return the elementwise products of all pairs of columns, of shape (n, m (m + 1) / 2)."""
     i, j = np.triu_indices(rows.shape[1])
     return rows[:, i] * rows[:, j]
 
 
 class _Group:
-    """Group of problems that take their steps together; solved problems are removed."""
+    """Group of problems whose Newton steps are computed together; solved problems take no further steps."""
 
     def __init__(self, rows: Array, products: Array | None, signs: Array, costs: Array, W: Array) -> None:
         self.rows, self.products = rows, products
@@ -105,7 +108,7 @@ class _Group:
         self.W, self.primal, self.gap = W.copy(), np.empty(len(W)), np.full(len(W), np.inf)
 
     def solve(self, tol: float, max_iter: int) -> int:
-        """Take steps until all problems are solved or make no more progress; returns the number of steps."""
+        """Take steps until every problem is solved or makes no more progress; return the number of steps."""
         open_, ends = np.arange(len(self.W)), np.zeros(len(self.W), dtype=bool)
         slack, primal = self._at(self.W, open_)
         self.primal[:] = primal
@@ -113,14 +116,14 @@ class _Group:
             alpha = 2 * self.costs[:, open_] * slack
             gradient = self.W[open_] - (self.signs[:, open_] * alpha).T @ self.rows
             self.gap[open_] = 0.5 * np.sum(gradient**2, axis=1) / np.maximum(1.0, primal)
-            # One step beyond the tolerance squares the error, so that the result does not depend on the start.
+            # A solved problem takes one more step, which squares the error: the result does not depend on the start.
             left, ends[open_] = ~ends[open_], self.gap[open_] <= tol
             if not left.any() or n_iter == max_iter:
                 break
             open_, slack, primal, gradient = open_[left], slack[:, left], primal[left], gradient[left]
             W, slack, following = self._step(open_, slack, primal, gradient)
             lower = following < primal
-            if not lower.all():  # limited by rounding: these problems keep their weights
+            if not lower.all():  # problems limited by rounding keep their weights
                 W, open_, slack, following = W[lower], open_[lower], slack[:, lower], following[lower]
                 if not lower.any():
                     break
@@ -128,7 +131,7 @@ class _Group:
         return n_iter
 
     def _at(self, W: Array, open_: Array) -> tuple[Array, Array]:
-        """Slacks and P at the given weights of the unsolved problems."""
+        """Return the slacks and P of the unsolved problems at the given weights."""
         slack = self.rows @ W.T
         slack *= self.signs[:, open_]
         np.subtract(1.0, slack, out=slack)
@@ -136,7 +139,7 @@ class _Group:
         return slack, 0.5 * np.sum(W**2, axis=1) + np.einsum("ib,ib,ib->b", self.costs[:, open_], slack, slack)
 
     def _step(self, open_: Array, slack: Array, primal: Array, gradient: Array) -> tuple[Array, Array, Array]:
-        """Weights, slacks and P after a Newton step, which is halved while it is too long."""
+        """Return weights, slacks and P after a Newton step, which is halved until P decreases enough."""
         step = -np.linalg.solve(self._hessians(open_, slack), gradient[:, :, None])[:, :, 0]
         slope, t = np.sum(gradient * step, axis=1), np.ones(len(open_))
         here = self.W[open_]
@@ -152,7 +155,7 @@ class _Group:
         return W, slack, following
 
     def _hessians(self, open_: Array, slack: Array) -> Array:
-        """Matrices of second derivatives, of shape (B, m, m)."""
+        """Return the Hessians of the unsolved problems, one matrix of shape (m, m) per problem."""
         m = self.rows.shape[1]
         weights = np.where(slack > 0, 2 * self.costs[:, open_], 0.0)
         if self.products is None:
@@ -169,7 +172,7 @@ class _Group:
 
 
 def solutions_of(problems: Problems, found: TogetherSolution, tol: float) -> list[Solution]:
-    """Solution of each problem, with the α of its rows."""
+    """Return the solution of each problem, with the α of its rows."""
     solutions, longest = [], float(np.sqrt(np.max(np.sum(problems.rows**2, axis=1), initial=0.0)))
     for b, w in enumerate(found.W):
         signs, costs = problems.signs(b)[:, 0], problems.costs[:, problems.columns[b]]

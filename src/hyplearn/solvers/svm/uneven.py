@@ -23,33 +23,34 @@ from hyplearn.solvers.svm.interior_point import solve_box
 from hyplearn.solvers.svm.proof import strict_gap
 from hyplearn.types import Array
 
-# Maximum of ‖u‖ ‖w‖: leaves half of the digits for margins and half for shortened rows.
+# Rows are shortened to ‖u‖ ‖w‖ ≤ REACH, which leaves half of the digits for margins and half for shortened rows.
 REACH = 1e8
-# Caps on costs in units of ‖w‖ / ‖u‖, tried in turn: high caps magnify rounding, low caps may soften the margin.
+# Caps on costs, in units of ‖w‖ / ‖u‖, which are tried in turn. High caps magnify rounding errors; low caps may soften
+# the margin.
 CAPS = (1e4, 1e7, 1e10)
-# Maximum number of iterations for the norm of w per cap; it has settled when it changes by less than this factor.
+# For each cap, the norm of w is iterated at most ROUNDS times, until it changes by less than the factor SETTLED.
 ROUNDS, SETTLED = 8, 1.5
-# Largest problems for this method: number of elements, and for the squared hinge loss also the number of rows.
+# Maximum size of a problem for this method: number of elements, and number of rows for the squared hinge loss.
 MOST_NUMBERS, MOST_SQUARED = 2**21, 500
 
 
 class Candidate(NamedTuple):
-    """Normal vector and dual variables of all rows, with the gap that they prove."""
+    """Candidate for the solution: w, α, and the duality gap that they prove."""
 
     w: Array
     alpha: Array
     proof: Proof
-    proven_gap: float  # including a bound on the rounding error
+    proven_gap: float  # relative gap plus a bound on its rounding error
 
 
 def applies(rows: tuple[int, int], loss: str) -> bool:
-    """Whether rows of the given shape are few enough for this method."""
+    """Whether a matrix of rows with the given shape is small enough for this method."""
     n, d = rows
     return n * d <= MOST_NUMBERS and (loss == "hinge" or n <= MOST_SQUARED)
 
 
 def solve_uneven(rows: Rows, loss: str, tol: float) -> Candidate:
-    """Best solution found for explicit rows in memory; rows with cost 0 have α = 0."""
+    """Return the best solution found for explicit rows in memory; rows with cost 0 have α = 0."""
     paid = np.flatnonzero(rows.costs > 0)
     U, C = rows.X[paid], rows.costs[paid]
     hard = bool(np.isinf(C[0]))
@@ -76,7 +77,7 @@ def solve_uneven(rows: Rows, loss: str, tol: float) -> Candidate:
 
 
 def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float, tol: float) -> tuple[Array, Array]:
-    """Solve for shortened rows with capped costs, in units in which w has a norm of about 1; returns w and α."""
+    """Solve with shortened rows and capped costs, scaled so that w has a norm of about 1; return w and α."""
     shorter = np.minimum(1.0, REACH / (lengths * norm))
     costs = np.minimum(C / shorter / norm**2, cap / (lengths * shorter * norm))
     box = solve_box((shorter * norm)[:, None] * U, costs, tol=tol / 4)
@@ -84,7 +85,7 @@ def _solve_in_reach(U: Array, C: Array, lengths: Array, norm: float, cap: float,
 
 
 def _judged(U: Array, C: Array, w: Array, alpha: Array, loss: str) -> list[Candidate]:
-    """Candidates with w unchanged, and with w scaled up to allow for rounding errors of rows on the margin."""
+    """Return candidates with w itself, and with w scaled up to allow for rounding errors of rows on the margin."""
     length = float(np.linalg.norm(w))
     margins, lengths = U @ w, np.linalg.norm(U, axis=1)
     blur = (ROW_ERROR + np.sqrt(len(w))) * EPSILON * lengths * length
