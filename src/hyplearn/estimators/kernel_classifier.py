@@ -1,31 +1,24 @@
 """Kernel logistic regression in hyperbolic space, for classes with curved boundaries."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.data.training import TrainingData
 from hyplearn.decision import Calibration, Decision
-from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, BallClassifier, warn_unsolved
 from hyplearn.estimators.kernel_map import check_kernel
 from hyplearn.estimators.kernel_search import SEARCH_ROWS, choose_scale_and_cost
-from hyplearn.estimators.validation import absolute_curvature, check_stopping, known_data
+from hyplearn.estimators.softmax_classifier import SoftmaxClassifier
+from hyplearn.estimators.validation import absolute_curvature, check_stopping
 from hyplearn.geometry.border import as_real, check_parameter
 from hyplearn.kernels.functions import check_dimension, kernel_between
 from hyplearn.kernels.nystrom import KernelMap, LandmarkKernel, add_linear_columns, choose_landmarks, nystrom
 from hyplearn.progress import FitReporter
-from hyplearn.rows.built import row_costs
 from hyplearn.rows.kernel import INTERCEPT, build_kernel_rows, raw_projection, rows_are_kept
-from hyplearn.solvers.certificate import (
-    SoftmaxCertificate,
-    SoftmaxSums,
-    certify_softmax,
-    merge_softmax_sums,
-    softmax_sums,
-)
+from hyplearn.solvers.certificate import SoftmaxCertificate
 from hyplearn.solvers.softmax import solve_softmax, solve_softmax_by_sample
 from hyplearn.types import Array, CostOrAuto
 
@@ -34,7 +27,7 @@ ROWS_PER_LANDMARK = 20
 
 
 @dataclass(eq=False, repr=False)
-class PoincareKernelClassifier(BallClassifier):
+class PoincareKernelClassifier(SoftmaxClassifier):
     r"""Multinomial logistic regression with a hyperbolic kernel, for classes with curved boundaries.
 
     With the rows :math:`x_i` of :class:`HyperbolicKernelMap`, whose products are the kernel projected onto landmarks,
@@ -148,8 +141,7 @@ class PoincareKernelClassifier(BallClassifier):
         with self._training(X, y, sample_weight) as (data, report):
             check_dimension(self.kernel, data.n_features)
             self._minimise(data, *self._chosen_map(data), report)
-            if self.status_[0] != "optimal":
-                warn_unsolved(self, self.dual_gap_[0], self.status_[0])
+            self._report_status()
         return self
 
     def _chosen_map(self, data: TrainingData) -> tuple[KernelMap, Array | None]:
@@ -169,23 +161,17 @@ class PoincareKernelClassifier(BallClassifier):
 
     def _minimise(self, data: TrainingData, kernel_map: KernelMap, start: Array | None, report: FitReporter) -> None:
         """Solve the optimisation problem, and set the fitted attributes."""
-        before, K = data.points.n_passes, data.n_classes
+        before = data.points.n_passes
         rows = build_kernel_rows(data, kernel_map, self.C_)
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "start": start}
-        options["report"] = partial(report, f"{K} classes")
+        options["report"] = partial(report, f"{data.n_classes} classes")
         if rows_are_kept(data, kernel_map):
             found = solve_softmax(rows, **options)
         else:
             found = solve_softmax_by_sample(rows, raw_projection(kernel_map), **options)
-        self._n_rows = data.n_rows
         self.landmarks_, self.projection_ = kernel_map.kernel.landmarks, kernel_map.projection
-        W = found.W if K > 2 else found.W[1:] - found.W[:1]
+        W = self._keep_solution(found, data, before)
         self.coef_, self.intercept_ = np.ascontiguousarray(W[:, :-1]), INTERCEPT * W[:, -1]
-        self.status_, self.primal_, self.dual_gap_ = (
-            np.array([value]) for value in (found.status, found.primal, found.gap)
-        )
-        n_passes = found.n_passes if data.in_memory else data.points.n_passes - before
-        self.n_iter_, self.n_passes_ = np.array([found.n_iter]), np.array([n_passes])
         self.decision_ = self._decide()
 
     def _decide(self) -> Decision:
@@ -221,24 +207,18 @@ class PoincareKernelClassifier(BallClassifier):
         >>> print(model.verify(X, y).gap < 1e-6)
         [ True]
         """
-        check_is_fitted(self)
-        data = known_data(self, X, y, sample_weight)
-        if data.n_rows != self._n_rows:
-            raise ValueError(f"verify() needs the training data ({self._n_rows} rows); got {data.n_rows}.")
-        W = np.column_stack([self.coef_, self.intercept_ / INTERCEPT])
-        W = W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
-        kernel = LandmarkKernel(self.kernel, self.scale_, data.c, self.landmarks_)
-        arguments = KernelMap(kernel, self.projection_), W, self.C_
-        return certify_softmax(data.fold(_sums_of_block, merge_softmax_sums, *arguments), W)
+        return self._verified(X, y, sample_weight)
+
+    def _plain_rows(self, c: float) -> Callable[[Array], Array]:
+        kernel = LandmarkKernel(self.kernel, self.scale_, c, self.landmarks_)
+        return partial(_plain_kernel_rows, kernel_map=KernelMap(kernel, self.projection_))
+
+    def _columns_of_rows(self) -> Array:
+        return np.column_stack([self.coef_, self.intercept_ / INTERCEPT])
 
 
-def _sums_of_block(block: LabelledBlock, kernel_map: KernelMap, W: Array, C: float) -> SoftmaxSums:
-    """Contributions of a block to the sums of the certificate, with kernel rows computed in plain NumPy."""
-    costs, kernel, parts = row_costs(block, C), kernel_map.kernel, []
-    for start in range(0, len(costs), VERIFIED_ROWS):
-        cut = slice(start, start + VERIFIED_ROWS)
-        X = block.X[cut].astype(np.float64)
-        values = kernel_between(kernel.name, X, kernel.landmarks, scale=kernel.scale, c=kernel.c)
-        rows = np.column_stack([values @ kernel_map.projection, np.full(len(X), INTERCEPT)])
-        parts.append(softmax_sums(rows, block.codes[cut], costs[cut], W))
-    return merge_softmax_sums(parts)
+def _plain_kernel_rows(X: Array, kernel_map: KernelMap) -> Array:
+    """Kernel rows of points in plain NumPy, with the intercept column."""
+    kernel = kernel_map.kernel
+    values = kernel_between(kernel.name, X.astype(np.float64), kernel.landmarks, scale=kernel.scale, c=kernel.c)
+    return np.column_stack([values @ kernel_map.projection, np.full(len(X), INTERCEPT)])

@@ -10,22 +10,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.cone import plain_cone_rows
-from hyplearn.data.training import LabelledBlock, TrainingData
+from hyplearn.data.training import TrainingData
 from hyplearn.decision import Calibration, Decision
-from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, BallClassifier, warn_unsolved
 from hyplearn.estimators.cost_choice import choice_rows
-from hyplearn.estimators.validation import absolute_curvature, check_stopping, known_data
+from hyplearn.estimators.softmax_classifier import SoftmaxClassifier
+from hyplearn.estimators.validation import absolute_curvature, check_stopping
 from hyplearn.progress import FitReporter
 from hyplearn.reference import reference_points
 from hyplearn.rows import RowSource
-from hyplearn.rows.built import ClassRowBuilder, build_rows, row_costs
-from hyplearn.solvers.certificate import (
-    SoftmaxCertificate,
-    SoftmaxSums,
-    certify_softmax,
-    merge_softmax_sums,
-    softmax_sums,
-)
+from hyplearn.rows.built import ClassRowBuilder, build_rows
+from hyplearn.solvers.certificate import SoftmaxCertificate
 from hyplearn.solvers.choice import choose_softmax_cost
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array, CostOrAuto
@@ -38,14 +32,12 @@ CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
 CHOICE_FIRST, CHOICE_TOL = 2, 1e-3
 
 
-class SoftmaxClassifier(BallClassifier):
-    """Base class of the logistic-regression classifiers, which solve one convex problem for all classes."""
+class ConeClassifier(SoftmaxClassifier):
+    """Base class of the logistic regressions on cone coordinates."""
 
     reference: Any
     fit_intercept: bool
     max_iter: int
-    coef_: Array
-    intercept_: Array
     reference_: Array
 
     @abstractmethod
@@ -69,15 +61,10 @@ class SoftmaxClassifier(BallClassifier):
             start = found
         before, own = data.points.n_passes, None if report is None else partial(report, f"{K} classes")
         solution = solve_softmax(rows, tol=self.tol, max_iter=self.max_iter, start=start, report=own)
-        n_passes = solution.n_passes if data.in_memory else data.points.n_passes - before
-        self._n_rows = data.n_rows
-        W = solution.W if K > 2 else solution.W[1:] - solution.W[:1]
+        W = self._keep_solution(solution, data, before)
         self.coef_ = np.ascontiguousarray(W[:, : d + 1])
         self.intercept_ = W[:, d + 1].copy() if self.fit_intercept else np.zeros(len(W))
         self.reference_ = np.tile(centre, (len(self.coef_), 1))
-        self.status_, self.primal_ = np.array([solution.status]), np.array([solution.primal])
-        self.n_iter_, self.n_passes_ = np.array([solution.n_iter]), np.array([n_passes])
-        self.dual_gap_ = np.array([solution.gap])
         self.decision_ = self._decide()
 
     def _decide(self) -> Decision:
@@ -154,20 +141,13 @@ class SoftmaxClassifier(BallClassifier):
         >>> print(PoincareLogisticRegression().fit(X, y).verify(X, y).gap < 1e-6)
         [ True]
         """
-        check_is_fitted(self)
-        data = known_data(self, X, y, sample_weight)
-        if data.n_rows != self._n_rows:
-            raise ValueError(f"verify() needs the training data ({self._n_rows} rows); got {data.n_rows}.")
-        W = self._W
-        rows_of = partial(plain_cone_rows, centre=self.reference_[0], c=data.c, intercept=self.fit_intercept)
-        return certify_softmax(data.fold(_sums_of_block, merge_softmax_sums, rows_of, W, self.C_), W)
+        return self._verified(X, y, sample_weight)
 
-    @property
-    def _W(self) -> Array:  # noqa: N802, as in the mathematics
-        """Weights in the solver's form: one row per class."""
-        columns = [self.coef_, self.intercept_] if self.fit_intercept else [self.coef_]
-        W = np.column_stack(columns)
-        return W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
+    def _plain_rows(self, c: float) -> Callable[[Array], Array]:
+        return partial(plain_cone_rows, centre=self.reference_[0], c=c, intercept=self.fit_intercept)
+
+    def _columns_of_rows(self) -> Array:
+        return np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
 
     def _code(self, label: Any) -> int:
         """Index of a class in ``classes_``."""
@@ -176,14 +156,9 @@ class SoftmaxClassifier(BallClassifier):
             raise ValueError(f"{label!r} is not a class of this model; its classes are {classes}.")
         return classes.index(label)
 
-    def _report_status(self) -> None:
-        """Warn if the solver did not reach the tolerance."""
-        if self.status_[0] != "optimal":
-            warn_unsolved(self, self.dual_gap_[0], self.status_[0])
-
 
 @dataclass(eq=False, repr=False)
-class PoincareLogisticRegression(SoftmaxClassifier):
+class PoincareLogisticRegression(ConeClassifier):
     r"""Multinomial logistic regression in the Poincaré ball, solved to a certificate of optimality.
 
     With the rows :math:`x_i = \frac{\rho}{\sinh \rho} (\cosh \rho, \sinh \rho\, e_i, 1)`, where ρ is the distance of a
@@ -319,11 +294,3 @@ class PoincareLogisticRegression(SoftmaxClassifier):
             self._minimise(data, previous, report)
             self._report_status()
         return self
-
-
-def _sums_of_block(block: LabelledBlock, rows_of: Callable[[Array], Array], W: Array, C: float) -> SoftmaxSums:
-    """Contributions of a block to the sums of the certificate."""
-    costs = row_costs(block, C)
-    cuts = [slice(start, start + VERIFIED_ROWS) for start in range(0, len(costs), VERIFIED_ROWS)]
-    rows = ((rows_of(block.X[cut]), block.codes[cut], costs[cut]) for cut in cuts)
-    return merge_softmax_sums([softmax_sums(*part, W) for part in rows])

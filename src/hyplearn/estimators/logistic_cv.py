@@ -8,13 +8,13 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision.calibration import without
-from hyplearn.estimators.logistic import SoftmaxClassifier
+from hyplearn.estimators.logistic import ConeClassifier
 from hyplearn.estimators.validation import check_stopping
 from hyplearn.types import Array
 
 
 @dataclass(eq=False, repr=False)
-class PoincareLogisticRegressionCV(SoftmaxClassifier):
+class PoincareLogisticRegressionCV(ConeClassifier):
     """:class:`PoincareLogisticRegression` with C chosen by cross-validation, for the smallest held-out log-loss.
 
     Each fold tries the values of C in increasing order and starts every fit from the previous solution, so the whole
