@@ -189,6 +189,86 @@ def test_keys_select_points_too(browser, tmp_path, page):
     assert len(browser.ask("state().selection")) == N
 
 
+STEP, FINE = 20, 4  # pixels that an arrow moves the cursor, and with Shift
+RIGHT, LEFT, UP, DOWN = Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_DOWN
+
+
+def middle_of_stage(browser):
+    left, top, right, bottom = browser.box("#stage")
+    return np.array([(right - left) / 2, (bottom - top) / 2])
+
+
+def test_a_box_is_drawn_with_keys(browser, tmp_path, page):
+    browser.open(page, tmp_path)
+    x, y = browser.screen(X).T
+    cx, cy = middle_of_stage(browser)
+    browser.keys("#stage", "b", 3 * LEFT, 2 * UP, Keys.SPACE)
+    assert browser.is_shown("hint")
+    assert "Arrows stretch the box. Enter selects" in browser.text("hint")
+    browser.keys("#stage", 10 * RIGHT, 6 * DOWN, Keys.SHIFT + 2 * RIGHT + Keys.NULL)
+    left, top = cx - 3 * STEP, cy - 2 * STEP
+    right, bottom = left + 10 * STEP + 2 * FINE, top + 6 * STEP
+    edge = [((left + right) / 2, top), (right, (top + bottom) / 2)]
+    assert all(
+        browser.pixels(np.add(edge[k], [[d * k, d * (1 - k)] for d in (-1, 0, 1)]), "pen")[:, 3].any() for k in (0, 1)
+    )
+    inside = (x > left) & (x < right) & (y > top) & (y < bottom)
+    assert 5 < inside.sum() < N - 5
+    browser.keys("#stage", Keys.ENTER)
+    assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
+    # The next box adds with Shift; the cursor stands where the last one ended.
+    browser.keys("#stage", Keys.SPACE, 4 * RIGHT, 4 * DOWN, Keys.SHIFT + Keys.ENTER + Keys.NULL)
+    more = inside | ((x > right) & (x < right + 4 * STEP) & (y > bottom) & (y < bottom + 4 * STEP))
+    assert browser.ask("state().selection") == np.flatnonzero(more).tolist()
+    browser.keys("#stage", Keys.SPACE, 14 * LEFT, 10 * UP, Keys.ALT + Keys.ENTER + Keys.NULL)
+    fewer = more & ~(
+        (x > right - 10 * STEP) & (x < right + 4 * STEP) & (y > bottom - 6 * STEP) & (y < bottom + 4 * STEP)
+    )
+    assert browser.ask("state().selection") == np.flatnonzero(fewer).tolist()
+    assert browser.ask("state().centre") == [0, 0]
+
+
+def test_a_lasso_is_drawn_with_keys_and_cancelled(browser, tmp_path, page):
+    browser.open(page, tmp_path)
+    places, at = browser.screen(X), middle_of_stage(browser)
+    moves = [(-6, -4), (10, 1), (2, 8), (-5, -3), (-6, 5)]
+    browser.keys(
+        "#stage", "L", 6 * LEFT, 4 * UP, Keys.SPACE, 10 * RIGHT, DOWN, Keys.SPACE, 2 * RIGHT, 8 * DOWN, Keys.SPACE
+    )
+    browser.keys("#stage", 5 * LEFT, 3 * UP, Keys.SPACE, 6 * LEFT, 5 * DOWN)
+    assert "4 corners; Space sets the next" in browser.text("hint")
+    inside = Curve(at + STEP * np.cumsum(moves, axis=0)).contains_points(places)
+    assert 5 < inside.sum() < N - 5
+    browser.keys("#stage", Keys.ENTER)
+    assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
+    browser.keys("#stage", Keys.SPACE, 9 * UP, Keys.SPACE, 9 * RIGHT, Keys.ESCAPE, Keys.ENTER)
+    assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
+    # Without a curve, Enter tells of the point nearest to the cursor, and X takes it away.
+    cursor = at + STEP * (np.sum(moves, axis=0) + [9, -9])
+    i = int(np.argmin(np.linalg.norm(places - cursor, axis=1)))
+    assert browser.ask("state().pinned") == i
+    inside[i] = not inside[i]
+    browser.keys("#stage", "x", Keys.ESCAPE)
+    assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
+    browser.keys("#stage", "m", RIGHT)
+    assert not browser.is_shown("hint")
+    assert browser.ask("state().centre")[0] > 0
+
+
+def test_keys_move_p_and_show_a_class_alone(browser, tmp_path):
+    svc = PoincareSVC("means", folds=2).fit(X, TWO)
+    browser.open(explore(svc, X, TWO), tmp_path)
+    browser.keys("#stage", RIGHT, UP, "p")
+    state = browser.ask("state()")
+    assert state["isWhatIf"]
+    assert np.allclose(state["p"], state["centre"])
+    browser.run("document.querySelector('#legend li:nth-child(2) button').focus()")
+    for hidden in ([0], []):
+        browser._chain().key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
+        browser.rest()
+        assert browser.ask("state().hidden") == hidden
+
+
 def test_the_table_of_a_selection_holds_its_points_and_no_formulas(browser, tmp_path, page):
     page.selection = [3, 7, 10, 21]
     browser.downloads(tmp_path)
@@ -230,14 +310,65 @@ def test_a_link_opens_the_same_view(browser, tmp_path, page):
 
 
 @pytest.mark.parametrize(
-    "fragment", ["centre=2,0", "centre=NaN,0&zoom=9", "%00", "centre=0.1,0&zoom=1e9&colour=<img>&hidden=7,x,-1"]
+    "fragment",
+    [
+        "centre=2,0",
+        "centre=NaN,0&zoom=9",
+        "%00",
+        "centre=0.1,0&zoom=1e9&colour=<img>&hidden=7,x,-1",
+        "centre=0,0&selected=%F0%9F%98%80",
+        "centre=0,0&selected=A",
+        "centre=0,0&selected=AP__fw",  # a run of two million points
+    ],
 )
 def test_a_link_that_makes_no_sense_is_harmless(browser, tmp_path, page, fragment):
     browser.driver.get(f"{page.save(tmp_path / 'page.html').as_uri()}#{fragment}")
     browser.rest()
     state = browser.ask("state()")
     assert np.hypot(*state["centre"]) < 1
-    assert [state["zoom"], state["colour"], state["hidden"]] == [1, "class", []]
+    assert [state["zoom"], state["colour"], state["hidden"], state["selection"]] == [1, "class", [], []]
+
+
+@pytest.mark.parametrize("rows", [[], [0], [N - 1], [3, 4, 5, 6, 80], range(N), range(0, N, 2)])
+def test_a_link_opens_the_same_selection(browser, tmp_path, page, rows):
+    page.selection = [1, 2]  # the page's own, which a link without a selection has
+    browser.open(page, tmp_path)
+    page.selection = []
+    assert "selected" not in browser.driver.current_url
+    browser.run("hyplearnExplorer.select(arguments[0])", list(rows))
+    browser.rest()
+    link = browser.driver.current_url
+    assert "selected=" in link
+    browser.driver.get("about:blank")
+    browser.driver.get(link)
+    browser.rest()
+    assert browser.ask("state().selection") == list(rows)
+
+
+def test_a_selection_too_large_for_a_link_is_left_out_and_said_to_be(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    points = cloud(rng, 20_000, 2, 1.0)
+    browser.open(explore(SOFTMAX, points), tmp_path)
+    few, many = np.sort(rng.choice(20_000, 1500, replace=False)), np.arange(0, 20_000, 2)
+    browser.run("hyplearnExplorer.select(arguments[0])", few.tolist())
+    browser.rest()
+    link = browser.driver.current_url
+    assert len(link.split("selected=")[1]) < 6000
+    assert not browser.is_shown("left-out")
+    browser.run("hyplearnExplorer.select(arguments[0])", many.tolist())
+    browser.rest()
+    assert "selected" not in browser.driver.current_url
+    assert browser.is_shown("left-out")
+    # Undo goes back to any selection, whether a link has room for it or not.
+    browser.run("hyplearnExplorer.select([])")
+    browser.rest()
+    browser.click("#undo")
+    assert browser.ask("state().selection") == many.tolist()
+    browser.click("#undo")
+    assert browser.ask("state().selection") == few.tolist()
+    assert browser.driver.current_url == link
+    browser.click("#redo")
+    assert browser.ask("state().selection") == many.tolist()
 
 
 def test_views_can_be_undone_and_redone(browser, tmp_path, page):

@@ -5,7 +5,7 @@ import { Regions } from "./regions.js";
 import { haloOf, pressing, Stamps } from "./stamps.js";
 
 const LABEL =
-  "The disk of points. Arrow keys move it, plus and minus zoom, 0 resets, Enter tells of the point nearest to the middle, X selects it, Escape closes its card.";
+  "The disk of points. Arrow keys move it, plus and minus zoom, 0 resets, Enter tells of the point nearest to the middle, X selects it, Escape closes its card. B draws a box and L a lasso with keys, M moves the disk again.";
 
 export class Disk {
   constructor(app, model, k) {

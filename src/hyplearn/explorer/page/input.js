@@ -25,7 +25,8 @@ export function listen({ stage, model }, app) {
     stage.setPointerCapture(event.pointerId);
     held.set(event.pointerId, at);
     app.camera.stop();
-    app.set({ hasKeyboard: false });
+    app.pencil.cancel();
+    app.useKeys(false);
     tap = held.size === 1 ? { at, time: event.timeStamp } : null;
     grip = gripAt(app, model, [...held.values()], event);
   });
@@ -69,9 +70,9 @@ export function listen({ stage, model }, app) {
     const pixels = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
     app.zoom(Math.exp(-pixels * 0.0016), placeOf(event));
   }, { passive: false });
-  stage.addEventListener("keydown", (event) => press(event, app));
-  stage.addEventListener("blur", () => app.set({ hasKeyboard: false }));
-  stage.addEventListener("focus", () => app.set({ hasKeyboard: stage.matches(":focus-visible") }));
+  stage.addEventListener("keydown", (event) => press(event, app, model));
+  stage.addEventListener("blur", () => app.useKeys(false));
+  stage.addEventListener("focus", () => app.useKeys(stage.matches(":focus-visible")));
 }
 
 // What moving the pointers does from here on: two pinch; one draws a curve, moves p, or moves the disk.
@@ -89,9 +90,14 @@ function gripAt(app, model, places, event) {
   return { move: ([at]) => app.pan(grabbed, at) };
 }
 
-// Draw a box or a lasso; what it holds is selected in the end. Shift adds, Alt removes.
+// What a box or a lasso does with the points inside: Shift adds them, Alt removes them.
+function howOf(event, app) {
+  return event.shiftKey ? "add" : event.altKey ? "remove" : app.how;
+}
+
+// Draw a box or a lasso; what it holds is selected in the end.
 function draw(app, start, event) {
-  const how = event.shiftKey ? "add" : event.altKey ? "remove" : app.how;
+  const how = howOf(event, app);
   let curve = [start];
   return {
     move: ([at]) => {
@@ -139,29 +145,43 @@ function hover(stage, model, app, at) {
   app.mark(app.pinned >= 0 ? app.pinned : isOnP ? -1 : i);
 }
 
+// Arrows walk through the disk, or move the cursor of a box or a lasso.
+function arrow(right, down) {
+  return (app, { shiftKey }) => {
+    if (app.tool === "move") app.walk(WALK * right, -WALK * down);
+    else app.pencil.move(right, down, shiftKey);
+  };
+}
+
 const KEYS = {
-  ArrowLeft: (app) => app.walk(-WALK, 0),
-  ArrowRight: (app) => app.walk(WALK, 0),
-  ArrowUp: (app) => app.walk(0, WALK),
-  ArrowDown: (app) => app.walk(0, -WALK),
+  ArrowLeft: arrow(-1, 0),
+  ArrowRight: arrow(1, 0),
+  ArrowUp: arrow(0, -1),
+  ArrowDown: arrow(0, 1),
   "+": (app) => app.zoomIn(),
   "=": (app) => app.zoomIn(),
   "-": (app) => app.zoomOut(),
   0: (app) => app.reset(),
-  Enter: (app) => app.pin(middlePoint(app)),
-  x: (app) => app.toggleSelected(app.pinned >= 0 ? app.pinned : middlePoint(app)),
-  Escape: (app) => app.pin(-1),
+  " ": (app) => app.tool !== "move" && app.pencil.set(),
+  Enter: (app, event) => app.pencil.finish(howOf(event, app)) || app.pin(pointAtCursor(app)),
+  Escape: (app) => app.pencil.cancel() || app.pin(-1),
+  b: (app) => app.useTool("box"),
+  l: (app) => app.useTool("lasso"),
+  m: (app) => app.useTool("move"),
+  p: (app, _, model) => model.spec.movable && app.movePoint(model, app.view.screenToData(app.cursor)),
+  x: (app) => app.toggleSelected(app.pinned >= 0 ? app.pinned : pointAtCursor(app)),
 };
 
-function middlePoint({ points, view, shown }) {
-  return points.nearest(view.screenToDisk([view.width / 2, view.height / 2]), 2, shown);
+function pointAtCursor(app) {
+  app.settle();
+  return app.points.nearest(app.view.screenToDisk(app.cursor), 2, app.shown);
 }
 
-function press(event, app) {
-  const action = KEYS[event.key];
-  if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
+function press(event, app, model) {
+  const action = KEYS[event.key.length > 1 ? event.key : event.key.toLowerCase()];
+  if (!action || event.ctrlKey || event.metaKey || (event.altKey && event.key !== "Enter")) return;
   event.preventDefault();
   app.camera.stop();
-  app.set({ hasKeyboard: true });
-  action(app);
+  app.useKeys(true);
+  action(app, event, model);
 }

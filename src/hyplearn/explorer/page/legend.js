@@ -19,8 +19,8 @@ export class Legend {
   itemOf(name, code) {
     const button = element("button", { type: "button", class: "group" }, element("span", { class: "mark" }),
       element("span", { class: "name", text: name }), element("span", { class: "count" }));
-    button.title = "Click to hide or show, double-click to show only this";
-    button.addEventListener("click", (event) => this.choose(code, event.detail));
+    button.title = "Click to hide or show; double-click, or Shift and click, to show only this";
+    button.addEventListener("click", (event) => this.choose(code, event));
     const fly = element("button", { type: "button", class: "fly", "aria-label": `Zoom to ${name}`, title: "Zoom to it", text: "◎" });
     fly.addEventListener("click", () => this.act.fly(code));
     for (const one of [button, fly]) {
@@ -31,10 +31,10 @@ export class Legend {
     return element("li", {}, button, fly);
   }
 
-  // A double click is two clicks, which leave the group as it was, and then shows it alone.
-  choose(code, clicks) {
-    toggle(this.hidden, code);
-    if (clicks === 2) only(this.hidden, code, this.groups.length);
+  // A double click is two clicks, which leave the group as it was, and then shows it alone; so does one with Shift.
+  choose(code, { detail, shiftKey }) {
+    if (!shiftKey) toggle(this.hidden, code);
+    if (shiftKey || detail === 2) only(this.hidden, code, this.groups.length);
     this.act.changed();
   }
 

@@ -11,9 +11,11 @@ import { Filter } from "./filter.js";
 import { insideCurve, Selection } from "./selection.js";
 import { factsOf, fillCard, placeBeside } from "./card.js";
 import { Camera } from "./camera.js";
-import { Past, readText, textOf, writeAddress } from "./address.js";
+import { MOST_LETTERS, Past, readText, textOf, withSelected, writeAddress } from "./address.js";
 import { Panel } from "./panel.js";
+import { Pencil } from "./pencil.js";
 import { Search } from "./search.js";
+import { readRuns } from "./runs.js";
 import { Theme } from "./theme.js";
 import { Host } from "./host.js";
 import { listen } from "./input.js";
@@ -53,6 +55,7 @@ class App {
     this.ratio = window.devicePixelRatio || 1;
     this.haste = new Haste(this.points, this.order, this.ratio);
     this.camera = new Camera(this);
+    this.pencil = new Pencil(this);
     this.past = new Past();
     this.refresh();
     this.fittedWrongs = this.counts.wrongs;
@@ -160,12 +163,32 @@ class App {
     if (i >= 0) this.select(() => this.selection.toggle(i));
   }
 
+  // The place of the stage that keys act on: the middle, or the cursor of a box or a lasso.
+  get cursor() {
+    return this.tool === "move" ? [this.view.width / 2, this.view.height / 2] : this.pencil.cursor;
+  }
+
+  // Whether keys are used on the disk, which shows their cursor.
+  useKeys(hasKeyboard) {
+    this.set({ hasKeyboard });
+    this.updateHint();
+  }
+
+  updateHint() {
+    const hint = byId("hint");
+    hint.hidden = !this.hasKeyboard || this.tool === "move";
+    hint.textContent = hint.hidden ? "" : this.pencil.hint;
+  }
+
   useTool(name) {
+    this.pencil.cancel();
     this.tool = name;
     for (const button of document.querySelectorAll("[data-tool]")) {
       button.setAttribute("aria-pressed", String(button.dataset.tool === name));
     }
     byId("how-row").hidden = name === "move";
+    this.updateHint();
+    this.change();
   }
 
   pan(x, at) {
@@ -301,15 +324,17 @@ class App {
     this.placeCard();
   }
 
-  // The present view goes into the address and onto the pile of views.
+  // The present view and selection go into the address and onto the pile of views.
   remember() {
-    const { view, filter, colouring } = this;
+    const { view, filter, colouring, selection, ownSelection } = this;
     const text = textOf({
       centre: view.centre, zoom: view.zoom, shift: view.shift, colour: colouring.key, hidden: [...filter.hidden],
       onlyWrong: filter.onlyWrong, onlyDisagreement: filter.onlyDisagreement, mostConfidence: filter.mostConfidence,
     });
-    this.past.note(text);
-    writeAddress(text);
+    this.past.note(text, selection.text);
+    const isKept = selection.text === ownSelection || selection.text.length <= MOST_LETTERS;
+    writeAddress(isKept && selection.text !== ownSelection ? withSelected(text, selection.text) : text);
+    byId("left-out").hidden = isKept;
     this.updateSteps();
   }
 
@@ -319,16 +344,19 @@ class App {
   }
 
   step(many) {
-    this.open(this.past.step(many));
+    const { view, selected } = this.past.step(many);
+    this.open(withSelected(view, selected));
     this.updateSteps();
   }
 
-  // Show the view that a text describes, if it does.
+  // Show the view and the selection that a text describes, if it does; without one the page has its own selection.
   open(text) {
-    const found = readText(text, { keys: this.colourings.map(({ key }) => key), nClasses: this.scene.classes.length, mostZoom: MOST_ZOOM });
+    const limits = { nClasses: this.scene.classes.length, nPoints: this.points.n, mostZoom: MOST_ZOOM };
+    const found = readText(text, { keys: this.colourings.map(({ key }) => key), ...limits });
     if (found === null) return;
     this.camera.stop();
-    const { centre, zoom, shift, colour, hidden, ...filters } = found;
+    const { centre, zoom, shift, colour, hidden, selected, ...filters } = found;
+    this.select(() => this.selection.set(selected ?? readRuns(this.ownSelection, this.points.n)));
     this.view.moveTo(centre);
     Object.assign(this.view, { zoom, shift });
     Object.assign(this.filter, filters);
@@ -372,6 +400,7 @@ class App {
     window.addEventListener("afterprint", () => this.print(false));
     this.useTool("move");
     this.selection.set(JSON.parse(byId("selection").textContent));
+    this.ownSelection = this.selection.text;
     this.repaint();
     this.panel.updateSelection();
     this.resize();
@@ -426,6 +455,7 @@ window.hyplearnExplorer = Object.freeze({
   styles: () => app.palette.styles,
   ramp: () => app.palette.ramp,
   mark: (i) => app.mark(i),
+  select: (rows) => app.select(() => app.selection.set(rows)),
   csv: () => csvOf(app, app.selection.indices()),
   svg: (pixels) => svgOf(app, pixels).text(),
   png: (pixels) => pngOf(app, pixels).then((blob) => blob.size),

@@ -128,8 +128,8 @@ function drawStar(context, [x, y], size, colour, edge) {
   context.fill();
 }
 
-// The point that the card speaks of, and the middle for those who walk by keys.
-function drawMarks(context, { points, marked, hasKeyboard, palette }, view, ink) {
+// The point that the card speaks of, and the cursor of the keyboard.
+function drawMarks(context, { points, marked, hasKeyboard, cursor, palette }, view, ink) {
   if (marked >= 0) {
     const at = view.diskToScreen(points.seen(marked));
     context.beginPath();
@@ -138,13 +138,14 @@ function drawMarks(context, { points, marked, hasKeyboard, palette }, view, ink)
     stroke(context, ink, 2);
   }
   if (hasKeyboard) {
-    const [x, y] = [view.width / 2, view.height / 2];
+    const [x, y] = cursor;
     context.beginPath();
     for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
       context.moveTo(x + 5 * dx, y + 5 * dy);
-      context.lineTo(x + 13 * dx, y + 13 * dy);
+      context.lineTo(x + 16 * dx, y + 16 * dy);
     }
-    stroke(context, ink, 1.4);
+    stroke(context, cssOf(palette.disk), 4.5);
+    stroke(context, ink, 2);
   }
 }
 

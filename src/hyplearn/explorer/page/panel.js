@@ -74,6 +74,8 @@ export class Panel {
     onChange("each", (checked) => app.set({ showsEach: checked }));
     onChange("edges", (checked) => app.set({ showsEdges: checked }));
     onChange("disputed", (checked) => app.set({ showsDisagreement: checked }));
+    byId("marks-text").hidden = models.every((model) => model.support === null && model.referencePoint() === null);
+    byId("key-of-p").hidden = models.every((model) => !model.spec.movable);
     byId("put-back").addEventListener("click", () => app.putBack());
     byId("sort").addEventListener("change", (event) => this.legend.arrange({ order: event.target.value }));
     byId("seek").addEventListener("input", (event) => this.legend.arrange({ sought: event.target.value }));

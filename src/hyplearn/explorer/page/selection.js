@@ -1,15 +1,23 @@
 // The points that are selected.
+import { runsOf } from "./runs.js";
 import { isInside } from "./shapes.js";
 
 export class Selection {
   constructor(n) {
     this.mask = new Uint8Array(n);
     this.size = 0;
+    this.noted = null;
+  }
+
+  // The selection as text, made once for each.
+  get text() {
+    return (this.noted ??= runsOf(this.mask));
   }
 
   // Select points by a function of their numbers: in place of those selected, beside them, or no longer.
   change(isMeant, how) {
     const { mask } = this;
+    this.noted = null;
     this.size = 0;
     for (let i = 0; i < mask.length; i++) {
       const meant = isMeant(i);
@@ -20,12 +28,14 @@ export class Selection {
   }
 
   set(indices) {
+    this.noted = null;
     this.mask.fill(0);
     for (const i of indices) if (i < this.mask.length) this.mask[i] = 1;
     this.size = this.mask.reduce((sum, value) => sum + value, 0);
   }
 
   toggle(i) {
+    this.noted = null;
     this.mask[i] ^= 1;
     this.size += this.mask[i] ? 1 : -1;
   }
