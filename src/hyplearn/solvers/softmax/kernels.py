@@ -9,146 +9,113 @@ import numpy as np
 from numba import njit
 
 from hyplearn.numerics import exp, log1p
-from hyplearn.tangent import element
 
 # Number of rows per chunk, small enough that a chunk stays in the cache.
 CHUNK = 256
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+# The functions that numba inlines are compiled once, as a part of this one; LLVM would optimise them twice.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def point_block(X, p, along, base, times, inverse_root, codes, costs, W, V, hessian):  # type: ignore[no-untyped-def]
     """Add ``Σ α xᵀ`` to V and ``Σ C (diag π - ππᵀ) ⊗ xxᵀ`` to the hessian; return ``Σ C log(1/π_y)``."""
     (K, D), loss = W.shape, 0.0
-    columns, probabilities, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((5, CHUNK))
+    columns, pi, buffers = np.empty((D, CHUNK)), np.empty((K, CHUNK)), np.empty((4, CHUNK))
+    others, losses, weights, scaled = buffers[0], buffers[1], buffers[2], buffers[3]
     for start in range(0, X.shape[0], CHUNK):
-        part = slice(start, min(start + CHUNK, X.shape[0]))
-        size = part.stop - start
+        part = slice(start, start + CHUNK)
         own_codes, own_costs = codes[part], costs[part]
-        own, rest, whole = buffers[0, :size], buffers[1, :size], buffers[2, :size]
-        weights, scaled = buffers[3, :size], buffers[4, :size]
         _make_columns(X[part], p, along[part], base[part], times[part], inverse_root, columns)
-        _probabilities(columns, W, own_codes, probabilities, own, rest, whole)
-        loss += _loss(own, rest, own_costs)
+        _score(columns, W, own_codes.size, pi)
+        _softmax(pi, own_codes, others, losses, weights)
+        for i in range(own_codes.size):
+            loss += own_costs[i] * losses[i]
         for k in range(K):
-            _alphas(k, probabilities[k], rest, whole, own_codes, own_costs, weights)
+            # α = C (δ_ky - π_k) of each row
+            for i in range(own_codes.size):
+                weights[i] = own_costs[i] * (others[i] if own_codes[i] == k else -pi[k, i])
             for j in range(D):
-                V[k, j] += _dot(weights, columns[j])
+                total = 0.0
+                for i in range(own_codes.size):
+                    total += weights[i] * columns[j, i]
+                V[k, j] += total
             for m in range(k + 1):
-                _second_derivatives(probabilities[k], probabilities[m], k == m, own_costs, weights)
-                for i in range(D):
-                    _products(weights, columns[i], scaled)
-                    for j in range(i + 1):
-                        hessian[k * D + i, m * D + j] += _dot(scaled, columns[j])
+                _add_second_derivatives(k, m, pi, own_costs, columns, weights, scaled, hessian)
     _mirror(hessian, K, D)
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def _make_columns(X, p, along, base, times, inverse_root, columns):  # type: ignore[no-untyped-def]
     """Write the rows ``(times, along (x - p) + base p)``, and the intercept if there is one, to ``columns``."""
-    d, first = len(p), columns[0]
     for i in range(times.size):
-        first[i] = times[i]
-    for j in range(d):
-        column = columns[1 + j]
+        columns[0, i] = times[i]
+    for j in range(p.size):
         for i in range(times.size):
-            column[i] = element(X, p, along, base, i, j)
-    if columns.shape[0] > d + 1:
-        last = columns[d + 1]
+            columns[1 + j, i] = along[i] * (X[i, j] - p[j]) + base[i] * p[j]
+    for j in range(p.size + 1, columns.shape[0]):
         for i in range(times.size):
-            last[i] = times[i] + inverse_root * base[i]
+            columns[j, i] = times[i] + inverse_root * base[i]
 
 
+@njit(inline="always", error_model="numpy")
+def _score(columns, W, size, scores):  # type: ignore[no-untyped-def]
+    for k in range(W.shape[0]):
+        for i in range(size):
+            scores[k, i] = W[k, 0] * columns[0, i]
+        for j in range(1, W.shape[1]):
+            weight = W[k, j]
+            for i in range(size):
+                scores[k, i] += weight * columns[j, i]
+
+
+# Numba does not inline this function, because its caller may reorder sums, and the loss needs the order given here.
 @njit(cache=True, nogil=True, error_model="numpy")
-def _probabilities(columns, W, codes, probabilities, own, rest, whole):  # type: ignore[no-untyped-def]
-    """Compute the softmax of the scores, and the terms from which the loss is computed.
+def _softmax(scores, codes, others, losses, highest):  # type: ignore[no-untyped-def]
+    """Convert scores to probabilities, in place, and compute ``1 - π_y`` and ``log(1/π_y)`` of each row.
 
-    With e = exp(score - highest score) of each class, ``own`` receives log e of the row's class, ``rest`` the sum of e
-    over the other classes, and ``whole`` the sum of e over all classes.
+    With e = exp(score - highest score) of each class, the loss is ``log1p(rest + e_y - 1) - log e_y``, where rest is
+    the sum of e over the other classes; it is accurate even if it is tiny, as is ``rest / (rest + e_y)``.
     """
-    K, highest = W.shape[0], whole
-    for i in range(own.size):
-        highest[i] = -np.inf
-        rest[i] = 0.0
-    for k in range(K):
-        _score(columns, W[k], probabilities[k], highest)
-    for k in range(K):
-        _exponential(k, probabilities[k], codes, highest, own, rest)
-    for i in range(own.size):
-        whole[i] = rest[i] + exp(own[i])
-    for k in range(K):
-        _share(probabilities[k], whole)
+    for i in range(codes.size):
+        highest[i], others[i] = scores[0, i], 0.0
+    for k in range(1, scores.shape[0]):
+        for i in range(codes.size):
+            highest[i] = scores[k, i] if scores[k, i] > highest[i] else highest[i]
+    for k in range(scores.shape[0]):
+        for i in range(codes.size):
+            below, due = scores[k, i] - highest[i], codes[i] == k
+            power = exp(below)
+            losses[i] = below if due else losses[i]
+            others[i] += 0.0 if due else power
+            scores[k, i] = power
+    inverses = highest
+    for i in range(codes.size):
+        own, power = losses[i], exp(losses[i])
+        losses[i] = log1p(others[i] + (power - 1.0)) - own
+        inverses[i] = 1.0 / (others[i] + power)
+        others[i] *= inverses[i]
+    for k in range(scores.shape[0]):
+        for i in range(codes.size):
+            scores[k, i] *= inverses[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
-def _score(columns, w, score, highest):  # type: ignore[no-untyped-def]
-    first, weight = columns[0], w[0]
-    for i in range(highest.size):
-        score[i] = weight * first[i]
-    for j in range(1, w.size):
-        column, weight = columns[j], w[j]
-        for i in range(highest.size):
-            score[i] += weight * column[i]
-    for i in range(highest.size):
-        highest[i] = max(highest[i], score[i])
+@njit(inline="always", error_model="numpy")
+def _add_second_derivatives(k, m, pi, costs, columns, weights, scaled, hessian):  # type: ignore[no-untyped-def]
+    """Add ``Σ C π_k (δ_km - π_m) xxᵀ`` to the block of two classes, to its lower triangle."""
+    D, delta = columns.shape[0], 1.0 if k == m else 0.0
+    for i in range(costs.size):
+        weights[i] = costs[i] * pi[k, i] * (delta - pi[m, i])
+    for row in range(D):
+        for i in range(costs.size):
+            scaled[i] = weights[i] * columns[row, i]
+        for column in range(row + 1):
+            entry = 0.0
+            for i in range(costs.size):
+                entry += scaled[i] * columns[column, i]
+            hessian[k * D + row, m * D + column] += entry
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _exponential(k, score, codes, highest, own, rest):  # type: ignore[no-untyped-def]
-    for i in range(own.size):
-        below, due = score[i] - highest[i], codes[i] == k
-        power = exp(below)
-        own[i] = below if due else own[i]
-        rest[i] += 0.0 if due else power
-        score[i] = power
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _share(probability, whole):  # type: ignore[no-untyped-def]
-    for i in range(whole.size):
-        probability[i] /= whole[i]
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _loss(own, rest, costs):  # type: ignore[no-untyped-def]
-    """Return ``Σ C (log1p(rest + e^own - 1) - own)``, which is accurate even if the loss is tiny."""
-    total = 0.0
-    for i in range(own.size):
-        total += costs[i] * (log1p(rest[i] + (exp(own[i]) - 1.0)) - own[i])
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _alphas(k, probability, rest, whole, codes, costs, out):  # type: ignore[no-untyped-def]
-    """Write ``α = C (δ_ky - π_k)`` of each row to ``out``; 1 - π_y is summed from the other classes, not subtracted."""
-    for i in range(out.size):
-        others = rest[i] / whole[i]
-        out[i] = costs[i] * (others if codes[i] == k else -probability[i])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _second_derivatives(one, other, same, costs, out):  # type: ignore[no-untyped-def]
-    """Write the second derivative ``C π_k (δ_km - π_m)`` of each row's loss to ``out``."""
-    delta = 1.0 if same else 0.0
-    for i in range(out.size):
-        out[i] = costs[i] * one[i] * (delta - other[i])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _products(x, y, out):  # type: ignore[no-untyped-def]
-    for i in range(out.size):
-        out[i] = x[i] * y[i]
-
-
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _dot(x, y):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(x.size):
-        total += x[i] * y[i]
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(inline="always", error_model="numpy")
 def _mirror(hessian, K, D):  # type: ignore[no-untyped-def]
     """Fill in the rest of the Hessian by symmetry, from the lower triangles of its lower blocks."""
     for k in range(K):

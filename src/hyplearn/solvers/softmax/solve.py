@@ -301,9 +301,11 @@ def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[
     if second:
         hessian = np.zeros((W.size, W.size) if full else (K, d, d) if by_class else (d, d))
     if full:
+        # One dtype and one memory layout, because kernels are compiled again for every other one.
+        X, W = np.ascontiguousarray(block.X, dtype=np.float64), np.ascontiguousarray(W)
         numbers = block.along, block.base, block.times, float(block.inverse_root)
         codes = block.codes.astype(np.int64, copy=False)
-        loss = point_block(block.X, block.centre, *numbers, codes, block.costs, W, V, hessian)
+        loss = point_block(X, block.p, *numbers, codes, block.costs, W, V, hessian)
         return loss, V, hessian
     for chunk, codes, costs in _chunks(block, K + d):
         pi, own, rest = _probabilities(chunk.scores(W), codes)
