@@ -244,7 +244,7 @@ def test_a_lasso_is_drawn_with_keys_and_cancelled(browser, tmp_path, page):
     browser.keys("#stage", Keys.SPACE, 9 * UP, Keys.SPACE, 9 * RIGHT, Keys.ESCAPE, Keys.ENTER)
     assert browser.ask("state().selection") == np.flatnonzero(inside).tolist()
     # Without a curve, Enter tells of the point nearest to the cursor, and X takes it away.
-    cursor = at + STEP * (np.sum(moves, axis=0) + [9, -9])
+    cursor = at + STEP * np.sum([*moves, (9, -9)], axis=0)
     i = int(np.argmin(np.linalg.norm(places - cursor, axis=1)))
     assert browser.ask("state().pinned") == i
     inside[i] = not inside[i]

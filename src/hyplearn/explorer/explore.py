@@ -19,8 +19,8 @@ from hyplearn.types import Array
 # Names of the JavaScript modules, ordered so that each module follows the modules that it imports.
 MODULES = (
     "geometry", "decision", "view", "colours", "shapes", "dom", "points", "model", "stamps", "haste", "regions",
-    "nearest", "curves", "overlay", "disk", "filter", "colouring", "runs", "selection", "pencil", "csv", "legend", "card",
-    "camera", "address", "panel", "search", "theme", "host", "contour", "svg", "picture", "input", "main",
+    "nearest", "curves", "overlay", "disk", "filter", "colouring", "runs", "selection", "pencil", "csv", "legend",
+    "card", "camera", "address", "panel", "search", "theme", "host", "contour", "svg", "picture", "input", "main",
 )  # fmt: skip
 NOTEBOOK_HEIGHT = 680
 # Characters to escape inside a script element. They could end the element, start a comment or break a line.
