@@ -12,10 +12,14 @@ For unknown classes each class in turn is left out of the training rows: "new" i
 empty set, "known" that of held-out rows of the other classes. The threshold calls a row unknown if its largest
 probability is below the value at which as many held-out rows of known classes are called unknown as by distance.
 
-For the tree, genomes of the Web of Life stand in ten dimensions by TreeEmbedding. Their classes are the families with
-forty genomes or more, or the species with twenty or more, and the hierarchy is their taxonomy of seven ranks. "depth"
-is the mean rank of the answers (kingdom 1, phylum 2, class 3, order 4, family 5, genus 6, species 7), "at class" the
-share of answers that are a single class.
+For the tree, genomes of the Web of Life are embedded in two and in ten dimensions by TreeEmbedding. The classes are the
+taxa of one rank with at least twenty genomes, for each of the seven ranks, and the hierarchy is the taxonomy above
+them. "depth" is the mean rank of the answers (kingdom 1, phylum 2, class 3, order 4, family 5, genus 6, species 7; 0
+for the root), "at class" the fraction of answers that are a single class. The classifier is
+PoincareKNeighborsClassifier, and PoincareLogisticRegression for the two ranks with few classes: with 55 families one of
+its fits takes a minute. Sets by distance do not depend on the classifier. Sets by the probabilities of neighbours are
+wide where neighbours disagree: a class whose training rows have no neighbour of their own has the probability 0 among
+them, and is then in every set.
 
 MAPIE's sets (LAC, the score of a probability) with five folds and with a part of 30 % held out are measured on the same
 splits if mapie is installed; it has no sets by class.
@@ -35,14 +39,18 @@ from ledger import fill
 from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 
-from hyplearn import ConformalClassifier, PoincareLogisticRegression
+from hyplearn import ConformalClassifier, PoincareKNeighborsClassifier, PoincareLogisticRegression
 from hyplearn.datasets import fetch_olsson, fetch_web_of_life, load_mammals
 from hyplearn.decision.conformal import least_rows
 from hyplearn.embedding import PoincareMap, TreeEmbedding
 
 COVERAGE = 0.9
-# Ranks of the classes in the tree of life: their depth, and the least number of genomes of a class.
-RANKS = {"family": (5, 40), "species": (7, 20)}
+# Ranks of the classes in the tree of life with their depths, and the least number of genomes of a class.
+RANKS = {"kingdom": 1, "phylum": 2, "class": 3, "order": 4, "family": 5, "genus": 6, "species": 7}
+LEAST_GENOMES = 20
+LIFE_CLASSIFIERS = {"neighbours": PoincareKNeighborsClassifier, "softmax": PoincareLogisticRegression}
+# Ranks with few enough classes (2 and 12) for the softmax, whose fits take a minute with 55 classes.
+FEW_CLASSES = ("kingdom", "species")
 MAPIE = {"MAPIE cross": "cross", "MAPIE split": "split"}
 
 
@@ -162,14 +170,14 @@ def unknown(config, cell):
 
 
 @lru_cache
-def life(depth, least):
+def life(depth, dimensions):
     """Points, classes and taxonomy of the genomes; classes are those of a rank with enough genomes."""
     found = fetch_web_of_life()
     tips = np.setdiff1d(np.arange(len(found.names)), found.parents)
-    X = TreeEmbedding(10).fit(found.newick).embedding_
+    X = TreeEmbedding(dimensions).fit(found.newick).embedding_
     own = found.ranks[tips, depth - 1]
     names, counts = np.unique(own, return_counts=True)
-    kept = tips[np.isin(own, names[(counts >= least) & (names != "")])]
+    kept = tips[np.isin(own, names[(counts >= LEAST_GENOMES) & (names != "")])]
     lineages = [tuple(ranks[:depth]) for ranks in found.ranks[kept].tolist()]
     parents = {}
     for lineage in lineages:
@@ -178,15 +186,20 @@ def life(depth, least):
     return X[kept], np.array(["/".join(lineage) for lineage in lineages]), parents
 
 
+def life_cells():
+    """Measurements of answers in the tree of life."""
+    near = [(rank, d, "neighbours", by) for d in (2, 10) for rank in RANKS for by in ("distance", "probability")]
+    cells = near + [(rank, 10, "softmax", "probability") for rank in FEW_CLASSES]
+    return [dict(zip(("classes", "dimensions", "classifier", "sets by"), cell, strict=True)) for cell in cells]
+
+
 def tree(config, cell):
     """Coverage of flat sets and of answers, and the mean rank of the answers."""
-    X, y, parents = life(*RANKS[cell["classes"]])
-    rows = []
-    for seed in range(min(2, config.splits)):
+    X, y, parents = life(RANKS[cell["classes"]], cell["dimensions"])
+    classifier, rows = LIFE_CLASSIFIERS[cell["classifier"]](), []
+    for seed in range(min(10, config.splits)):
         old, new = split(len(X), seed)
-        model = ConformalClassifier(
-            PoincareLogisticRegression(), conformity=cell["sets by"], hierarchy=parents, coverage=COVERAGE
-        )
+        model = ConformalClassifier(classifier, conformity=cell["sets by"], hierarchy=parents, coverage=COVERAGE)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X[old], y[old])
@@ -199,7 +212,7 @@ def tree(config, cell):
         ]
         depth = [0 if answer == "life" else answer.count("/") + 1 for answer in answers if answer is not None]
         accuracy, sizes = np.mean(model.predict(X[new]) == y[new]), sets.sum(axis=1)
-        at_class = np.mean(np.array(depth) == RANKS[cell["classes"]][0])
+        at_class = np.mean(np.array(depth) == RANKS[cell["classes"]])
         rows.append([accuracy, hit.mean(), sizes.mean(), np.mean(right), np.mean(depth), at_class, np.mean(sizes == 0)])
     names = ("accuracy", "coverage of sets", "size", "coverage of answers", "depth", "at class", "none")
     return {"number": len(np.unique(y))} | {
@@ -216,8 +229,7 @@ def run(config, folder):
     cells = [{"set": s, "unknown by": by} for s in config.sets for by in ("distance", "probability", "threshold")]
     tables.append(fill(folder, "conformal_unknown", config, cells, partial(unknown, config)))
     if config.life:
-        cells = [{"classes": rank, "sets by": by} for rank in RANKS for by in ("probability", "distance")]
-        tables.append(fill(folder, "conformal_life", config, cells, partial(tree, config)))
+        tables.append(fill(folder, "conformal_life", config, life_cells(), partial(tree, config)))
     notes = __doc__.split("\n\n", 1)[1].rsplit("\n\n    python", 1)[0]
     (folder / "conformal.md").write_text("\n\n".join([*map(text, tables), notes]) + "\n")
     return tables

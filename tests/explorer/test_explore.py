@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
-from hyplearn import PoincareLogisticRegression, PoincareSVC, TangentSpace, explore
+from hyplearn import ConformalClassifier, PoincareLogisticRegression, PoincareSVC, TangentSpace, explore
 from hyplearn.decision import Decision, decision_of
 from hyplearn.explorer.explore import script_json
 from hyplearn.explorer.scene import typed_array
@@ -171,6 +171,8 @@ def test_representations_are_short_in_a_terminal_and_framed_in_a_notebook(softma
         ({"curvature": -2.0}, "was fitted with curvature=-1.0"),
         ({"of": "test"}, 'of must be "training" or "held-out"; got \'test\''),
         ({"columns": [1, 2]}, "columns must be a mapping of names to values, or a data frame; got list"),
+        ({"palette": ["red"]}, "palette must be a mapping of labels to colours; got list"),
+        ({"palette": {"ash": "reddish"}}, "'reddish' in palette is no colour"),
         (
             {"columns": {"depth": [1, 2]}},
             r"Column 'depth' must hold one value for each of the 60 rows of X; got shape \(2,",
@@ -202,6 +204,36 @@ def test_exploring_needs_no_matplotlib():
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "True"
+
+
+def test_a_palette_colours_classes_and_categories_and_others_keep_their_default(softmax, labelled):
+    X, y = labelled
+    first, *others = np.unique(y).tolist()
+    columns = {"same": y, "side": np.where(X[:, 1] > 0, "above", "below")}
+    plain = scene_of(explore(softmax, X, y, columns=columns))
+    scene = scene_of(explore(softmax, X, y, columns=columns, palette={first: "red", "side": {"above": "#00Ff00"}}))
+    assert scene["styles"] == [{"light": "#ff0000", "dark": "#ff0000", "shape": "circle"}, *plain["styles"][1:]]
+    same, side = (column["styles"] for column in scene["columns"])
+    assert same == scene["styles"][: 1 + len(others)]  # categories with the name of a class
+    assert side == [{"light": "#00Ff00", "dark": "#00Ff00", "shape": "circle"}, plain["columns"][1]["styles"][1]]
+
+
+def test_sets_and_answers_of_a_conformal_classifier_are_columns_with_the_styles_of_classes(labelled):
+    X, y = labelled
+    names = np.unique(y).tolist()
+    tree = dict.fromkeys(names, "plant")
+    model = ConformalClassifier(PoincareLogisticRegression(), coverage=0.6, hierarchy=tree, folds=2).fit(X, y)
+    scene = scene_of(explore(model, X, y))
+    columns = {one["name"]: one for one in scene["columns"]}
+    assert list(columns) == ["set", "set size", "unknown", "answer"]
+    for name in ("set", "answer"):
+        styles = dict(zip(columns[name]["categories"], columns[name]["styles"], strict=True))
+        assert [styles[label] for label in names] == scene["styles"]
+        assert styles["unknown"]["shape"] == "cross"
+        different = [tuple(style.values()) for style in styles.values()]
+        assert len(set(different)) == len(different)
+    found = np.array(columns["set"]["categories"])[decoded(columns["set"]["codes"])]
+    assert np.array_equal(found == "unknown", ~model.predict_set(X).any(axis=1))
 
 
 def test_columns_of_a_data_frame_are_numbers_or_categories(softmax, labelled):

@@ -263,3 +263,50 @@ def test_a_page_shows_a_classification_with_genes_and_columns_of_obs(cells, tmp_
     assert scene_of(hs.pl.explore(cells, "kind_predicted"))["labels"] is None
     with pytest.raises(KeyError, match="neither a column of obs nor a gene"):
         hs.pl.explore(cells, "kind_predicted", columns=["Gata7"])
+
+
+def classified(cells, **options):
+    hierarchy = dict.fromkeys(NAMES[:2], "wood") | {"wood": "plant", NAMES[2]: "plant"}
+    hs.tl.classify(cells, "kind", model=PoincareLogisticRegression(), coverage=0.9, hierarchy=hierarchy, **options)
+    return scene_of(hs.pl.explore(cells, "kind_predicted"))
+
+
+def test_a_page_offers_sets_answers_and_unknown_cells_by_itself(cells):
+    cells.obs["kind"] = cells.obs["kind"].where(cells.obs_names != "3")  # the set of a cell that was not trained on
+    columns = {one["name"]: one for one in classified(cells)["columns"]}
+    assert list(columns) == ["set", "answer", "set size", "unknown"]
+    sizes = cells.obsm["kind_predicted_sets"].sum(axis=1)
+    assert decoded(columns["set size"]["values"]).tolist() == sizes.tolist()
+    answers = np.array(columns["answer"]["categories"])[decoded(columns["answer"]["codes"])]
+    assert answers.tolist() == cells.obs["kind_predicted_answer"].astype(object).fillna("unknown").tolist()
+
+
+def test_answers_that_are_classes_have_their_colours_on_the_page(cells):
+    cells.uns["kind_colors"] = COLOURS
+    scene = classified(cells)
+    assert [style["light"] for style in scene["styles"]] == COLOURS
+    answer = next(one for one in scene["columns"] if one["name"] == "answer")
+    styles = dict(zip(answer["categories"], answer["styles"], strict=True))
+    assert all(styles[name] == style for name, style in zip(NAMES, scene["styles"], strict=True) if name in styles)
+
+
+def test_a_page_has_the_stored_colours_of_classes_and_columns(cells):
+    cells.obs["batch"] = pd.Categorical(np.arange(60) % 2)
+    cells.uns |= {"kind_colors": COLOURS, "batch_colors": ["red", "#123456"]}
+    hs.tl.classify(cells, "kind", model=PoincareLogisticRegression())
+    scene = scene_of(hs.pl.explore(cells, "kind_predicted", columns=["batch"]))
+    assert [style["dark"] for style in scene["styles"]] == COLOURS
+    assert [style["light"] for style in scene["columns"][0]["styles"]] == ["#ff0000", "#123456"]
+    # The query of a transfer has the colours in the column of predictions.
+    query = anndata.AnnData(np.zeros((60, 1)), obsm={"X_poincare": X})
+    hs.tl.transfer(cells, query, "kind", model=PoincareLogisticRegression())
+    assert [style["light"] for style in scene_of(hs.pl.explore(query, "kind_predicted"))["styles"]] == COLOURS
+
+
+def test_a_page_says_whether_its_cells_are_training_cells(cells):
+    query = cells.copy()
+    hs.tl.classify(cells, "kind", model=PoincareLogisticRegression())
+    hs.tl.transfer(cells, query, "kind", model=PoincareLogisticRegression())
+    assert scene_of(hs.pl.explore(cells, "kind_predicted"))["of"] == "training"
+    assert scene_of(hs.pl.explore(query, "kind_predicted"))["of"] == "held-out"
+    assert scene_of(hs.pl.explore(cells, "kind_predicted", of="held-out"))["of"] == "held-out"

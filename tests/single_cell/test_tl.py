@@ -171,8 +171,9 @@ def test_the_quality_is_that_of_held_out_cells_and_training_cells_are_called_so(
 
 def test_classes_that_are_never_predicted_are_named(cells):
     cells.obs["rare"] = np.where(np.arange(90) < 3, "odd", "even")
-    with pytest.warns(UserWarning, match=r"1 of 2 classes are never predicted, .*: 'odd' \(3 cells\)"):
+    with pytest.warns(UserWarning, match=r"1 of 2 classes are never predicted, .*: 'odd' \(3 cells\)") as warned:
         hs.tl.classify(cells, "rare")
+    assert warned[0].filename == __file__
     assert cells.obs["rare_predicted"].cat.categories.tolist() == ["even"]
 
 

@@ -1,6 +1,7 @@
-"""Columns of numbers or categories by which a page colours its points."""
+"""Columns of numbers or categories by which a page colours its points, and the colours of categories."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,69 @@ from hyplearn.types import Array
 # NumPy dtype kinds that are shown as numbers; bool is shown as a category.
 NUMBERS = "iuf"
 MISSING = "missing"
+# Category of the points whose prediction set is empty.
+UNKNOWN = "unknown"
+
+Style = dict[str, str]
 
 
-def styles_of(labels: Any) -> list[dict[str, str]]:
-    """Style of each label: its colours on a light and on a dark background, and its shape."""
+def styles_of(labels: Any, colours: Mapping[str, str]) -> list[Style]:
+    """Style of each label: its colours on a light and on a dark background, and its shape.
+
+    Labels in ``colours`` are circles of that colour on both backgrounds.
+    """
     labels = list(labels)
     light, dark = palette.label_styles(labels), palette.label_styles(labels, dark=True)
-    return [{"light": light[k].colour, "dark": dark[k].colour, "shape": light[k].shape} for k in labels]
+    default = [{"light": light[k].colour, "dark": dark[k].colour, "shape": light[k].shape} for k in labels]
+    return [_circle(colours[str(k)]) if str(k) in colours else style for k, style in zip(labels, default, strict=True)]
 
 
-def columns_json(columns: Any, n: int) -> list[dict[str, Any]]:
-    """Convert columns (a mapping of names to values, or a data frame) to JSON values."""
+def _circle(colour: str) -> Style:
+    return {"light": colour, "dark": colour, "shape": palette.SHAPES[0]}
+
+
+def checked_palette(given: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Return the colours of classes, and those of the categories of columns, as "#RRGGBB"."""
+    if given is None:
+        return {}, {}
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"palette must be a mapping of labels to colours; got {type(given).__name__}.\n"
+            'Pass palette={"cat": "#E8660C"}.'
+        )
+    own = {name: colour for name, colour in given.items() if not isinstance(colour, Mapping)}
+    of_columns = {str(name): _hex_colours(colours) for name, colours in given.items() if isinstance(colours, Mapping)}
+    return _hex_colours(own), of_columns
+
+
+def _hex_colours(given: Mapping[Any, Any]) -> dict[str, str]:
+    return {str(label): _hex_colour(colour) for label, colour in given.items()}
+
+
+def _hex_colour(colour: Any) -> str:
+    """Convert a colour to "#RRGGBB"; names and tuples of numbers need matplotlib."""
+    if isinstance(colour, str) and re.fullmatch("#[0-9a-fA-F]{6}", colour):
+        return colour
+    try:
+        from matplotlib.colors import to_hex
+    except ImportError as error:
+        raise ImportError(
+            f"The colour {colour!r} needs matplotlib: pip install 'hyplearn[plots]', or pass \"#RRGGBB\"."
+        ) from error
+    try:
+        return to_hex(colour)
+    except ValueError:
+        raise ValueError(f'{colour!r:.80} in palette is no colour.\nPass "#RRGGBB", or a name of matplotlib.') from None
+
+
+def columns_json(
+    columns: Any, n: int, classes: Mapping[str, Style], colours: Mapping[str, Mapping[str, str]]
+) -> list[dict[str, Any]]:
+    """Convert columns (a mapping of names to values, or a data frame) to JSON values.
+
+    Categories that are names of classes have the styles of these classes; ``colours`` contains the colours of the
+    categories of columns, by the name of the column.
+    """
     if columns is None:
         return []
     if not isinstance(columns, Mapping) and not hasattr(columns, "columns"):
@@ -32,10 +85,10 @@ def columns_json(columns: Any, n: int) -> list[dict[str, Any]]:
             'Pass columns={"depth": depths}.'
         )
     names = list(columns) if isinstance(columns, Mapping) else list(columns.columns)
-    return [_column(str(name), columns[name], n) for name in names]
+    return [_column(str(name), columns[name], n, classes, colours.get(str(name), {})) for name in names]
 
 
-def _column(name: str, values: Any, n: int) -> dict[str, Any]:
+def _column(name: str, values: Any, n: int, classes: Mapping[str, Style], colours: Mapping[str, str]) -> dict[str, Any]:
     categories = _categories(values)
     values = np.asarray(values)
     if values.shape != (n,):
@@ -54,7 +107,7 @@ def _column(name: str, values: Any, n: int) -> dict[str, Any]:
         "kind": "category",
         "codes": code_array(codes, len(texts), name),
         "categories": [shortened(text) for text in texts],
-        "styles": _category_styles(texts),
+        "styles": _category_styles(texts, classes, colours),
     }
 
 
@@ -80,8 +133,14 @@ def _is_missing(value: Any) -> bool:
     )
 
 
-def _category_styles(names: list[str]) -> list[dict[str, str]]:
-    """Style of each category; missing values are grey."""
+def _category_styles(names: Sequence[str], classes: Mapping[str, Style], colours: Mapping[str, str]) -> list[Style]:
+    """Style of each category: that of the class with its name, or the next free one."""
     grey = {"light": palette.GREY, "dark": palette.GREY, "shape": palette.SHAPES[0]}
-    found = iter(styles_of([name for name in names if name != MISSING]))
-    return [grey if name == MISSING else next(found) for name in names]
+    cross = {"light": palette.LIGHT[1], "dark": palette.DARK[1], "shape": "cross"}
+    known = {**classes, MISSING: grey, UNKNOWN: cross}
+    # Styles of other categories differ from those of the classes if both are in one column.
+    used = [name for name in classes if any(one in classes for one in names)]
+    rest = [name for name in names if name not in known]
+    found = dict(zip(rest, styles_of([*used, *rest], {})[len(used) :], strict=True))
+    given = {name: _circle(colour) for name, colour in colours.items()}
+    return [given.get(name) or known.get(name) or found[name] for name in names]

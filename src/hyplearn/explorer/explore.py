@@ -111,6 +111,7 @@ def explore(
     *,
     names: Any = None,
     columns: Any = None,
+    palette: Any = None,
     parents: Any = None,
     edges: Any = None,
     of: str | None = None,
@@ -139,7 +140,12 @@ def explore(
     names : sequence of str, optional
         Name of each point.
     columns : mapping of names to values, or data frame, optional
-        Further columns to colour the points by, with numbers or categories.
+        Further columns to colour the points by, with numbers or categories. Categories with the name of a class have
+        its colour. The prediction sets of a :class:`~hyplearn.ConformalClassifier`, and its answers in a hierarchy, are
+        columns by default.
+    palette : mapping, optional
+        Colours of classes by label, ``{"cat": "#E8660C"}``; and, under the name of a column, a mapping of its
+        categories to colours. Others keep their default.
     parents : array-like of shape (n,), optional
         Row of each point's parent in a tree, -1 for the root; geodesics connect children and parents.
     edges : array-like of shape (m, 2), optional
@@ -180,7 +186,7 @@ def explore(
     estimators = list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
     if not 1 <= len(estimators) <= 2:
         raise ValueError(f"A page shows one model, or two side by side; got {len(estimators)}.\nPass [first, second].")
-    extras = Extras(names=names, edges=edges, parents=parents, columns=columns, of=of, title=title)
+    extras = Extras(names=names, edges=edges, parents=parents, columns=columns, palette=palette, of=of, title=title)
     found = scene(estimators, X, y, extras, curvature)
     # Replace lone surrogates, which cannot be encoded in UTF-8.
     shown = found["title"].encode("utf-8", "replace").decode("utf-8")

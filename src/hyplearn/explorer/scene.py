@@ -7,7 +7,7 @@ import numpy as np
 
 from hyplearn.decision import Boundary, Decision, Equidistant, ForeignDecision, Sphere, decision_of
 from hyplearn.decision.adapter import fitted_classifier
-from hyplearn.explorer.columns import columns_json, styles_of
+from hyplearn.explorer.columns import UNKNOWN, checked_palette, columns_json, styles_of
 from hyplearn.explorer.typed import MOST_CLASSES, code_array, shortened, typed_array
 from hyplearn.geometry import gap
 from hyplearn.plotting import palette
@@ -41,6 +41,7 @@ class Extras:
     edges: Any = None
     parents: Any = None
     columns: Any = None
+    palette: Any = None
     of: str | None = None
     title: str | None = None
 
@@ -53,6 +54,9 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
     first = models[0]
     gap(X, c=first.decision.c)  # gap raises an error if a point is outside the ball
     names = _model_names(models)
+    colours, of_columns = checked_palette(extras.palette)
+    classes = _classes(first, y, colours)
+    styles = dict(zip(classes["classes"], classes["styles"], strict=True))
     return {
         "title": " beside ".join(names) if extras.title is None else str(extras.title),
         "dimensions": X.shape[1],
@@ -62,11 +66,15 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
         "points": _places(first, X),
         "names": None if extras.names is None else _names(extras.names, len(X)),
         "edges": _edges(extras, len(X)),
-        "columns": columns_json(_set_columns(estimators[0], X), len(X)) + columns_json(extras.columns, len(X)),
+        "columns": [
+            column
+            for columns in (_set_columns(estimators[0], X), extras.columns)
+            for column in columns_json(columns, len(X), styles, of_columns)
+        ],
         "ramp": {"light": list(palette.ramp()), "dark": list(palette.ramp(dark=True))},
         "grey": palette.GREY,
         "pair": _pair(),
-        **_classes(first, y),
+        **classes,
         "models": [_model(model, name, X) for model, name in zip(models, names, strict=True)],
     }
 
@@ -75,7 +83,9 @@ def _set_columns(estimator: Any, X: Array) -> dict[str, Array]:
     """Columns that describe the prediction sets of a conformal classifier; an empty dict for other classifiers."""
     if not hasattr(estimator, "set_columns"):
         return {}
-    return estimator.set_columns(estimator.predict_set(X))
+    columns = estimator.set_columns(estimator.predict_set(X))
+    names = [name for name in ("set", "answer") if name in columns]
+    return columns | {name: np.where(columns["unknown"], UNKNOWN, columns[name]) for name in names}
 
 
 def _of(of: str | None) -> str:
@@ -144,13 +154,13 @@ def _across(decision: Decision) -> Decision | None:
     return replace(decision, weights=np.array([[along, 0.0]]), points=np.zeros((1, 2)), through_points=False)
 
 
-def _classes(fitted: Fitted, y: Array | None) -> dict[str, Any]:
+def _classes(fitted: Fitted, y: Array | None, colours: dict[str, str]) -> dict[str, Any]:
     """Names and styles of all classes (those of the classifier come first), and the class of each point if known."""
     known = fitted.decision.classes
     classes = known if y is None else all_classes(y, known)
     return {
         "classes": [shortened(label) for label in classes],
-        "styles": styles_of(classes),
+        "styles": styles_of(classes, colours),
         "known": len(known),
         "labels": None if y is None else code_array(positions(y, classes), len(classes)),
     }

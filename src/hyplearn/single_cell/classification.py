@@ -83,9 +83,9 @@ def classify(
         ``obs[f"{key}_answer"]``
             With ``hierarchy``: the smallest subtree that covers the set.
         ``uns[key]``
-            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), cell counts, the training accuracy, the
-            accuracy and the recall of each class on held-out cells in five folds (``held_out``), and the model for
-            :func:`hyplearn.single_cell.stored_model`.
+            ``params``, ``classes``, the certificate (``status``, ``dual_gap``), cell counts, whether the classifier was
+            fitted to other cells (``transferred``), the training accuracy, the accuracy and the recall of each class on
+            held-out cells in five folds (``held_out``), and the model for :func:`hyplearn.single_cell.stored_model`.
         ``uns[f"{key}_colors"]``
             The colours of ``label_key``, if there are any.
 
@@ -179,7 +179,13 @@ def _predict(reference: Any, query: Any, label_key: str, basis: str, wanted: _Wa
     params: dict[str, Any] = {"label_key": label_key, "basis": basis, "model": repr(fitted.model)}
     if wanted.coverage is not None:
         params["coverage"] = float(wanted.coverage)
-    about = {"params": params, "n_trained": int(cells.known.sum()), "n_predicted": len(X), **_description(fitted.model)}
+    about = {
+        "params": params,
+        "transferred": reference is not query,
+        "n_trained": int(cells.known.sum()),
+        "n_predicted": len(X),
+        **_description(fitted.model),
+    }
     categories = _categories(reference.obs[label_key], fitted.model.classes_)
     obs, obsm = _predictions(fitted.model, X, key, categories)
     if fitted.conformal is not None:

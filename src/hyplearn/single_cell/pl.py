@@ -9,6 +9,7 @@ import numpy as np
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.explorer import Explorer
 from hyplearn.explorer import explore as hyplearn_explore
+from hyplearn.explorer.columns import UNKNOWN as UNLIKE_ALL
 from hyplearn.geometry import gap
 from hyplearn.plotting import BoundaryDisplay
 from hyplearn.plotting.canvas import (
@@ -156,28 +157,56 @@ def explore(
         Cells that :func:`hyplearn.single_cell.tl.classify` has classified.
     key : str
         The column of predictions, ``key_added``. Cells are shown with the labels it was fitted to, if every cell has
-        one.
+        one; the page says whether these are the training cells. With ``coverage``, cells can also be coloured by their
+        sets and answers, and by whether they are unknown.
     columns : list of str
-        Columns of ``obs`` and genes to colour the cells by.
+        Columns of ``obs`` and genes to colour the cells by. Colours of categories are those of
+        ``uns[f"{column}_colors"]``, if it exists.
     basis : str
         Key of the embedding in ``obsm``, with or without its ``"X_"``.
     path : path, optional
         File to save the page to.
     **options
-        Further arguments of :func:`hyplearn.explore`, such as ``title`` and ``of``.
+        Further arguments of :func:`hyplearn.explore`, such as ``title`` and ``palette``.
 
     Returns
     -------
     Explorer
     """
     adata = check_adata(adata)
-    model, label_key = stored_model(adata, key), adata.uns[key]["params"]["label_key"]
+    model, about = stored_model(adata, key), adata.uns[key]
+    label_key = about["params"]["label_key"]
     labels = adata.obs.get(label_key)
     y = None if labels is None or labels.isna().any() else labels.to_numpy()
+    of = None if y is None or "transferred" not in about else "held-out" if about["transferred"] else "training"
     chosen = {column: _values(adata, column) for column in columns}
-    return hyplearn_explore(
-        model, cell_points(adata, basis), y, names=list(adata.obs_names), columns=chosen, path=path, **options
-    )
+    colours = _stored_colours(adata, label_key) or _stored_colours(adata, key)
+    defaults = {
+        "names": list(adata.obs_names),
+        "columns": _set_columns(adata, key) | chosen,
+        "palette": colours | {column: _stored_colours(adata, column) for column in columns},
+        "of": of,
+    }
+    return hyplearn_explore(model, cell_points(adata, basis), y, path=path, **defaults | options)
+
+
+def _set_columns(adata: Any, key: str) -> dict[str, Any]:
+    """Columns that describe the prediction sets of a classification; an empty dict if it has none."""
+    if f"{key}_sets" not in adata.obsm:
+        return {}
+    names = [name for name in ("set", "answer") if f"{key}_{name}" in adata.obs]
+    return {
+        **{name: adata.obs[f"{key}_{name}"].astype(object).fillna(UNLIKE_ALL).to_numpy() for name in names},
+        "set size": np.asarray(adata.obsm[f"{key}_sets"]).sum(axis=1),
+        "unknown": adata.obs[f"{key}_unknown"].to_numpy(),
+    }
+
+
+def _stored_colours(adata: Any, column: str) -> dict[str, str]:
+    """Colours of the categories of a column in ``uns``; an empty dict if they are missing or too few."""
+    values, given = adata.obs.get(column), adata.uns.get(f"{column}_colors", ())
+    categories = getattr(getattr(values, "cat", None), "categories", ())
+    return dict(zip(map(str, categories), map(str, given), strict=False)) if len(given) >= len(categories) else {}
 
 
 def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool, palette: Any) -> Panel:

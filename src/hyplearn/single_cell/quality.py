@@ -49,5 +49,5 @@ def warn_of_never_predicted(quality: dict[str, Any], classes: Array, labels: Arr
             f'{", ..." if len(never) > 5 else ""}.\nMore dimensions (n_components), model="svc" or another embedding '
             "may separate them; coverage= lists them for cells where they are possible.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
