@@ -1,13 +1,17 @@
 """Tables with more columns than a model needs: which it takes, which it does not use, and what it says of that."""
 
 import csv
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hyplearn
+from hyplearn.datasets import load_points
+from support.explored import decoded
 from support.fitted_models import NAMES, ball
 
 pd = pytest.importorskip("pandas")
@@ -148,3 +152,66 @@ def test_labels_of_arrays_are_not_needed_to_predict(run, model_file, tmp_path):
     np.savez(tmp_path / "odd.npz", X=X, y=np.zeros((60, 3)))
     run("predict", model_file, "odd.npz")
     assert "must hold 60 labels" in run("evaluate", model_file, "odd.npz", code=1).stderr
+
+
+def scene(name):
+    text = Path(name).read_text(encoding="utf-8")
+    start = text.index('id="scene">') + len('id="scene">')
+    return json.loads(text[start : text.index("</script>", start)])
+
+
+def test_a_page_is_coloured_by_columns_and_searched_by_any_names(run, known, wide):
+    shown = run("explore", known, wide, "--columns", "age, site", "--names", "site", "-o", "a.html")
+    assert UNUSED not in shown.stderr
+    found = scene("a.html")
+    assert [(one["name"], one["kind"]) for one in found["columns"]] == [("age", "number"), ("site", "category")]
+    assert found["names"] == table()["site"].astype(str).tolist()
+    assert "has no column 'width'" in run("explore", known, wide, "--columns", "width", "-o", "a.html", code=1).stderr
+
+
+def test_columns_follow_the_rows_that_have_labels(run, cells, model_file):
+    run("explore", model_file, cells, "--label", "kind", "--columns", "kind", "-o", "a.html")
+    found = scene("a.html")
+    assert len(found["names"]) == 50
+    assert [(one["name"], "missing" in one["categories"]) for one in found["columns"]] == [("kind", False)]
+
+
+@pytest.mark.parametrize("kind", ["parents", "edges", "newick"])
+def test_edges_join_points_by_their_names(run, known, wide, kind):
+    names = table()["name"].tolist()
+    if kind == "newick":
+        text = f"(('{names[1]}','{names[2]}')'{names[0]}',(rose,tulip)'{names[3]}')plant;"
+        Path("tree.nwk").write_text(text)
+    else:
+        rows = [f"{names[k]},{names[0]}" for k in (1, 2)] + [f"rose,{names[3]}", f"tulip,{names[3]}"]
+        head = "name,parent" if kind == "parents" else "source,target"
+        Path("tree.csv").write_text("\n".join([head, *rows, *([f"{names[3]},"] if kind == "parents" else [])]))
+    file = "tree.nwk" if kind == "newick" else "tree.csv"
+    shown = run("explore", known, wide, "--edges", file, "-o", "a.html")
+    assert f"{file}: {4 if kind == 'newick' else 2} edges to nodes without a point." in shown.stderr
+    edges = decoded(scene("a.html")["edges"]).reshape(-1, 2)
+    assert sorted(map(sorted, edges.tolist())) == [[0, 1], [0, 2]]
+
+
+def test_an_embedded_tree_has_all_its_edges_though_inner_nodes_have_no_names(run, tmp_path):
+    Path("tree.nwk").write_text("((a,b),(c,d),e);")
+    run("embed", "tree.nwk", "--method", "tree", "-o", "tree.csv")
+    points, _ = load_points("tree.csv", points=["x0", "x1"])
+    hyplearn.save(hyplearn.PoincareLogisticRegression(C=1.0).fit(points, list("uuuvvvuv")[: len(points)]), "tree.hyp")
+    shown = run("explore", "tree.hyp", "tree.csv", "--points", "x0,x1", "--edges", "tree.nwk", "-o", "a.html")
+    assert "without a point" not in shown.stderr
+    edges = decoded(scene("a.html")["edges"]).reshape(-1, 2)
+    assert edges.tolist() == [[1, 0], [2, 1], [3, 1], [4, 0], [5, 4], [6, 4], [7, 0]]
+
+
+def test_edges_without_names_or_points_say_what_is_missing(run, points, model_file, known, wide):
+    Path("edges.csv").write_text("source,target\nrose,tulip\n")
+    assert (
+        "Pass --names, a column."
+        in run("explore", model_file, points, "--edges", "edges.csv", "-o", "a.html", code=1).stderr
+    )
+    told = run("explore", known, wide, "--edges", "edges.csv", "-o", "a.html", code=1).stderr
+    assert "No edge of edges.csv joins two of the points." in told
+    Path("edges.csv").write_text("source,target\nwood,stone\n")
+    told = run("explore", known, wide, "--names", "site", "--edges", "edges.csv", "-o", "a.html", code=1).stderr
+    assert "names of edges belong to several points" in told

@@ -110,7 +110,8 @@ hyplearn evaluate mammals.hyp mammals.csv --folds 5 --json > report.json
 hyplearn plot mammals.hyp mammals.csv -o mammals.png
 hyplearn plot cells.hyp cells.h5ad --label cell_type -o cells.svg
 hyplearn explore mammals.hyp mammals.csv -o mammals.html
-hyplearn explore cells.hyp cells.h5ad --label cell_type -o cells.html
+hyplearn explore cells.hyp cells.h5ad --label cell_type --columns batch,Gata1 -o cells.html
+hyplearn explore species.hyp species.csv --edges species.nwk -o species.html
 hyplearn inspect mammals.hyp
 hyplearn inspect mammals.hyp --json
 hyplearn demo

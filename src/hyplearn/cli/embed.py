@@ -11,7 +11,7 @@ from scipy import sparse
 from hyplearn.cli.cells import SUFFIXES, check_cells, read, write
 from hyplearn.cli.inputs import LABEL, POINTS, read_points
 from hyplearn.cli.output import Outcome, check_output, csv_text, facts, file_and_size, npz_bytes
-from hyplearn.cli.trees import TEXT, length_column, number_in, read_tree
+from hyplearn.cli.trees import ENDS, TEXT, length_column, number_in, read_tree
 from hyplearn.data.text import is_number, text_table
 from hyplearn.datasets import load_points
 from hyplearn.embedding import HyperbolicMDS, PoincareMap, TreeEmbedding, from_ball, from_hyperboloid, from_klein
@@ -22,8 +22,6 @@ from hyplearn.types import Array
 METHODS = ("tree", "mds", "map", "hyperboloid", "klein")
 # Functions that convert points from other models. The first hyperboloid coordinate is the time coordinate.
 READERS = {"hyperboloid": from_hyperboloid, "klein": from_klein}
-# Pairs of column names for the two end points of an edge.
-ENDS = (("source", "target"), ("from", "to"))
 
 
 class Embedded(NamedTuple):

@@ -1,5 +1,6 @@
 """Input of commands: read points from any file that :func:`hyplearn.open_points` supports, and load classifiers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -40,7 +41,7 @@ class Data(NamedTuple):
     """Points of a file, with labels and names if there are any.
 
     ``left_out`` is the number of rows without a label, which are left out; ``columns`` are the columns of a table by
-    role.
+    role; ``extras`` are the values of further columns that were asked for.
     """
 
     path: Path
@@ -49,6 +50,7 @@ class Data(NamedTuple):
     names: Array | None
     columns: Columns | None
     feature_names: list[str] | None
+    extras: dict[str, Array]
     left_out: int = 0
 
     def summary(self) -> str:
@@ -60,10 +62,10 @@ class Data(NamedTuple):
 
     def notes(self) -> list[str]:
         """Return a note on the unused columns of a table, if there are any."""
-        if self.columns is None or not self.columns.unused:
+        unused = [] if self.columns is None else [name for name in self.columns.unused if name not in self.extras]
+        if self.columns is None or not unused:
             return []
-        coordinates, unused = listed(self.columns.coordinates), listed(self.columns.unused)
-        return [f"{self.path.name}: coordinates are {coordinates}; not used: {unused}."]
+        return [f"{self.path.name}: coordinates are {listed(self.columns.coordinates)}; not used: {listed(unused)}."]
 
 
 def open_data(
@@ -99,24 +101,35 @@ def _label_column(path: Path, source: TablePoints, model: Any) -> str | None:
     return the_only(found, "column", "label", path, free) if found else None
 
 
-def read_points(path: Path, points: str | None, label: str | None, model: Any = None, *, labelled: bool = True) -> Data:
-    """Read all points of a file, with labels if every point has one."""
-    data, known = _read(path, open_data(path, points, label, model, labelled=labelled), model)
+def read_points(
+    path: Path,
+    points: str | None,
+    label: str | None,
+    model: Any = None,
+    *,
+    labelled: bool = True,
+    extras: Sequence[str] = (),
+) -> Data:
+    """Read all points of a file, with labels if every point has one, and with the columns ``extras``."""
+    data, known = _read(path, open_data(path, points, label, model, labelled=labelled), model, extras)
     return data if known.all() else data._replace(y=None)
 
 
-def read_labelled(path: Path, points: str | None, label: str | None, model: Any = None) -> Data:
-    """Read the labelled points of a file; raise if there are none."""
-    data, known = _read(path, open_data(path, points, label, model), model)
+def read_labelled(
+    path: Path, points: str | None, label: str | None, model: Any = None, *, extras: Sequence[str] = ()
+) -> Data:
+    """Read the labelled points of a file, with the columns ``extras``; raise if there are none."""
+    data, known = _read(path, open_data(path, points, label, model), model, extras)
     if data.y is None or not known.any():
         raise ValueError(f"Cannot find labels in {path}.\nPass --label.")
     if known.all():
         return data
     names = None if data.names is None else data.names[known]
-    return data._replace(X=data.X[known], y=data.y[known], names=names, left_out=int(np.sum(~known)))
+    chosen = {name: values[known] for name, values in data.extras.items()}
+    return data._replace(X=data.X[known], y=data.y[known], names=names, extras=chosen, left_out=int(np.sum(~known)))
 
 
-def _read(path: Path, source: PointSource, model: Any) -> tuple[Data, Array]:
+def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) -> tuple[Data, Array]:
     """Return the data and a mask of the labelled rows; raise if the model was fitted in another dimension."""
     block, known = gather_known(source)
     d = block.X.shape[1]
@@ -127,7 +140,8 @@ def _read(path: Path, source: PointSource, model: Any) -> tuple[Data, Array]:
             "Pass --points with the coordinates, or --label if the labels are a column of numbers."
         )
     columns = source.columns if isinstance(source, TablePoints) else None
-    return Data(path, block.X, block.y, source.row_names(), columns, source.feature_names), known
+    values = {name: source.column(name) for name in extras}
+    return Data(path, block.X, block.y, source.row_names(), columns, source.feature_names, values), known
 
 
 def load_classifier(path: Path, *, in_ball: bool) -> Any:

@@ -4,11 +4,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from hyplearn.data.newick import parse_newick
 from hyplearn.data.text import is_number, text_table
+from hyplearn.types import Array
 
 NEWICK = (".nwk", ".newick", ".tree", ".tre")
 TEXT = (".csv", ".tsv")
 LENGTHS = ("length", "weight", "distance")
+# Names of the two columns of a table of edges.
+ENDS = (("source", "target"), ("from", "to"))
 
 
 def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | None, dict[str, str] | None]:
@@ -36,6 +42,46 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
         return parents, lengths, None
     own = column_of(path, names, label)
     return parents, lengths, {row[node]: row[own] for row in rows}
+
+
+def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
+    """Read the edges of a tree or of a table, as pairs of rows of the points with these names.
+
+    Returns the pairs, and the number of edges that lead to other nodes.
+    """
+    if names is None:
+        raise ValueError("Edges join points by their names, and these points have none.\nPass --names, a column.")
+    nodes, pairs = _read_graph(path)
+    rows = names.tolist()
+    if nodes == rows:  # as hyplearn embed writes them; inner nodes of a Newick file often have no name
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2), 0
+    if repeated := [name for name, times in Counter(rows).items() if times > 1 and name in set(nodes)]:
+        raise ValueError(
+            f"{len(repeated)} names of edges belong to several points, such as {repeated[0]!r}.\nRename them."
+        )
+    place = {name: row for row, name in enumerate(rows) if name}
+    found = [(place[nodes[a]], place[nodes[b]]) for a, b in pairs if nodes[a] in place and nodes[b] in place]
+    if not found:
+        raise ValueError(f"No edge of {path} joins two of the points.\nIts nodes must have the names of points.")
+    return np.array(found), len(pairs) - len(found)
+
+
+def _read_graph(path: Path) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return the names of the nodes of a tree or of a table of edges, and the edges as pairs of nodes."""
+    if path.suffix.lower() in NEWICK:
+        tree = parse_newick(path.read_text(encoding="utf-8"))
+        return tree.names, [(node, parent) for node, parent in enumerate(tree.parents) if parent >= 0]
+    columns, rows = text_table(path) if path.suffix.lower() in TEXT else ([], [])
+    ends = next((ends for ends in ENDS if set(ends) <= set(columns)), None)
+    if ends is None:
+        parents, *_ = read_tree(path, None)
+        named = [(node, parent) for node, parent in parents.items() if parent is not None]
+        nodes = list(dict.fromkeys([*parents, *(parent for _, parent in named)]))
+    else:
+        named = [(row[columns.index(ends[0])], row[columns.index(ends[1])]) for row in rows]
+        nodes = list(dict.fromkeys(name for pair in named for name in pair))
+    number = {name: k for k, name in enumerate(nodes)}
+    return nodes, [(number[a], number[b]) for a, b in named]
 
 
 def length_column(names: list[str]) -> int | None:

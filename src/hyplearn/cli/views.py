@@ -1,5 +1,6 @@
 """``hyplearn plot``, ``explore`` and ``inspect``: show a model as a figure, a page or text."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,8 @@ import typer
 from hyplearn import explorer
 from hyplearn.cli.inputs import DATA, LABEL, MODEL, POINTS, Data, load_classifier, read_labelled, read_points
 from hyplearn.cli.output import Outcome, check_output, facts, file_and_size, plain
+from hyplearn.cli.trees import edges_between
+from hyplearn.data.points import counted
 from hyplearn.files import replacing
 from hyplearn.persistence import read_metadata
 from hyplearn.plotting import BoundaryDisplay
@@ -47,20 +50,51 @@ def explore(
     of: Annotated[
         str | None, typer.Option("--of", help="Whether the points are training or held-out data: training or held-out.")
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="Columns, arrays, obs keys or genes to colour by, separated by commas."),
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option("--names", help="Column or array of the points' names; by default name, names or obs.")
+    ] = None,
+    edges: Annotated[
+        Path | None,
+        typer.Option(
+            "--edges", help="Tree (.nwk, or .csv with a column parent) or edges (.csv with source and target)."
+        ),
+    ] = None,
 ) -> Outcome:
     """Write an interactive HTML page that shows a model and its points in the disk."""
     check_output(output, (".html", ".htm"))
-    fitted, found, notes = _read(model, data, label, points)
+    wanted = [] if columns is None else [name.strip() for name in columns.split(",")]
+    fitted, found, notes = _read(model, data, label, points, [*wanted, *([] if names is None else [names])])
+    named = found.names if names is None else found.extras[names].astype(str)
+    pairs = None
+    if edges is not None:
+        pairs, elsewhere = edges_between(edges, named)
+        notes += [f"{edges.name}: {counted(elsewhere, 'edge')} to nodes without a point."] if elsewhere else []
     models = [fitted] if beside is None else [fitted, load_classifier(beside, in_ball=True)]
-    explorer.explore(models, found.X, found.y, names=found.names, of=of, title=title or data.stem, path=output)
+    explorer.explore(
+        models,
+        found.X,
+        found.y,
+        names=named,
+        columns={name: found.extras[name] for name in wanted},
+        edges=pairs,
+        of=of,
+        title=title or data.stem,
+        path=output,
+    )
     values = {"output": output, "bytes": output.stat().st_size}
     return Outcome(values, [f"Open {file_and_size(output)} in a browser."], notes=notes)
 
 
-def _read(model: Path, data: Path, label: str | None, points: str | None) -> tuple[Any, Data, list[str]]:
+def _read(
+    model: Path, data: Path, label: str | None, points: str | None, extras: Sequence[str] = ()
+) -> tuple[Any, Data, list[str]]:
     """Return the model, the points to show (with --label, only labelled points), and notes on the omitted rows."""
     fitted = load_classifier(model, in_ball=True)
-    found = (read_points if label is None else read_labelled)(data, points, label, fitted)
+    found = (read_points if label is None else read_labelled)(data, points, label, fitted, extras=extras)
     notes = found.notes()
     if found.left_out:
         notes.append(f"{data.name}: {found.left_out:,} without a label are not shown; without --label all are.")

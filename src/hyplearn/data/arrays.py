@@ -178,6 +178,8 @@ class ArrayPoints(PointSource):
 
     # Function that reads the row names; None if the source has no row names.
     names: Callable[[], Any] | None = None
+    # Function that opens an array or a column of observations by its name; None if the source has no named arrays.
+    opened_by_name: Callable[[str], Any] | None = None
 
     def __init__(self, X: Any, y: Any = None, weights: Any = None, *, name: str = "X") -> None:
         self.name = X.name if isinstance(X, StoredArray) else name
@@ -230,6 +232,30 @@ class ArrayPoints(PointSource):
             return None
         return _part(names, 0, self.X.shape[0]).astype(str)
 
+    def column(self, name: str) -> Array:
+        """Read any array by its name: numbers (NaN if missing), or objects (None if missing)."""
+        if self.opened_by_name is None:
+            return super().column(name)
+        array, n = self.opened_by_name(name), self.X.shape[0]
+        if (shape := tuple(array.shape)) != (n,):
+            raise ValueError(
+                f"{self.name}: {name!r} must hold one value for each of the {n} points; got shape {shape}.\n"
+                "Pass the name of another array."
+            )
+        values = _part(array, 0, n) if not hasattr(array, "read_known") else _with_missing(*array.read_known(0, n))
+        return values.astype(str).astype(object) if values.dtype.kind == "S" else values
+
+
+def _with_missing(values: Array, known: Array) -> Array:
+    """Return values with NaN or None where they are not known."""
+    if known.all():
+        return values
+    if values.dtype.kind in "iuf":
+        return np.where(known, values, np.nan)
+    found = values.astype(object)
+    found[~known] = None
+    return found
+
 
 def _state(array: Any) -> tuple[Any, ...]:
     """Value that changes when the contents of an array change; empty if such a change cannot be detected."""
@@ -261,6 +287,7 @@ def npz_points(path: Path, wanted: Wanted) -> ArrayPoints:
     points = ArrayPoints(X, y, weights, name=f"{path}, array {name!r}")
     points.paths = (path,)
     points.names = partial(array, NAMES_ARRAY) if NAMES_ARRAY in members else None
+    points.opened_by_name = array
     return points
 
 

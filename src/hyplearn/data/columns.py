@@ -49,6 +49,12 @@ class Columns(NamedTuple):
     unused: list[str]
 
     @property
+    def names(self) -> list[str]:
+        """Names of all columns of the table."""
+        given = [one for one in (self.label, self.weight, self.name) if one is not None]
+        return [*self.coordinates, *given, *self.unused]
+
+    @property
     def read(self) -> list[str]:
         """Names of the columns to read: coordinates, labels and weights."""
         return [*self.coordinates, *(name for name in (self.label, self.weight) if name is not None)]
@@ -71,6 +77,18 @@ class TablePoints(PointSource):
     @abstractmethod
     def strings(self, column: str, most: int | None = None) -> list[str]:
         """Read one column as strings, or its first ``most`` values."""
+
+    def column(self, name: str) -> Array:
+        """Read any column by its name: an array of numbers (NaN if missing) or of objects (None if missing)."""
+        names = self.columns.names
+        if names.count(name) != 1:
+            there = "no column" if name not in names else "more than one column"
+            raise ValueError(f"{self.name} has {there} {name!r}; its columns are {listed(names)}.\nPass one of these.")
+        return self.values(name)
+
+    @abstractmethod
+    def values(self, column: str) -> Array:
+        """Read one column of the table; see :meth:`column`."""
 
     def row_names(self) -> Array | None:
         """Read the column "name", if it contains strings and has no other role."""

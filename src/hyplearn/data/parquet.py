@@ -97,6 +97,24 @@ class ParquetPoints(TablePoints):
         values = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
         return list(map(str, islice(values, most)))
 
+    def values(self, column: str) -> Array:
+        """Read one column: numbers with NaN for missing values, or objects with None."""
+        import pyarrow as pa
+
+        parts = [
+            self._only(file.path, column, batch) for file in self.files for _, batch in self._batches(file, [column])
+        ]
+        is_number = pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal
+        if all(any(check(part.type) for check in is_number) for part in parts):
+            return np.concatenate([_numbers(part) for part in parts])
+        return np.array(list(chain.from_iterable(part.to_pylist() for part in parts)), dtype=object)
+
+    def _only(self, path: Path, column: str, batch: Any) -> Any:
+        """Return the only column of a batch; raise if the file lacks it, as only one of several files may."""
+        if not batch.num_columns:
+            raise ValueError(f"{path} has no column {column!r}, which {self.paths[0]} has.\nPass another column.")
+        return batch.column(0)
+
     def _batches(self, file: WatchedFile, names: list[str], start: int = 0) -> Iterator[tuple[int, Any]]:
         """Yield the position of the first row and the data of each batch, from the row group with row ``start`` on."""
         with file.reading(), _opened(file.path) as opened:

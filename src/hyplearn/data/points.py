@@ -178,6 +178,10 @@ class PointSource(ABC):
         """Return the names of all points as strings, or None if the source has no names."""
         return None
 
+    def column(self, name: str) -> Array:
+        """Read any column by its name: an array of numbers (NaN if missing) or of objects (None if missing)."""
+        raise ValueError(f"{self.name} has no named columns; got {name!r}.\nSave the points as a table, .npz or .h5ad.")
+
     def gathered(self, *, labelled: bool = True) -> Block:
         """Load all points into memory; with ``labelled``, raise if there are no labels."""
         if self.n_rows is not None and self.paths and all(path.is_file() for path in self.paths):

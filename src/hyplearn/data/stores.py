@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from hyplearn.data.arrays import ArrayPoints, StoredArray
 from hyplearn.data.columns import LABEL_COLUMNS, Wanted, choose_arrays, listed, the_only
@@ -220,7 +221,9 @@ class Store:
         names = [name for name in self.content if hasattr(self.content[name], "dtype")]
         name, label = choose_arrays(self.path, names, self.content.__getitem__, wanted)
         columns = [None if one is None else self._array(self.content, one) for one in (label, wanted.weight)]
-        return ArrayPoints(self._array(self.content, name), *columns)
+        points = ArrayPoints(self._array(self.content, name), *columns)
+        points.opened_by_name = partial(self._array, self.content)
+        return points
 
     def _annotated(self, wanted: Wanted) -> ArrayPoints:
         """Return the points of an AnnData embedding, with labels and weights from columns of ``obs``."""
@@ -242,7 +245,31 @@ class Store:
         points = ArrayPoints(X, *(None if one is None else self._column(obs, one) for one in (label, wanted.weight)))
         index = obs.attrs.get("_index")
         points.names = partial(self._array, obs, index) if index in obs else None
+        points.opened_by_name = self._observed
         return points
+
+    def _observed(self, name: str) -> Any:
+        """Return a column of ``obs``, or else the expression of a gene."""
+        obs = self.content["obs"]
+        if name in obs:
+            return self._column(obs, name)
+        found = np.flatnonzero(self._genes() == name)
+        if len(found) != 1:
+            raise ValueError(
+                f"{self.path}: {name!r} is neither a column of obs nor one gene; obs holds {listed(list(obs))}.\n"
+                "Pass one of these, or the name of a gene."
+            )
+        X = self.content["X"]
+        if hasattr(X, "dtype"):
+            self.stored(X)  # raises if rows were never written
+        return _expression(X, int(found[0]))
+
+    def _genes(self) -> Array:
+        """Names of the columns of AnnData's ``X``; none if there is no X."""
+        if not all(part in self.content for part in ("X", "var")):
+            return np.empty(0, dtype=str)
+        index = self._array(self.content["var"], str(self.content["var"].attrs.get("_index", "_index")), "var")
+        return index.read(0, index.shape[0]).astype(str)
 
     def _basis(self, keys: list[str], wanted: Wanted) -> str:
         """Return the key of the embedding: the name passed (with "X_" added if needed), or the default or only key."""
@@ -290,6 +317,16 @@ class Store:
             where = f"{self.path}, {part}," if part else self.path
             raise ValueError(f"{where} has no {name!r}; it holds {listed(list(group))}.\nPass one of these.")
         return group[name]
+
+
+def _expression(X: Any, gene: int) -> Array:
+    """Read one column of AnnData's ``X``, which is an array or a sparse matrix by rows or by columns."""
+    if hasattr(X, "dtype"):
+        return np.asarray(X[:, gene])
+    by_rows = X.attrs["encoding-type"] == "csr_matrix"
+    parts = tuple(X[part][:] for part in ("data", "indices", "indptr"))
+    matrix = (sparse.csr_matrix if by_rows else sparse.csc_matrix)(parts, shape=tuple(X.attrs["shape"]))
+    return matrix[:, [gene]].toarray()[:, 0]
 
 
 def gather_known(source: PointSource) -> tuple[Block, Array]:

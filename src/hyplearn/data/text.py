@@ -72,6 +72,16 @@ class TextPoints(TablePoints):
         with self.file.reading():
             return [fields[j].strip() for _, fields in itertools.islice(self._below(), most)]
 
+    def values(self, column: str) -> Array:
+        """Read one column, as integers or floats if all its non-empty fields are numbers, else as strings."""
+        fields = self.strings(column)
+        given = [field for field in fields if field]
+        if len(given) == len(fields) and all(map(_INTEGER.fullmatch, given)):
+            return np.array(fields, dtype=np.int64)
+        if given and all(map(is_number, given)):
+            return np.array([field or "nan" for field in fields], dtype=np.float64)
+        return np.array([field or None for field in fields], dtype=object)
+
     def _below(self) -> Iterator[Row]:
         """Iterate over the lines below the header."""
         return itertools.islice(_rows(self.path), int(self.named), None)
