@@ -17,7 +17,7 @@ PATIENCE = 20
 class Browser:
     """Chromium without a window. Places are pixels of the stage, the square with the disk, from its upper left."""
 
-    def __init__(self):
+    def __init__(self, *, traced=False):
         from selenium import webdriver
         from selenium.webdriver.chrome.service import Service
 
@@ -26,6 +26,8 @@ class Browser:
         for flag in FLAGS:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        if traced:
+            options.add_experimental_option("perfLoggingPrefs", {"traceCategories": "devtools.timeline"})
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
     def quit(self):
@@ -44,6 +46,21 @@ class Browser:
         sent = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         urls = [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith(("file:", "data:", "blob:", "about:"))]
+
+    def cpu_times(self, mark):
+        """CPU milliseconds of the main thread in each event after ``console.timeStamp(mark)``, by kind of event.
+
+        Leaves the page, which ends its trace.
+        """
+        self.driver.get("about:blank")
+        sent = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        traced = [one["params"] for one in sent if one["method"] == "Tracing.dataCollected"]
+        marks = [one["ts"] for one in traced if one.get("name") == "TimeStamp" and mark in str(one["args"])]
+        found = {}
+        for one in traced:
+            if "tdur" in one and one["ts"] > max(marks):
+                found.setdefault(one["name"], []).append(one["tdur"] / 1000)
+        return found
 
     def resize(self, width, height, *, ratio=1, scheme="light", touch=False):
         metrics = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": touch}

@@ -79,8 +79,7 @@ export function* painting(image, { app, model, other }, view, { ratio, block, is
   const { width, height, pixels } = image;
   const halo = haloOf(points.n, ratio);
   if (image.stamps?.halo !== halo) image.stamps = new Stamps(width, height, halo);
-  new Regions(view, ratio, model.decision, palette, other?.decision ?? null).fill(pixels, width, height, block);
-  yield;
+  yield* new Regions(view, ratio, model.decision, palette, other?.decision ?? null).filling(pixels, width, height, block);
   yield* pressing(image.stamps, pixels, {
     places, rows, n: points.n, shown: app.shown, paint, view, ratio, isHasty, ground: palette.packed.disk,
   });

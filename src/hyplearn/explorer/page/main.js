@@ -26,8 +26,9 @@ import { MOST_ZOOM, View } from "./view.js";
 
 // Rest after which everything is drawn pixel by pixel, in milliseconds.
 const REST = 120;
-// Work without a pause while everything is drawn, in milliseconds.
-const WHILE = 25;
+// Work without a pause while everything is drawn, in milliseconds. A movement that begins meanwhile waits for so long
+// and one slice of stamps.js, together less than a frame of the display.
+const WHILE = 8;
 const ZOOM_STEP = 1.35;
 const MOST_FRAMES_KEPT = 1000;
 

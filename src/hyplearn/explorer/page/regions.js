@@ -27,8 +27,9 @@ export class Regions {
     this.hasLines = decision.arc() === null;
   }
 
-  // Fill the image's pixels, in blocks of so many: coarse while things move, single pixels when they rest.
-  fill(pixels, width, height, block) {
+  // Fill the image's pixels, in blocks of so many: coarse while things move, single pixels when they rest. A generator
+  // that pauses after each row of cells.
+  *filling(pixels, width, height, block) {
     this.hasLines &&= block <= MOST_BLOCK_WITH_LINES;
     const cell = CELL * block;
     const columns = Math.ceil(width / cell) + 1;
@@ -46,6 +47,7 @@ export class Regions {
         }
       }
       above = below;
+      yield;
     }
   }
 

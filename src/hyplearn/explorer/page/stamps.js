@@ -109,8 +109,8 @@ export function shrunk(largest, seenGap) {
   return largest * (0.5 + 0.5 * Math.min(1, 2 * seenGap));
 }
 
-// Points that are pressed without a pause.
-const SLICE = 20000;
+// Points that are pressed without a pause: a few milliseconds.
+const SLICE = 8000;
 
 // Press points in an order that mixes classes, so that the last class does not cover all; those that are not lit come
 // first. A generator that pauses after each slice.
