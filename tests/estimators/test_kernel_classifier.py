@@ -10,8 +10,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hyplearn
 from hyplearn import PoincareKernelClassifier, PoincareLogisticRegression, open_points
 from hyplearn.cone import cone_coordinates
-from hyplearn.estimators.kernel_search import PARTS, part_numbers
+from hyplearn.data.training import LabelledBlock
+from hyplearn.estimators.kernel_search import FINALISTS, PARTS, KernelSearch, part_numbers
 from hyplearn.geometry import frechet_mean, rotate, translate
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.kernels import heat_kernel, laplacian_kernel, secant_kernel
 from support.balls import at_gap, cloud
 
@@ -156,6 +158,28 @@ def test_scale_and_cost_are_those_of_the_least_log_loss():
     given = PoincareKernelClassifier(n_components=30, scale=model.scale_, C=model.C_, tol=1e-9).fit(X, y)
     assert given.search_.shape == (0, 3)
     assert np.allclose(given.predict_proba(X), model.predict_proba(X), atol=1e-2)
+
+
+def test_with_some_more_rows_the_best_trials_are_compared_on_all_parts():
+    X, y = rings(600)
+    model = PoincareKernelClassifier(n_components=30).fit(X, y)
+    explored, finalists = model.search_[:-FINALISTS], model.search_[-FINALISTS:]
+    best = explored[np.argsort(explored[:, 2], kind="stable")][:FINALISTS]
+    assert np.array_equal(finalists[:, :2], best[:, :2])
+    assert not np.allclose(finalists[:, 2], best[:, 2], rtol=0.02)
+    assert (model.scale_, model.C_) == tuple(finalists[np.argmin(finalists[:, 2]), :2])
+
+
+@each
+def test_warm_starts_and_negligible_columns_hardly_change_log_losses(kernel):
+    X, y = rings(600)
+    rows = LabelledBlock(X, y, None, row_gaps(X, 1.0))
+    trials = [(1.0, 1.0), (1.0, 100.0), (4.0, 100.0), (400.0, 1000.0), (0.3, 10.0)]
+    search = KernelSearch(rows, 4, X[:80], kernel, 1.0)
+    found = [search.fit(*trial) for trial in trials]
+    cold = [KernelSearch(rows, 4, X[:80], kernel, 1.0, negligible=0.0).fit(*trial) for trial in trials]
+    assert np.allclose(found, cold, rtol=0.03)
+    assert np.ptp(cold) > 0.3
 
 
 def test_parts_of_the_search_hold_as_many_rows_of_each_class():

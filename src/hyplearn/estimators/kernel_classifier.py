@@ -53,8 +53,9 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         landmarks and with 4,096 times it, and goes on from the better one by factors of four, for as long as the
         log-loss of rows held out falls.
     C : float or "auto", default="auto"
-        Inverse regularisation strength. "auto" takes the best of a few values, by the same log-loss. Both
-        choices together take about 13 fits to up to 4,000 rows, for 2,000 rows or less to each two thirds of them.
+        Inverse regularisation strength. "auto" takes the best of a few values, by the same log-loss. Both choices
+        together take about 13 fits to up to 4,000 rows. With 500 rows or fewer each fit is made three times, to each
+        two thirds of them; with up to 2,000 rows only those of the three best trials are.
     n_components : int, default=300
         Maximum number of landmarks, and of columns.
     tol : float, default=1e-6
@@ -80,7 +81,8 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     scale_, C_ : float
         Values of the scale of the kernel and of C used.
     search_ : ndarray of shape (n_fits, 3)
-        Scale, C and held-out log-loss of each fit in the search; empty if both are given.
+        Scale, C and held-out log-loss of each trial in the search; empty if both are given. With 501 to 2,000 rows the
+        last three are the three best, repeated on three parts of the rows; the best of these is used.
     landmarks_ : ndarray of shape (n_landmarks, n_features)
         The landmarks: training points of all classes.
     projection_ : ndarray of shape (n_landmarks, n_columns)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hyplearn.data.training import LabelledBlock
+from hyplearn.geometry.kernels import row_gaps
 from hyplearn.kernels.nystrom import add_linear_columns, median_distance, nystrom
 from hyplearn.numerics import uniforms
 from hyplearn.rows.kernel import kernel_rows
@@ -16,8 +17,9 @@ from hyplearn.types import Array
 
 # Number of rows used in the search. It was enough to distinguish scales on all data sets used for tuning.
 SEARCH_ROWS = 6000
-# With up to FEW_ROWS rows, each of PARTS parts is held out in turn; with more, holding out one part is enough.
-FEW_ROWS, PARTS = 2000, 3
+# With up to FEW_ROWS rows, each of PARTS parts is held out in turn; with more, only one. With up to MORE_ROWS rows the
+# FINALISTS best trials are then compared on all parts, because the best trial on one part is often not the best one.
+FEW_ROWS, MORE_ROWS, PARTS, FINALISTS = 500, 2000, 3, 3
 # Values of C to try with the median distance as scale, in this order. The search stops when the log-loss exceeds RISEN
 # times its smallest value, because fits with a larger C take longer.
 FIRST_COSTS, RISEN = (1.0, 10.0, 100.0, 1000.0), 1.1
@@ -34,6 +36,12 @@ LINEAR_COSTS = (30.0, 300.0, 3000.0)
 # Tolerance (relative duality gap) of the fits in the search. Smaller values do not change the first three digits of the
 # held-out log-losses.
 SEARCH_TOL = 1e-2
+# Columns with ``C Σ x²`` below this are left out of a fit. Their weights would be close to 0: the penalty ½w² has the
+# second derivative 1, the loss at most a quarter of this. The held-out log-losses change in the third digit.
+NEGLIGIBLE = 1.0
+# Starting weights fit the values of an earlier model at the landmarks with this ridge, divided by C. It is the inverse
+# of a typical second derivative of the loss.
+START_RIDGE = 10.0
 
 
 class Trial(NamedTuple):
@@ -77,8 +85,31 @@ def choose_scale_and_cost(
         best = search.best
         for factor in FINER:
             search.fit(best.scale, factor * best.C)
+    explored = search.trials
+    if FEW_ROWS < len(rows.X) <= MORE_ROWS:
+        search.compare(FINALISTS)
+        explored = explored + search.trials
     best = search.best
-    return Choice(best.scale, best.C, search.starts[best.scale, 0], search.trials)
+    return Choice(best.scale, best.C, search.starts[best.scale, 0], explored)
+
+
+class ScaledRows(NamedTuple):
+    """Rows of the search and of the landmarks at one scale of the kernel.
+
+    ``energies`` are the sums of squares of each column over all rows; those of linear functions count as infinite.
+    """
+
+    scale: float
+    rows: Array
+    landmarks: Array
+    energies: Array
+
+
+class Model(NamedTuple):
+    """A fitted model, independent of the scale: its kernel part at the landmarks, and the weights of other columns."""
+
+    values: Array
+    linear: Array
 
 
 @dataclass
@@ -93,16 +124,20 @@ class KernelSearch:
     landmarks: Array
     kernel: str
     c: float
+    negligible: float = NEGLIGIBLE
     trials: list[Trial] = field(default_factory=list)
-    # Weights of the last fit for each scale and part, for warm starts.
+    # Weights of the last fit for each scale and part, and models of the best trial for each part, for warm starts.
     starts: dict[tuple[float, int], Array] = field(default_factory=dict)
-    made: tuple[float, Array] = (0.0, np.empty(0))
+    models: list[Model] = field(default_factory=list)
+    scaled: ScaledRows | None = None
 
     def __post_init__(self) -> None:
         weights = self.rows.row_weights
         self.rows = self.rows._replace(weights=weights / weights.mean())
         self.parts = part_numbers(self.rows.codes)
         self.n_parts = PARTS if len(weights) <= FEW_ROWS else 1
+        # The hyperboloid coordinates, and the intercept.
+        self.n_linear = self.landmarks.shape[1] + 2
 
     @property
     def best(self) -> Trial:
@@ -127,27 +162,65 @@ class KernelSearch:
             if done or not bounds[0] <= scale <= bounds[1] or self.fit(scale, C) >= before.log_loss:
                 return
 
+    def compare(self, number: int) -> None:
+        """Repeat this many of the best trials, on all parts; they replace all other trials."""
+        best = sorted(self.trials, key=lambda trial: trial.log_loss)[:number]
+        self.n_parts, self.trials = PARTS, []
+        for trial in best:
+            self.fit(trial.scale, trial.C)
+
     def fit(self, scale: float, C: float) -> float:
         """Fit with this scale and C; record the trial and return its mean held-out log-loss."""
-        if self.made[0] != scale:
-            kernel_map = add_linear_columns(nystrom(self.landmarks, self.kernel, scale, self.c, len(self.landmarks)))
-            self.made = scale, kernel_rows(kernel_map, self.rows.X, self.rows.gaps)
-        sums = np.sum([self._held_out(part, scale, C) for part in range(self.n_parts)], axis=0)
-        self.trials.append(Trial(scale, C, float(sums[0] / max(sums[1], 1e-300))))
-        return self.trials[-1].log_loss
+        scaled = self._scaled(scale)
+        sums = np.sum([self._held_out(part, scaled, C) for part in range(self.n_parts)], axis=0)
+        loss = float(sums[0] / max(sums[1], 1e-300))
+        if not self.trials or loss < self.best.log_loss:
+            self.models = [self._model(scaled, self.starts[scale, part]) for part in range(self.n_parts)]
+        self.trials.append(Trial(scale, C, loss))
+        return loss
 
-    def _held_out(self, part: int, scale: float, C: float) -> tuple[float, float]:
+    def _scaled(self, scale: float) -> ScaledRows:
+        """Rows at a scale; they are kept until another scale is asked for."""
+        if self.scaled is None or self.scaled.scale != scale:
+            kernel_map = add_linear_columns(nystrom(self.landmarks, self.kernel, scale, self.c, len(self.landmarks)))
+            rows = kernel_rows(kernel_map, self.rows.X, self.rows.gaps)
+            energies = self.rows.row_weights @ rows**2
+            energies[-self.n_linear :] = np.inf
+            at_landmarks = kernel_rows(kernel_map, self.landmarks, row_gaps(self.landmarks, self.c))
+            self.scaled = ScaledRows(scale, rows, at_landmarks, energies)
+        return self.scaled
+
+    def _held_out(self, part: int, scaled: ScaledRows, C: float) -> tuple[float, float]:
         """Fit to the other parts; return the weighted sum of log-losses on this part, and the sum of its weights."""
-        codes, weights, R = self.rows.codes.astype(np.int64), self.rows.row_weights, self.made[1]
-        held = self.parts == part
+        codes, weights = self.rows.codes.astype(np.int64), self.rows.row_weights
+        kept, held = C * scaled.energies >= self.negligible, self.parts == part
+        start, R = self._start(part, scaled, C)[:, kept], scaled.rows[:, kept]
         source = ClassRows.of(R[~held], codes[~held], C * weights[~held], self.n_classes)
-        W = solve_softmax(source, tol=SEARCH_TOL, start=self.starts.get((scale, part))).W
-        self.starts[scale, part] = W
+        W = solve_softmax(source, tol=SEARCH_TOL, start=start).W
+        self.starts[scaled.scale, part] = np.zeros((self.n_classes, len(kept)))
+        self.starts[scaled.scale, part][:, kept] = W
         # Held-out rows whose class has no training rows are ignored, because their loss does not depend on scale and C.
         known = held & (np.bincount(codes[~held], minlength=self.n_classes)[codes] > 0)
         scores, own = R[known] @ W.T, codes[known]
         losses = np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(own)), own]
         return float(weights[known] @ losses), float(weights[known].sum())
+
+    def _start(self, part: int, scaled: ScaledRows, C: float) -> Array:
+        """Return starting weights: those of the last fit at this scale, or a model close to the best one."""
+        if (scaled.scale, part) in self.starts:
+            return self.starts[scaled.scale, part]
+        if not self.models:
+            return np.zeros((self.n_classes, len(scaled.energies)))
+        # The kernel columns are orthogonal on the landmarks, so ridge regression is a division.
+        values, linear = self.models[min(part, len(self.models) - 1)]
+        columns = scaled.landmarks[:, : -self.n_linear]
+        kernel = (columns.T @ values).T / (np.sum(columns**2, axis=0) + START_RIDGE / C)
+        return np.column_stack([kernel, linear])
+
+    def _model(self, scaled: ScaledRows, W: Array) -> Model:
+        """Return the model with these weights, in a form that does not depend on the scale."""
+        end = -self.n_linear
+        return Model(scaled.landmarks[:, :end] @ W[:, :end].T, W[:, end:])
 
 
 def part_numbers(codes: Array) -> Array:
