@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from hyplearn.solvers.platt import fit_sigmoid
+from hyplearn.solvers.platt import Sigmoids, fit_sigmoid, fit_sigmoids
 from support.naive import platt_loss
 
 
@@ -82,3 +82,21 @@ def test_many_rows_end_where_rounding_does():
     for step in ((1e-4, 0), (-1e-4, 0), (0, 1e-4), (0, -1e-4)):
         other = np.add(found, step)
         assert platt_loss(other, scores, positive, weights) > platt_loss(found, scores, positive, weights)
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_sigmoids_fitted_at_once_are_those_fitted_one_by_one(pinned):
+    drawings = [drawn(seed, share=0.1 * seed + 0.1, apart=seed) for seed in range(5)]
+    scores, positive, weights = np.stack([d[0] for d in drawings]), np.stack([d[1] for d in drawings]), drawings[0][2]
+    scores[3] = 1.0  # says nothing
+    single = [fit_sigmoid(own, sides, weights, pinned=pinned) for own, sides in zip(scores, positive, strict=True)]
+    found = fit_sigmoids(scores, positive, weights, pinned=pinned)
+    assert np.allclose(np.transpose(found), single, rtol=1e-9, atol=1e-12)
+    far = Sigmoids(3 * found.slopes + 1, found.offsets - (0 if pinned else 1))
+    for start, tol in ((found, 1e-14), (far, 1e-14), (far, 1e-6)):
+        again = fit_sigmoids(scores, positive, weights, pinned=pinned, tol=tol, start=start)
+        losses = [
+            [platt_loss(pair, *parts, weights) for pair, *parts in zip(np.transpose(pairs), scores, positive, strict=True)]
+            for pairs in (found, again)
+        ]
+        assert np.allclose(*losses, rtol=10 * tol, atol=1e-9)

@@ -123,9 +123,9 @@ def test_no_row_is_longer_than_its_bound():
 
 def test_problems_solved_together_claim_no_more_than_rounding_allows():
     rng = np.random.default_rng(0)
-    rows, codes, costs = rng.standard_normal((30, 3)), rng.integers(0, 2, 30), np.ones((30, 1))
+    rows, codes, costs = rng.standard_normal((30, 3)), rng.integers(0, 2, 30), np.ones(30)
     for scale, status in ((1.0, "optimal"), (1e9, "stalled")):
-        problems = Problems.of_folds(scale * rows, codes, np.array([1]), 1e3 * costs)
+        problems = Problems.of_classes(scale * rows, codes, np.array([1]), 1e3 * costs)
         found = solve_together(problems, tol=1e-6)
         exact = replace(found, gap=np.zeros(1))
         assert solutions_of(problems, exact, 1e-6)[0].status == status

@@ -24,7 +24,7 @@ def folds(rows, codes, K=3, n_folds=4, C=2.0, seed=0):
     rng = np.random.default_rng(seed)
     weights, dealt = rng.uniform(0.2, 3.0, len(rows)), rng.integers(n_folds, size=len(rows))
     costs = np.where(dealt[:, None] == np.arange(n_folds), 0.0, C * weights[:, None])
-    return Problems.of_folds(rows, codes, np.arange(K), costs)
+    return Problems.of_classes(rows, codes, np.arange(K), weights).in_folds(costs)
 
 
 def parts(problems, b):
@@ -83,24 +83,39 @@ def test_order_of_problems_is_fold_by_fold_and_class_by_class():
     problems = folds(rows, codes)
     assert np.array_equal(problems.positives, np.tile([0, 1, 2], 4))
     assert np.array_equal(problems.columns, np.repeat([0, 1, 2, 3], 3))
-    assert np.array_equal(problems.signs(4)[:, 0], np.where(codes == 1, 1.0, -1.0))
-    assert problems.signs(slice(2, 7)).shape == (120, 5)
+    assert np.array_equal(problems.signs(4)[0], np.where(codes == 1, 1.0, -1.0))
+    assert problems.signs(slice(2, 7)).shape == (5, 120)
 
 
 def test_each_problem_may_have_a_cost_of_its_own():
     rows, codes = made()
     C = np.array([0.01, 1.0, 100.0])
-    problems = Problems(rows, codes, np.arange(3), np.ones((120, 1)) * C, np.arange(3))
+    problems = Problems.of_classes(rows, codes, np.arange(3), np.ones(120)).at_costs(C)
+    assert np.array_equal(problems.costs[:, problems.columns], np.ones((120, 1)) * C)
     check(problems, solve_together(problems, tol=TOL))
 
 
+def test_one_cost_for_all_problems_multiplies_the_costs_of_each_fold():
+    rows, codes = made()
+    problems = folds(rows, codes)
+    for C in (3.0, np.full(12, 3.0)):
+        assert np.array_equal(problems.at_costs(C).costs, 3 * problems.costs)
+        assert np.array_equal(problems.at_costs(C).columns, problems.columns)
+
+
+def test_problems_on_the_same_rows_share_the_products_of_columns():
+    rows, codes = made()
+    problems = Problems.of_classes(rows, codes, np.arange(3), np.ones(120))
+    products = problems.products
+    assert problems.at_costs(2.0).in_folds(np.ones((120, 2))).products is products
+
+
 @pytest.mark.parametrize("numbers", [1, 500, 2**19])
-def test_groups_change_nothing_beyond_rounding(numbers, monkeypatch):
+def test_groups_change_nothing_beyond_rounding(numbers):
     rows, codes = made()
     problems = folds(rows, codes)
     whole = solve_together(problems, tol=TOL)
-    monkeypatch.setattr(together, "GROUP_NUMBERS", numbers)
-    cut = solve_together(problems, tol=TOL)
+    cut = solve_together(problems, tol=TOL, group_numbers=numbers)
     assert np.allclose(cut.W, whole.W, rtol=1e-9, atol=1e-10)
     assert np.allclose(cut.primal, whole.primal, rtol=1e-12)
 
@@ -120,7 +135,7 @@ def test_a_start_saves_steps_and_is_not_changed():
 
 def test_problems_without_a_cost_have_no_weights():
     rows, codes = made()
-    problems = Problems.of_folds(rows, codes, np.arange(3), np.zeros((120, 2)))
+    problems = Problems.of_classes(rows, codes, np.arange(3), np.ones(120)).in_folds(np.zeros((120, 2)))
     found = solve_together(problems, tol=TOL)
     assert not found.W.any()
     assert not found.primal.any()
@@ -178,4 +193,4 @@ def test_solutions_carry_dual_variables_that_prove_the_gap():
 def test_products_of_columns_are_those_of_each_row():
     rows, _ = made(n=7, m=4)
     due = [np.outer(row, row)[np.triu_indices(4)] for row in rows]
-    assert np.allclose(column_products(rows), due)
+    assert np.allclose(column_products(rows).T, due)

@@ -22,24 +22,30 @@ normal prior, whose variance is chosen as the C of a softmax (``hyplearn.solvers
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
 
 from hyplearn.rows import ClassRows
 from hyplearn.solvers.choice import choose_softmax_cost
-from hyplearn.solvers.platt import fit_sigmoid
+from hyplearn.solvers.platt import Sigmoids, fit_sigmoid
+from hyplearn.solvers.platt import fit_sigmoids as fit_each
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Limits on the rows used for calibration: at most CALIBRATED_NUMBERS coordinates in total, and at most CALIBRATED_ROWS
-# rows or ROWS_PER_ENTRY rows per element of A, whichever is more.
-CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_ENTRY = 2**21, 2**16, 64
+# Limits on the rows used for calibration: at most CALIBRATED_NUMBERS coordinates in total. ROWS_PER_CLASS rows for each
+# class, but not more than CALIBRATED_ROWS; or ROWS_PER_ENTRY rows per element of A, if that is more. A parameter
+# that is fitted to n rows costs about 1 / 2n of log-loss.
+CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_CLASS, ROWS_PER_ENTRY = 2**21, 2**16, 2**13, 64
 # Number of digits to which values are compared: the values of identical rows may differ in their last bits.
 SAME_VALUE = 9
 # TOL is the relative duality gap of the final fit of A and b, and CHOICE_TOL that of the fits that choose their prior.
 # LARGEST is log10 of the largest prior variance, for values divided by their root mean square.
-TOL, CHOICE_TOL, LARGEST = 1e-6, 1e-3, 3
+TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
+# Tolerance (predicted decrease of a mean loss) of the sigmoids of :func:`sigmoid_loss`, well below the differences of
+# the loss that decide between two values of C.
+SIGMOID_TOL = 1e-6
 # Largest rank of A if there are many classes: further directions of the values cost time and change little.
 DIRECTIONS = 24
 # Slope used for a binary problem whose held-out values are uninformative: the probabilities are ½ up to rounding, but
@@ -49,7 +55,8 @@ FLAT = 1e-9
 
 def calibrated_rows(n_classes: int, d: int) -> int:
     """Return the largest number of rows of d coordinates to use for calibration."""
-    return min(CALIBRATED_NUMBERS // d, max(CALIBRATED_ROWS, ROWS_PER_ENTRY * n_classes**2))
+    most = max(min(ROWS_PER_CLASS * n_classes, CALIBRATED_ROWS), ROWS_PER_ENTRY * n_classes**2)
+    return min(CALIBRATED_NUMBERS // d, most)
 
 
 @dataclass(frozen=True)
@@ -107,23 +114,29 @@ def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool
     return Calibration(np.array([slope]), np.array([offset]))
 
 
-def sigmoid_loss(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> float:
-    """Return the log-loss of Platt's sigmoids, fitted to each problem and summed over problems: a fast criterion."""
-    positives = [1] if values.shape[1] == 1 else range(values.shape[1])
-    total = 0.0
-    for k, own in enumerate(positives):
-        slope, offset = fit_sigmoid(values[:, k], codes == own, weights, pinned=pinned)
-        scores = slope * values[:, k] + offset
-        total += float(weights @ np.logaddexp(0, np.where(codes == own, -scores, scores)))
-    return total / float(weights.sum())
+def sigmoid_loss(
+    values: Array, codes: Array, weights: Array, *, pinned: bool = False, start: Sigmoids | None = None
+) -> tuple[float, Sigmoids]:
+    """Return the log-loss of Platt's sigmoids, fitted to each problem and summed over problems, and the sigmoids.
+
+    The loss is a fast criterion; ``start`` are sigmoids to start from.
+    """
+    scores, positive = values.T, _positive(values, codes)
+    found = fit_each(scores, positive, weights, pinned=pinned, tol=SIGMOID_TOL, start=start)
+    scores = np.where(positive, -1.0, 1.0) * (found.slopes[:, None] * scores + found.offsets[:, None])
+    losses = np.maximum(scores, 0.0) + np.log1p(np.exp(-np.abs(scores)))
+    return float(np.sum(losses @ weights) / weights.sum()), found
 
 
 def fit_sigmoids(values: Array, codes: Array, weights: Array) -> Calibration:
     """Fit Platt's sigmoid to each problem separately, as in the paper."""
-    positives = [1] if values.shape[1] == 1 else range(values.shape[1])
-    found = [fit_sigmoid(values[:, k], codes == own, weights) for k, own in enumerate(positives)]
-    slopes, offsets = np.array(found).T
-    return Calibration(slopes.copy(), offsets.copy(), 1.0)
+    return Calibration(*fit_each(values.T, _positive(values, codes), weights), 1.0)
+
+
+def _positive(values: Array, codes: Array) -> Array:
+    """Return whether each row belongs to the positive class of each problem, as an array of shape (P, n)."""
+    positives = np.array([1]) if values.shape[1] == 1 else np.arange(values.shape[1])
+    return positives[:, None] == codes
 
 
 def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
@@ -176,6 +189,17 @@ def deal_folds(
         if n_distinct[k] > 1:
             dealt[rows] = (ranks + k) % folds
     return dealt, n_distinct
+
+
+class HeldOut(NamedTuple):
+    """Values of rows that the model has not seen, and how the rows were dealt to folds (:func:`deal_folds`).
+
+    The fits that choose C of an SVM have such values, so that the calibration needs no further fits.
+    """
+
+    values: Array  # values of all problems, of shape (n, P); those of rows that are never held out are not used
+    dealt: Array
+    n_distinct: Array
 
 
 def constant_problems(values: Array) -> Array:

@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from hyplearn.data.far_rows import distances_to_centre
-from hyplearn.data.training import TrainingData
+from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Decision
 from hyplearn.decision.calibration import (
+    HeldOut,
     calibrated_rows,
     constant_problems,
     deal_folds,
@@ -150,21 +151,25 @@ class OneVsRest(BallClassifier):
                 stacklevel=5,
             )
 
-    def _calibrate(self, data: TrainingData, *, warned: bool) -> None:
-        """Fit ``calibration_`` to held-out scores; ``warned`` says whether a convergence warning was already given."""
+    def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
+        """Fit ``calibration_`` to held-out values, which may be known for all rows.
+
+        ``warned`` says whether a convergence warning was already given.
+        """
         self._forget_calibration()
         if self.calibration is None:
             return
-        rows, _ = data.subsampled(calibrated_rows(data.n_classes, data.n_features))
-        part = TrainingData.of_arrays(
-            rows.X, rows.codes, rows.row_weights, data.c, n_classes=data.n_classes, threads=data.threads
-        )
+        rows, is_part = data.subsampled(calibrated_rows(data.n_classes, data.n_features))
         boundaries = self._boundaries(vars(self))
         values = boundaries.values(rows.X, rows.gaps)
         own = own_values(values, rows.codes)
         constant = constant_problems(values[rows.present])
-        spare = distances_to_centre(rows, data.c) if len(constant) else None
-        dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
+        if known is None or is_part:
+            spare = distances_to_centre(rows, data.c) if len(constant) else None
+            dealt, n_distinct = deal_folds(own, rows.codes, rows.row_weights, self.folds, data.n_classes, spare=spare)
+            held_out = self._held_out_values(data, rows, dealt, warned)
+        else:
+            held_out, dealt, n_distinct = known
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
         # If a class has no weight, or only one class has weight, scores are constant for all parameters: do not warn.
         absent = np.flatnonzero(n_distinct[self._positives] == 0)
@@ -174,6 +179,15 @@ class OneVsRest(BallClassifier):
         # boundary separates the training rows, there is no offset, so that the boundary keeps its largest margin.
         separates = not np.any((np.where(rows.codes == 1, own, -own) <= 0) & rows.present)
         pinned = separates or not boundaries.through_points
+        values = np.where(dealt[:, None] >= 0, held_out, values)
+        self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)
+
+    def _held_out_values(self, data: TrainingData, rows: LabelledBlock, dealt: Array, warned: bool) -> Array:
+        """Values of rows from fits that have not seen them; rows that are never held out have the value 0."""
+        part = TrainingData.of_arrays(
+            rows.X, rows.codes, rows.row_weights, data.c, n_classes=data.n_classes, threads=data.threads
+        )
+        values = np.zeros((len(rows.X), self._n_problems))
         folds = [np.flatnonzero(dealt == fold) for fold in range(self.folds) if np.any(dealt == fold)]
         weights = [without(rows.row_weights, held) for held in folds]
         with warnings.catch_warnings(record=True) as caught:
@@ -184,11 +198,11 @@ class OneVsRest(BallClassifier):
                 if self.verbose:
                     print(f"{type(self).__name__}: probabilities, fold {fold + 1} of {self.folds}")  # noqa: T201
         unfinished = [str(warning.message) for warning in caught]
-        self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)
         if unfinished and not warned:
             warnings.warn(
                 f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. One of them:\n"
                 f"{unfinished[0]}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
+        return values

@@ -17,7 +17,7 @@ from hyplearn.data.folding import in_any_order
 from hyplearn.data.training import LabelledBlock, TrainingData
 from hyplearn.decision import Boundary, Decision
 from hyplearn.estimators.ball_classifier import VERIFIED_ROWS, warn_unsolved
-from hyplearn.estimators.cost_choice import choice_rows, choose_held_out
+from hyplearn.estimators.cost_choice import ChosenCost, choice_rows, choose_held_out
 from hyplearn.estimators.stream import StreamClassifier
 from hyplearn.estimators.svc_rows import FreeRows, PointRows, RowKind, WidestRows
 from hyplearn.estimators.validation import InfeasibleError, absolute_curvature, check_stopping, known_data
@@ -39,6 +39,9 @@ from hyplearn.types import Array, EachCostOrAuto
 # Largest number of elements (rows times columns) for which all problems are solved together. For larger data, it is
 # faster to solve each problem separately.
 TOGETHER_NUMBERS = 2**20
+# Relative duality gap of the held-out fits of the calibration that are solved together. They start from the fit to all
+# rows and take at least one Newton step, which finds most of the difference.
+HELD_OUT_TOL = 1e-3
 # Largest number of elements (rows times columns) in the subsample on which C is chosen, to limit the time.
 CHOICE_NUMBERS = 2**17
 
@@ -217,18 +220,19 @@ class PoincareSVC(StreamClassifier):
         with self._training(X, y, sample_weight) as (data, report):
             self._check_number_of_costs()
             self.reference_ = self._references(data)
-            self.C_ = self._costs(self._chosen_cost(data))
+            chosen = self._chosen_cost(data)
+            self.C_ = self._costs(chosen.C)
             if starts is not None and starts.shape != (self._n_problems, self._rows.n_columns(data.n_features)):
                 starts = None
-            solved = self._solve_together(data) if starts is None else {}
+            solved = self._solve_together(data, chosen.W) if starts is None else {}
             with self._problem_map(data) as (each, threads):
-                solvers = self._solvers(data, solved, starts, report, threads)
+                solvers = self._solvers(data, solved, chosen.W if starts is None else starts, report, threads)
                 self._keep_solutions(data, list(each(operator.call, solvers)))
             self._descents: list[Descent] = []
             self._forget_calibration()
             self.decision_ = self._decide()
             self._report_status()
-            self._calibrate(data, warned=bool((self.status_ != "optimal").any()))
+            self._calibrate(data, warned=bool((self.status_ != "optimal").any()), known=chosen.held_out)
             self.decision_ = self._decide()
         return self
 
@@ -241,12 +245,12 @@ class PoincareSVC(StreamClassifier):
             return FreeRows(self.fit_intercept)
         return PointRows(self.reference, "frame" if self.margin == "bound" else "z")
 
-    def _solve_together(self, data: TrainingData) -> dict[int, Solution]:
+    def _solve_together(self, data: TrainingData, start: Array | None) -> dict[int, Solution]:
         """Solve small problems together; return a dict from problem index to solution, if it reached the tolerance."""
         if not self._are_small(data):
             return {}
-        problems = self._shared(data.gathered(), data.c, [data.gathered().row_weights])
-        found = solve_together(problems, tol=self.tol, max_iter=self.max_iter)
+        problems = self._shared(data.gathered(), data.c).at_costs(self.C_)
+        found = solve_together(problems, tol=self.tol, max_iter=self.max_iter, start=start)
         solutions = enumerate(solutions_of(problems, found, self.tol))
         return {k: solution for k, solution in solutions if solution.status == "optimal"}
 
@@ -281,35 +285,31 @@ class PoincareSVC(StreamClassifier):
         fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
-    def _shared(self, block: LabelledBlock, c: float, weights: Sequence[Array]) -> Problems:
-        """Binary problems for all classes and all arrays of weights, with shared rows."""
+    def _shared(self, block: LabelledBlock, c: float) -> Problems:
+        """Binary problems of all classes with shared rows, and the costs of C = 1."""
         rows = ClassRowBuilder(self.reference_[0], c, 1.0, self.fit_intercept, 2)(block)[:]
-        costs = np.column_stack(weights)
-        problems = Problems.of_folds(rows, block.codes.astype(np.int64, copy=False), np.array(self._positives), costs)
-        if np.all(self.C_[0] == self.C_):
-            return replace(problems, costs=self.C_[0] * costs)
-        # The problems have different values of C, so each problem needs a separate column of costs.
-        each = np.tile(self.C_, costs.shape[1])
-        return replace(problems, costs=each * costs[:, problems.columns], columns=np.arange(len(each)))
+        codes = block.codes.astype(np.int64, copy=False)
+        return Problems.of_classes(rows, codes, np.array(self._positives), block.row_weights)
 
-    def _chosen_cost(self, data: TrainingData) -> Any:
-        """Return C; if C="auto", the power of ten with the smallest log-loss on held-out rows."""
+    def _chosen_cost(self, data: TrainingData) -> ChosenCost:
+        """Return C; if C="auto", the power of ten with the smallest log-loss on held-out rows and its weights."""
         if not _is_auto(self.C):
-            return self.C
+            return ChosenCost(self.C)
         if self.reference is not None or self.loss != "squared_hinge":
-            return 1.0
-        self.C_ = self._costs(1.0)
+            return ChosenCost(1.0)
         rows = choice_rows(data, CHOICE_NUMBERS // self._rows.n_columns(data.n_features))
-        return choose_held_out(self._shared(rows, data.c, [rows.row_weights]), self.folds, data.n_classes)
+        chosen = choose_held_out(self._shared(rows, data.c), self.folds, data.n_classes)
+        return chosen if len(rows.X) == data.n_rows else chosen._replace(held_out=None)
 
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
-        block, n = data.gathered(), len(weights)
+        n = len(weights)
         found: TogetherSolution | None = None
         if weights and self._are_small(data):
+            folds = self._shared(data.gathered(), data.c).in_folds(np.column_stack(weights))
             start = np.tile(self._W, (n, 1))
-            found = solve_together(self._shared(block, data.c, weights), tol=self.tol, start=start)
+            found = solve_together(folds.at_costs(np.tile(self.C_, n)), tol=HELD_OUT_TOL, start=start)
         for fold, own in enumerate(weights):
-            if found is not None and np.all(found.gap.reshape(n, -1)[fold] <= self.tol):
+            if found is not None and np.all(found.gap.reshape(n, -1)[fold] <= HELD_OUT_TOL):
                 yield self._decision_of(found.W.reshape(n, self._n_problems, -1)[fold])
             else:
                 yield self._refit(data.reweighted(own))
@@ -524,9 +524,8 @@ def _sums_of_block(block: LabelledBlock, problem: VerifiedProblem, support: Arra
 
 def _least_distances(block: LabelledBlock, boundaries: Decision, positives: Array) -> Array:
     """For each problem, the smallest signed distance from a row of the block with positive weight to the boundary."""
-    distances = boundaries.distances(block.X, block.gaps)
-    own = np.where(block.codes[:, None] == positives, distances, -distances)
-    return own.min(axis=0, where=block.present[:, None], initial=np.inf)
+    own = np.where(block.codes == positives[:, None], 1, -1) * block.present
+    return boundaries.margins(block.X, block.gaps, own)
 
 
 @in_any_order

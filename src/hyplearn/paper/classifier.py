@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
-from hyplearn.decision.calibration import fit_sigmoids
+from hyplearn.decision.calibration import HeldOut, fit_sigmoids
 from hyplearn.estimators.one_vs_rest import OneVsRest
 from hyplearn.estimators.validation import absolute_curvature
 from hyplearn.reference.strategies import FEW_ROWS, merge_copies
@@ -116,9 +116,9 @@ class BaselineClassifier(OneVsRest):
         """Warn that some problems were not solved; ``fit`` reissues the warning for the caller's line."""
         warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
 
-    def _calibrate(self, data: TrainingData, *, warned: bool) -> None:
+    def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
         if self.calibration != "training":
-            super()._calibrate(data, warned=warned)
+            super()._calibrate(data, warned=warned, known=known)
             return
         block = data.gathered()
         values = self._boundaries(vars(self)).values(block.X, block.gaps)

@@ -10,8 +10,6 @@ for support vector machines" (2007).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +17,7 @@ from numba import njit
 
 from hyplearn.types import Array
 
-# Maximum number of Newton steps, and minimum step length. Most sigmoids need six steps.
+# Maximum number of evaluations of the loss, and minimum step length. Most sigmoids need seven evaluations.
 MAX_STEPS, SHORTEST_STEP = 100, 1e-10
 # Newton's method stops when the predicted decrease of the mean loss is at most TOL, where rounding errors dominate.
 TOL = 1e-14
@@ -34,6 +32,13 @@ class Sigmoid(NamedTuple):
 
     slope: float
     offset: float
+
+
+class Sigmoids(NamedTuple):
+    """Slopes and offsets of several sigmoids, as arrays of shape (P,)."""
+
+    slopes: Array
+    offsets: Array
 
 
 def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool = False) -> Sigmoid:
@@ -51,85 +56,112 @@ def fit_sigmoid(scores: Array, positive: Array, weights: Array, *, pinned: bool 
     >>> print(round(slope, 3), round(offset, 3) + 0.0)
     0.63 0.0
     """
+    slopes, offsets = fit_sigmoids(scores[None], positive[None], weights, pinned=pinned)
+    return Sigmoid(float(slopes[0]), float(offsets[0]))
+
+
+def fit_sigmoids(
+    scores: Array,
+    positive: Array,
+    weights: Array,
+    *,
+    pinned: bool = False,
+    tol: float = TOL,
+    start: Sigmoids | None = None,
+) -> Sigmoids:
+    """Fit one sigmoid to each row of ``scores`` and ``positive``, of shape (P, n), as :func:`fit_sigmoid` does.
+
+    Newton's method stops when the predicted decrease of a mean loss is at most ``tol``; ``start`` are sigmoids to start
+    from.
+    """
     total = weights.sum()
-    W_positive = weights @ positive
+    W_positive = (positive @ weights)[:, None]
     targets = np.where(positive, (W_positive + 1) / (W_positive + 2), 1 / (total - W_positive + 2))
-    share = float(weights @ targets / total)
-    constant = math.log(share / (1 - share))
-    centre = 0.0 if pinned else float(weights @ scores / total)
-    spread = math.sqrt(float(weights @ (scores - centre) ** 2 / total))
-    if not spread > 0:
-        return Sigmoid(0.0, constant)
-    standard, shares = (scores - centre) / spread, weights / total
-    slope, offset = 0.0, 0.0 if pinned else constant
-    stride = len(scores) // SAMPLE
+    shares = weights / total
+    share = targets @ shares
+    constant = np.log(share / (1 - share))
+    centre = np.zeros(len(scores)) if pinned else scores @ shares
+    standard = scores - centre[:, None]
+    spread = np.sqrt(np.einsum("pi,pi,i->p", standard, standard, shares))
+    known = spread > 0
+    spread[~known] = 1.0
+    standard /= spread[:, None]
+    slopes, offsets = np.zeros(len(scores)), np.zeros(len(scores)) if pinned else constant.copy()
+    if start is not None:
+        slopes, offsets = start.slopes * spread, start.offsets + start.slopes * centre
+    stride = scores.shape[1] // SAMPLE
     # With many rows, the subsample is fitted first; one or two steps on all rows are then enough.
     for every in (stride, 1) if stride > 1 else (1,):
-        rows = [np.ascontiguousarray(a[::every]) for a in (standard, targets, shares)]
-        slope, offset = _minimise(partial(_sums, *rows), slope, offset, pinned)
-    if slope <= 0:
-        return Sigmoid(0.0, constant)
-    return Sigmoid(slope / spread, float(offset - slope * centre / spread))
+        s, t, w = (np.ascontiguousarray(a[..., ::every]) for a in (standard, targets, shares))
+        slopes, offsets = _minimise(s, t, w, slopes, offsets, pinned, tol)
+    known &= slopes > 0
+    slopes = slopes / spread
+    return Sigmoids(np.where(known, slopes, 0.0), np.where(known, offsets - slopes * centre, constant))
 
 
-def _minimise(sums: Callable[[float, float], tuple[float, ...]], a: float, b: float, pinned: bool) -> Sigmoid:
-    """Minimise the objective over a, and over b unless ``pinned``, with damped Newton steps.
-
-    ``sums(a, b)`` returns the value, the gradient and the Hessian. The value is a mean loss; the iteration stops when
-    the predicted decrease is at most ``TOL``.
-    """
-    value, *derivatives = sums(a, b)
+def _minimise(
+    s: Array, targets: Array, shares: Array, a: Array, b: Array, pinned: bool, tol: float
+) -> tuple[Array, Array]:
+    """Minimise the mean losses over a, and over b unless ``pinned``, with damped Newton steps; return a and b."""
+    at = np.stack([a, b])
+    sums = np.empty((6, len(s)))
+    _sums(s, targets, shares, at, np.arange(len(s)), sums)
+    value, (step, slope) = sums[0].copy(), _newton_steps(sums, pinned)
+    length, open_ = np.ones(len(s)), np.arange(len(s))
     for _ in range(MAX_STEPS):
-        step = _newton_step(derivatives, pinned)
-        if step is None:  # the sigmoid is 0 or 1 for every row, up to rounding
+        # The sigmoids whose next step is within the tolerance take it, and are done.
+        close = -slope <= tol
+        if close.any():
+            at[:, open_[close]] += step[:, close]
+        left = ~close & (length > SHORTEST_STEP)
+        if not left.all():
+            open_, step, slope, length, value = open_[left], step[:, left], slope[left], length[left], value[left]
+            sums = np.empty((6, len(open_)))
+        if not len(open_):
             break
-        slope, length, before = derivatives[0] * step[0] + derivatives[1] * step[1], 1.0, value
-        if -slope <= TOL:
-            return Sigmoid(a + step[0], b + step[1])
-        while length > SHORTEST_STEP:
-            tried = a + length * step[0], b + length * step[1]
-            value, *derivatives = sums(*tried)
-            if value <= before + ENOUGH * length * slope:
-                break
-            length /= 2
-        else:
-            break
-        a, b = tried
-    return Sigmoid(a, b)
+        tried = at[:, open_] + length * step
+        _sums(s, targets, shares, tried, open_, sums)
+        enough = sums[0] <= value + ENOUGH * length * slope
+        steps, slopes = _newton_steps(sums, pinned)
+        at[:, open_] = np.where(enough, tried, at[:, open_])
+        value, slope = np.where(enough, sums[0], value), np.where(enough, slopes, slope)
+        step, length = np.where(enough, steps, step), np.where(enough, 1.0, length / 2)
+    return at[0], at[1]
 
 
-def _newton_step(derivatives: Sequence[float], pinned: bool) -> tuple[float, float] | None:
-    """Return the Newton step, or None if the Hessian is singular.
-
-    The two equations are solved by elimination, which is much faster than a call to LAPACK.
-    """
-    g_a, g_b, H_aa, H_ab, H_bb = derivatives
+def _newton_steps(sums: Array, pinned: bool) -> tuple[Array, Array]:
+    """Return the Newton steps in a and b, and the slopes of the losses along them; both are 0 for singular Hessians."""
+    _, g_a, g_b, H_aa, H_ab, H_bb = sums
     if pinned:
-        return (-g_a / H_aa, 0.0) if H_aa > 0 else None
-    if not H_bb > 0:
-        return None
-    ratio = H_ab / H_bb
+        g_b, H_ab, H_bb = np.zeros_like(g_b), np.zeros_like(H_ab), np.ones_like(H_bb)
+    # The two equations are solved by elimination. A sigmoid that is 0 or 1 for every row, up to rounding, has a
+    # singular Hessian.
+    ratio = H_ab / np.where(H_bb > 0, H_bb, 1.0)
     left = H_aa - ratio * H_ab
-    if not left > 0:
-        return None
-    step_a = -(g_a - ratio * g_b) / left
-    return step_a, -(g_b + H_ab * step_a) / H_bb
+    regular = (H_bb > 0) & (left > 0)
+    step_a = np.where(regular, -(g_a - ratio * g_b) / np.where(regular, left, 1.0), 0.0)
+    step_b = np.where(regular, -(g_b + H_ab * step_a) / np.where(regular, H_bb, 1.0), 0.0)
+    return np.stack([step_a, step_b]), g_a * step_a + g_b * step_b
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sums(s, targets, weights, a, b):  # type: ignore[no-untyped-def]
-    """Value, gradient and Hessian of the objective at (a, b), in one pass."""
-    value, g_a, g_b, H_aa, H_ab, H_bb = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(s.size):
-        f = a * s[i] + b
-        small = math.exp(-abs(f))
-        probability = 1.0 / (1.0 + small) if f >= 0.0 else small / (1.0 + small)
-        value += weights[i] * (max(f, 0.0) + math.log1p(small) - targets[i] * f)
-        difference = weights[i] * (probability - targets[i])
-        second = weights[i] * small / (1.0 + small) ** 2
-        g_a += difference * s[i]
-        g_b += difference
-        H_aa += second * s[i] * s[i]
-        H_ab += second * s[i]
-        H_bb += second
-    return value, g_a, g_b, H_aa, H_ab, H_bb
+def _sums(scores, targets, shares, at, open_, sums):  # type: ignore[no-untyped-def]
+    """Write the mean loss, its gradient and its Hessian at (a, b), for the rows ``open_`` of the scores."""
+    for k in range(open_.size):
+        a, b, row = at[0, k], at[1, k], open_[k]
+        value, g_a, g_b, H_aa, H_ab, H_bb = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(shares.size):
+            s, target = scores[row, i], targets[row, i]
+            f = a * s + b
+            small = math.exp(-abs(f))
+            probability = 1.0 / (1.0 + small) if f >= 0.0 else small / (1.0 + small)
+            value += shares[i] * (max(f, 0.0) + math.log1p(small) - target * f)
+            difference = shares[i] * (probability - target)
+            second = shares[i] * small / (1.0 + small) ** 2
+            g_a += difference * s
+            g_b += difference
+            H_aa += second * s * s
+            H_ab += second * s
+            H_bb += second
+        sums[0, k], sums[1, k], sums[2, k] = value, g_a, g_b
+        sums[3, k], sums[4, k], sums[5, k] = H_aa, H_ab, H_bb

@@ -6,6 +6,7 @@ no compiled code.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from hyplearn.solvers.solution import Solution, Status
 from hyplearn.solvers.svm.proof import squared_rounding
 from hyplearn.types import Array
 
-# Armijo's constant: a step must achieve the fraction ENOUGH of the predicted decrease; otherwise it is halved, at most
-# HALVINGS times.
-ENOUGH, HALVINGS = 1e-4, 30
+# Armijo's constant: a step must achieve the fraction ENOUGH of the predicted decrease. Otherwise it is shortened to the
+# minimum of a parabola, but to at least the fraction SHORTEST and at most half of it, at most CUTS times.
+ENOUGH, SHORTEST, CUTS = 1e-4, 0.1, 30
+# A step whose predicted decrease is a smaller fraction of P than this is not shortened: rounding hides the decrease.
+ROUNDING = 1e-15
 # Maximum size of a group, as the number of rows times the number of problems. Problems are solved in groups, so that
 # their arrays stay in the cache.
 GROUP_NUMBERS = 2**19
@@ -46,19 +49,49 @@ class Problems:
     columns: Array  # index of each problem's column in ``costs``, of shape (B,)
 
     @classmethod
-    def of_folds(cls, rows: Array, codes: Array, positives: Array, costs: Array) -> "Problems":
-        """Create one problem for every pair of a fold (a column of ``costs``) and a positive class."""
-        n_folds = costs.shape[1]
-        columns = np.repeat(np.arange(n_folds), len(positives))
-        return cls(rows, codes, np.tile(positives, n_folds), costs, columns)
+    def of_classes(cls, rows: Array, codes: Array, positives: Array, costs: Array) -> "Problems":
+        """Create one problem for every positive class, with the same costs of the rows."""
+        return cls(rows, codes, positives, costs[:, None], np.zeros(len(positives), dtype=np.int64))
+
+    def in_folds(self, costs: Array) -> "Problems":
+        """Create one problem for every pair of a fold (a column of ``costs``) and one of these problems."""
+        n_folds, P = costs.shape[1], len(self.positives)
+        return self._with(
+            positives=np.tile(self.positives, n_folds), costs=costs, columns=np.repeat(np.arange(n_folds), P)
+        )
+
+    def at_costs(self, C: Array | float) -> "Problems":
+        """Multiply the costs by C, one number for all problems or one for each."""
+        each = np.broadcast_to(C, len(self.positives))
+        if np.all(each == each[0]):
+            return self._with(costs=each[0] * self.costs)
+        return self._with(costs=each * self.costs[:, self.columns], columns=np.arange(len(each)))
+
+    def _with(self, **changes: Array) -> "Problems":
+        """Return other problems on the same rows, whose products of columns are computed only once."""
+        other = replace(self, **changes)
+        if "products" in vars(self):
+            other.__dict__["products"] = self.products
+        return other
+
+    @cached_property
+    def products(self) -> Array | None:
+        """Products of all pairs of columns, or None if there are too many."""
+        m = self.rows.shape[1]
+        return column_products(self.rows) if m * (m + 1) // 2 <= MOST_PRODUCTS else None
 
     def signs(self, problems: slice | int) -> Array:
-        """Return the labels ±1 of all rows in the given problems, one column per problem."""
-        return np.where(self.codes[:, None] == np.atleast_1d(self.positives[problems]), 1.0, -1.0)
+        """Return the labels ±1 of all rows in the given problems, one row per problem."""
+        return np.where(np.atleast_1d(self.positives[problems])[:, None] == self.codes, 1.0, -1.0)
 
 
 def solve_together(
-    problems: Problems, *, tol: float, max_iter: int = 100, start: Array | None = None
+    problems: Problems,
+    *,
+    tol: float,
+    max_iter: int = 100,
+    start: Array | None = None,
+    group_numbers: int = GROUP_NUMBERS,
 ) -> TogetherSolution:
     r"""Minimise :math:`\tfrac12 \|w_b\|^2 + \sum_i C_{ib} \max(0, 1 - y_{ib} \langle x_i, w_b \rangle)^2` for every b.
 
@@ -72,6 +105,8 @@ def solve_together(
         Maximum number of Newton steps.
     start : ndarray of shape (B, m), optional
         Weights to start from.
+    group_numbers : int
+        Maximum number of rows times problems that are solved at once.
     """
     (n, m), B = problems.rows.shape, len(problems.positives)
     if n < m:
@@ -82,88 +117,113 @@ def solve_together(
         return replace(found, W=found.W @ Q.T)
     W = np.zeros((B, m)) if start is None else start.copy()
     primal, gap, n_iter = np.empty(B), np.empty(B), 0
-    products = column_products(problems.rows) if m * (m + 1) // 2 <= MOST_PRODUCTS else None
-    step = max(1, GROUP_NUMBERS // max(1, n))
+    step, doubled = max(1, group_numbers // max(1, n)), 2 * problems.costs.T
     for first in range(0, B, step):
         cut = slice(first, first + step)
-        costs = problems.costs[:, problems.columns[cut]]
-        group = _Group(problems.rows, products, problems.signs(cut), costs, W[cut])
+        group = _Group(problems, problems.signs(cut), doubled[problems.columns[cut]], W[cut])
         n_iter = max(n_iter, group.solve(tol, max_iter))
         W[cut], primal[cut], gap[cut] = group.W, group.primal, group.gap
     return TogetherSolution(W, primal, gap, n_iter)
 
 
 def column_products(rows: Array) -> Array:
-    """Return the elementwise products of all pairs of columns, of shape (n, m (m + 1) / 2)."""
-    i, j = np.triu_indices(rows.shape[1])
-    return rows[:, i] * rows[:, j]
+    """Return the elementwise products of all pairs of columns, of shape (m (m + 1) / 2, n)."""
+    columns, (n, m) = np.ascontiguousarray(rows.T), rows.shape
+    products, first = np.empty((m * (m + 1) // 2, n)), 0
+    for j, column in enumerate(columns):
+        np.multiply(columns[j:], column, out=products[first : first + m - j])
+        first += m - j
+    return products
+
+
+@cache
+def _places(m: int) -> Array:
+    """Index of the pair of columns of each entry of an (m, m) matrix, for :func:`column_products`."""
+    places, (i, j) = np.empty((m, m), dtype=np.int64), np.triu_indices(m)
+    places[i, j] = places[j, i] = np.arange(len(i))
+    return places.ravel()
 
 
 class _Group:
-    """Group of problems whose Newton steps are computed together; solved problems take no further steps."""
+    """Group of problems whose Newton steps are computed together; solved problems take no further steps.
 
-    def __init__(self, rows: Array, products: Array | None, signs: Array, costs: Array, W: Array) -> None:
-        self.rows, self.products = rows, products
-        self.signs, self.costs = np.asarray(signs, order="F"), np.asarray(costs, order="F")
+    Arrays have one row per problem. The residual of a row is ``y max(0, 1 - y ⟨x, w⟩)``, which is y - ⟨x, w⟩ if the row
+    is active, and 0 otherwise; ``doubled`` are the costs 2C.
+    """
+
+    def __init__(self, problems: Problems, signs: Array, doubled: Array, W: Array) -> None:
+        self.rows, self.products = problems.rows, problems.products
+        self.signs, self.doubled = signs, doubled
+        self.places = _places(self.rows.shape[1])
         self.W, self.primal, self.gap = W.copy(), np.empty(len(W)), np.full(len(W), np.inf)
 
     def solve(self, tol: float, max_iter: int) -> int:
         """Take steps until every problem is solved or makes no more progress; return the number of steps."""
         open_, ends = np.arange(len(self.W)), np.zeros(len(self.W), dtype=bool)
-        slack, primal = self._at(self.W, open_)
+        residuals, pulls, primal = self._at(self.W, open_)
         self.primal[:] = primal
         for n_iter in range(max_iter + 1):
-            alpha = 2 * self.costs[:, open_] * slack
-            gradient = self.W[open_] - (self.signs[:, open_] * alpha).T @ self.rows
-            self.gap[open_] = 0.5 * np.sum(gradient**2, axis=1) / np.maximum(1.0, primal)
+            gradient = self.W[open_] - pulls @ self.rows
+            gap = 0.5 * np.einsum("bm,bm->b", gradient, gradient) / np.maximum(1.0, primal)
+            self.gap[open_] = gap
             # A solved problem takes one more step, which squares the error: the result does not depend on the start.
-            left, ends[open_] = ~ends[open_], self.gap[open_] <= tol
+            left, ends[open_] = ~ends[open_] & (gap > tol**2), gap <= tol
             if not left.any() or n_iter == max_iter:
                 break
-            open_, slack, primal, gradient = open_[left], slack[:, left], primal[left], gradient[left]
-            W, slack, following = self._step(open_, slack, primal, gradient)
+            if not left.all():
+                open_, residuals, primal, gradient = open_[left], residuals[left], primal[left], gradient[left]
+            W, residuals, pulls, following = self._step(open_, residuals, primal, gradient)
             lower = following < primal
             if not lower.all():  # problems limited by rounding keep their weights
-                W, open_, slack, following = W[lower], open_[lower], slack[:, lower], following[lower]
+                W, open_, following = W[lower], open_[lower], following[lower]
+                residuals, pulls = residuals[lower], pulls[lower]
                 if not lower.any():
                     break
             self.W[open_], self.primal[open_], primal = W, following, following
         return n_iter
 
-    def _at(self, W: Array, open_: Array) -> tuple[Array, Array]:
-        """Return the slacks and P of the unsolved problems at the given weights."""
-        slack = self.rows @ W.T
-        slack *= self.signs[:, open_]
-        np.subtract(1.0, slack, out=slack)
-        np.maximum(slack, 0.0, out=slack)
-        return slack, 0.5 * np.sum(W**2, axis=1) + np.einsum("ib,ib,ib->b", self.costs[:, open_], slack, slack)
+    def _at(self, W: Array, open_: Array) -> tuple[Array, Array, Array]:
+        """Return the residuals, the residuals times 2C, and P of the given problems at the given weights."""
+        signs, doubled = self.signs, self.doubled
+        if len(open_) < len(signs):
+            signs, doubled = signs[open_], doubled[open_]
+        residuals = W @ self.rows.T
+        np.subtract(signs, residuals, out=residuals)
+        # An active row has a residual with the sign of its label.
+        residuals *= residuals * signs > 0
+        pulls = doubled * residuals
+        primal = 0.5 * (np.einsum("bm,bm->b", W, W) + np.einsum("bi,bi->b", pulls, residuals))
+        return residuals, pulls, primal
 
-    def _step(self, open_: Array, slack: Array, primal: Array, gradient: Array) -> tuple[Array, Array, Array]:
-        """Return weights, slacks and P after a Newton step, which is halved until P decreases enough."""
-        step = -np.linalg.solve(self._hessians(open_, slack), gradient[:, :, None])[:, :, 0]
-        slope, t = np.sum(gradient * step, axis=1), np.ones(len(open_))
+    def _step(
+        self, open_: Array, residuals: Array, primal: Array, gradient: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return weights, residuals, pulls and P after a Newton step, which is cut until P decreases enough."""
+        step = -np.linalg.solve(self._hessians(open_, residuals), gradient[:, :, None])[:, :, 0]
+        slope, t = np.einsum("bm,bm->b", gradient, step), np.ones(len(open_))
         here = self.W[open_]
         W = here + step
-        slack, following = self._at(W, open_)
-        for _ in range(HALVINGS):
-            far = np.flatnonzero(following > primal + ENOUGH * t * slope)
+        residuals, pulls, following = self._at(W, open_)
+        certain = -slope > ROUNDING * primal
+        for _ in range(CUTS):
+            far = np.flatnonzero(certain & (following > primal + ENOUGH * t * slope))
             if not far.size:
                 break
-            t[far] /= 2
+            # The parabola through P and its slope at the old weights, and P at the new ones.
+            bend = following[far] - primal[far] - t[far] * slope[far]
+            t[far] *= np.clip(-0.5 * t[far] * slope[far] / bend, SHORTEST, 0.5)
             W[far] = here[far] + t[far, None] * step[far]
-            slack[:, far], following[far] = self._at(W[far], open_[far])
-        return W, slack, following
+            residuals[far], pulls[far], following[far] = self._at(W[far], open_[far])
+        return W, residuals, pulls, following
 
-    def _hessians(self, open_: Array, slack: Array) -> Array:
-        """Return the Hessians of the unsolved problems, one matrix of shape (m, m) per problem."""
+    def _hessians(self, open_: Array, residuals: Array) -> Array:
+        """Return the Hessians of the given problems, one matrix of shape (m, m) per problem."""
         m = self.rows.shape[1]
-        weights = np.where(slack > 0, 2 * self.costs[:, open_], 0.0)
+        doubled = self.doubled if len(open_) == len(self.doubled) else self.doubled[open_]
+        weights = doubled * (residuals != 0)
         if self.products is None:
-            return np.stack([self._hessian(column) for column in weights.T])
-        hessians, (i, j) = np.empty((len(open_), m, m)), np.triu_indices(m)
-        hessians[:, i, j] = hessians[:, j, i] = weights.T @ self.products
-        hessians[:, np.arange(m), np.arange(m)] += 1.0
-        return hessians
+            return np.stack([self._hessian(own) for own in weights])
+        return (weights @ self.products.T)[:, self.places].reshape(-1, m, m) + np.eye(m)
 
     def _hessian(self, weights: Array) -> Array:
         active = np.flatnonzero(weights)
@@ -175,7 +235,7 @@ def solutions_of(problems: Problems, found: TogetherSolution, tol: float) -> lis
     """Return the solution of each problem, with the α of its rows."""
     solutions, longest = [], float(np.sqrt(np.max(np.sum(problems.rows**2, axis=1), initial=0.0)))
     for b, w in enumerate(found.W):
-        signs, costs = problems.signs(b)[:, 0], problems.costs[:, problems.columns[b]]
+        signs, costs = problems.signs(b)[0], problems.costs[:, problems.columns[b]]
         alpha = 2 * costs * np.maximum(0.0, 1 - signs * (problems.rows @ w))
         support = np.flatnonzero(alpha)
         v = (signs[support] * alpha[support]) @ problems.rows[support]
