@@ -192,8 +192,18 @@ class TangentRows:
 
     def __getitem__(self, index: slice | Array) -> Array:
         """Return the selected rows as an explicit float64 array."""
-        along, base = self.along[index], self.base[index]
-        return along[..., None] * (self.X[index] - self.p) + base[..., None] * self.p
+        along = self.along[index]
+        return self.fill(index, np.empty((len(along), len(self.p))))
+
+    def fill(self, index: slice | Array, out: Array) -> Array:
+        """Write the selected rows to an array of float64, and return it."""
+        along = self.along[index, None]
+        if not self.p.any():  # explicit rows with signs
+            return np.multiply(self.X[index], along, out=out)
+        np.subtract(self.X[index], self.p, out=out)
+        out *= along
+        out += self.base[index, None] * self.p
+        return out
 
     def fill_columns(self, part: slice, columns: Array) -> None:
         """Convert points (the slice ``part`` of X, stored by columns) to explicit rows, in place."""

@@ -202,3 +202,20 @@ def test_a_sphere_has_its_centre_and_radius():
 def test_boundaries_of_a_decision_are_computed_once():
     decision = Decision.of_hyperplanes(np.array([0, 1]), 1.0, np.array([[1.0, 2.0]]), np.array([[0.1, 0.2]]))
     assert decision.boundaries is decision.boundaries
+
+
+@pytest.mark.parametrize("b", [0.0, 0.4, -3.0])
+def test_margins_are_the_least_distances_of_each_side(b):
+    """Equidistants, hyperplanes and, with a large b, a sphere and an empty boundary; some points are left out."""
+    rng = np.random.default_rng(1)
+    X = from_frame(rng.standard_normal((60, 2)), np.array([0.1, 0.2]), c=2.0)
+    U = np.array([[0.3, 1.0, 0.2], [-0.1, 0.4, 0.9], [2.0, 0.5, 0.1], [0.0, 1.0, -1.0]])
+    intercepts = np.array([b, -b, b, 0.0])
+    decision = Decision(np.arange(4), 2.0, "sphere-arsinh", U, np.tile([0.1, 0.0], (4, 1)), intercepts)
+    own = rng.integers(-1, 2, (4, 60))
+    distances = decision.distances(X, gap(X, c=2.0)).T
+    assert {getattr(found, "kind", None) for found in decision.boundaries} >= {"hyperplane"}
+    with np.errstate(invalid="ignore"):
+        due = np.min(np.where(own == 0, np.inf, own * distances), axis=1)
+    assert np.allclose(decision.margins(X, gap(X, c=2.0), own), due, rtol=1e-12)
+    assert np.all(decision.margins(X, gap(X, c=2.0), np.zeros_like(own)) == np.inf)

@@ -125,16 +125,21 @@ def robust_centres(X: Array, codes: Array, gaps: Array, weights: Array, n_classe
     The gradient is the sum of the Klein coordinates seen from the centre, the Hessian the sum of the identity less
     their squares, which is at most the identity.
     """
-    d, M = X.shape[1], np.zeros((n_classes, X.shape[1]))
-    totals = np.bincount(codes, weights, n_classes)
-    shares = weights / totals[codes]
+    # Rows of a class are consecutive, so that their sums are matrix products.
+    order = np.argsort(codes, kind="stable")
+    X, codes, gaps, weights = X[order].astype(np.float64, copy=False), codes[order], gaps[order], weights[order]
+    shares = weights / np.bincount(codes, weights, n_classes)[codes]
+    ends = np.cumsum(np.bincount(codes, minlength=n_classes))
+    parts = [slice(start, end) for start, end in zip(np.append(0, ends[:-1]), ends, strict=True)]
+    identity: Array = (1 + 1e-9) * np.eye(X.shape[1])
+    M: Array = np.zeros((n_classes, X.shape[1]))
     for _ in range(STEPS):
         klein = _klein_rows(X, codes, gaps, M, c)
-        gradient = _class_sums(shares[:, None] * klein, codes, n_classes)
-        step = gradient
-        if d <= FEW_DIMENSIONS:
-            squares = _class_sums((shares[:, None] * klein)[:, :, None] * klein[:, None, :], codes, n_classes)
-            step = np.linalg.solve((1 + 1e-9) * np.eye(d) - squares, gradient[:, :, None])[:, :, 0]
+        step: Array = np.stack([shares[part] @ klein[part] for part in parts])
+        if X.shape[1] <= FEW_DIMENSIONS:
+            weighted = shares[:, None] * klein
+            squares = np.stack([weighted[part].T @ klein[part] for part in parts])
+            step = np.linalg.solve(identity - squares, step[:, :, None])[:, :, 0]
         lengths = np.linalg.norm(step, axis=1, keepdims=True)
         step *= np.minimum(1.0, LONGEST / np.maximum(lengths, LONGEST))
         M = _moved(M, step, c)
@@ -163,19 +168,6 @@ def _klein_rows(X: Array, codes: Array, gaps: Array, M: Array, c: float) -> Arra
     s = X - own
     bend = c * np.sum(s**2, axis=1) / (1 - c * np.sum(own**2, axis=1))
     return (2 * np.sqrt(c) / (gaps + 2 * bend))[:, None] * (s - bend[:, None] * own)
-
-
-def _class_sums(rows: Array, codes: Array, n_classes: int) -> Array:
-    """Sum of the rows of each class."""
-    flat = rows.reshape(len(rows), -1)
-    sums = np.zeros((n_classes, flat.shape[1]))
-    if flat.shape[1] <= FEW_DIMENSIONS:
-        for j, column in enumerate(flat.T):
-            sums[:, j] = np.bincount(codes, column, n_classes)
-    else:
-        for k in np.unique(codes):
-            sums[k] = flat[codes == k].sum(axis=0)
-    return sums.reshape(n_classes, *rows.shape[1:])
 
 
 def _moved(M: Array, step: Array, c: float) -> Array:

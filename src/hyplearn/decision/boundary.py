@@ -13,7 +13,7 @@ are, by the sign of :math:`N^2 = \|u\|^2 - u_0^2`,
 """
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,10 +38,18 @@ class Equidistant(NamedTuple):
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
         """Return the signed distances of points with the given gaps to the boundary; positive on the positive side."""
-        root, length = np.sqrt(c), np.linalg.norm(self.w)
+        return self.distance_at(self.levels(X, gaps, c), c)
+
+    def levels(self, X: Array, gaps: Array, c: float) -> Array:
+        """Return a number for each point that increases with its signed distance, and takes less time."""
+        length = np.linalg.norm(self.w)
         # A unit vector is not normalised again, because that would change its last bits.
-        w = root * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
-        return np.arcsinh(z_dot(X, w, self.p, c=c, gaps=gaps)) / root - self.height
+        w = np.sqrt(c) * (self.w if abs(length - 1) <= 1e-15 else self.w / length)
+        return z_dot(X, w, self.p, c=c, gaps=gaps)
+
+    def distance_at(self, levels: Any, c: float) -> Any:
+        """Convert levels to signed distances."""
+        return np.arcsinh(levels) / np.sqrt(c) - self.height
 
     @property
     def hyperplane(self) -> Hyperplane | None:
@@ -59,9 +67,17 @@ class Sphere(NamedTuple):
 
     def distances(self, X: Array, gaps: Array, c: float) -> Array:
         """Return the signed distances of points with the given gaps to the boundary; positive on the positive side."""
-        root, gap_p = np.sqrt(c), row_gaps(self.p[None], c)[0]
-        ratio = np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p)
-        return self.side * (2 / root * np.arcsinh(root * ratio) - self.radius)
+        return self.distance_at(self.levels(X, gaps, c), c)
+
+    def levels(self, X: Array, gaps: Array, c: float) -> Array:
+        """Return a number for each point that increases with its signed distance, and takes less time."""
+        gap_p = row_gaps(self.p[None], c)[0]
+        return self.side * (np.sqrt(squared_distances(X, self.p)) / np.sqrt(gaps) / np.sqrt(gap_p))
+
+    def distance_at(self, levels: Any, c: float) -> Any:
+        """Convert levels to signed distances."""
+        root = np.sqrt(c)
+        return 2 / root * np.arcsinh(root * levels) - self.side * self.radius
 
     @property
     def hyperplane(self) -> Hyperplane | None:

@@ -202,6 +202,27 @@ class Decision:
                 columns[:, k] = found.distances(X, gaps, self.c)
         return columns
 
+    def margins(self, X: Array, gaps: Array, own: Array) -> Array:
+        """For each problem, the smallest distance of a point to the boundary; negative on the wrong side.
+
+        ``own`` has one row per problem, with 1 for points of the positive class, -1 for points of the other classes,
+        and 0 for points to leave out.
+        """
+        boundaries = self.boundaries
+        assert boundaries is not None
+        if None in boundaries:
+            distances = self.distances(X, gaps).T
+            return np.min(np.where(own > 0, distances, -distances), axis=1, where=own != 0, initial=np.inf)
+        found = []
+        for boundary, sides in zip(boundaries, own, strict=True):
+            assert boundary is not None
+            levels = boundary.levels(X, gaps, self.c)
+            # Distances increase with the level, so that two of them suffice.
+            lowest = np.min(levels, where=sides > 0, initial=np.inf)
+            highest = np.max(levels, where=sides < 0, initial=-np.inf)
+            found.append(min(boundary.distance_at(lowest, self.c), -boundary.distance_at(highest, self.c)))
+        return np.array(found)
+
     @property
     def has_distances(self) -> bool:
         """Whether signed distances are available: the boundary of every problem is a generalised sphere, or empty."""

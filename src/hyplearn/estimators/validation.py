@@ -160,6 +160,8 @@ def check_feature_names(estimator: Any, points: PointSource) -> None:
 
 def class_factors(class_weight: Any, classes: Array, counts: Array) -> Array:
     """Weight factor of each class, from ``class_weight``."""
+    if class_weight is None:
+        return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         return counts.sum() / (len(classes) * np.maximum(counts, 1))
     return compute_class_weight(class_weight, classes=classes, y=classes).astype(np.float64)

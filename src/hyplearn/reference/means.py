@@ -23,11 +23,9 @@ from hyplearn.types import Array
 # FIRST_NUMBERS coordinates. Data in memory with at most COPIED_NUMBERS coordinates are used without sampling, because
 # copying each group is cheaper than selecting its rows in every pass.
 FIRST_ROWS, FIRST_NUMBERS, START_TOL, COPIED_NUMBERS = 20_000, 2**22, 1e-4, 2**20
-# Tolerance of the mean of all points: its distance to the exact mean is proven to be smaller.
-EXACT = 1e-12
-# Tolerance of class means: their distance to the exact means is proven to be smaller. In few dimensions a larger
-# tolerance suffices, because a last exact Newton step squares the error.
-MEAN_TOL, MEAN_TOL_OF_MANY_DIMENSIONS = 1e-7, 1e-11
+# Tolerances of the mean of all points and of class means in many dimensions: the distance to the exact mean is proven
+# to be smaller. In up to FEW_DIMENSIONS dimensions MEAN_TOL suffices, because a last Newton step squares the error.
+EXACT, CLASS_TOL, MEAN_TOL = 1e-12, 1e-11, 1e-7
 # Maximum distance of p from the midpoint of the class means, in units of 1/√c. In the disk, a boundary at this distance
 # cuts off a twentieth of all directions. Larger values lose accuracy on Fashion-MNIST and the mammals, and bring
 # little benefit.
@@ -36,14 +34,17 @@ FARTHEST_SHIFT = 2.5
 
 def mean_of_all(data: TrainingData) -> Array:
     """Weighted Fréchet mean of all points."""
-    return group_means(data, np.ones((1, data.n_classes), dtype=bool), EXACT)[0][0]
+    return group_means(data, np.ones((1, data.n_classes), dtype=bool), _tolerance(data, EXACT))[0][0]
+
+
+def _tolerance(data: TrainingData, of_many: float) -> float:
+    return MEAN_TOL if data.n_features <= FEW_DIMENSIONS else of_many
 
 
 def means_between(data: TrainingData, problems: Sequence[Array]) -> list[Array]:
     """Compute :func:`between` for the means of the sides of each problem; all problems share the same passes."""
     sided = [weighted_sides(data, sides) for sides in problems]
-    tol = MEAN_TOL if data.n_features <= FEW_DIMENSIONS else MEAN_TOL_OF_MANY_DIMENSIONS
-    found = group_means(data, np.array([group for groups in sided for group in groups]), tol)
+    found = group_means(data, np.array([group for groups in sided for group in groups]), _tolerance(data, CLASS_TOL))
     ends = np.cumsum([len(groups) for groups in sided])
     return [between(found[end - len(groups) : end], data.c) for groups, end in zip(sided, ends, strict=True)]
 
@@ -122,8 +123,10 @@ def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -
         own, origin = np.flatnonzero(group[codes] & present), np.zeros(data.n_features)
         if not len(own):
             return origin, 0.0, origin, (1.0, origin, np.zeros((data.n_features,) * 2), 0.0)
-        rows, shares = np.take(X, own, axis=0).astype(np.float64, copy=False), np.take(weights, own)
-        row_gaps, shares = np.take(gaps, own), shares / shares.sum()
+        # All rows are used without a copy.
+        parts = (X, gaps, weights) if len(own) == len(X) else (np.take(a, own, axis=0) for a in (X, gaps, weights))
+        rows, row_gaps, shares = parts
+        rows, shares = rows.astype(np.float64, copy=False), shares / shares.sum()
         m, variance = mean_and_variance(rows, row_gaps, shares, data.c, tol=tol)
         start = m if gap(m, c=data.c) > NEAR_THE_RIM else origin
         return m, variance, start, summed_equations(rows, row_gaps, shares, start, data.c) if stride > 1 else None

@@ -227,8 +227,13 @@ class HyperboloidRows(Rows):
         return self.times[index] + self.inverse_root * self.base[index]
 
     def __getitem__(self, index: slice | Array) -> Array:
-        columns = [self.times[index], super().__getitem__(index)]
-        return np.column_stack([*columns, self._last(index)] if self.inverse_root else columns)
+        times, d = self.times[index], self.X.shape[1]
+        out = np.empty((len(times), self.shape[1]))
+        out[:, 0] = times
+        TangentRows(self.X, self.p, self.along, self.base).fill(index, out[:, 1 : 1 + d])
+        if self.inverse_root:
+            out[:, -1] = self._last(index)
+        return out
 
     def __matmul__(self, w: Array) -> Array:
         return self._completed(super().__matmul__(self._of_space(w)), slice(None), w)
