@@ -96,7 +96,7 @@ def test_sigmoids_fitted_at_once_are_those_fitted_one_by_one(pinned):
     for start, tol in ((found, 1e-14), (far, 1e-14), (far, 1e-6)):
         again = fit_sigmoids(scores, positive, weights, pinned=pinned, tol=tol, start=start)
         losses = [
-            [platt_loss(pair, *parts, weights) for pair, *parts in zip(np.transpose(pairs), scores, positive, strict=True)]
+            [platt_loss(pair, *own, weights) for pair, *own in zip(np.transpose(pairs), scores, positive, strict=True)]
             for pairs in (found, again)
         ]
         assert np.allclose(*losses, rtol=10 * tol, atol=1e-9)
