@@ -26,7 +26,7 @@ PAGES = [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if not set(
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # Not for users: what stands behind the packages that are.
 INTERNAL = {"cli", "compilation", "data", "estimators", "files", "interpreted", "numerics", "progress", "rows"}
-INTERNAL |= {"solvers", "types"}
+INTERNAL |= {"scikit_learn", "solvers", "types"}
 # What differs from run to run, or from machine to machine: seconds, gaps near rounding, sizes of files; and the rule
 # of a table, which is as long as its seconds are wide.
 CHANGING = re.compile(r"\d+\.\d+ s\b|\d+(\.\d+)?e-\d+|\d+ k?B\b|─+")

@@ -500,3 +500,9 @@ def test_a_damaged_file_of_version_0_1_is_refused(path):
     path.write_bytes(body + hashlib.sha256(body).digest())
     with pytest.raises(ModelFileError, match="is not a usable model"):
         hyplearn.load(path)
+
+
+@pytest.mark.parametrize("path", [np.zeros(3), None, 3, b"model.hyp", PoincareSVC()])
+def test_loading_from_anything_but_a_path_names_what_was_passed(path):
+    with pytest.raises(TypeError, match=f"must be the path of a model file; got {type(path).__name__}"):
+        hyplearn.load(path)

@@ -1,5 +1,6 @@
 """Map and reduce over blocks: compute one part per block, and merge the parts into one result."""
 
+import numbers
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -131,6 +132,10 @@ def threads_of(n_jobs: int | None) -> int:
     """Number of threads for ``n_jobs``; None means all cores, but at most OMP_NUM_THREADS."""
     if n_jobs is None:
         return min(int(joblib.cpu_count()), _openmp_threads())
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}. Pass None for all cores or 1 for one."
+        )
     return int(joblib.effective_n_jobs(n_jobs))
 
 

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
@@ -26,6 +25,7 @@ from hyplearn.estimators.validation import (
     training_points,
 )
 from hyplearn.progress import FitReporter, report_fit
+from hyplearn.scikit_learn import BaseEstimator, ClassifierMixin
 from hyplearn.types import Array
 
 

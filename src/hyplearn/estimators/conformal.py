@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing, assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -33,6 +33,7 @@ from hyplearn.decision.conformal import (
 )
 from hyplearn.estimators.hierarchy import Hierarchy
 from hyplearn.estimators.validation import absolute_curvature, inside_rows, prediction_points, restored_on_failure
+from hyplearn.scikit_learn import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from hyplearn.types import Array
 
 

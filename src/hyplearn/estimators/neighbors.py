@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.data.folding import columns_joined, map_in_threads, one_blas_thread, threads_of
@@ -21,6 +20,7 @@ from hyplearn.estimators.validation import (
 from hyplearn.geometry.border import check_integer, check_parameter
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.nearest import NearestTree, nearest, nearest_tree
+from hyplearn.scikit_learn import BaseEstimator, ClassifierMixin
 from hyplearn.types import Array
 
 # Number of query points that a thread processes at a time.

@@ -5,7 +5,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, validate_data
 
@@ -13,6 +12,7 @@ from hyplearn.data.points import check_finite_rows
 from hyplearn.estimators.validation import absolute_curvature, ball_rows
 from hyplearn.geometry.kernels import norms
 from hyplearn.reference import Reference, reference_point
+from hyplearn.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.tangent import frame_coordinates, from_frame
 from hyplearn.types import Array
 

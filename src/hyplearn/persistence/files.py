@@ -115,6 +115,10 @@ def read_metadata(path: PathLike) -> dict[str, Any]:
 
 def _read(path: PathLike, reader: Callable[[bytes], Any]) -> Any:
     """Apply ``reader`` to the bytes of a file, and add the name of the file to error messages."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            f"path must be the path of a model file; got {type(path).__name__}.\nPass the file that save wrote."
+        )
     path = Path(path).expanduser()
     try:
         return reader(read_whole(path))

@@ -18,7 +18,8 @@ from scipy.linalg import solve_triangular
 
 from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.points import BLOCK_NUMBERS
-from hyplearn.geometry.kernels import dot, unrolled
+from hyplearn.geometry.kernels import dot
+from hyplearn.numerics import bits_of
 from hyplearn.tangent import TangentRows, element, row_product
 from hyplearn.types import Array
 
@@ -111,9 +112,10 @@ class Perceptron:
         visits, step, mistakes = runs.size * run or len(rows), max(1, BLOCK_NUMBERS // rows.shape[1]), 0
         # The visits are made in pieces, so that the user can interrupt between them.
         for start in range(0, visits, step):
+            missing = round(np.trace(self.outside)) if self.outside.size else 0
             mistakes += _visit(
-                rows.X, unrolled(rows.p), rows.along, rows.base, y, weights, runs, run, start,
-                min(start + step, visits), self.w, self.root, self.outside, self.total, self.counts,
+                rows.X, rows.p, rows.along, rows.base, y, weights, runs, run, start,
+                min(start + step, visits), self.w, self.root, self.outside, missing, self.total, self.counts,
             )  # fmt: skip
         return int(mistakes)
 
@@ -122,25 +124,22 @@ def _shuffled(X: Array, run: int, rng: np.random.Generator) -> Array:
     """Return a random order of the runs of rows; with runs of one row, it depends only on coordinates and seed."""
     if run > 1:
         return rng.permutation(-(-len(X) // run))
-    return np.argsort(_hashes(X, rng.integers(2**63)), kind="stable")
+    hashes = np.empty(len(X), dtype=np.uint64)
+    _fill_hashes(X, np.uint64(rng.integers(2**63)), hashes)
+    return np.argsort(hashes, kind="stable")
 
 
-@njit(cache=True)
-def _hashes(X, seed):  # type: ignore[no-untyped-def]
-    """Return a hash of each row's coordinates, computed with the mixing function of splitmix64."""
-    out = np.empty(X.shape[0], dtype=np.uint64)
-    entry = np.empty(1)
-    bits = entry.view(np.uint64)
+@njit(cache=True, nogil=True)
+def _fill_hashes(X, seed, out):  # type: ignore[no-untyped-def]
+    """Write a hash of each row's coordinates, computed with the mixing function of splitmix64."""
     for i in range(X.shape[0]):
-        state = np.uint64(seed)
+        state = seed
         for j in range(X.shape[1]):
-            entry[0] = X[i, j]
-            state = (state ^ bits[0]) + np.uint64(0x9E3779B97F4A7C15)
+            state = (state ^ bits_of(np.float64(X[i, j]))) + np.uint64(0x9E3779B97F4A7C15)
             state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             state ^= state >> np.uint64(31)
         out[i] = state
-    return out
 
 
 class MistakeBounds(NamedTuple):
@@ -199,13 +198,15 @@ def second_order_bound(perceptron: Perceptron, normal: Array, a: float, sinh_mar
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _visit(  # type: ignore[no-untyped-def]
-    X, p, along, base, y, weights, runs, run, start, stop, w, root, outside, total, counts
+    X, p, along, base, y, weights, runs, run, start, stop, w, root, outside, missing, total, counts
 ):
-    """Make the visits from ``start`` to ``stop``, updating the state in place; return how many rows were mistakes."""
+    """Make the visits from ``start`` to ``stop``, updating the state in place; return how many rows were mistakes.
+
+    ``missing`` is the number of dimensions outside the span of earlier rows.
+    """
     n = X.shape[0]
     mistakes = 0
     z, e = np.empty(w.size), np.empty(w.size)
-    missing = round(np.trace(outside))
     p_dot_w = dot(p, w)
     for k in range(start, stop):
         i = k if runs.size == 0 else runs[k // run] * run + k % run
@@ -229,7 +230,7 @@ def _visit(  # type: ignore[no-untyped-def]
             weight -= step
             length = math.sqrt(dot(w, w))
             if length > 0.0:
-                total += counts[1] / length * w
+                _add_multiple(total, counts[1] / length, w)
             _write_row(X, i, p, along, base, z)
             if new:
                 _widen(w, root, outside, z, e, y[i] - margin, step, w.size - missing)
@@ -237,13 +238,21 @@ def _visit(  # type: ignore[no-untyped-def]
             elif root.size:
                 _turn(w, root, z, y[i] - margin, step, outside.size == 0)
             else:
-                w += step * y[i] * z
+                _add_multiple(w, step * y[i], z)
             p_dot_w = dot(p, w)
             counts[0] += 1
             counts[1] = step
             counts[2] += step
         mistakes += mistaken
     return mistakes
+
+
+# Loops instead of array expressions, which numba takes seconds to compile.
+@njit(inline="always", error_model="numpy")
+def _add_multiple(out, factor, x):  # type: ignore[no-untyped-def]
+    """Add ``factor · x`` to ``out``."""
+    for j in range(out.size):
+        out[j] += factor * x[j]
 
 
 # This is a separate function because it is five times slower when numba inlines it into the loops of a visit.
@@ -278,16 +287,17 @@ def _turn(w, root, z, residual, step, triangular):  # type: ignore[no-untyped-de
             row[j] = shrink * old - turn * tail[j]
             tail[j] += f * old
         alpha = grown
-    w += residual / alpha * u
+    _add_multiple(w, residual / alpha, u)
 
 
 @njit(cache=True, error_model="numpy")
 def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
     """Write the part of z outside the span of earlier rows to ``e``; return whether it is larger than rounding."""
-    e[:] = 0.0
+    for j in range(e.size):
+        e[j] = 0.0
     for i in range(z.size):
         # The projector is symmetric, so one loop over its rows applies it twice.
-        e += dot(outside[i], z) * outside[i]
+        _add_multiple(e, dot(outside[i], z), outside[i])
     return dot(e, e) > NEW_DIRECTION**2 * dot(z, z)
 
 
@@ -295,9 +305,10 @@ def _is_new(outside, z, e):  # type: ignore[no-untyped-def]
 def _widen(w, root, outside, z, e, residual, step, rank):  # type: ignore[no-untyped-def]
     """Add a row to M in a second-order update with a new direction e (Meyer, 1973)."""
     square = dot(e, e)
-    w += residual / square * e
+    _add_multiple(w, residual / square, e)
     for i in range(rank):
-        root[i] -= dot(root[i], z) / square * e
-    root[rank] = e / (math.sqrt(step) * square)
+        _add_multiple(root[i], -(dot(root[i], z) / square), e)
+    for j in range(e.size):
+        root[rank, j] = e[j] / (math.sqrt(step) * square)
     for i in range(w.size):
-        outside[i] -= e[i] / square * e
+        _add_multiple(outside[i], -(e[i] / square), e)

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,6 +17,7 @@ from hyplearn.embedding.ball_net.validation import as_rows, check_features, chec
 from hyplearn.geometry import exp_map
 from hyplearn.geometry.border import absolute_curvature
 from hyplearn.progress import report_tasks
+from hyplearn.scikit_learn import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.types import Array
 
 # Parameters that are used only for training.

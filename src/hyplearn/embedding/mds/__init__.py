@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hyplearn.embedding.descent import Descent, Hydra
@@ -22,6 +21,7 @@ from hyplearn.embedding.mds.distances import (
 from hyplearn.embedding.tree import layouts
 from hyplearn.embedding.tree.sources import RootedTree, adjacency
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
+from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
 # Largest distance in curvature -1 that float64 can represent: that of two opposite points at the largest radius.

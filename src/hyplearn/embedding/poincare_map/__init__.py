@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -26,6 +25,7 @@ from hyplearn.embedding.poincare_map.divergence import Divergence, forest_access
 from hyplearn.embedding.poincare_map.placement import Landmarks
 from hyplearn.geometry import frechet_mean, translate
 from hyplearn.progress import TaskReporter, report_tasks
+from hyplearn.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.types import Array
 
 # Maximum number of landmarks for n_landmarks="auto": these take half a gigabyte. The other cells are placed among the

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numba import njit
 from scipy.special import lambertw
-from sklearn.base import BaseEstimator
 
 from hyplearn.embedding.tree import layouts
 from hyplearn.embedding.tree.sources import RootedTree, read_tree, sums_to_root
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.geometry.kernels import norm_of_difference, row_gaps
+from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
 # Values that are tried for spread="auto": each costs one layout and one measurement of the distortion.
