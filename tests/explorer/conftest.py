@@ -22,6 +22,7 @@ def browser(chromium):
     """The browser at its usual size; in the end nothing may have gone wrong in the page or left for the network."""
     chromium.resize(1000, 760)
     chromium.forget()
+    chromium.hurries = True
     yield chromium
     assert chromium.complaints() == []
     assert chromium.requests() == []

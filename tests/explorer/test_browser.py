@@ -735,6 +735,7 @@ def test_help_opens_and_closes(browser, tmp_path):
 
 
 def test_all_points_are_there_when_a_sample_of_seventy_thousand_has_moved(browser, tmp_path):
+    browser.hurries = False
     X, y = many(n=70_000)
     model = fitted(PoincareLogisticRegression(), X[:2000], y[:2000])
     browser.open(explore(model, X, y), tmp_path)

@@ -283,17 +283,17 @@ class App {
     this.frames.push(took);
     if (this.frames.length > MOST_FRAMES_KEPT) this.frames.shift();
     clearTimeout(this.rest);
-    this.rest = setTimeout(() => this.comeToRest(this.drawing(this.haste.whole(this.ratio)), 0), REST);
+    this.rest = setTimeout(() => this.comeToRest(), REST);
   }
 
   // Draw everything, a while at a time, so that the next movement need not wait; `before` is the time it took so far.
-  comeToRest(drawing, before) {
+  comeToRest(atATime = WHILE, drawing = this.drawing(this.haste.whole(this.ratio)), before = 0) {
     const start = performance.now();
     let isDone = false;
-    while (!isDone && performance.now() - start < WHILE) isDone = drawing.next().done;
+    while (!isDone && performance.now() - start < atATime) isDone = drawing.next().done;
     const took = before + performance.now() - start;
     if (!isDone) {
-      this.rest = setTimeout(() => this.comeToRest(drawing, took), 0);
+      this.rest = setTimeout(() => this.comeToRest(atATime, drawing, took), 0);
       return;
     }
     this.rest = undefined;
@@ -368,8 +368,10 @@ class App {
 
   resize() {
     const { width, height } = this.disks[0].stage.getBoundingClientRect();
-    if (width === 0 || height === 0) return;
-    this.ratio = window.devicePixelRatio || 1;
+    const ratio = window.devicePixelRatio || 1;
+    const isSame = width === this.view.width && height === this.view.height && ratio === this.ratio;
+    if (width === 0 || height === 0 || isSame) return;
+    this.ratio = ratio;
     this.disks.forEach((disk) => disk.resize(width, height, this.ratio));
     this.view.resize(width, height);
     this.drawQuickly();
@@ -430,6 +432,10 @@ class App {
 const app = new App(JSON.parse(byId("scene").textContent));
 app.start();
 
+function isResting() {
+  return app.pending === undefined && app.rest === undefined && !app.camera.isFlying;
+}
+
 // For tests.
 window.hyplearnExplorer = Object.freeze({
   geometry: Object.freeze({ between, centreThatShows, distance, gap, mobiusAdd, seenFrom, transported }),
@@ -464,5 +470,13 @@ window.hyplearnExplorer = Object.freeze({
   frames: () => [...app.frames],
   rests: () => [...app.rests],
   started: () => app.started,
-  isResting: () => app.pending === undefined && app.rest === undefined && !app.camera.isFlying,
+  isResting: () => isResting(),
+  // Draw everything now if nothing moves, without the wait for the next movement.
+  hurry: () => {
+    if (app.pending === undefined && app.rest !== undefined && !app.camera.isFlying) {
+      clearTimeout(app.rest);
+      app.comeToRest(Infinity);
+    }
+    return isResting();
+  },
 });
