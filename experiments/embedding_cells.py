@@ -40,6 +40,7 @@ from hyplearn import PoincareLogisticRegression
 from hyplearn.embedding import PoincareMap
 from hyplearn.geometry import pairwise_distance
 from hyplearn.plotting.canvas import class_colours, draw_rim
+from hyplearn.plotting.style import WIDTH
 
 MAP, FEATURES = "PoincareMap", "all features"
 COSTS = (1, 10, 100)
@@ -199,14 +200,14 @@ def draw(config, folder):
     """One picture per set and embedding, coloured by the labels."""
     methods = [name for name in embeddings() if name != FEATURES]
     shape = {"nrows": len(config.sets), "ncols": len(methods), "squeeze": False}
-    figure, axes = plt.subplots(**shape, figsize=(3.2 * len(methods), 3.2 * len(config.sets)), layout="constrained")
+    figure, axes = plt.subplots(**shape, figsize=(WIDTH, WIDTH / len(methods) * len(config.sets)), layout="constrained")
     for name, row in zip(config.sets, axes, strict=True):
         _, y = data(name, config.every)
         colours = class_colours(np.unique(y))
         for method, ax in zip(methods, row, strict=True):
             points, _ = embedded(name, method, config)
-            ax.scatter(*points.T, c=[colours[label] for label in y], s=5, linewidths=0)
-            ax.set_title(f"{name}: {method}", fontsize=9)
+            ax.scatter(*points.T, c=[colours[label] for label in y], s=2.5, linewidths=0)
+            ax.set_title(f"{name}:\n{method}")
             if method == MAP:
                 draw_rim(ax, 1.0)
             else:

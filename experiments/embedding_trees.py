@@ -35,6 +35,7 @@ from hyplearn.datasets import load_mammals
 from hyplearn.embedding import HyperbolicMDS, TreeEmbedding, from_gensim
 from hyplearn.geometry import pairwise_distance
 from hyplearn.plotting.canvas import class_colours
+from hyplearn.plotting.style import WIDTH
 
 VERDICT = """Of the trees, "doubling" is made for this question, as gensim is. On its distances HyperbolicMDS,
 whose descent begins at their spanning tree, is far ahead of gensim in both dimensions, in some two CPU seconds against
@@ -233,7 +234,7 @@ def text(config, rows):
 def draw(config, rows):
     """MAP of every method, one panel per number of dimensions; dotted is what exact distances of a tree reach."""
     figure, axes = plt.subplots(1, len(config.dimensions), sharey=True, squeeze=False, layout="constrained")
-    figure.set_size_inches(2.6 + 3.4 * len(config.dimensions), 3.6)
+    figure.set_size_inches(WIDTH, 3.2)
     colours = class_colours([*trees(config)[1], CLOSURE])
     shown = [method for method in (*MDS, *TREE_EMBEDDINGS, GENSIM) if chosen(rows, "MAP", method=method)]
     for ax, d in zip(axes[0], config.dimensions, strict=True):
@@ -244,11 +245,8 @@ def draw(config, rows):
                 ax.plot(*zip(*points, strict=True), "o", color=colour, label=tree)
             for exact in chosen(rows, "MAP", method=EXACT, tree=tree):
                 ax.axvline(exact, color=colour, linestyle=":", linewidth=1.2)
-        ax.set(xlim=(0, 1.03), xlabel="mean average precision; dotted: exact distances", title=f"{d} dimensions")
+        ax.set(xlim=(0, 1.03), xlabel="mean average precision\n(dotted: exact distances)", title=f"{d} dimensions")
         ax.set_yticks(range(len(shown)), shown)
-        ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", alpha=0.25)
-    figure.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(colours), frameon=False
-    )
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(colours))
     return figure

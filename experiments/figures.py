@@ -23,15 +23,16 @@ from hyplearn.datasets import (
 )
 from hyplearn.geometry import geodesic
 from hyplearn.paper import EuclideanSVC
-from hyplearn.plotting import BoundaryDisplay, DiskDisplay, HullDisplay, TangentDisplay
+from hyplearn.plotting import BoundaryDisplay, DiskDisplay, HullDisplay, TangentDisplay, palette
 from hyplearn.plotting.arcs import hypercycle
 from hyplearn.plotting.canvas import draw_boundary, draw_legend, draw_reference
+from hyplearn.plotting.style import WIDTH
 
 CLOTHES = np.array(
     ["T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"]
 )
 THINGS = np.array(["plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "lorry"])
-SHADES = ("#332288", "#44AA99", "#EE7733")
+SHADES = palette.LIGHT[:3]
 TINTS = ("#FBDCC7", "#BFE3DD", "#9C95CC")
 
 
@@ -50,7 +51,7 @@ FULL = Config(name="full", resolution=400)
 
 def datasets(config):
     """The embedded data sets, coloured by class; more than 20,000 points as their density."""
-    figure, axes = plt.subplots(2, 2, figsize=(13, 10.4), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 6.6), layout="constrained")
     cells, things, clothes, mammals = fetch_olsson(), fetch_cifar10(), fetch_fashion_mnist(), load_mammals()
     X, y = all_rows(cells)
     edges = np.stack([np.arange(1, len(mammals.data)), mammals.parents[1:]], axis=1)
@@ -65,14 +66,14 @@ def datasets(config):
         ),
     }
     for ax, (title, display) in zip(axes.flat, shown.items(), strict=True):
-        display.plot(ax, size=14, grid=True)
+        display.plot(ax, size=6, grid=True)
         ax.set_title(title)
     return figure
 
 
 def regions(config):
     """Fashion-MNIST cut up by three SVMs: geodesics, straight lines, straight lines through the centre."""
-    figure, axes = plt.subplots(1, 3, figsize=(17.5, 5.8), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 3.7), layout="constrained")
     clothes = fetch_fashion_mnist()
     models = {
         "PoincareSVC": PoincareSVC(),
@@ -83,9 +84,19 @@ def regions(config):
         model.fit(clothes.X_train, CLOTHES[clothes.y_train])
         X, y = clothes.X_test, CLOTHES[clothes.y_test]
         display = BoundaryDisplay.from_estimator(model, X, y, resolution=config.resolution)
-        display.plot(ax, size=5, legend=ax is axes[-1])
-        ax.set_title(f"{title}: {100 * model.score(X, y):.1f} % of new pictures")
+        display.plot(ax, size=2, legend=ax is axes[-1])
+        ax.set_title(f"{title}:\n{100 * model.score(X, y):.1f} % of test pictures right")
+    legend_below(figure, axes[-1:], 5)
     return figure
+
+
+def legend_below(figure, axes, ncols):
+    """Put the legend of the first axes below the figure, in place of the legends of all."""
+    handles = axes[0].get_legend().legend_handles
+    names = [text.get_text() for text in axes[0].get_legend().get_texts()]
+    for ax in axes:
+        ax.get_legend().remove()
+    figure.legend(handles, names, loc="outside lower center", ncols=ncols)
 
 
 def two_sides(config, fifths=3, margin=0.3, n=150):
@@ -98,11 +109,11 @@ def two_sides(config, fifths=3, margin=0.3, n=150):
 
 def tangent(config):
     """An SVM in the disk, where its boundary is an arc, and in the tangent space at p, where it is a line."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13.5, 5.8), layout="constrained", width_ratios=(1, 1.2))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.7), layout="constrained", width_ratios=(1, 1.2))
     X, y, p, _ = two_sides(config)
     svc = PoincareSVC(p, C=1000, loss="hinge", margin="exact", calibration=None).fit(X, y)
-    BoundaryDisplay.from_estimator(svc, X, y, resolution=config.resolution).plot(left, size=16, legend=False)
-    TangentDisplay.from_estimator(svc, X, y).plot(right, size=16)
+    BoundaryDisplay.from_estimator(svc, X, y, resolution=config.resolution).plot(left, size=8, legend=False)
+    TangentDisplay.from_estimator(svc, X, y).plot(right, size=8)
     left.set_title("The Poincaré disk")
     right.set_title("The tangent space at p")
     return figure
@@ -110,37 +121,38 @@ def tangent(config):
 
 def reference(config):
     """The same points and three choices of p: what the classifier sees from there, and the best boundary through it."""
-    figure, axes = plt.subplots(2, 3, figsize=(14, 10), layout="constrained")
+    figure, axes = plt.subplots(2, 3, figsize=(WIDTH, 6.0), layout="constrained")
     X, y, p, _ = two_sides(config)
     for column, t in zip(axes.T, (0.0, 0.5, 1.0), strict=True):
         q = geodesic(np.zeros(2), p, t)
         svc = PoincareSVC(q, C=1000, loss="hinge", margin="exact", calibration=None).fit(X, y)
-        BoundaryDisplay.from_estimator(svc, X, y, resolution=config.resolution).plot(column[0], size=12, legend=False)
-        TangentDisplay.from_estimator(svc, X, y).plot(column[1], size=12, legend=False)
+        BoundaryDisplay.from_estimator(svc, X, y, resolution=config.resolution).plot(column[0], size=6, legend=False)
+        TangentDisplay.from_estimator(svc, X, y).plot(column[1], size=6, legend=False)
         where = {0.0: "p at the centre", 0.5: "p halfway", 1.0: "p on the true boundary"}[t]
-        column[0].set_title(f"{where}: {100 * svc.score(X, y):.0f} % right")
+        column[0].set_title(f"{where}:\n{100 * svc.score(X, y):.0f} % of training points right")
     handles, labels = axes[1, 0].get_legend_handles_labels()
     labels = [label.split(" ")[0] if label.startswith("margin") else label for label in labels]  # each has its own
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
 
 
 def hulls(config):
     """Hulls, closest pairs and midpoints, of classes that are apart and of classes that overlap."""
-    figure, axes = plt.subplots(1, 2, figsize=(15.5, 5.8), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 4.9), layout="constrained")
     X, y, _, _ = make_ball_classification(60, 2, margin=0.4, reference_norm=0.4, radius=0.9, random_state=4)
-    HullDisplay.from_points(X, np.where(y > 0, "positive", "negative")).plot(axes[0], size=16)
-    axes[0].set_title("Closest vertices need not be closest points")
+    HullDisplay.from_points(X, np.where(y > 0, "positive", "negative")).plot(axes[0], size=8)
+    axes[0].set_title("Closest vertices need not be\nclosest points")
     X, y, _, _ = two_sides(config, fifths=1, margin=0.0, n=120)
     y[np.random.default_rng(0).choice(len(y), 4, replace=False)] = "positive"
-    HullDisplay.from_points(X, y).plot(axes[1], size=16)
-    axes[1].set_title("Where classes overlap, the closest vertices say little")
+    HullDisplay.from_points(X, y).plot(axes[1], size=8)
+    axes[1].set_title("Where classes overlap,\nthe closest vertices say little")
+    legend_below(figure, axes, 3)
     return figure
 
 
 def boundaries(config):
     """Boundaries for different p with the same w, and margins of different width about one boundary."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(14.5, 6), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.6), layout="constrained")
     w = np.array([0.0, 1.0])
     for ax in (left, right):
         DiskDisplay.from_points(np.zeros((1, 2))).plot(ax, size=0, grid=True)

@@ -34,6 +34,7 @@ from hyplearn import PoincareLogisticRegression, PoincareSVC
 from hyplearn.datasets import load_cifar10_images, load_fashion_mnist_images, load_mini_imagenet_images
 from hyplearn.embedding import BallNet
 from hyplearn.plotting import BoundaryDisplay, DiskDisplay
+from hyplearn.plotting.style import WIDTH
 
 LOADERS = {
     "fashion-mnist": load_fashion_mnist_images,
@@ -157,13 +158,13 @@ def draw(config, folder, name):
     """The points as in the paper's first figure, and the test images in the regions of the softmax."""
     found, data = embedding(config, folder, name, "hyperbolic"), images(config, name)
     labels = data.get("target_names", np.arange(1 + data.y_train.max()))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(14.5, 6.4), layout="constrained")
-    DiskDisplay.from_points(found["train"], labels[data.y_train]).plot(left, size=4, legend=False)
-    left.set_title(f"{name}: {len(data.X_train):,} training images")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.9), layout="constrained")
+    DiskDisplay.from_points(found["train"], labels[data.y_train]).plot(left, size=2, legend=False)
+    left.set_title(f"{name}:\n{len(data.X_train):,} training images")
     model = PoincareLogisticRegression().fit(found["train"], labels[data.y_train])
     X, y = found["test"], labels[data.y_test]
-    BoundaryDisplay.from_estimator(model, X, y, resolution=config.resolution).plot(right, size=4)
-    right.set_title(f"{len(X):,} test images, {model.score(X, y):.1%} in the region of their class")
+    BoundaryDisplay.from_estimator(model, X, y, resolution=config.resolution).plot(right, size=2)
+    right.set_title(f"{len(X):,} test images,\n{model.score(X, y):.1%} in the region of their class")
     return figure
 
 

@@ -1,4 +1,4 @@
-"""How every picture is kept: as PNG to look at and as SVG to print, the same bytes from the same numbers."""
+"""How every picture is drawn and kept: in one style, as PNG and as SVG, the same bytes from the same numbers."""
 
 import base64
 import io
@@ -12,11 +12,11 @@ import matplotlib.pyplot as plt
 from matplotlib.collections import PolyCollection
 from PIL import Image
 
-# Identifiers in an SVG are hashes of this and of what they name, not of the clock.
-plt.rcParams["svg.hashsalt"] = "hyplearn"
-plt.rcParams["svg.fonttype"] = "none"
-# Dots per inch of the PNG, and of what is an image inside the SVG.
-DPI = 110
+from hyplearn.plotting.style import DPI, STYLE
+
+# The style of README, manual and papers. Identifiers in an SVG are hashes of the salt and of what they name, not of
+# the clock.
+plt.rcParams.update(STYLE | {"svg.hashsalt": "hyplearn"})
 # Letters of an image inside the SVG from which on it gets a palette; images of a few flat colours have fewer.
 LONG = 20_000
 EMBEDDED = re.compile(r"(?<=data:image/png;base64,)[^\"]+")

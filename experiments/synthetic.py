@@ -32,20 +32,23 @@ from threadpoolctl import threadpool_limits
 from hyplearn import HyperboloidSVC, PoincareSVC
 from hyplearn.datasets import make_ball_classification
 from hyplearn.paper import EuclideanSVC
+from hyplearn.plotting import palette
+from hyplearn.plotting.style import WIDTH
 
-METHODS = {
-    "Poincaré SVM, true p": "#332288",
-    "Poincaré SVM": "#44AA99",
-    "hyperboloid SVM": "#EE7733",
-    "Euclidean SVM": "#882255",
-    "Euclidean SVM, no intercept": "#999933",
-}
+NAMES = (
+    "Poincaré SVM, true p",
+    "Poincaré SVM",
+    "hyperboloid SVM",
+    "Euclidean SVM",
+    "Euclidean SVM, no intercept",
+)
+METHODS = dict(zip(NAMES, palette.LIGHT, strict=False))
 AXES = {"d": "dimension d", "N": "number of points N", "margin": "margin ε"}
 # Lines that coincide, as many do at 100 %, are all seen: the first lies widest and lowest.
-WIDTHS = (6.0, 4.0, 2.4, 1.5, 1.5)
+WIDTHS = (5.0, 3.4, 2.2, 1.3, 1.3)
 PANELS = {
-    "train_f1": "macro-F1 on the training points, %",
-    "test_f1": "macro-F1 on held-out points, %",
+    "train_f1": "macro-F1, training points, %",
+    "test_f1": "macro-F1, held-out points, %",
     "seconds": "processor seconds of a fit",
 }
 
@@ -215,7 +218,7 @@ def text(rows, config):
 
 def picture(rows, config, fifths):
     """Three rows for what varies, three columns for what is measured: medians, quartile bands, means as crosses."""
-    figure, panels = plt.subplots(3, 3, figsize=(13, 10.5), layout="constrained")
+    figure, panels = plt.subplots(3, 3, figsize=(WIDTH, 7.6), layout="constrained")
     for line, (axis, axis_name) in zip(panels, AXES.items(), strict=True):
         base = {"d": config.base[0], "N": config.base[1], "margin": config.base[2], "fifths": fifths}
         for ax, (value, title) in zip(line, PANELS.items(), strict=True):
@@ -225,16 +228,15 @@ def picture(rows, config, fifths):
                 low, middle, high = np.transpose([np.quantile(v, [0.25, 0.5, 0.75]) for v in values])
                 ax.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
                 ax.plot(places, middle, color=colour, linewidth=1.6 if value == "seconds" else width, label=method)
-                ax.plot(places, list(map(np.mean, values)), "x", color=colour, markersize=6)
+                ax.plot(places, list(map(np.mean, values)), "x", color=colour, markersize=4)
             ax.set(xscale="log", xlabel=axis_name, yscale="log" if value == "seconds" else "linear")
             if axis == "d":
-                ax.set_title(title, fontsize="medium", pad=10)
-            ax.spines[["top", "right"]].set_visible(False)
+                ax.set_title(title, pad=8)
             ax.grid(alpha=0.25)
             if axis == "margin":
                 ax.invert_xaxis()
     handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(METHODS), frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     d, n, margin = config.base
     figure.suptitle(
         f"‖p‖ = {fraction(fifths)}; where they do not vary, d = {d}, N = {n:,}, ε = {margin:g}.\n"

@@ -12,6 +12,7 @@ import numpy as np
 
 from hyplearn import PoincareSVC
 from hyplearn.datasets import make_ball_classification
+from hyplearn.plotting.style import SMALL, STYLE, WIDTH
 from hyplearn.solvers.svm import hinge
 from hyplearn.solvers.svm.margin_scan import MarginScan
 from hyplearn.tangent import frame_coordinates
@@ -32,18 +33,18 @@ CALLS = [
 
 def draw_road(path: Path) -> None:
     """Boxes for the calls from ``fit`` to the kernel, outermost first."""
-    figure, axes = plt.subplots(figsize=(8.2, 5.2))
+    figure, axes = plt.subplots(figsize=(WIDTH, 5.2))
     for i, (name, place, purpose) in enumerate(CALLS):
         y = -i
         axes.add_patch(plt.Rectangle((0, y - 0.36), 2.6, 0.72, facecolor="#ebf4ff", edgecolor=BLUE))
-        axes.text(1.3, y, name, ha="center", va="center", family="monospace", fontsize=10, color=INK)
-        axes.text(2.8, y + 0.14, purpose, va="center", fontsize=10, color=INK)
-        axes.text(2.8, y - 0.17, place, va="center", fontsize=8.5, color="#4a5568", family="monospace")
+        axes.text(1.3, y, name, ha="center", va="center", family="monospace", color=INK)
+        axes.text(2.8, y + 0.14, purpose, va="center", color=INK)
+        axes.text(2.8, y - 0.17, place, va="center", fontsize=SMALL, color="#4a5568", family="monospace")
         if i:
             axes.annotate("", (1.3, y + 0.36), (1.3, y + 0.64), arrowprops={"arrowstyle": "-|>", "color": BLUE})
     axes.set(xlim=(-0.1, 8.2), ylim=(-len(CALLS) + 0.5, 0.6))
     axes.axis("off")
-    figure.savefig(path, bbox_inches="tight")
+    figure.savefig(path)
     plt.close(figure)
 
 
@@ -60,12 +61,12 @@ def record_working_sets(X: Any, y: Any, p: Any) -> tuple[list[MarginScan], list[
     try:
         svc = PoincareSVC(p, C=10.0, loss="hinge", calibration=None, n_jobs=1, verbose=0)
         with svc._training(X, y, None) as (data, _):
-            svc.reference_ = svc._references(data)
+            svc.reference_, svc.C_ = svc._references(data), np.array([svc.C])
 
             def report(name: str, progress: Any) -> None:
                 steps.append((progress.n_passes, progress.gap, progress.n_working))
 
-            next(svc._problems(data, None, report, 1))()
+            next(svc._solvers(data, {}, None, report, 1))()
     finally:
         hinge._solve = solve
     return scans, steps, frame_coordinates(X, p) * y[:, None]
@@ -81,29 +82,27 @@ def draw_working_sets(path: Path) -> None:
     margins = rows @ seen.w
     distances = (margins - 1) / np.linalg.norm(rows, axis=1)
     gathered = (distances >= -seen.band.below) & (distances <= seen.band.above)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3.4), layout="constrained")
     bins = np.linspace(-4, 6, 101)
     kinds = {"clamped": (margins < 1) & ~gathered, "gathered": gathered, "ignored": (margins >= 1) & ~gathered}
     labels = [f"{name} ({mask.sum():,})" for name, mask in kinds.items()]
     left.hist([margins[mask] for mask in kinds.values()], bins, color=[RED, BLUE, GREY], label=labels, stacked=True)
     left.axvline(1, color=INK, linewidth=1)
     left.set(xlabel="margin ⟨u, w⟩ at the last scan", ylabel="rows")
-    left.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.0, fontsize=9)
+    left.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.45, 1.0), columnspacing=0.8, handlelength=1.2)
     passes, gaps, sizes = zip(*steps, strict=True)
     right.semilogy(passes, gaps, "o-", color=BLUE)
     for x, gap, size in zip(passes, gaps, sizes, strict=True):
-        right.annotate(f"{size:,} rows", (x, gap), xytext=(6, 4), textcoords="offset points", fontsize=9)
+        right.annotate(f"{size:,} rows", (x, gap), xytext=(6, 4), textcoords="offset points")
     right.axhline(1e-6, color=INK, linewidth=1, linestyle=":")
-    right.annotate("tol", (passes[0], 1e-6), xytext=(0, 4), textcoords="offset points", fontsize=9)
+    right.annotate("tol", (passes[0], 1e-6), xytext=(0, 4), textcoords="offset points")
     right.set(xlabel="passes over all rows", ylabel="relative duality gap", xlim=(passes[0] - 0.3, passes[-1] + 1.2))
     right.set_xticks(passes)
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path)
     plt.close(figure)
 
 
 if __name__ == "__main__":
-    mpl.rcParams.update({"svg.hashsalt": "hyplearn", "svg.fonttype": "none", "font.size": 10})
+    mpl.rcParams.update(STYLE | {"svg.hashsalt": "hyplearn"})
     draw_road(IMAGES / "road.svg")
     draw_working_sets(IMAGES / "working_sets.svg")

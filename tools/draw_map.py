@@ -11,6 +11,7 @@ from matplotlib import pyplot as plt
 
 from hyplearn.embedding import PoincareMap
 from hyplearn.plotting.canvas import class_colours, draw_rim
+from hyplearn.plotting.style import STYLE, WIDTH
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 SHOWN = {"n_neighbors": (5, 15, 50), "sigma": (0.3, 0.5, None), "gamma": (2.0, "auto", 15.0)}
@@ -28,9 +29,10 @@ def lineage():
 
 def main():
     """Draw the picture."""
+    plt.rcParams.update(STYLE)
     X, types = lineage()
     colours = class_colours(np.unique(types))
-    figure, axes = plt.subplots(3, 3, figsize=(8.4, 9.2), layout="constrained")
+    figure, axes = plt.subplots(3, 3, figsize=(WIDTH, 8.9), layout="constrained")
     for (name, values), row in zip(SHOWN.items(), axes, strict=True):
         for value, ax in zip(values, row, strict=True):
             with warnings.catch_warnings():
@@ -41,11 +43,11 @@ def main():
                 own = types == label
                 ax.scatter(*points[own].T, s=6, color=colour, linewidths=0, label=label)
             radius = 2 * np.arctanh(np.linalg.norm(points, axis=1).max())
-            ax.set_title(f"{name}={value}", fontsize=11)
-            ax.text(0, -1.13, f"farthest cell at distance {radius:.1f}", ha="center", fontsize=9, color="0.3")
+            ax.set_title(f"{name}={value}")
+            ax.text(0, -1.13, f"farthest cell at distance {radius:.1f}", ha="center", color="0.3")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, markerscale=2)
-    figure.savefig(IMAGES / "map_parameters.png", dpi=110)
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, markerscale=2)
+    figure.savefig(IMAGES / "map_parameters.png")
 
 
 if __name__ == "__main__":

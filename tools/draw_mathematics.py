@@ -13,10 +13,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from hyplearn.geometry import geodesic, signed_distance, translate
+from hyplearn.plotting import palette
 from hyplearn.plotting.canvas import draw_rim
+from hyplearn.plotting.style import STYLE, WIDTH
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
-INK, FIRST, SECOND = "#222222", "#2244AA", "#E06010"
+INK, FIRST, SECOND = "#222222", *palette.LIGHT[:2]
 
 
 def circle(centre, radius):
@@ -34,7 +36,7 @@ def segment(a, b, ax, **style):
 
 def draw_ball():
     """Circles of one radius and a triangle on the left; the points of a tree on the right."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 4.2), layout="constrained")
     draw_rim(left, 1.0)
     for centre in ([0, 0], [0.6, 0], [0.8, 0.35], [-0.85, 0.3], [0.93, -0.2], [-0.3, 0.88]):
         left.plot(*circle(centre, 0.6).T, color=FIRST, linewidth=1)
@@ -42,10 +44,10 @@ def draw_ball():
     corners = [[-0.7, -0.6], [0.75, -0.6], [-0.05, -0.1]]
     for a, b in ((0, 1), (1, 2), (2, 0)):
         segment(corners[a], corners[b], left, color=SECOND, linewidth=1.5)
-    left.set_title("Circles of one radius, sides of a triangle", fontsize=11)
+    left.set_title("Circles of one radius, sides of a triangle")
     draw_rim(right, 1.0)
     branch(right, np.zeros(2), 0.0, 2 * np.pi, 0)
-    right.set_title("A tree of depth 4", fontsize=11)
+    right.set_title("A tree of depth 4")
     return figure
 
 
@@ -81,19 +83,20 @@ def draw_boundaries():
         "horosphere": -busemann - 0.7,
         "sphere": np.tanh(0.45) - radius,
     }
-    figure, axes = plt.subplots(1, 4, figsize=(11, 3.1), layout="constrained")
+    figure, axes = plt.subplots(1, 4, figsize=(WIDTH, 2.4), layout="constrained")
     for ax, (name, values) in zip(axes, kinds.items(), strict=True):
         image = np.full(inside.shape, np.nan)
         image[inside] = values
         draw_rim(ax, 1.0)
         ax.contourf(side, side, image, [-np.inf, 0, np.inf], colors=["#F7D9C4", "#C9D3F2"])
         ax.contour(side, side, image, [0], colors=INK, linewidths=1.5)
-        ax.set_title(name, fontsize=11)
+        ax.set_title(name)
     return figure
 
 
 if __name__ == "__main__":
+    plt.rcParams.update(STYLE)
     for name, draw in (("ball", draw_ball), ("boundaries", draw_boundaries)):
         path = IMAGES / f"{name}.png"
-        draw().savefig(path, dpi=110)
+        draw().savefig(path)
         print(path)

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from hyplearn.geometry import distance, geodesic, hyperplane_points, quickhull, ray, translate
+from hyplearn.plotting.style import STYLE, WIDTH
 from hyplearn.reference import separable, widest_margin
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -76,7 +77,7 @@ def draw_margins(axes: Any) -> None:
         for sign in (-1, 1):
             axes.plot(*equidistant(w, p, sign * margin).T, color=colour, linewidth=0.8, linestyle=":")
     draw_points(axes)
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), fontsize=9)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0))
 
 
 def draw_balls(axes: Any) -> None:
@@ -100,12 +101,12 @@ def draw_balls(axes: Any) -> None:
         plt.Line2D([], [], marker="o", color="white", markeredgecolor=INK, linestyle="", label="points of the balls"),
         plt.Line2D([], [], marker="*", color=INK, linestyle="", markersize=9, label="contact point p"),
     ]
-    axes.legend(handles=handles, frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.0), fontsize=9)
+    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0))
 
 
 if __name__ == "__main__":
-    mpl.rcParams.update({"svg.hashsalt": "hyplearn", "svg.fonttype": "none", "font.size": 10})
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.2, 5.0), layout="constrained")
+    mpl.rcParams.update(STYLE | {"svg.hashsalt": "hyplearn"})
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 4.6), layout="constrained")
     draw_margins(left)
     draw_balls(right)
     figure.savefig(IMAGES / "widest_margin.svg", metadata={"Date": None})

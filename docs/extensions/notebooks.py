@@ -28,6 +28,8 @@ from matplotlib import pyplot as plt
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from hyplearn.plotting.style import DPI
+
 MARK = "```{notebook}\n```\n"
 FOLDER = "notebooks"
 # Version of the format: cells have names since 4.5.
@@ -124,7 +126,7 @@ def figures() -> list[dict]:
     found = []
     for number in plt.get_fignums():
         file = io.BytesIO()
-        plt.figure(number).savefig(file, dpi=80, bbox_inches="tight")
+        plt.figure(number).savefig(file, dpi=DPI, bbox_inches="tight")
         data = {"image/png": base64.b64encode(file.getvalue()).decode("ascii"), "text/plain": "<Figure>"}
         found.append({"output_type": "display_data", "data": data, "metadata": {}})
     plt.close("all")

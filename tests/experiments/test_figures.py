@@ -35,7 +35,7 @@ def test_disk_and_tangent_space_show_one_boundary(drawn, config):
 def test_boundaries_pass_through_each_choice_of_p(drawn):
     axes = drawn("reference")
     assert len(axes) == 6
-    shares = [int(ax.get_title().split(": ")[1].split(" ")[0]) for ax in axes[:3]]
+    shares = [int(ax.get_title().split("\n")[1].split(" ")[0]) for ax in axes[:3]]
     assert shares == sorted(shares)
     assert shares[-1] == 100
     for ax in axes[:3]:
@@ -45,10 +45,10 @@ def test_boundaries_pass_through_each_choice_of_p(drawn):
 
 
 def test_hulls_that_meet_have_no_closest_points(drawn):
-    apart, overlapping = drawn("hulls")
-    assert "closest points of the hulls" in legend(apart)
-    assert "closest points of the hulls" not in legend(overlapping)
-    assert "closest vertices of the hulls" in legend(overlapping)
+    apart, overlapping = (ax.get_legend_handles_labels()[1] for ax in drawn("hulls"))
+    assert "closest points of the hulls" in apart
+    assert "closest points of the hulls" not in overlapping
+    assert "closest vertices of the hulls" in overlapping
 
 
 def test_boundaries_bend_with_p_and_margins_have_their_width(drawn, config):
@@ -89,6 +89,6 @@ def test_geodesics_cut_the_pictures_better_than_lines_and_these_better_than_line
     drawn, published_data, monkeypatch
 ):
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
-    shares = [float(ax.get_title().split(": ")[1].split(" ")[0]) for ax in drawn("regions")]
+    shares = [float(ax.get_title().split("\n")[1].split(" ")[0]) for ax in drawn("regions")]
     assert shares == sorted(shares, reverse=True)
     assert shares[1] > shares[2] + 20

@@ -29,7 +29,7 @@ UNKNOWN = "lightgray"
 # Colour of the cells for which a boolean column is true.
 YES = "#CC3311"
 # Side length of a panel, height of the space for its title, and minimum space between panels, in inches.
-PANEL, TITLE, SPACE = 4.2, 0.4, 0.15
+PANEL, TITLE, SPACE = 3.3, 0.4, 0.15
 # Maximum number of legend entries in one column.
 ENTRIES = 20
 # Settings that keep text in vector graphics as text, so that it can be searched and edited.
