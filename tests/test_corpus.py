@@ -31,7 +31,6 @@ def test_a_few_inputs_of_every_group(group):
     assert all(sum(count.values()) == 1 for count in counts)
 
 
-def test_failures_are_found_and_kept(monkeypatch, tmp_path):
-    monkeypatch.setattr(fuzz, "FAILURES", tmp_path / "out")
-    fuzz.keep("points", {"failed": 3, "error": "ValueError: odd"})
+def test_failures_are_found_and_kept(tmp_path):
+    fuzz.keep("points", {"failed": 3, "error": "ValueError: odd"}, tmp_path / "out")
     assert len(list(Path(tmp_path, "out").iterdir())) == 2

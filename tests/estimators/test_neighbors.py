@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hyplearn
 from hyplearn import PoincareKNeighborsClassifier
+from hyplearn.estimators.neighbors import QUERIES
 from hyplearn.geometry import pairwise_distance
 from hyplearn.geometry.kernels import row_gaps
 from hyplearn.geometry.nearest import PRODUCT_POINTS, PRODUCT_QUERIES, nearest, nearest_tree
@@ -92,11 +93,13 @@ def test_training_points_are_not_their_own_neighbours():
     assert not np.any(rows == np.arange(80)[:, None])
 
 
-def test_threads_and_blocks_change_no_bit(monkeypatch):
+def test_threads_and_blocks_change_no_bit():
     X, y = cloud(np.random.default_rng(0), 500, 2, 1.0), np.arange(500) % 3
-    expected = PoincareKNeighborsClassifier(n_jobs=1).fit(X, y).predict_proba(X)
-    monkeypatch.setattr("hyplearn.estimators.neighbors.QUERIES", 7)
-    assert np.array_equal(PoincareKNeighborsClassifier(n_jobs=2).fit(X, y).predict_proba(X), expected)
+    new = cloud(np.random.default_rng(1), 2 * QUERIES + 7, 2, 1.0)
+    model = PoincareKNeighborsClassifier(n_jobs=2).fit(X, y)
+    expected = np.concatenate([model.predict_proba(part) for part in np.array_split(new, 3)])
+    assert np.array_equal(model.predict_proba(new), expected)
+    assert np.array_equal(PoincareKNeighborsClassifier(n_jobs=1).fit(X, y).predict_proba(new), expected)
 
 
 def test_files_and_frames_give_the_same_neighbours(tmp_path):

@@ -179,16 +179,16 @@ def run_child(group, first):
     return json.loads(lines[-1]) if done.returncode == 0 and lines else {"failed": first, "error": done.stderr[-500:]}
 
 
-def keep(group, found):
+def keep(group, found, folder=FAILURES):
     """Write the input of a failure where a person finds it."""
     import numpy as np
 
-    FAILURES.mkdir(parents=True, exist_ok=True)
-    (FAILURES / f"{group}-{found['failed']}.json").write_text(json.dumps(found, indent=2))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{group}-{found['failed']}.json").write_text(json.dumps(found, indent=2))
     if group == "points":
-        with tempfile.TemporaryDirectory() as folder:
-            path = mutated_points(np.random.default_rng(found["failed"]), Path(folder))
-            (FAILURES / f"points-{found['failed']}{path.suffix}").write_bytes(path.read_bytes())
+        with tempfile.TemporaryDirectory() as scratch:
+            path = mutated_points(np.random.default_rng(found["failed"]), Path(scratch))
+            (folder / f"points-{found['failed']}{path.suffix}").write_bytes(path.read_bytes())
 
 
 if __name__ == "__main__":

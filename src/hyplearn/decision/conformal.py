@@ -212,6 +212,23 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
     return p
 
 
+class _Totals(NamedTuple):
+    """Distances of the rows of a tree to their nearest rows, in its order; the total of a row is ``sums + last``."""
+
+    sums: Array  # of the distances to all but the farthest of the nearest rows
+    last: Array  # distance to the farthest of them
+    weights: Array
+    least_sums: Array  # smallest sum of each box
+    largest: Array  # largest total of each box
+
+    @classmethod
+    def of(cls, tree: NearestTree, sums: Array, last: Array, weights: Array) -> "_Totals":
+        sums, last, weights = (values[tree.rows] for values in (sums, last, weights))
+        least_sums = np.array([sums[first:end].min(initial=np.inf) for first, end in tree.bounds])
+        largest = np.array([(sums[first:end] + last[first:end]).max(initial=0.0) for first, end in tree.bounds])
+        return cls(sums, last, weights, least_sums, largest)
+
+
 class _Rows(NamedTuple):
     """Nearest-neighbour tree of rows; ``c`` is the curvature of their ball, or None for Euclidean distances."""
 
@@ -235,13 +252,8 @@ class _Rows(NamedTuple):
         row. Few rows lie near enough to the point, and the tree finds them by the least sum and the largest total of
         each box.
         """
-        sums, last, weights = (values[self.tree.rows] for values in (sums, last, weights))
-        boxes = self.tree.bounds
-        least_sums = np.array([sums[first:end].min(initial=np.inf) for first, end in boxes])
-        totals = np.array([(sums[first:end] + last[first:end]).max(initial=0.0) for first, end in boxes])
-        out = np.zeros(len(X))
-        c = 0.0 if self.c is None else self.c
-        _drawn_below(X, _gaps(X, self.c), least, *self.tree, sums, last, weights, least_sums, totals, c, out)
+        totals, c, out = _Totals.of(self.tree, sums, last, weights), 0.0 if self.c is None else self.c, np.zeros(len(X))
+        _add_drawn_below(X, _gaps(X, self.c), least, self.tree, totals, c, out)
         return out
 
 
@@ -250,17 +262,17 @@ def _gaps(X: Array, c: float | None) -> Array:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _drawn_below(  # type: ignore[no-untyped-def]
-    Q, gaps_q, least, X, gaps, rows, bounds, lower, upper, widest, sums, last, weights, least_sums, totals, c, out
-):
+def _add_drawn_below(Q, gaps_q, least, tree, totals, c, out):  # type: ignore[no-untyped-def]
     """Add to ``out`` the weights of the rows with ``sums + last >= least`` and ``sums + distance < least``."""
+    X, gaps, _, bounds, lower, upper, widest = tree
+    sums, last, weights, least_sums, largest = totals
     waiting = np.empty(DEEPEST, dtype=np.int64)
     for i in range(Q.shape[0]):
         waiting[0], size = 0, 1
         while size > 0:
             size -= 1
             node = waiting[size]
-            if totals[node] < least[i] or least_sums[node] >= least[i]:
+            if largest[node] < least[i] or least_sums[node] >= least[i]:
                 continue
             bound = SAFE * _length(box_bound(Q, i, lower, upper, widest, node), gaps_q[i], c)
             if SAFE * (least_sums[node] + bound) >= least[i]:

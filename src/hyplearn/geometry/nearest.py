@@ -115,15 +115,16 @@ def least_keys(tree: NearestTree, Q: Array, k: int) -> tuple[Array, Array]:
     """The k smallest keys of each query and the positions of their points in the tree, both of shape (n, k)."""
     keys, places = np.full((len(Q), k), np.inf), np.full((len(Q), k), -1)
     if len(tree.bounds) > 1 or len(tree.X) <= LEAF:
-        _search(Q, *tree, keys, places)
+        _search(Q, tree, keys, places)
     else:
         _search_products(tree, Q, keys, places)
     return keys, places
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _search(Q, X, gaps, rows, bounds, lower, upper, widest, keys, places):  # type: ignore[no-untyped-def]
+def _search(Q, tree, keys, places):  # type: ignore[no-untyped-def]
     """Write the k smallest keys of each query and their positions, by depth-first search, nearer boxes first."""
+    X, gaps, rows, bounds, lower, upper, widest = tree
     waiting, least = np.empty(DEEPEST, dtype=np.int64), np.empty(DEEPEST)
     for i in range(Q.shape[0]):
         own_keys, own_places = keys[i], places[i]
@@ -180,12 +181,11 @@ def _insert(keys, places, rows, key, place):  # type: ignore[no-untyped-def]
 
 def _search_products(tree: NearestTree, Q: Array, keys: Array, places: Array) -> None:
     """Write the same results as :func:`_search`; matrix products decide which keys to compute."""
-    squares, own = (np.einsum("ij,ij->i", A, A) for A in (tree.X, Q))
+    squares = np.einsum("ij,ij->i", tree.X, tree.X)
     for cut in _cuts(len(Q), PRODUCT_QUERIES):
         for part in _cuts(len(tree.X), PRODUCT_POINTS):
             products = Q[cut] @ tree.X[part].T
-            numbers = own[cut], squares[part], keys[cut], places[cut]
-            _rank(Q[cut], tree.X, tree.gaps, tree.rows, products, part.start, *numbers)
+            _rank(Q[cut], tree, products, part.start, squares[part], keys[cut], places[cut])
 
 
 def _cuts(n: int, step: int) -> Iterator[slice]:
@@ -193,19 +193,20 @@ def _cuts(n: int, step: int) -> Iterator[slice]:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rank(Q, X, gaps, rows, products, start, own, squares, keys, places):  # type: ignore[no-untyped-def]
+def _rank(Q, tree, products, start, squares, keys, places):  # type: ignore[no-untyped-def]
     """Compute and insert the keys that may be among the k smallest, given products of queries and points."""
     # The dot product of d terms has an error of at most d units in the last place of ‖x‖ ‖y‖.
     safe = 1.0 - 4.0 * (Q.shape[1] + 8) * 2.0**-53
+    X, gaps, rows = tree.X, tree.gaps, tree.rows
     near = gaps[start : start + products.shape[1]]
     for i in range(Q.shape[0]):
-        own_keys, own_places, own_products = keys[i], places[i], products[i]
+        own_keys, own_places, own_products, own = keys[i], places[i], products[i], np.sum(Q[i] ** 2)
         for first in range(0, near.size, LANE):
             part = slice(first, first + LANE)
-            if _count(own_products[part], own[i], squares[part], near[part], safe, own_keys[-1]) == 0:
+            if _count(own_products[part], own, squares[part], near[part], safe, own_keys[-1]) == 0:
                 continue
             for j in range(first, min(first + LANE, near.size)):
-                if safe * (own[i] + squares[j]) - 2.0 * own_products[j] <= own_keys[-1] * near[j]:
+                if safe * (own + squares[j]) - 2.0 * own_products[j] <= own_keys[-1] * near[j]:
                     key = key_of(Q, i, X, start + j, gaps)
                     if key <= own_keys[-1]:
                         _insert(own_keys, own_places, rows, key, start + j)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hyplearn.embedding.poincare_map.cells import connected_graph
-from hyplearn.embedding.poincare_map.divergence import Divergence, forest_accessibilities
-from hyplearn.embedding.poincare_map.placement import Landmarks, loss_at, walk
+from hyplearn.embedding.poincare_map.divergence import forest_accessibilities
+from hyplearn.embedding.poincare_map.placement import Fixed, Landmarks, loss_at, walk
 from hyplearn.geometry import distance, exp_map, gap, pairwise_distance
 from support import naive
 from support.balls import cloud
@@ -42,9 +42,7 @@ def loss_of_one_more(X, Q, q, own, gamma, x):
 
 def terms(among, gamma, x):
     X, Q, q, own = among
-    return loss_at(
-        np.ascontiguousarray(X.T), 1 / gap(X), *Divergence(Q, gamma).normalisers(X), gamma, q, np.log(q), own, x
-    )
+    return loss_at(Fixed.of(X, Q, gamma), q, np.log(q), own, x)
 
 
 def test_the_loss_of_a_new_cell_is_that_of_all_rows_with_it(among):
@@ -86,16 +84,7 @@ def test_a_placed_cell_is_at_rest():
         larger[:60, :60] = connected_graph(cells, 8, 1.0)[0].toarray()
         larger[60, near] = larger[near, 60] = np.exp(-((lengths / lengths.max()) ** 2) / 2)
         row = naive.forest_accessibilities(larger)[60]
-        _, hessian, downhill = loss_at(
-            np.ascontiguousarray(X.T),
-            1 / gap(X),
-            *Divergence(Q, 1.0).normalisers(X),
-            1.0,
-            row[:60],
-            np.log(row[:60]),
-            row[60],
-            placed[k],
-        )
+        _, hessian, downhill = loss_at(Fixed.of(X, Q, 1.0), row[:60], np.log(row[:60]), row[60], placed[k])
         # At rest, or at one of the cells itself, where the loss has a corner.
         assert np.linalg.norm(downhill) < 1e-6 or distance(X, placed[k]).min() == 0
         assert np.linalg.eigvalsh(hessian).min() > 0

@@ -25,7 +25,7 @@ The rows above the diagonal of a symmetric matrix are stored one after the other
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -86,32 +86,40 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
     return np.stack([own[i] * (z[i] @ Q[neighbours[i]]) for i in range(len(z))]), own
 
 
+class Pairs(NamedTuple):
+    """Packed numbers of all pairs: accessibilities and their logarithms, and space for f and ``exp(-γ d)``."""
+
+    q: Array
+    log_q: Array
+    gamma: float
+    f: Array
+    kernel: Array
+
+
 class Divergence:
     """Mean divergence over the rows of a symmetric Q, as a function of the points; it takes 16 n² bytes."""
 
     def __init__(self, Q: Array, gamma: float) -> None:
-        self.n, self.gamma = len(Q), float(gamma)
-        self.q = np.concatenate([Q[i, i + 1 :] for i in range(self.n)])
-        self.log_q = np.log(self.q)
+        self.n = len(Q)
+        q = np.concatenate([Q[i, i + 1 :] for i in range(self.n)])
+        self.pairs = Pairs(q, np.log(q), float(gamma), np.empty_like(q), np.empty_like(q))
         self.own = np.diagonal(Q).copy()
-        self._f, self._kernel = np.empty_like(self.q), np.empty_like(self.q)
 
     def value_and_gradient(self, X: Array, exaggeration: float = 1.0) -> tuple[float, Array]:
         """Compute the mean divergence of the rows, and its gradient in frame coordinates."""
-        points = np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0)
-        Z, F, attraction = self._rows(*points)
-        slopes = partial(_row_slopes, *points, self.q, self._f, self._kernel, 1 / Z, F, self.gamma, exaggeration)
+        points = _by_coordinates(X)
+        Z, F, attraction = self._rows(points)
+        slopes = partial(_row_slopes, points, self.pairs, 1 / Z, F, exaggeration)
         gradient = self._over_blocks(slopes)
         return float(np.mean(exaggeration * attraction - F)), np.ascontiguousarray(gradient.T) / self.n
 
     def normalisers(self, X: Array) -> tuple[Array, Array]:
         """Compute Z and F of every row."""
-        return self._rows(np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0))[:2]
+        return self._rows(_by_coordinates(X))[:2]
 
-    def _rows(self, coordinates: Array, over_gaps: Array) -> tuple[Array, Array, Array]:
+    def _rows(self, points: tuple[Array, Array]) -> tuple[Array, Array, Array]:
         """Compute Z, F and ``Σ q f`` of every row; the pair (i, i) adds 1 to Z and ``ln q_ii`` to Z F."""
-        sums = partial(_row_sums, coordinates, over_gaps, self.q, self.log_q, self.gamma, self._f, self._kernel)
-        Z, ZF, attraction = self._over_blocks(sums)
+        Z, ZF, attraction = self._over_blocks(partial(_row_sums, points, self.pairs))
         log_own = np.log(self.own)
         return 1 + Z, (log_own + ZF) / (1 + Z), self.own * log_own + attraction
 
@@ -119,6 +127,11 @@ class Divergence:
         """Return the sum of a kernel's results over all blocks of rows."""
         first, *others = map_blocks(kernel, self.n)
         return sum(others, first)
+
+
+def _by_coordinates(X: Array) -> tuple[Array, Array]:
+    """Return the transposed points, and their inverse gaps."""
+    return np.ascontiguousarray(X.T), 1 / row_gaps(X, 1.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -138,8 +151,10 @@ def _cosh_less_one(coordinates, over_gaps, i, square, t):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _row_sums(coordinates, over_gaps, q, log_q, gamma, f, kernel, first, stride):  # type: ignore[no-untyped-def]
+def _row_sums(points, pairs, first, stride):  # type: ignore[no-untyped-def]
     """Write f and ``exp(-γ d)`` for the pairs of every ``stride``-th row, and return their Z, Z F and ``Σ q f``."""
+    coordinates, over_gaps = points
+    q, log_q, gamma, f, kernel = pairs
     n = coordinates.shape[1]
     sums = np.zeros((3, n))
     Z, ZF, A = sums[0], sums[1], sums[2]
@@ -169,11 +184,13 @@ def _row_sums(coordinates, over_gaps, q, log_q, gamma, f, kernel, first, stride)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _row_slopes(coordinates, over_gaps, q, f, kernel, over_Z, F, gamma, exaggeration, first, stride):  # type: ignore[no-untyped-def]
+def _row_slopes(points, pairs, over_Z, F, exaggeration, first, stride):  # type: ignore[no-untyped-def]
     """Compute the contribution of the pairs of every ``stride``-th row to the gradient of the loss.
 
     The gradient of d with respect to x_i is ``-2 (s - ‖s‖² x_i / g_i) / (g_j sinh d)``, ``s = x_j - x_i``.
     """
+    coordinates, over_gaps = points
+    q, _, gamma, f, kernel = pairs
     d, n = coordinates.shape
     gradient, bends = np.zeros((d, n)), np.zeros(n)
     square, t, pull = np.empty(n), np.empty(n), np.empty(n)
