@@ -1,6 +1,8 @@
 """Inputs that once failed, replayed: files of points and model files are read or refused, labels are told apart."""
 
+import os
 import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,3 +36,17 @@ def test_a_few_inputs_of_every_group(group):
 def test_failures_are_found_and_kept(tmp_path):
     fuzz.keep("points", {"failed": 3, "error": "ValueError: odd"}, tmp_path / "out")
     assert len(list(Path(tmp_path, "out").iterdir())) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_file_is_read_in_a_process_that_ends(tmp_path, monkeypatch):
+    path = tmp_path / "points.csv"
+    path.write_text("u,v,label\n0.1,0.2,a\n0.2,0.1,b\n")
+    assert fuzz.read_in_a_process(path) == "read"
+    assert fuzz.read_in_a_process(tmp_path / "nowhere.csv") == "refused"
+    monkeypatch.setattr(fuzz, "read_points", lambda path: 1 / 0)
+    with pytest.raises(AssertionError, match="ZeroDivisionError: division by zero"):
+        fuzz.read_in_a_process(path)
+    monkeypatch.setattr(fuzz, "read_points", lambda path: time.sleep(60))
+    with pytest.raises(AssertionError, match="ended with status 75"):
+        fuzz.read_in_a_process(path, seconds=1)

@@ -17,8 +17,9 @@ from typing import Any
 
 # Folders for temporary files that are tried in addition to those of tempfile.
 MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
-# Approximate compilation time of a first fit, in seconds, on one core of a 2024 machine.
-ABOUT_SECONDS = 10
+# Approximate compilation time of a first fit, in seconds, on one core of a 2024 machine: 1 to 3 for an SVM, 2 for a
+# softmax, 4 to 5 for a perceptron (``benchmarks/bench_import.py``).
+ABOUT_SECONDS = 3
 _announced = threading.Event()
 
 

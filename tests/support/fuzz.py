@@ -7,6 +7,8 @@ that failed in ``out/fuzz``; move those into ``tests/corpus``, which every test 
 import argparse
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,13 +42,55 @@ def points(seed):
         return {read_points(path): 1}
 
 
-def mutated_points(rng, folder):
-    """A valid file of any format with some bytes changed, cut off, or repeated."""
+def hdf5(seed):
+    """A mutated HDF5 file is read, or refused by an error that says why, or HDF5's own library does not end on it."""
+    import numpy as np
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = mutated_points(np.random.default_rng(seed), Path(folder), {"hdf5": "points.h5"})
+        return {read_in_a_process(path): 1}
+
+
+def read_in_a_process(path, seconds=10):
+    """The outcome of reading a file in a process with a time limit; code of ours that does not end is an error."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # The interpreter handles the signal when it gets control back, so not inside a library.
+        signal.signal(signal.SIGALRM, lambda *_: os._exit(os.EX_TEMPFAIL))
+        signal.alarm(seconds)
+        try:
+            os.write(writing, read_points(path).encode())
+        except BaseException as error:
+            os.write(writing, f"{type(error).__name__}: {error}"[:500].encode())
+        os._exit(os.EX_OK)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        ended = bool(select.select([pipe], [], [], 2 * seconds)[0])
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+        outcome = pipe.read().decode()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if not ended:
+        return "no end in HDF5's library"
+    assert status == os.EX_OK, f"ended with status {status}"
+    assert outcome in ("read", "refused"), outcome
+    return outcome
+
+
+FORMATS = {
+    "packed": "packed.npz",
+    "npz": "points.npz",
+    "csv": "points.csv",
+    "npy": "X.npy",
+    "parquet": "part-0.parquet",
+}
+
+
+def mutated_points(rng, folder, formats=FORMATS):
+    """A valid file of one of the formats with some bytes changed, cut off, or repeated."""
     from support import stored
 
-    # Not HDF5: its library, which is not ours, does not end on some damaged files. Its values are wrong in `stores`.
-    formats = {"packed": "packed.npz", "npz": "points.npz", "csv": "points.csv", "npy": "X.npy"}
-    formats["parquet"] = "part-0.parquet"
     name = str(rng.choice(sorted(formats)))
     getattr(stored, name)(folder, *stored.separated(12))
     path = folder / formats[name]
@@ -117,7 +161,7 @@ def pages(seed):
     return {"shown": 1}
 
 
-GROUPS = {"models": models, "points": points, "stores": stores, "labels": labels, "pages": pages}
+GROUPS = {"models": models, "points": points, "hdf5": hdf5, "stores": stores, "labels": labels, "pages": pages}
 # A browser reserves more addresses than it uses; and a page takes a second.
 UNLIMITED, FEW = ("pages",), 50
 
@@ -162,7 +206,7 @@ def main():
         if time.monotonic() > end:
             break
     for name, number in sorted(totals.items()):
-        print(f"{name:24} {number:10,}")
+        print(f"{name:34} {number:10,}")
     for failure in failures:
         print(f"FAILED {failure}")
     sys.exit(bool(failures))
@@ -185,10 +229,11 @@ def keep(group, found, folder=FAILURES):
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{group}-{found['failed']}.json").write_text(json.dumps(found, indent=2))
-    if group == "points":
+    if group in ("points", "hdf5"):
+        formats = {"hdf5": "points.h5"} if group == "hdf5" else FORMATS
         with tempfile.TemporaryDirectory() as scratch:
-            path = mutated_points(np.random.default_rng(found["failed"]), Path(scratch))
-            (folder / f"points-{found['failed']}{path.suffix}").write_bytes(path.read_bytes())
+            path = mutated_points(np.random.default_rng(found["failed"]), Path(scratch), formats)
+            (folder / f"{group}-{found['failed']}{path.suffix}").write_bytes(path.read_bytes())
 
 
 if __name__ == "__main__":

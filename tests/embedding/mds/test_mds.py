@@ -312,16 +312,18 @@ def test_the_default_keeps_the_curvature_of_distances_of_the_unit_ball():
 def test_torn_pairs_are_reported_with_the_worst():
     X = np.array([[0.0, 0.0], [0.5, 0.0], [0.5, 1e-4], [-0.5, 0.0]])
     D = pairwise_distance(X)
-    warn_of_torn_pairs(X, D, 1.0)  # filterwarnings = error: exact distances are not reported
+    warn_of_torn_pairs(X, D, 1.0, automatic=True)  # filterwarnings = error: exact distances are not reported
     D[1, 2] = D[2, 1] = 0.5
     with pytest.warns(UserWarning, match="more than 10 times") as caught:
-        warn_of_torn_pairs(X, D, 2.0)
+        warn_of_torn_pairs(X, D, 2.0, automatic=False)
     assert str(caught[0].message) == (
         "1 pair of points is more than 10 times too near or too far; the worst is rows 1 and 2, at a distance of "
         '0.000133 for 0.25.\nTake more components or curvature="auto"; for a tree, TreeEmbedding.'
     )
+    with pytest.warns(UserWarning, match="Take more components; for a tree"):
+        warn_of_torn_pairs(X, D, 1.0, automatic=True)
     D[1, 2] = D[2, 1] = 1e-9  # too near to be seen apart
-    warn_of_torn_pairs(X, D, 1.0)
+    warn_of_torn_pairs(X, D, 1.0, automatic=True)
 
 
 def tree_distances_of(branches, depth=4):

@@ -138,7 +138,7 @@ class HyperbolicMDS(BaseEstimator):
         hydra, spectral, descent = self._solve(scaled)
         descent.warn_if_not_converged("stress", self.max_iter)
         if self.refine:
-            warn_of_torn_pairs(descent.X, scaled, np.sqrt(c))
+            warn_of_torn_pairs(descent.X, scaled, np.sqrt(c), automatic=self.curvature == "auto")
         self._hydra, self._points = hydra, descent.X
         self.embedding_ = descent.X / np.sqrt(c)
         self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n

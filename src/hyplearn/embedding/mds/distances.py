@@ -103,8 +103,11 @@ def _warn_about_triangles(D: Array) -> None:
         )
 
 
-def warn_of_torn_pairs(X: Array, D: Array, root: float) -> None:
-    """Warn about pairs whose embedded and given distances differ greatly; both distances are scaled by ``root``."""
+def warn_of_torn_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> None:
+    """Warn about pairs whose embedded and given distances differ greatly; both distances are scaled by ``root``.
+
+    ``automatic`` tells whether the curvature was chosen automatically.
+    """
     rows, columns = np.triu_indices(len(D), 1)
     given, found = D[rows, columns], pairwise_distance(X)[rows, columns]
     most, least = np.maximum(given, found), np.minimum(given, found)
@@ -114,10 +117,11 @@ def warn_of_torn_pairs(X: Array, D: Array, root: float) -> None:
     worst = int(np.argmin(np.where(torn, least / np.maximum(most, np.finfo(float).tiny), 1.0)))
     count = int(np.count_nonzero(torn))
     are = "pair of points is" if count == 1 else "pairs of points are"
+    other = "" if automatic else ' or curvature="auto"'
     warnings.warn(
         f"{count:,} {are} more than {TORN} times too near or too far; the worst is rows {rows[worst]} and "
         f"{columns[worst]}, at a distance of {found[worst] / root:.3g} for {given[worst] / root:.3g}.\n"
-        'Take more components or curvature="auto"; for a tree, TreeEmbedding.',
+        f"Take more components{other}; for a tree, TreeEmbedding.",
         UserWarning,
         stacklevel=3,
     )
