@@ -17,7 +17,7 @@ CORPUS = sorted(path for path in fuzz.CORPUS.iterdir() if path.suffix != ".md")
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
-def test_an_input_that_once_failed_is_read_or_refused(path):
+def test_inputs_that_once_failed_are_read_or_rejected(path):
     if path.suffix != ".hyp":
         assert fuzz.read_points(path) in ("read", "refused")
         return
@@ -26,7 +26,7 @@ def test_an_input_that_once_failed_is_read_or_refused(path):
 
 
 @pytest.mark.parametrize("group", fuzz.GROUPS)
-def test_a_few_inputs_of_every_group(group):
+def test_a_few_inputs_of_every_group_are_fuzzed(group):
     if group == "pages" and not (shutil.which("chromium") and shutil.which("chromedriver")):
         pytest.skip("no browser: apt-get install chromium chromium-driver")
     counts = [fuzz.GROUPS[group](number) for number in range(5)]

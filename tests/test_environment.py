@@ -47,7 +47,7 @@ def test_a_user_without_a_home_can_import_and_fit(tmp_path):
     reading = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]  # Python may lie in root's home
     found = run("import hyplearn.geometry", *user, *reading, HOME="/nonexistent", TMPDIR=str(tmp_path))
     assert found.returncode == 0, found.stderr
-    assert found.stderr.count("compiled functions are kept in") == 1
+    assert found.stderr.count("compiled functions are cached in") == 1
     kept = tmp_path / f"hyplearn-{NOBODY}"
     assert kept.stat().st_mode & 0o777 == 0o700
     assert kept.stat().st_uid == NOBODY
@@ -70,7 +70,10 @@ print(twice(21), twice._cache)
 """
     found = run(spoiled)
     assert found.stdout.startswith("42 <numba.core.caching.NullCache"), found.stderr
-    assert found.stderr == "hyplearn: no folder can be written; functions are compiled again in every process.\n"
+    assert found.stderr == (
+        "hyplearn: no writable cache folder, so functions are compiled again in every process. "
+        "Set NUMBA_CACHE_DIR to a writable folder.\n"
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no user ids")

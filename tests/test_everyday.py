@@ -46,7 +46,7 @@ def test_a_notebook_shows_a_pipeline():
 
 @every
 @tables
-def test_tables_are_taken_with_the_names_of_their_columns(estimator, library):
+def test_data_frames_are_accepted_with_their_column_names(estimator, library):
     table, labels = TABLES[library]
     model = quietly_fitted(clone(estimator), table, labels)
     plain = quietly_fitted(clone(estimator), X, NAMES[y])
@@ -62,7 +62,7 @@ def test_tables_are_taken_with_the_names_of_their_columns(estimator, library):
         getattr(model, method)(X)
 
 
-def test_weights_streams_and_proofs_take_polars():
+def test_weights_streams_and_verify_accept_polars():
     table, labels = TABLES["polars"]
     model = PoincareSVC(folds=2).fit(table, labels, sample_weight=pl.Series(np.ones(len(y))))
     assert model.score(table, labels) > 0.8
@@ -81,7 +81,7 @@ def test_categories_are_labels(labels):
 @transformers
 @tables
 @pytest.mark.parametrize("given", ["array", *TABLES])
-def test_transformers_give_the_tables_asked_for(transformer, library, given):
+def test_transformers_return_the_requested_data_frames(transformer, library, given):
     points = X if given == "array" else TABLES[given][0]
     model = clone(transformer).set_output(transform=library).fit(points)
     found = model.transform(points)
@@ -92,7 +92,7 @@ def test_transformers_give_the_tables_asked_for(transformer, library, given):
 
 @transformers
 @tables
-def test_what_was_transformed_goes_back_without_a_warning(transformer, library):
+def test_inverse_transform_does_not_warn(transformer, library):
     """Its columns have the names of the output, which are not those of fit."""
     table = TABLES[library][0]
     model = clone(transformer).set_output(transform=library).fit(table)
@@ -103,7 +103,7 @@ def test_what_was_transformed_goes_back_without_a_warning(transformer, library):
         model.inverse_transform(np.zeros((3, 1)))
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_has_a_py_typed_marker():
     assert resources.files("hyplearn").joinpath("py.typed").is_file()
 
 

@@ -46,7 +46,7 @@ def test_a_process_that_is_killed_leaves_the_old_file_and_nothing_else(tmp_path,
 
 @posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_what_a_dead_process_left_goes_with_the_next_write(tmp_path, number):
+def test_temporary_files_of_a_dead_process_are_removed_by_the_next_write(tmp_path, number):
     path = tmp_path / "old.npy"
     code = "import hyplearn.files as files\nfiles._nameless = lambda folder: None\n" + KILLED.format(signal=int(number))
     run(code, str(path))
@@ -95,7 +95,7 @@ def test_many_files_need_few_descriptors(tmp_path):
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EACCES, errno.ENOMEM])
-def test_an_error_of_the_system_is_no_damage(number):
+def test_a_system_error_is_not_reported_as_damage(number):
     with pytest.raises(OSError, match=r"^\[Errno") as caught, damage_named("cells.parquet"):
         raise OSError(number, "Failed to open")
     assert caught.value.errno == number

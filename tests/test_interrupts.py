@@ -113,7 +113,7 @@ def test_no_kernel_hands_python_an_array_in_a_tuple():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_a_fit_answers_at_once():
+def test_an_interrupt_stops_a_fit_at_once():
     script = textwrap.dedent(
         """
         import signal

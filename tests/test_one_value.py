@@ -113,7 +113,7 @@ def n_classes(request):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_everything_a_model_says_of_a_point_agrees(name, n_classes):
+def test_all_outputs_of_a_model_agree_on_every_point(name, n_classes):
     model = fitted(name, n_classes)
     Q = points(np.random.default_rng(7), 400, 9.0)
     codes = np.searchsorted(model.classes_, model.predict(Q))
@@ -199,7 +199,7 @@ def page_distances(arc, x):
     return signed_distance(x, arc["w"], arc["p"]) - arc["height"]
 
 
-def test_all_that_neighbours_say_of_a_point_agrees(n_classes):
+def test_all_outputs_of_a_neighbours_classifier_agree(n_classes):
     """They have no decision with a formula: pictures and pages know them by their predictions."""
     base = fitted("softmax", n_classes)
     X, Q = points(np.random.default_rng(1), 90, 5.0), points(np.random.default_rng(7), 400, 9.0)
@@ -216,7 +216,7 @@ def test_all_that_neighbours_say_of_a_point_agrees(n_classes):
     assert np.array_equal(decoded(shown["confidence"]), model.predict_proba(Q).max(axis=1).astype("f4"))
 
 
-def test_a_conformal_classifier_says_of_a_point_what_its_own_classifier_says(n_classes):
+def test_a_conformal_classifier_predicts_like_the_classifier_it_wraps(n_classes):
     base = fitted("softmax", n_classes)
     X, Q = points(np.random.default_rng(1), 200, 5.0), points(np.random.default_rng(7), 400, 9.0)
     model = ConformalClassifier(PoincareLogisticRegression(curvature=CURVATURE)).fit(X, base.predict(X))
@@ -229,12 +229,12 @@ def test_a_conformal_classifier_says_of_a_point_what_its_own_classifier_says(n_c
     check_scene(model, Q, codes, scores)
 
 
-def test_a_frozen_classifier_has_the_decision_of_its_own():
+def test_a_frozen_classifier_has_the_decision_of_the_classifier_it_wraps():
     model = fitted("svc, bound, cross-fitted", 2)
     assert decision_of(FrozenEstimator(model)) is model.decision_
 
 
-def test_a_pipeline_is_known_by_its_predictions():
+def test_a_pipeline_is_shown_by_its_predictions():
     Q = points(np.random.default_rng(7), 60, 6.0)
     model = make_pipeline(TangentSpace(curvature=CURVATURE), LogisticRegression()).fit(Q, Q[:, 0] > 0.2)
     assert not isinstance(decision_of(model), Decision)

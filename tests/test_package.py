@@ -31,11 +31,11 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
 
-def test_version_is_that_of_the_distribution():
+def test_version_matches_the_distribution():
     assert hyplearn.__version__ == metadata.version("hyplearn")
 
 
-def test_importing_brings_no_optional_dependency():
+def test_importing_does_not_import_optional_dependencies():
     """What scikit-learn and numba take where it is installed is theirs; pandas is hidden, lest it bring pyarrow."""
     code = f"""
 import sys
@@ -52,7 +52,7 @@ print([name for name in {OPTIONAL} if name in set(sys.modules) - before])
     assert run(code).strip() == "[]"
 
 
-def test_drawing_without_matplotlib_says_what_to_install():
+def test_drawing_without_matplotlib_names_the_package_to_install():
     code = (
         "import sys; sys.modules['matplotlib.pyplot'] = None\n"
         "from hyplearn.plotting import DiskDisplay\n"
@@ -74,7 +74,7 @@ def test_the_demo_runs_and_writes_its_picture(tmp_path):
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(tmp_path, monkeypatch):
+def test_the_wheel_contains_only_the_package(tmp_path, monkeypatch):
     build = pytest.importorskip("hatchling.build")
     monkeypatch.chdir(ROOT)
     wheel = build.build_wheel(str(tmp_path))

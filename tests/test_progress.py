@@ -44,12 +44,12 @@ def test_every_pass_is_reported_while_it_runs(points, estimator, monkeypatch, ca
     assert any("gap" in line or "mistakes" in line for line in lines)
 
 
-def test_lines_about_a_pass_are_rare(points, capsys):
+def test_progress_lines_of_a_pass_are_rate_limited(points, capsys):
     PoincareSVC(calibration=None, verbose=1).fit(points)
     assert "per second" not in capsys.readouterr().out
 
 
-def test_a_bar_follows_the_pass_beside_those_of_the_gaps(points, monkeypatch):
+def test_the_pass_has_a_bar_next_to_those_of_the_gaps(points, monkeypatch):
     screen = io.StringIO()
     columns = TextColumn("{task.description}|{task.completed}|{task.total}|{task.fields[message]}")
     bars = Bars(columns, console=Console(file=screen, force_terminal=True, width=120))
@@ -81,7 +81,7 @@ def test_a_watcher_of_blocks_is_called_during_the_fit_and_restored_after_a_failu
     assert points.on_block == fail_in_the_second_pass
 
 
-def test_speed_is_that_of_the_pass_from_its_first_block_on(points, monkeypatch):
+def test_speed_is_measured_from_the_first_block_of_the_pass(points, monkeypatch):
     moments = iter([10.0, 12.0, 100.0, 101.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(moments))
     current = PassProgress(points)
@@ -103,7 +103,7 @@ def test_nothing_is_shown_unless_asked_for(points, capsys, monkeypatch):
     assert capsys.readouterr() == ("", "")
 
 
-def test_lines_name_the_computation_and_its_task_and_an_empty_one_is_not_printed(capsys):
+def test_lines_name_the_computation_and_the_task_and_empty_lines_are_skipped(capsys):
     with report_tasks("Fit", verbose=1) as report:
         report("step 1", 0.5)
         report("step 2", 0.6, task="descent")
@@ -112,7 +112,7 @@ def test_lines_name_the_computation_and_its_task_and_an_empty_one_is_not_printed
     assert capsys.readouterr().out.splitlines() == ["Fit: step 1", "Fit: descent, step 2", "Fit: long"]
 
 
-def test_the_bar_of_a_computation_has_its_name_and_those_of_its_tasks_theirs(monkeypatch):
+def test_bars_are_named_after_the_computation_and_its_tasks(monkeypatch):
     bars = Bars(TextColumn("{task.fields[message]}"), console=Console(file=io.StringIO()))
     monkeypatch.setattr(progress, "_terminal_bars", lambda: bars)
     with report_tasks("Fit", verbose=1) as report:

@@ -95,13 +95,13 @@ def assert_few(chain):
 
 
 @pytest.mark.parametrize("kind", ["array", "memmap", "parquet"])
-def test_few_calls_lead_from_fit_to_the_kernel(kind, tmp_path, road):
+def test_the_call_stack_from_fit_to_the_kernel_is_short(kind, tmp_path, road):
     fit(kind, tmp_path)
     assert_few(road[road.index("fit") :])
 
 
 @pytest.mark.usefixtures("cluster")
-def test_few_calls_lead_from_fit_to_the_kernel_on_a_worker(tmp_path, road):
+def test_the_call_stack_from_fit_to_the_kernel_on_a_worker_is_short(tmp_path, road):
     fit("dask", tmp_path)
     assert "_fold_on_worker" in road
     assert_few(road[road.index("fit") :])

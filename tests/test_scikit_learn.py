@@ -51,27 +51,27 @@ def ball(flat):
 
 
 @every
-def test_in_a_pipeline_under_cross_validation(classifier, flat):
+def test_estimators_work_in_a_pipeline_under_cross_validation(classifier, flat):
     scores = cross_val_score(make_pipeline(ExpMap(), clone(classifier)), *flat, cv=2)
     assert scores.min() > 0.6
 
 
 @every
-def test_in_a_grid_search_over_its_own_parameters(classifier, ball):
+def test_estimators_work_in_a_grid_search(classifier, ball):
     search = GridSearchCV(clone(classifier), {"class_weight": [None, "balanced"]}, cv=2, scoring="neg_log_loss")
     search.fit(*ball)
     assert search.best_estimator_.predict_proba(ball[0]).shape == (150, 3)
 
 
 @every
-def test_calibrated_from_outside(classifier, ball):
+def test_estimators_work_in_calibrated_classifier_cv(classifier, ball):
     X, y = ball
     model = CalibratedClassifierCV(clone(classifier), cv=2).fit(X, y)
     assert np.mean(model.predict(X) == y) > 0.6
 
 
 @every
-def test_after_a_transformer_that_speaks_pandas(classifier, flat):
+def test_estimators_work_after_a_transformer_with_pandas_output(classifier, flat):
     X, y = flat
     model = make_pipeline(ExpMap(), clone(classifier)).set_output(transform="pandas").fit(X, y)
     assert list(model[-1].feature_names_in_) == list(model[0].get_feature_names_out())
@@ -79,7 +79,7 @@ def test_after_a_transformer_that_speaks_pandas(classifier, flat):
 
 
 @every
-def test_weights_are_routed_to_it(classifier, flat):
+def test_sample_weight_is_routed_to_the_estimator(classifier, flat):
     """Class 2 without weight is predicted nowhere, if the weights arrive."""
     X, y = flat
     with sklearn.config_context(enable_metadata_routing=True):
@@ -89,7 +89,7 @@ def test_weights_are_routed_to_it(classifier, flat):
 
 
 @every
-def test_a_clone_has_the_same_parameters_and_fits_to_the_same_bits(classifier, ball):
+def test_a_clone_has_the_same_parameters_and_fits_with_identical_bits(classifier, ball):
     X, y = ball
     model = clone(classifier).fit(X, y)
     again = clone(model)

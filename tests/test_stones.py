@@ -30,7 +30,7 @@ def test_the_first_row_that_is_not_finite_is_named(transformer, bad):
         transformer.fit(rows)
 
 
-def test_printing_a_page_does_not_print_the_page(capsys):
+def test_the_repr_of_a_page_is_short(capsys):
     page = hyplearn.explore(PoincareLogisticRegression().fit(X, Y), X, Y)
     assert str(page) == repr(page) == "<Explorer: a page of 0.1 MB; save(path) writes it>"
     assert page.html.startswith("<!DOCTYPE html>")
@@ -56,7 +56,7 @@ def test_a_model_that_moves_points_inside_is_drawn_and_explored():
         hyplearn.explore(model, rows, Y)
 
 
-def test_a_search_is_told_what_to_save(tmp_path):
+def test_the_error_for_a_search_says_what_to_save(tmp_path):
     search = GridSearchCV(PoincareLogisticRegression(), {"C": [1.0, 10.0]}, cv=2).fit(X, Y)
     with pytest.raises(TypeError, match=r"got GridSearchCV\.\nSave its best_estimator_; supported are PoincareSVC, "):
         hyplearn.save(search, tmp_path / "search.hyp")
@@ -76,12 +76,12 @@ def test_a_graph_takes_points_of_the_type_it_was_exported_for(tmp_path, dtype):
     np.testing.assert_allclose(probabilities, model.predict_proba(X.astype(dtype)), rtol=1e-6)
 
 
-def test_a_graph_of_another_type_is_refused(tmp_path):
+def test_a_graph_of_another_type_is_rejected(tmp_path):
     with pytest.raises(ValueError, match="dtype must be"):
         export_onnx(PoincareLogisticRegression().fit(X, Y), tmp_path / "model.onnx", dtype="float16")
 
 
-def test_a_missing_key_is_told_in_two_lines():
+def test_a_missing_key_raises_a_two_line_error():
     anndata = pytest.importorskip("anndata")
     from hyplearn.single_cell import tl
 
@@ -92,7 +92,7 @@ def test_a_missing_key_is_told_in_two_lines():
     assert "\n" in str(caught.value)
 
 
-def test_a_title_with_half_a_pair_of_surrogates_is_a_title(tmp_path):
+def test_a_title_with_a_lone_surrogate_is_supported(tmp_path):
     model = PoincareLogisticRegression().fit(X, Y)
     page = hyplearn.explore(model, X, Y, title="odd \ud800", path=tmp_path / "page.html")
     assert "<title>odd ?</title>" in page.html

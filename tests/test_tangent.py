@@ -75,7 +75,7 @@ def test_cone_coordinates_are_hyperboloid_ones_and_1_shortened_to_the_length_of_
         assert np.allclose(plain, due, rtol=1e-9, atol=1e-13)
 
 
-def test_cone_coordinates_refuse_points_outside():
+def test_cone_coordinates_reject_points_outside():
     with pytest.raises(ValueError, match="outside the open ball"):
         cone_coordinates([[0.5, 0.0], [1.0, 0.5]], [0.0, 0.0])
 

@@ -29,12 +29,13 @@ def choose_cache() -> None:
         return
     folder = _temporary_folder()
     if folder is None:
-        sys.stderr.write("hyplearn: no folder can be written; functions are compiled again in every process.\n")
+        sys.stderr.write(
+            "hyplearn: no writable cache folder, so functions are compiled again in every process. "
+            "Set NUMBA_CACHE_DIR to a writable folder.\n"
+        )
         _compile_without_cache()
         return
-    sys.stderr.write(
-        f"hyplearn: compiled functions are kept in {folder}. Set NUMBA_CACHE_DIR to keep them elsewhere.\n"
-    )
+    sys.stderr.write(f"hyplearn: compiled functions are cached in {folder}. Set NUMBA_CACHE_DIR to change this.\n")
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
     if "numba" in sys.modules:
         sys.modules["numba"].config.CACHE_DIR = str(folder)

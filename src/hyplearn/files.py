@@ -65,8 +65,8 @@ def check_unpacked(name: str, unpacked: int, packed: int, advice: str) -> None:
     """Raise if a file would take far more memory than its size, like a decompression bomb."""
     if unpacked > LARGEST_UNPACKED and unpacked > MOST_TIMES * packed:
         raise ValueError(
-            f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; up to "
-            f"{LARGEST_UNPACKED / 2**30:.0f} GiB or {MOST_TIMES} times are read into memory.\n{advice}"
+            f"{name} unpacks to {unpacked / 2**30:.1f} GiB, {unpacked // max(packed, 1):,} times its size; the "
+            f"limit is {LARGEST_UNPACKED / 2**30:.0f} GiB or {MOST_TIMES} times its size.\n{advice}"
         )
 
 
@@ -86,11 +86,11 @@ class Watched(ABC):
     def check(self) -> None:
         """Raise if the contents were changed or removed."""
         if not self.path.exists():
-            raise FileNotFoundError(f"{self.path} was removed while it was read.\nPut it back and run this again.")
+            raise FileNotFoundError(f"{self.path} was removed while it was read.\nRestore it and try again.")
         if self._state() != self.state:
             raise OSError(
-                f"{self.path} was changed while it was read; nothing was kept.\n"
-                f"Run this again when nothing writes to the {self.kind}."
+                f"{self.path} was changed while it was read; nothing was saved.\n"
+                f"Try again when no other process writes to the {self.kind}."
             )
 
 

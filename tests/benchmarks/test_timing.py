@@ -50,7 +50,7 @@ def test_a_run_records_date_commit_machine_and_arguments(timing):
     assert {"cpu", "cores", "memory_gib", "os", "python", "numpy", "scipy", "numba", "blas"} <= set(run["machine"])
 
 
-def test_rows_that_are_not_measured_again_stay(timing):
+def test_rows_that_are_not_measured_again_are_kept(timing):
     measure(timing, a=1.0, b=2.0)
     measure(timing, a=1.5)
     assert [[row["case"] for row in run["rows"]] for run in runs(timing)] == [["a"], ["b"]]

@@ -60,14 +60,14 @@ def test_the_entry_point_is_installed():
 
 
 @pytest.mark.parametrize("library", ["typer", "rich"])
-def test_without_its_libraries_it_says_what_to_install(library, monkeypatch, capsys):
+def test_without_its_libraries_it_names_the_package_to_install(library, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(SystemExit, match="1"):
         main()
     assert capsys.readouterr().err.strip() == "The command line needs typer and rich: pip install 'hyplearn[cli]'."
 
 
-def test_version(run):
+def test_the_version_is_printed(run):
     assert run("--version").stdout.strip() == f"hyplearn {hyplearn.__version__}"
 
 
@@ -102,7 +102,7 @@ def test_an_unforeseen_error_asks_for_debug(capsys):
     assert isinstance(CliRunner().invoke(app, ["--debug"]).exception, RuntimeError)
 
 
-def test_messages_speak_of_options():
+def test_messages_use_option_names():
     assert explained(ValueError('pass outside="project"')) == 'pass --outside "project"'
     assert explained(KeyError("Pass basis=, the key")) == "Pass --points, the key"
     assert explained(ValueError("got C=3")) == "got C=3"
@@ -115,7 +115,7 @@ def test_plain_values_are_json_with_numbers_that_are_not_finite_as_text():
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])
-def test_no_cell_of_a_table_is_cut_on_any_screen(width):
+def test_table_cells_are_never_truncated(width):
     rows = [["odd-toed ungulates", "97.2 ± 0.3 %", *map(str, range(1000, 1020))], ["bats", "", *"·" * 20]]
     shown = table("Confusion", ("class", "accuracy", *map(str, range(1, 21))), rows)
     printed = unpadded(Console(width=width), shown)
@@ -152,7 +152,10 @@ def test_published_sets_are_fetched(run, published_data, monkeypatch):
 
 def test_unknown_sets_and_kinds_of_files_are_errors_of_usage(run):
     assert "'iris' is not one of" in run("datasets", "fetch", "iris", code=2).stderr
-    assert "mammals is written as .csv" in run("datasets", "fetch", "mammals", "-o", "a.npz", code=2).stderr
+    assert (
+        "mammals can only be written as a .csv file"
+        in run("datasets", "fetch", "mammals", "-o", "a.npz", code=2).stderr
+    )
 
 
 @pytest.mark.slow
@@ -164,7 +167,7 @@ def test_the_demo_prints_a_table_and_writes_picture_and_page(as_json, tmp_path):
     assert "Mammals of WordNet" in (tmp_path / "out" / "mammals.html").read_text(encoding="utf-8")
 
 
-def test_a_file_in_the_place_of_the_demo_is_told_before_it_begins(run, tmp_path, monkeypatch):
+def test_an_output_that_is_a_file_is_reported_before_the_demo_starts(run, tmp_path, monkeypatch):
     monkeypatch.setattr("hyplearn.cli.builtin.load_mammals", lambda: pytest.fail("the demo began"))
     (tmp_path / "out").write_text("")
     assert "out is not a folder.\nPass another --output" in run("demo", code=1).stderr
@@ -185,7 +188,7 @@ def test_the_demo_shows_the_scores_and_writes_a_picture_and_a_page(tmp_path, cap
     assert (tmp_path / "here" / "mammals.html").exists()
 
 
-def test_reproduce_outside_a_checkout_is_a_kind_error(tmp_path):
+def test_reproduce_outside_a_checkout_raises_a_clear_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="inside a checkout"):
         builtin.find_checkout([tmp_path])
 

@@ -43,7 +43,7 @@ def test_cells_are_embedded_classified_and_transferred_in_their_files(run, as_js
     assert set(told["recall"]) == {"a", "b"}
     assert read(atlas).obs["kind_predicted_unknown"].dtype == bool
     said = run("transfer", atlas.name, query.name, "--label", "kind", "--key", "k", "-o", f"typed.{suffix}").stdout
-    assert "learned from 60" in said
+    assert "60 used for training" in said
     found = read(tmp_path / f"typed.{suffix}")
     expected = cells(30, 1)
     hs.tl.transfer(read(atlas), expected, "kind", key_added="k")
@@ -64,7 +64,7 @@ def test_a_tree_of_types_is_read_from_a_table(run, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["h5ad", "zarr"])
-def test_a_file_that_cannot_be_written_stays_as_it_was(run, tmp_path, suffix, monkeypatch):
+def test_a_file_that_cannot_be_written_is_not_changed(run, tmp_path, suffix, monkeypatch):
     path = tmp_path / f"cells.{suffix}"
     made = cells(60, 0)
     made.obsm["X_poincare"] = 0.1 * made.X[:, :2]
@@ -81,7 +81,7 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(run, tmp_path, suffix, mo
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
-def test_bad_files_are_named(run, tmp_path):
+def test_bad_files_raise_clear_errors(run, tmp_path):
     assert "There is no file" in run("classify", "none.h5ad", "--label", "kind", code=1).stderr
     (tmp_path / "cells.csv").write_text("x\n1\n")
     assert "must end in one of .h5ad, .zarr" in run("classify", "cells.csv", "--label", "kind", code=2).stderr

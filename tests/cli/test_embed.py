@@ -113,7 +113,7 @@ def test_features_become_a_map_with_the_root_in_the_middle(run, tmp_path):
     assert np.allclose(X[7], 0, atol=1e-12)
 
 
-def test_names_are_no_labels_and_go_with_the_points(run, tmp_path):
+def test_names_are_not_labels_and_are_kept_with_the_points(run, tmp_path):
     """From a table with names and kinds to points, a model, and predictions by name."""
     X, codes = ball(60)
     lines = [f"cell{k},{NAMES[code]},{x[0]},{x[1]}" for k, (x, code) in enumerate(zip(X, codes, strict=True))]
@@ -147,14 +147,14 @@ def test_cells_are_mapped_from_their_principal_components(run, tmp_path):
         ("animal,parent\na,\na,\n", "t.csv", "tree", "holds 'a' more than once."),
         ("animal,parent,length\na,,\nb,a,long\n", "t.csv", "tree", "contains 'long' where a number is expected."),
         ("animal,parent\na,b\nb,a\n", "t.csv", "tree", "root"),
-        ("x", "t.txt", "tree", "is not a tree: supported are .nwk"),
-        ("animal,parent\n", "t.csv", "tree", "no lines below"),
+        ("x", "t.txt", "tree", "Cannot read a tree from t.txt; supported are .nwk"),
+        ("animal,parent\n", "t.csv", "tree", "has a header but no rows"),
         ("source,target,length\na,b,1\na,b,2\n", "e.csv", "mds", "from 'a' to 'b' twice, with different lengths."),
         ("0,1,2\n1,0,3\n", "d.csv", "mds", "square"),
         ("x,y,z\n1,2,3\n4,5,6\n", "f.csv", "map", "minimum of 3"),
     ],
 )
-def test_what_is_no_tree_no_distances_no_table_is_told(run, tmp_path, text, name, method, message):
+def test_invalid_trees_distances_and_tables_raise_clear_errors(run, tmp_path, text, name, method, message):
     (tmp_path / name).write_text(text)
     told = run("embed", name, "--method", method, "-o", "points.npz", code=1).stderr
     assert message in told
@@ -162,7 +162,7 @@ def test_what_is_no_tree_no_distances_no_table_is_told(run, tmp_path, text, name
     assert not (tmp_path / "points.npz").exists()
 
 
-def test_wrong_methods_outputs_and_roots_are_told(run, tmp_path):
+def test_wrong_methods_outputs_and_roots_raise_clear_errors(run, tmp_path):
     (tmp_path / "tree.nwk").write_text(NEWICK)
     assert "is not one of tree, mds, map" in run("embed", "tree.nwk", "--method", "x", "-o", "p.npz", code=2).stderr
     assert "must end in one of .npz, .csv" in run("embed", "tree.nwk", "--method", "tree", "-o", "p.txt", code=2).stderr

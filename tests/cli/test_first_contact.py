@@ -22,7 +22,7 @@ X, codes = ball(60)
 
 
 @pytest.mark.parametrize("option", ["--version", "--help", "datasets --help"])
-def test_help_imports_no_numbers(option):
+def test_help_does_not_import_numerical_libraries(option):
     code = f"""
 import sys
 sys.argv = ["hyplearn", *{option.split()!r}]
@@ -59,7 +59,7 @@ def hostile_model(tmp_path):
 
 @pytest.mark.parametrize("options", [["inspect"], ["evaluate", "points.npz"], ["predict", "points.npz", "-o", "a.csv"]])
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_names_of_a_foreign_file_move_no_cursor(run, hostile_model, options, form):
+def test_control_characters_in_names_are_escaped(run, hostile_model, options, form):
     result = run(options[0], hostile_model, *options[1:], *form)
     for text in (result.stdout, result.stderr):
         assert not UNSAFE.search(text)
@@ -72,7 +72,7 @@ def test_escapes_are_shown():
     assert visible("größer 🐁") == "größer 🐁"
 
 
-def test_formulas_are_escaped_where_asked():
+def test_formulas_are_escaped_on_request():
     columns = {"=name": ["=1+1", "@SUM(A1)", "-x", "plain"], "p": [-0.5, 1.0, 2.0, 3.0]}
     assert csv_text(columns).splitlines()[:2] == ["=name,p", "=1+1,-0.5"]
     assert csv_text(columns, escape_formulas=True).splitlines() == [
@@ -80,12 +80,12 @@ def test_formulas_are_escaped_where_asked():
     ]  # fmt: skip
 
 
-def test_swapped_arguments_are_named(run, points, model_file):
+def test_swapped_arguments_raise_a_clear_error(run, points, model_file):
     for command in ("predict", "evaluate"):
-        assert "The model comes first" in run(command, points, model_file, code=1).stderr
+        assert "Pass the model first" in run(command, points, model_file, code=1).stderr
 
 
-def test_advice_is_that_of_a_shell():
+def test_advice_is_given_in_command_line_terms():
     told = as_options("Convert them with hyplearn.embedding.from_hyperboloid(X, curvature=-0.5).\nRaise tol, lower C.")
     assert told == ("Convert them with hyplearn embed DATA --method hyperboloid -o POINTS.\nRaise tol, lower --c.")
 
@@ -102,17 +102,17 @@ def test_points_of_a_hyperboloid_become_points_of_the_ball(run, tmp_path):
     assert type(hyplearn.load("model.hyp")).__name__ == "PoincareLogisticRegressionCV"
 
 
-def test_alike_warnings_are_told_once(run, tmp_path):
+def test_similar_warnings_are_printed_once(run, tmp_path):
     few = np.concatenate([codes[:-2], [7, 8]])
     np.savez(tmp_path / "points.npz", X=X, y=few)
     with pytest.warns(UserWarning, match="fewer distinct rows"):
         hyplearn.save(hyplearn.PoincareSVC().fit(X, few), tmp_path / "model.hyp")
     told = run("evaluate", "model.hyp", "points.npz", "--folds", 5).stderr
     assert told.count("fewer distinct rows") == 1
-    assert "more like it" in told
+    assert "more warnings like this one" in told
 
 
-def test_compilation_is_told_once_and_timed(capsys, monkeypatch):
+def test_compilation_is_reported_once_and_timed(capsys, monkeypatch):
     from numba import njit
 
     from hyplearn import compilation

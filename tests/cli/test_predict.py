@@ -21,7 +21,7 @@ def read(path):
         return list(csv.DictReader(file))
 
 
-def test_labels_and_probabilities_go_to_csv_to_the_bit(run, points, model_file, model):
+def test_labels_and_probabilities_go_to_csv_bit_for_bit(run, points, model_file, model):
     run("predict", model_file, points, "-o", "out.csv")
     rows = read("out.csv")
     assert [row["label"] for row in rows] == model.predict(X).tolist()
@@ -30,7 +30,7 @@ def test_labels_and_probabilities_go_to_csv_to_the_bit(run, points, model_file, 
     assert [row["row"] for row in rows] == [str(k) for k in range(60)]
 
 
-def test_without_a_file_they_go_down_the_pipe(run, points, model_file):
+def test_without_an_output_file_predictions_go_to_stdout(run, points, model_file):
     run("predict", model_file, points, "-o", "out.csv")
     with open("out.csv") as file:
         assert run("predict", model_file, points).stdout == file.read()
@@ -62,7 +62,7 @@ def test_a_model_of_a_stream_predicts_without_probabilities(run, points):
     assert list(read("out.csv")[0]) == ["row", "label"]
 
 
-def test_predictions_as_json(as_json, points, model_file, model):
+def test_predictions_can_be_printed_as_json(as_json, points, model_file, model):
     told = as_json("predict", model_file, points)
     assert told["labels"] == model.predict(X).tolist()
     assert told["probabilities"] == model.predict_proba(X).tolist()
@@ -70,11 +70,11 @@ def test_predictions_as_json(as_json, points, model_file, model):
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate", "plot", "explore"])
-def test_points_of_another_ball_are_refused(run, tmp_path, model_file, command):
+def test_points_of_another_dimension_are_rejected(run, tmp_path, model_file, command):
     np.savez(tmp_path / "deep.npz", X=np.zeros((3, 5)), y=["ash", "ash", "cedar"])
     output = {"plot": ["-o", "a.png"], "explore": ["-o", "a.html"]}.get(command, [])
     message = run(command, model_file, tmp_path / "deep.npz", *output, code=1).stderr
-    assert "points of 5 coordinates; the model was fitted on 2" in message
+    assert "points with 5 coordinates; the model was fitted on 2" in message
 
 
 @pytest.mark.parametrize(("command", "name"), [("predict", "a.txt"), ("plot", "a.bmp"), ("explore", "a.png")])
@@ -82,12 +82,12 @@ def test_outputs_of_unknown_kind_are_errors_of_usage(run, points, model_file, co
     assert "must end in one of" in run(command, model_file, points, "-o", name, code=2).stderr
 
 
-def test_a_transformer_predicts_nothing(run, points):
+def test_a_transformer_is_rejected(run, points):
     hyplearn.save(hyplearn.ExpMap().fit(X), "map.hyp")
     assert "holds a ExpMap, which is not a classifier" in run("predict", "map.hyp", points, code=1).stderr
 
 
-def test_evaluation_measures_the_model_as_it_is(as_json, points, model_file, model):
+def test_evaluation_scores_the_saved_model(as_json, points, model_file, model):
     told = as_json("evaluate", model_file, points, "--folds", 0)
     (score,) = told["scores"]
     chances, predicted = model.predict_proba(X), model.predict(X)
@@ -99,18 +99,18 @@ def test_evaluation_measures_the_model_as_it_is(as_json, points, model_file, mod
     assert told["report"]["ash"]["recall"] == np.mean(predicted[y == "ash"] == "ash")
 
 
-def test_baselines_stand_beside_it_on_the_same_folds(run, as_json, points, model_file, model):
+def test_baselines_are_evaluated_on_the_same_folds(run, as_json, points, model_file, model):
     told = as_json("evaluate", model_file, points, "--folds", 2)
     accuracies = {score["name"]: score["accuracy"] for score in told["scores"]}
     folds = StratifiedKFold(2, shuffle=True, random_state=0)
     found = cross_val_score(model, X, y, cv=folds).mean()
-    assert accuracies["the model, refitted"] == pytest.approx(found, rel=1e-12)
+    assert accuracies["saved model, refitted"] == pytest.approx(found, rel=1e-12)
     assert accuracies["largest class"] == pytest.approx(1 / 3)
     assert accuracies["Euclidean softmax, tuned"] > 0.6
     assert accuracies["Euclidean SVM, tuned"] > 0.6
 
 
-def test_people_read_classes_confusions_and_calibration(run, tmp_path, model_file, model):
+def test_the_output_shows_classes_confusions_and_calibration(run, tmp_path, model_file, model):
     labels = np.where(np.arange(60) % 15 == 0, "birch", y)
     np.savez(tmp_path / "more.npz", X=X, y=labels)
     text = run("evaluate", model_file, tmp_path / "more.npz", "--folds", 0).stdout
@@ -128,7 +128,7 @@ def test_people_read_classes_confusions_and_calibration(run, tmp_path, model_fil
 def test_a_model_without_errors_has_no_confusions(run, tmp_path, model_file, model):
     np.savez(tmp_path / "right.npz", X=X, y=model.predict(X))
     text = run("evaluate", model_file, tmp_path / "right.npz", "--folds", 0).stdout
-    assert "All points are predicted right." in text
+    assert "All points are predicted correctly." in text
     assert "Largest confusions" not in text
 
 
@@ -151,10 +151,10 @@ def test_labels_that_the_model_does_not_know_count_as_errors(run, as_json, tmp_p
     told = as_json("evaluate", model_file, tmp_path / "more.npz", "--folds", 0)
     assert told["scores"][0]["accuracy"] == np.mean(model.predict(X) == labels)
     assert told["scores"][0]["log_loss"] == pytest.approx(log_loss(y[6:], model.predict_proba(X[6:])))
-    assert "The labels 'yew' are not classes of the model: their 6 rows" in told["warnings"][0]
+    assert "The labels 'yew' are not classes of the model. Their 6 rows" in told["warnings"][0]
     np.savez(tmp_path / "none.npz", X=X, y=codes)
     message = run("evaluate", model_file, tmp_path / "none.npz", code=1).stderr
-    assert "labels 0, 1, 2, none of which is a class of the model: 'ash', 'birch', 'cedar'" in message
+    assert "is a class of the model; the labels are 0, 1, 2, the classes 'ash', 'birch', 'cedar'" in message
 
 
 def test_calibration_error_by_hand():
@@ -171,20 +171,20 @@ def test_plots_are_written(run, points, model_file, name, magic):
 
 
 @pytest.mark.parametrize(("command", "name"), [("plot", "disk.svg"), ("explore", "disk.html")])
-def test_labels_that_are_asked_for_are_shown_and_cells_without_one_are_told(run, cells, model_file, command, name):
+def test_requested_labels_are_shown_and_unlabelled_cells_are_reported(run, cells, model_file, command, name):
     shown = run(command, model_file, cells, "--label", "kind", "-o", name)
-    assert "note: cells.h5ad: 10 without a label are not shown; without --label all are." in shown.stderr
+    assert "note: cells.h5ad: 10 unlabelled points are not shown. Omit --label to show all." in shown.stderr
     assert run(command, model_file, cells, "-o", name).stderr == ""
 
 
-def test_a_page_with_labels_knows_what_is_classified_right(run, cells, model_file, tmp_path):
+def test_a_page_with_labels_shows_which_points_are_misclassified(run, cells, model_file, tmp_path):
     run("explore", model_file, cells, "--label", "kind", "-o", "labels.html")
     run("explore", model_file, cells, "-o", "none.html")
     scenes = [(tmp_path / name).read_text() for name in ("labels.html", "none.html")]
     assert ['"labels":null' in scene.replace(" ", "") for scene in scenes] == [False, True]
 
 
-def test_a_picture_appears_whole_or_not_at_all(run, points, model_file, tmp_path, monkeypatch):
+def test_a_picture_is_written_atomically(run, points, model_file, tmp_path, monkeypatch):
     def broken(figure, file, **options):
         file.write(b"half") if hasattr(file, "write") else Path(file).write_bytes(b"half")
         raise OSError("No space left on device")
@@ -212,7 +212,7 @@ def test_a_page_to_explore_is_written_with_the_names_of_cells(run, cells, model_
     assert "cell59" in text
 
 
-def test_a_network_predicts_and_is_drawn_by_nobody(run, as_json, tmp_path):
+def test_a_network_can_predict_but_cannot_be_drawn(run, as_json, tmp_path):
     pytest.importorskip("torch")
     rows, _, of_images, _ = networks()
     hyplearn.save(rows, "net.hyp")

@@ -66,7 +66,7 @@ def test_a_model_finds_its_columns_and_the_rest_is_not_used(run, known, wide, mo
     assert f"{UNUSED}'site', 'kind', 'age'." in told.stderr
 
 
-def test_the_same_in_a_pipe_and_as_json(as_json, known, tmp_path):
+def test_pipes_and_json_use_the_same_columns(as_json, known, tmp_path):
     table().to_csv(tmp_path / "wide.csv", index=False)
     command = [sys.executable, "-m", "hyplearn.cli", "predict", known, "wide.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
@@ -75,7 +75,7 @@ def test_the_same_in_a_pipe_and_as_json(as_json, known, tmp_path):
     assert as_json("predict", known, "wide.csv")["notes"] == [f"wide.csv: {UNUSED}'site', 'kind', 'age'."]
 
 
-def test_labels_are_those_that_the_model_knows(run, as_json, known, wide):
+def test_the_label_column_contains_classes_of_the_model(run, as_json, known, wide):
     told = as_json("evaluate", known, wide, "--folds", 0)
     assert told["confusion"]["labels"] == NAMES.tolist()
     assert told["notes"] == [f"{wide.name}: {UNUSED}'site', 'age'."]
@@ -85,13 +85,13 @@ def test_labels_are_those_that_the_model_knows(run, as_json, known, wide):
         assert "plant 59" in file.read()
 
 
-def test_texts_that_are_no_classes_are_no_labels(run, known, tmp_path):
+def test_string_columns_without_classes_are_not_labels(run, known, tmp_path):
     table().drop(columns="kind").to_csv(tmp_path / "new.csv", index=False)
     assert f"{UNUSED}'site', 'age'." in run("explore", known, "new.csv", "-o", "a.html").stderr
-    assert "Cannot find labels in new.csv.\nPass --label." in run("evaluate", known, "new.csv", code=1).stderr
+    assert "Cannot find labels in new.csv.\nPass --label with" in run("evaluate", known, "new.csv", code=1).stderr
 
 
-def test_two_columns_of_classes_are_asked_about_where_labels_count(run, known, tmp_path):
+def test_two_columns_of_classes_are_an_error_if_labels_are_needed(run, known, tmp_path):
     table().assign(guess=KINDS[::-1]).to_csv(tmp_path / "two.csv", index=False)
     problem = "Cannot tell which column of two.csv holds the labels; candidates: 'kind', 'guess', among"
     assert problem in run("evaluate", known, "two.csv", code=1).stderr
@@ -101,21 +101,23 @@ def test_two_columns_of_classes_are_asked_about_where_labels_count(run, known, t
 
 def test_columns_of_other_names_are_an_error_that_shows_both(run, known, tmp_path):
     table().rename(columns={"u": "x"}).to_csv(tmp_path / "other.csv", index=False)
-    problem = "other.csv has no column 'u'; the model was fitted on 'u', 'v', and the columns here are 'site', 'v'"
+    problem = (
+        "other.csv has no column 'u'; the model was fitted on 'u', 'v', and the columns of this file are 'site', 'v'"
+    )
     assert problem in run("predict", known, "other.csv", code=1).stderr
     table().to_csv(tmp_path / "swapped.csv", index=False)
     swapped = run("predict", known, "swapped.csv", "--points", "v,u", code=1).stderr
     assert "swapped.csv has the coordinates 'v', 'u'; PoincareLogisticRegression was fitted on 'u', 'v'" in swapped
 
 
-def test_a_model_without_names_takes_all_numbers_or_asks(run, model_file, model, tmp_path):
+def test_a_model_without_names_uses_all_numeric_columns_or_raises(run, model_file, model, tmp_path):
     two = table()[["site", "u", "kind", "v"]]
     two.to_csv(tmp_path / "two.csv", index=False)
     run("predict", model_file, "two.csv", "-o", "out.csv")
     assert [row["label"] for row in read("out.csv")] == model.predict(X).tolist()
     table().to_csv(tmp_path / "three.csv", index=False)
     message = run("predict", model_file, "three.csv", code=1).stderr
-    assert "three.csv has points of 3 coordinates; the model was fitted on 2.\nPass --points" in message
+    assert "three.csv has points with 3 coordinates; the model was fitted on 2.\nPass --points" in message
     run("predict", model_file, "three.csv", "--points", "u,v", "-o", "named.csv")
     assert [row["label"] for row in read("named.csv")] == model.predict(X).tolist()
 
@@ -139,7 +141,7 @@ def test_blocks_are_read_by_the_same_columns(run, known, model_file, model, tmp_
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_label_that_is_named_is_no_coordinate_of_a_prediction(run, model_file, model, tmp_path, suffix):
+def test_a_named_label_column_is_not_a_coordinate(run, model_file, model, tmp_path, suffix):
     numbers = table()[["u", "v", "age"]]
     numbers.to_csv(tmp_path / "t.csv", index=False) if suffix == "csv" else numbers.to_parquet(tmp_path / "t.parquet")
     for options in ((), ("--stream",)):

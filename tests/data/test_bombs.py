@@ -39,7 +39,7 @@ def hdf5(folder):
 
 
 @pytest.mark.parametrize("save", [npz, parquet, hdf5])
-def test_a_file_that_unpacks_to_a_hundred_times_its_size_is_refused(tmp_path, save):
+def test_a_file_that_unpacks_to_a_hundred_times_its_size_is_rejected(tmp_path, save):
     path = save(tmp_path)
     assert ZEROS.nbytes > 100 * path.stat().st_size
     with pytest.raises(
@@ -50,19 +50,19 @@ def test_a_file_that_unpacks_to_a_hundred_times_its_size_is_refused(tmp_path, sa
 
 
 @pytest.mark.parametrize("save", [parquet, hdf5])
-def test_the_way_round_reads_it_in_blocks(tmp_path, save):
+def test_a_rejected_file_can_be_read_in_blocks(tmp_path, save):
     blocks = open_points(save(tmp_path)).blocks()
     assert len(next(iter(blocks)).X) > 0
 
 
-def test_points_that_compress_as_points_do_are_read(tmp_path):
+def test_points_with_normal_compression_are_read(tmp_path):
     X = np.random.default_rng(0).normal(size=(100_000, 2))
     np.savez_compressed(tmp_path / "points.npz", X=X)
     assert np.array_equal(load_points(tmp_path / "points.npz")[0], X)
 
 
 @pytest.mark.parametrize("n", [10, 10**6, 10**15])
-def test_a_header_that_lies_about_its_array_is_damage(tmp_path, n):
+def test_a_header_with_a_wrong_shape_is_reported_as_damage(tmp_path, n):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (n, 2)})
     with zipfile.ZipFile(tmp_path / "lie.npz", "w", zipfile.ZIP_DEFLATED) as archive:

@@ -71,7 +71,7 @@ def interrupted(folder, estimator, seed, most=2000):
     ids=["hinge", "squared hinge", "costly", "softmax", "perceptron"],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_fit_that_was_ended_many_times_gives_the_same_bits(folder, estimator):
+def test_a_fit_that_was_ended_many_times_gives_identical_results(folder, estimator):
     whole = pickle.loads(pickle.dumps(estimator)).fit(source(folder))
     fitted, kills = interrupted(folder, estimator, seed=1)
     assert kills >= 5
@@ -83,7 +83,7 @@ def test_a_fit_that_was_ended_many_times_gives_the_same_bits(folder, estimator):
     assert not (folder / "fit.checkpoint").exists()
 
 
-def test_a_perceptron_without_mistakes_goes_on_in_its_last_passes(folder):
+def test_a_perceptron_without_mistakes_resumes_in_its_last_passes(folder):
     X, y, p, _ = make_ball_classification(3000, 2, margin=0.2, random_state=0)
     np.save(folder / "X.npy", X)
     np.save(folder / "y.npy", y)
@@ -94,7 +94,7 @@ def test_a_perceptron_without_mistakes_goes_on_in_its_last_passes(folder):
     assert fitted.margin_ == whole.margin_ > 0
 
 
-def test_a_hard_margin_between_hulls_goes_on_where_it_was_ended(folder):
+def test_an_interrupted_hard_margin_fit_resumes(folder):
     X, y, _, _ = make_ball_classification(3000, 2, margin=0.2, random_state=0)
     np.save(folder / "X.npy", X)
     np.save(folder / "y.npy", y)
@@ -133,30 +133,30 @@ def test_finished_passes_are_not_read_again(folder):
     assert len(again) - len(read) == 30
 
 
-def test_a_checkpoint_of_another_fit_is_refused(folder):
+def test_a_checkpoint_of_another_fit_is_rejected(folder):
     path = half_done(folder, n_blocks=60, reference=[0.0, 0.0])  # the first passes do not depend on the point
-    with pytest.raises(ValueError, match="written by another fit"):
+    with pytest.raises(ValueError, match="written by a different fit"):
         PoincareSVC(calibration=None, reference=[0.0, 0.1]).fit(source(folder).checkpointed(path))
 
 
-def test_a_checkpoint_of_data_that_were_changed_is_refused(folder):
+def test_a_checkpoint_of_data_that_were_changed_is_rejected(folder):
     path = half_done(folder)
     y = np.load(folder / "y.npy")
     np.save(folder / "y.npy", -y)
-    with pytest.raises(ValueError, match="belongs to other data, or the data were changed"):
+    with pytest.raises(ValueError, match="was written for other data, or the data have changed"):
         source(folder).checkpointed(path)
 
 
-def test_a_checkpoint_with_other_labels_in_memory_is_refused(folder):
+def test_a_checkpoint_with_other_labels_in_memory_is_rejected(folder):
     X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
     path = folder / "fit.checkpoint"
     write_state(State(ArrayPoints(X, y).identity), path)
     ArrayPoints(X.copy(), y.copy()).checkpointed(path)
-    with pytest.raises(ValueError, match="belongs to other data"):
+    with pytest.raises(ValueError, match="was written for other data"):
         ArrayPoints(X, np.where(np.arange(len(y)) == 7, -y, y)).checkpointed(path)
 
 
-def test_a_checkpoint_that_could_not_be_written_is_refused_before_the_fit(folder, monkeypatch):
+def test_a_checkpoint_that_could_not_be_written_is_rejected_before_the_fit(folder, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere for a checkpoint"):
         source(folder).checkpointed(folder / "nowhere" / "fit.checkpoint")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
@@ -164,12 +164,12 @@ def test_a_checkpoint_that_could_not_be_written_is_refused_before_the_fit(folder
         source(folder).checkpointed(folder / "fit.checkpoint")
 
 
-def test_a_checkpoint_lies_where_the_shell_would_put_it(folder, monkeypatch):
+def test_a_tilde_in_the_checkpoint_path_is_expanded(folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder))
     assert source(folder).checkpointed("~/fit.checkpoint").path == folder / "fit.checkpoint"
 
 
-def test_a_full_disk_is_named_and_leaves_the_checkpoint_that_was_there(folder, monkeypatch):
+def test_a_full_disk_raises_and_keeps_the_old_checkpoint(folder, monkeypatch):
     path = half_done(folder)
     before = path.read_bytes()
 
@@ -184,7 +184,7 @@ def test_a_full_disk_is_named_and_leaves_the_checkpoint_that_was_there(folder, m
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other"])
-def test_a_damaged_checkpoint_is_refused(folder, damage):
+def test_a_damaged_checkpoint_is_rejected(folder, damage):
     path = half_done(folder)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -194,7 +194,7 @@ def test_a_damaged_checkpoint_is_refused(folder, damage):
         source(folder).checkpointed(path)
 
 
-def test_a_checkpoint_of_version_0_1_is_refused(folder):
+def test_a_checkpoint_of_version_0_1_is_rejected(folder):
     path = folder / "fit.checkpoint"
     path.write_bytes(sealed(b"hyplearn checkpoint 1\n", pickle.dumps(None)))
     with pytest.raises(ValueError, match=r"fit\.checkpoint is not a checkpoint of this version.*\nRemove it"):
@@ -211,7 +211,7 @@ class Unregistered(NamedTuple):
     total: float
 
 
-def test_a_checkpoint_holds_registered_classes_and_numpys_own(tmp_path):
+def test_a_checkpoint_may_contain_registered_classes_and_numpy_objects(tmp_path):
     found = [
         ("first", Registered(np.float64(0.1), np.arange(3.0))),
         ("second", (np.array(["one", "two"], dtype=object), np.float32(2), np.zeros((2, 0)), None)),
@@ -223,7 +223,7 @@ def test_a_checkpoint_holds_registered_classes_and_numpys_own(tmp_path):
     assert digest(back.finished) == digest(found)
 
 
-def test_a_checkpoint_holds_nothing_else(tmp_path):
+def test_a_checkpoint_may_contain_nothing_else(tmp_path):
     for foreign in (Unregistered(0.1), Registered(0.1, Unregistered), PoincareSVC(), pickle.loads, os.system):
         write_state(State(("points", 2), [("first", foreign)]), tmp_path / "state")
         with pytest.raises(
@@ -246,7 +246,7 @@ class Acts:
         return os.system, ("touch acted",)
 
 
-def test_a_checkpoint_that_would_act_is_refused(folder, monkeypatch):
+def test_a_checkpoint_that_would_run_code_is_rejected(folder, monkeypatch):
     monkeypatch.chdir(folder)
     path = folder / "hostile"
     write_state(Acts(), path)
@@ -256,7 +256,7 @@ def test_a_checkpoint_that_would_act_is_refused(folder, monkeypatch):
     assert not (folder / "acted").exists()
 
 
-def test_a_digest_tells_values_apart_and_not_objects():
+def test_a_digest_depends_on_values_not_on_object_identity():
     a, b = np.arange(3.0), np.arange(3.0)
     assert digest((summed_twice, a, 1)) == digest((summed_twice, b, 1))
     different = [(a, 1.0), (a, 1), (a,), (a[:2],), (a.astype(int),), ("a",), (None,), (summed_twice,), ((a,),)]
@@ -307,7 +307,7 @@ def kill_again_and_again(folder, kills):
     return killed
 
 
-def test_a_fit_killed_by_the_system_gives_the_same_bits(folder):
+def test_a_fit_killed_by_the_system_gives_identical_results(folder):
     """Beside a process that was left alone: kernels compiled in a process and loaded from the cache may differ."""
     PoincareSVC(calibration=None).fit(source(folder))  # the kernels are in the cache from here on
     assert kill_again_and_again(folder, 1) == 1
@@ -318,7 +318,7 @@ def test_a_fit_killed_by_the_system_gives_the_same_bits(folder):
 
 
 @pytest.mark.parametrize("estimator", [PoincareSVC("origin", loss="hinge"), PoincarePerceptron("origin")])
-def test_a_stream_says_that_it_writes_no_checkpoint(folder, estimator):
+def test_partial_fit_rejects_a_checkpoint(folder, estimator):
     points = source(folder).checkpointed(folder / "fit.checkpoint")
     with pytest.raises(ValueError, match=r"writes no checkpoint; got a checkpoint at .*fit\.checkpoint"):
         estimator.partial_fit(points, classes=[-1, 1])
@@ -326,7 +326,7 @@ def test_a_stream_says_that_it_writes_no_checkpoint(folder, estimator):
 
 
 @pytest.mark.slow
-def test_a_fit_killed_fifty_times_gives_the_same_bits(folder):
+def test_a_fit_killed_fifty_times_gives_identical_results(folder):
     kills, attempt = 0, 0
     while kills < 50:
         attempt += 1

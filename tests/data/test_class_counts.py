@@ -18,7 +18,7 @@ FEW_FLOATS = st.sampled_from([-1.0, 0.0, 1.0, 2.5])
     st.sampled_from("bBhHiIlL").flatmap(lambda kind: arrays.arrays(kind, st.integers(1, 20)))
     | st.sampled_from("fd").flatmap(lambda kind: arrays.arrays(kind, st.integers(1, 6), elements=FEW_FLOATS))
 )
-def test_numbers_are_encoded_as_by_unique(y):
+def test_numbers_are_encoded_like_numpy_unique(y):
     classes, codes = distinct(y)
     twin, places = np.unique(y, return_inverse=True)
     assert np.array_equal(classes, twin)
@@ -56,7 +56,7 @@ def refused(*arguments, **options):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source(bad):
+def test_an_invalid_row_is_reported_with_its_position_in_the_source(bad):
     X = np.full((50, 2), 0.1)
     X[33, 1] = bad
     assert refused(X, block_rows=10) == (
@@ -65,7 +65,7 @@ def test_a_row_that_is_no_point_is_named_with_its_place_in_the_source(bad):
 
 
 @pytest.mark.parametrize("size", [1, 10, 1000])
-def test_rows_outside_are_counted_and_the_farthest_is_named_with_its_place_in_the_source(size):
+def test_rows_outside_are_counted_and_the_farthest_is_reported_with_its_position(size):
     X = np.full((50, 2), 0.1)
     X[33], X[[7, 48]] = [0.8, 0.8], [[1.0, 0.0], [0.0, -1.1]]
     found = counted(X, block_rows=size)
@@ -78,13 +78,13 @@ def test_rows_outside_are_counted_and_the_farthest_is_named_with_its_place_in_th
 
 @pytest.mark.parametrize("labels", [["a", 1], [1, 1, 1, "a"]])
 @pytest.mark.parametrize("size", [1, 10])
-def test_labels_of_several_types_are_refused(labels, size):
+def test_labels_of_several_types_are_rejected(labels, size):
     y = np.array(labels, dtype=object)
     assert "Labels must be of one type; got int, str." in refused(np.full((len(y), 2), 0.1), y, block_rows=size)
 
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_a_missing_label_is_named_with_its_place_in_the_source(size):
+def test_a_missing_label_is_reported_with_its_position_in_the_source(size):
     y = np.array(["a", "b", "a", None], dtype=object)
     assert "missing; the first is in row 3: None." in refused(np.full((4, 2), 0.1), y, block_rows=size)
 

@@ -88,7 +88,7 @@ def assert_same(local, remote, tol=1e-10):
 
 
 @pytest.mark.parametrize("chunks", [(600,), UNEVEN, pytest.param((7,) * 85 + (5,), marks=pytest.mark.slow)])
-def test_any_chunking_gives_the_model_of_memory(client, chunks):
+def test_any_chunking_gives_the_same_model_as_memory(client, chunks):
     X, y = overlapping()
     assert_same(PoincareSVC().fit(X, y), PoincareSVC().fit(cut(X, chunks), cut(y, chunks)))
 
@@ -105,7 +105,7 @@ def test_any_chunking_gives_the_model_of_memory(client, chunks):
         ({"reference": [0.1, 0.2], "calibration": None}, 3),
     ],
 )
-def test_svcs_are_those_of_memory(client, options, K):
+def test_svcs_match_memory(client, options, K):
     X, y = overlapping(K=K)
     weights = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
     local = PoincareSVC(**options).fit(X, y, sample_weight=weights)
@@ -113,14 +113,14 @@ def test_svcs_are_those_of_memory(client, options, K):
     assert_same(local, remote)
 
 
-def test_hard_margins_are_those_of_memory(client):
+def test_hard_margins_match_memory(client):
     X, y = apart()
     options = {"C": np.inf, "calibration": None}
     remote = PoincareSVC(**options).fit(spread(client, X, 60), spread(client, y, 60))
     assert_same(PoincareSVC(**options).fit(X, y), remote)
 
 
-def test_single_class_chunks_and_single_precision_do_no_harm(client):
+def test_single_class_chunks_and_float32_are_supported(client):
     X, y = overlapping(dtype=np.float32)
     order = np.argsort(y, kind="stable")
     X, y = X[order], np.array(["left", "right"])[y[order]]
@@ -130,7 +130,7 @@ def test_single_class_chunks_and_single_precision_do_no_harm(client):
 
 
 @pytest.mark.parametrize("options", [{}, {"fit_intercept": False, "reference": "means", "class_weight": "balanced"}])
-def test_softmax_is_that_of_memory(client, options):
+def test_softmax_matches_memory(client, options):
     X, y = overlapping(K=3)
     local = PoincareLogisticRegression(**options).fit(X, y)
     remote = PoincareLogisticRegression(**options).fit(cut(X, UNEVEN), cut(y, UNEVEN))
@@ -149,7 +149,7 @@ REFERENCES = [
 
 
 @pytest.mark.parametrize(("reference", "make"), REFERENCES)
-def test_reference_points_of_many_rows_are_those_of_memory(client, reference, make):
+def test_reference_points_of_many_rows_match_memory(client, reference, make):
     X, y = make(MANY)
     options = {"reference": reference, "calibration": None, "loss": "squared_hinge"}
     local = PoincareSVC(**options).fit(X, y)
@@ -166,13 +166,13 @@ def test_a_side_without_weight_leaves_the_mean_of_the_other(client, reference):
     assert np.allclose(PoincareSVC(**options).fit(X, y).reference_, remote.reference_, rtol=0, atol=1e-10)
 
 
-def test_neighbours_on_different_workers_give_the_model_of_memory(client):
+def test_neighbouring_chunks_on_different_workers_give_the_same_model_as_memory(client):
     X, y = overlapping(MANY, 3, 3)
     local, remote = PoincareSVC(), PoincareSVC()
     assert_same(local.fit(X, y), remote.fit(spread(client, X, 700), spread(client, y, 700)))
 
 
-def test_same_bits_again(client):
+def test_repeated_fits_are_identical(client):
     X, y = overlapping()
     first, second = (PoincareSVC().fit(cut(X, 70), cut(y, 70)) for _ in range(2))
     assert np.array_equal(first.coef_, second.coef_)
@@ -181,7 +181,7 @@ def test_same_bits_again(client):
 
 
 @pytest.mark.parametrize("perceptron", [PoincarePerceptron, PoincareSecondOrderPerceptron])
-def test_perceptrons_visit_chunks_in_order_to_the_same_bits(client, perceptron):
+def test_perceptrons_visit_chunks_in_order_with_identical_bits(client, perceptron):
     X, y = overlapping(K=3)
     chunks = cut(X, UNEVEN), cut(y, UNEVEN)
     streamed, there = (perceptron([0.1, 0.0]).partial_fit(*data, classes=[0, 1, 2]) for data in ((X, y), chunks))
@@ -194,7 +194,7 @@ def test_perceptrons_visit_chunks_in_order_to_the_same_bits(client, perceptron):
         for name in ("coef_", "n_updates_", "n_iter_", "converged_"):
             assert np.array_equal(getattr(fitted, name), getattr(there, name)), name
     assert np.allclose(fitted.predict_proba(X), there.predict_proba(X), rtol=0, atol=1e-10)
-    with pytest.raises(ValueError, match="got shuffle=True"):
+    with pytest.raises(ValueError, match="shuffle=True needs all points in memory; X is read in blocks"):
         perceptron().fit(*chunks)
 
 
@@ -209,7 +209,7 @@ def test_a_stream_of_chunks_takes_the_papers_steps_of_the_same_cuts(client):
     assert np.array_equal(*again)
 
 
-def test_a_perceptron_that_separates_stops_and_knows_its_margin(client):
+def test_a_perceptron_that_separates_stops_and_has_a_margin(client):
     X, y = apart()
     options = {"reference": "closest", "shuffle": False, "calibration": None}
     local, remote = (PoincarePerceptron(**options).fit(*data) for data in ((X, y), (cut(X, 90), cut(y, 90))))
@@ -245,7 +245,7 @@ def test_dataframes_of_unknown_sizes_name_their_features(client):
     assert remote.score(parts[columns], parts.kind) == pytest.approx(local.score(kept[columns], kept.kind))
 
 
-def test_a_stream_of_dataframes_knows_its_features(client):
+def test_a_stream_of_dataframes_stores_feature_names(client):
     frame, parts = framed(3)
     columns, classes = ["east", "north"], np.unique(frame.kind)
     stream = PoincarePerceptron([0.1, 0.0]).partial_fit(parts[columns], parts.kind, classes=classes)
@@ -325,7 +325,7 @@ def test_points_outside_are_projected_as_in_memory(client):
     assert_same(*fitted)
 
 
-def test_bad_input_is_named(client):
+def test_bad_input_raises_a_clear_error(client):
     X, y = overlapping()
     model, lazy, labels = PoincareSVC(), cut(X, 100), cut(y, 100)
     frame, parts = framed()
@@ -335,7 +335,7 @@ def test_bad_input_is_named(client):
     cases = [
         (TypeError, "X must be a Dask array", (X, labels)),
         (TypeError, "y must be a Dask array", (lazy, y)),
-        (ValueError, r"must have one label each; got no labels.\nPass or name", (lazy, None)),
+        (ValueError, r"must have one label each; got no labels.\nPass one label per row", (lazy, None)),
         (TypeError, "float32 or float64; got int64", (labels[:, None], labels)),
         (TypeError, "float32 or float64; got", (parts, parts.kind)),
         (ValueError, "X has 600 rows, y has 599", (lazy, labels[:-1])),
@@ -355,7 +355,7 @@ def test_bad_input_is_named(client):
         model.fit(lazy, labels, sample_weight=-labels)
 
 
-def test_merges_that_mind_the_order_are_told_from_those_that_do_not():
+def test_merges_that_depend_on_the_order_are_distinguished():
     assert needs_order(columns_joined)
     assert not needs_order(summed)
     assert not needs_order(in_any_order(lambda parts: parts[0]))
@@ -369,7 +369,7 @@ def rows_in(part, merge):
 
 
 @pytest.mark.parametrize("size", [500, pytest.param(50, marks=SLOW)])
-def test_few_bytes_travel_however_many_chunks_there_are(client, monkeypatch, size):
+def test_few_bytes_are_sent_for_any_number_of_chunks(client, monkeypatch, size):
     """Per pass and worker O(d²) numbers and the rows near the margin; chunks of a worker are never neighbours."""
     X, y = overlapping(MANY, 4)
     passes, merges, fold, gathered = [], [], DaskPoints.fold, DaskPoints._gathered
@@ -413,7 +413,7 @@ def killing(client, monkeypatch, at, *, everyone=False):
     return killed
 
 
-def test_a_fit_survives_the_death_of_a_worker_where_chunks_can_be_computed_again(client, monkeypatch):
+def test_a_fit_survives_a_lost_worker_if_chunks_can_be_recomputed(client, monkeypatch):
     X, y = overlapping(seed=3)
     local, data = PoincareSVC().fit(X, y), (cut(X, 80), cut(y, 80))
     undisturbed = PoincareSVC().fit(*data)
@@ -425,7 +425,7 @@ def test_a_fit_survives_the_death_of_a_worker_where_chunks_can_be_computed_again
 
 
 @pytest.mark.slow
-def test_a_fit_survives_the_death_of_all_workers_if_they_are_started_again(client, monkeypatch):
+def test_a_fit_survives_the_loss_of_all_workers_if_they_are_restarted(client, monkeypatch):
     client.wait_for_workers(2)
     X, y = overlapping(seed=4)
     data = cut(X, 80), cut(y, 80)
@@ -436,7 +436,7 @@ def test_a_fit_survives_the_death_of_all_workers_if_they_are_started_again(clien
     assert np.allclose(undisturbed.coef_, remote.coef_)
 
 
-def test_a_fit_ends_with_an_error_where_no_worker_comes_back(client, monkeypatch):
+def test_a_fit_fails_if_no_worker_returns(client, monkeypatch):
     client.wait_for_workers(2)
     points = DaskPoints(cut(overlapping()[0], 100), client=client, check_seconds=0.1, patience=0.2)
     monkeypatch.setattr(client, "nthreads", dict)
@@ -446,7 +446,7 @@ def test_a_fit_ends_with_an_error_where_no_worker_comes_back(client, monkeypatch
     slow.cancel()
 
 
-def test_a_fit_ends_with_an_error_where_a_dead_worker_had_the_only_copy(client, monkeypatch):
+def test_a_fit_fails_if_a_lost_worker_had_the_only_copy(client, monkeypatch):
     client.wait_for_workers(2)
     X, y = overlapping()
     data = spread(client, X, 100), spread(client, y, 100)
@@ -464,14 +464,14 @@ def test_without_a_cluster_an_error_says_how_to_start_one(monkeypatch):
         PoincareSVC().fit(da.zeros((4, 2)), da.zeros(4))
 
 
-def test_a_client_that_does_not_run_is_told():
+def test_a_closed_client_raises_a_clear_error():
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
         pass
     with pytest.raises(ValueError, match="The Dask client is closed"):
         DaskPoints(da.zeros((4, 2)), da.zeros(4), client=client)
 
 
-def test_a_client_that_does_not_wait_is_told():
+def test_an_asynchronous_client_raises_a_clear_error():
     async def fit():
         options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
         async with distributed.Client(asynchronous=True, **options) as client:

@@ -64,7 +64,7 @@ def far(X, codes, weights=None, c=1.0, K=3):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @models
-def test_a_row_at_the_rim_is_left_out_and_named(name):
+def test_a_row_at_the_rim_is_left_out_with_a_warning(name):
     X, codes, rows = with_rim_rows()
     y = CLASSES[codes]
     named = ", ".join(rf"row {row} \(class {y[row]}\)" for row in rows)
@@ -80,14 +80,14 @@ def test_a_row_at_the_rim_is_left_out_and_named(name):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @models
-def test_without_trim_all_rows_count(name):
+def test_without_trim_all_rows_are_used(name):
     X, codes, _ = with_rim_rows()
     all_rows = clone(MODELS[name]).set_params(trim=False).fit(X, codes)
     clean = clone(MODELS[name]).set_params(trim=False).fit(*normals())
     assert not np.allclose(all_rows.coef_, clean.coef_, rtol=1e-3)
 
 
-def test_a_hard_margin_counts_all_rows():
+def test_a_hard_margin_uses_all_rows():
     X, _ = normals(K=2)
     y = X[:, 0] > 0.1
     X = X[np.abs(X[:, 0] - 0.1) > 0.03]
@@ -103,7 +103,7 @@ def test_a_hard_margin_counts_all_rows():
 
 @pytest.mark.parametrize("options", [{"trim": False}, {"C": np.inf}], ids=str)
 @pytest.mark.parametrize("reference", ["hull", "closest"])
-def test_a_reference_of_extreme_rows_names_those_that_rule_it(reference, options):
+def test_a_reference_of_extreme_rows_warns_about_far_rows(reference, options):
     X, y, _, _ = make_ball_classification(200, 2, margin=0.2, radius=0.8, random_state=0)
     X[7] = project(X[7:8] / np.linalg.norm(X[7]))[0]
     with pytest.warns(UserWarning, match=rf'reference="{reference}" is defined by (.|\n)*: row 7 \(class -?1\)'):
@@ -145,7 +145,7 @@ def test_neither_order_nor_isometries_change_which_rows_are_far(seed, c, d):
     assert np.array_equal(far(moved, codes, c=c), found)
 
 
-def test_weights_are_copies_and_no_weight_is_absence():
+def test_weights_act_like_copies_and_weight_zero_like_absence():
     X, codes, rows = with_rim_rows((5, 77, 130))
     weights = np.random.default_rng(1).integers(0, 3, 300)
     weights[rows] = 1, 2, 0
@@ -164,7 +164,7 @@ def far_cluster(share, n=500):
     return X, codes, own
 
 
-def test_a_far_cluster_of_a_fifth_of_a_class_stays():
+def test_a_far_cluster_of_a_fifth_of_a_class_is_kept():
     """Of all weight at most 2 % is far: the rows nearest to the fence, which then grows, are part of the data."""
     X, codes, own = far_cluster(0.2)
     found = far(X, codes, K=2)
@@ -221,7 +221,7 @@ def test_one_row_moves_the_centre_of_its_class_by_no_more_than_its_weight_howeve
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @models
 @pytest.mark.parametrize("rows", [7, 110])
-def test_blocks_give_the_model_of_memory(name, rows):
+def test_blocks_give_the_same_model_as_memory(name, rows):
     X, codes, _ = with_rim_rows()
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 300)
     fitted = []
@@ -235,7 +235,7 @@ def test_blocks_give_the_model_of_memory(name, rows):
 
 
 @pytest.mark.parametrize("name", ["svc", "boundary", "softmax"])
-def test_a_certificate_is_that_of_the_rows_that_were_kept_and_they_are_not_named_again(name):
+def test_a_certificate_covers_the_kept_rows_and_the_others_are_reported_once(name):
     X, codes, rows = with_rim_rows()
     with pytest.warns(UserWarning, match="2 of 300 rows"):
         model = clone(MODELS[name]).fit(X, codes)

@@ -64,7 +64,7 @@ def test_a_file_that_changes_during_a_fit_gives_an_error_that_names_it_and_no_mo
 
 
 @pytest.mark.parametrize("form", ["npy", "npz", "packed", "parquet", "hdf5", "zarr"])
-def test_a_file_that_was_cut_is_named(tmp_path, form):
+def test_a_truncated_file_raises_a_clear_error(tmp_path, form):
     FORMATS[form](tmp_path, *separated(40))
     cut(largest(tmp_path))
     with pytest.raises((OSError, ValueError), match=NAMES[form].replace("*", "part-.")):
@@ -91,7 +91,7 @@ def test_no_flipped_byte_of_the_points_goes_unnoticed(tmp_path, save):
     np.testing.assert_array_equal(open_again(tmp_path, save.__name__).gathered().X, X)
 
 
-def test_a_chunk_of_zarr_that_is_missing_is_no_zeros(tmp_path):
+def test_a_missing_zarr_chunk_is_not_read_as_zeros(tmp_path):
     zarr(tmp_path, *separated(40))
     largest(tmp_path).unlink()
     with pytest.raises(ValueError, match=r"points\.zarr, /X: 1 of 7 chunks are missing, and would be read as zeros"):
@@ -114,7 +114,7 @@ def in_shards(folder, missing="", **arrays):
 
 @pytest.mark.parametrize("missing", ["X", "y"])
 @pytest.mark.parametrize("labels", [np.int64, np.uint8, bool, str])
-def test_chunks_that_are_missing_within_a_shard_are_no_zeros(tmp_path, missing, labels):
+def test_missing_chunks_within_a_shard_are_not_read_as_zeros(tmp_path, missing, labels):
     X, y = separated(40)
     points, model = in_shards(tmp_path, missing, X=X, y=(y == "nerve").astype(labels)), PoincareSVC()
     with pytest.raises(ValueError, match=rf"points.zarr, /{missing}: chunks of the rows \d+ to \d+ are missing"):
@@ -129,7 +129,7 @@ def test_shards_that_rows_do_not_fill_are_read(tmp_path):
     np.testing.assert_array_equal(block.y, y)
 
 
-def test_rows_of_hdf5_that_were_never_written_are_no_zeros(tmp_path):
+def test_unwritten_hdf5_rows_are_not_read_as_zeros(tmp_path):
     import h5py
 
     with h5py.File(tmp_path / "points.h5", "w") as file:
@@ -145,7 +145,7 @@ def test_rows_of_hdf5_that_were_never_written_are_no_zeros(tmp_path):
             open_points(tmp_path / "points.h5", points=name)
 
 
-def test_a_dataset_whose_file_was_closed_is_named(tmp_path):
+def test_a_dataset_of_a_closed_file_raises_a_clear_error(tmp_path):
     import h5py
 
     X, y = separated(40)
@@ -223,7 +223,7 @@ except OSError as error:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_map_whose_file_shrinks_does_not_take_the_process_with_it(tmp_path, order):
+def test_a_memory_map_whose_file_shrinks_does_not_crash_the_process(tmp_path, order):
     path = tmp_path / "points.npy"
     run = subprocess.run([sys.executable, "-c", MAPPED, str(path), order], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

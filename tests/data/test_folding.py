@@ -28,7 +28,7 @@ def test_all_parts_are_merged_in_order(n):
     assert fold_parts(iter(text), "".join) == "".join(text)
 
 
-def test_parts_of_as_many_blocks_are_merged_and_few_wait():
+def test_parts_of_equal_size_are_merged_and_few_are_pending():
     merge, waiting = Joining(), 0
     folding = Folding(merge)
     for _ in range(PENDING**3):
@@ -41,7 +41,7 @@ def test_parts_of_as_many_blocks_are_merged_and_few_wait():
 
 
 @pytest.mark.parametrize("stopped", [1, PENDING - 1, PENDING, PENDING + 1, 5 * PENDING + 3])
-def test_a_pass_that_goes_on_merges_as_one_that_was_not_stopped(stopped):
+def test_a_resumed_pass_merges_like_an_uninterrupted_one(stopped):
     whole, merge = Joining(), Joining()
     fold_parts("x" * 100, whole)
     before = Folding(merge)
@@ -61,7 +61,7 @@ def test_a_function_is_applied_to_every_item_in_order(threads, n):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_items_that_wait_are_not_worked_on_after_an_error(threads):
+def test_pending_items_are_not_processed_after_an_error(threads):
     seen = []
 
     def reciprocal(item):

@@ -25,13 +25,13 @@ class Blocks:
             start += length
 
 
-def test_blocks_are_taken_as_they_come_without_those_that_are_empty():
+def test_blocks_keep_their_size_and_empty_blocks_are_skipped():
     blocks = list(open_points(Blocks([0, 3, 0, 17])).blocks())
     assert [(block.start, len(block.X)) for block in blocks] == [(0, 3), (3, 17)]
     assert [block.start for block in open_points(Blocks([0, 3, 0, 17])).blocks(1)] == [3]
 
 
-def test_weights_may_come_along():
+def test_blocks_may_contain_weights():
     block = open_points([(X, Y, np.arange(20))]).gathered()
     np.testing.assert_array_equal(block.weights, np.arange(20.0))
 
@@ -41,8 +41,8 @@ def test_objects_that_can_be_iterated_again_are_fitted():
 
 
 @pytest.mark.parametrize("once", [iter([(X, Y)]), (block for block in [(X, Y)]), map(tuple, [(X, Y)])])
-def test_what_can_be_read_once_is_refused(once):
-    with pytest.raises(ValueError, match=r"reads its rows several times; got a \w+, which can be read once"):
+def test_iterators_that_can_be_read_only_once_are_rejected(once):
+    with pytest.raises(ValueError, match=r"reads its rows several times; got a \w+, which can be read only once"):
         PoincareSVC().fit(once)
 
 
@@ -54,7 +54,7 @@ def test_another_number_of_rows_in_a_later_pass_is_an_error(later):
         assert len(points.gathered().X) == 20
         return
     points.gathered()
-    with pytest.raises(ValueError, match=rf"yielded {sum(later)} rows, but 20 in an earlier pass"):
+    with pytest.raises(ValueError, match=rf"yielded {sum(later)} rows, but 20 rows in an earlier pass"):
         points.gathered()
 
 
@@ -74,20 +74,20 @@ class Passes:
 @pytest.mark.parametrize("later", [(X, Y[::-1]), (X[::-1], Y[::-1]), (X * 0.5, Y)], ids=["labels", "order", "points"])
 def test_other_rows_in_a_later_pass_are_an_error_and_no_model(later):
     model = PoincareSVC()
-    with pytest.raises(ValueError, match="yielded 20 rows, of which some differ from those of an earlier pass"):
+    with pytest.raises(ValueError, match="yielded 20 rows, some of which differ from those of an earlier pass"):
         model.fit(open_points(Passes((X, Y), (X, Y), (X, Y), (X, Y), later), memory=0))
     assert not hasattr(model, "coef_")
 
 
-def test_labels_that_are_objects_are_told_apart_by_what_they_say():
+def test_object_labels_are_compared_by_value():
     points = open_points(Passes((X, Y.astype(object)), (X, Y.astype(object)), (X, Y.astype(object)[::-1])))
     points.gathered()
-    with pytest.raises(ValueError, match="of which some differ from those of an earlier pass"):
+    with pytest.raises(ValueError, match="some of which differ from those of an earlier pass"):
         points.gathered()
 
 
 @pytest.mark.parametrize("most", [0, 2**24], ids=["in blocks", "in memory"])
-def test_blocks_may_come_in_the_same_memory(most):
+def test_blocks_may_reuse_the_same_memory(most):
     class Reader:
         def __iter__(self):
             rows, labels = np.empty((5, 2)), np.empty(5, dtype=Y.dtype)
@@ -99,7 +99,7 @@ def test_blocks_may_come_in_the_same_memory(most):
     np.testing.assert_allclose(PoincareSVC().fit(points).coef_, PoincareSVC().fit(X, Y).coef_, rtol=1e-10)
 
 
-def test_empty_blocks_are_like_any_other():
+def test_empty_blocks_are_accepted():
     points = open_points([(X, np.arange(20)), (np.empty((0, 2)), np.array([]))])
     np.testing.assert_array_equal(points.gathered().y, np.arange(20))
 
@@ -112,10 +112,10 @@ def test_blocks_may_be_lists_as_loaders_of_batches_give_them():
     np.testing.assert_array_equal(PoincareSVC().fit(Loader()).coef_, PoincareSVC().fit(X, Y).coef_)
 
 
-def test_a_checkpoint_of_other_blocks_is_refused(tmp_path):
+def test_a_checkpoint_of_other_blocks_is_rejected(tmp_path):
     write_state(State(open_points([(X, Y)]).identity), tmp_path / "fit.checkpoint")
     open_points([(X.copy(), Y.copy())]).checkpointed(tmp_path / "fit.checkpoint")
-    with pytest.raises(ValueError, match="belongs to other data"):
+    with pytest.raises(ValueError, match="was written for other data"):
         open_points([(X, Y[::-1])]).checkpointed(tmp_path / "fit.checkpoint")
 
 
@@ -132,7 +132,7 @@ def test_a_checkpoint_of_other_blocks_is_refused(tmp_path):
         (["points.npy"], "must yield blocks"),
     ],
 )
-def test_blocks_that_are_none_are_errors(blocks, message):
+def test_invalid_blocks_raise_errors(blocks, message):
     with pytest.raises(ValueError, match=message):
         open_points(blocks).gathered()
 

@@ -125,7 +125,7 @@ def fitted(model, y, X=None):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_labels_are_learned_as_they_are_or_refused(kind, form):
+def test_labels_are_used_unchanged_or_rejected(kind, form):
     labels = [KINDS[kind][k] for k in CODES]
     y = FORMS[form](labels)
     model = fitted(PoincareLogisticRegression(), y)
@@ -149,7 +149,7 @@ CLASSIFIERS = [
 @pytest.mark.parametrize("kind", ALWAYS_STRINGS)
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_every_classifier_tells_strings_apart(model, kind, classes):
+def test_every_classifier_distinguishes_strings(model, kind, classes):
     kept = np.less(CODES, classes)
     labels = [KINDS[kind][k] for k in CODES[kept]]
     model = fitted(model, labels, points()[kept])
@@ -157,7 +157,7 @@ def test_every_classifier_tells_strings_apart(model, kind, classes):
 
 
 @pytest.mark.parametrize("kind", ALWAYS_STRINGS)
-def test_a_stream_tells_strings_apart(kind):
+def test_a_stream_distinguishes_strings(kind):
     labels = [KINDS[kind][k] for k in CODES]
     model = PoincarePerceptron(reference="origin")
     for _ in range(10):
@@ -166,7 +166,7 @@ def test_a_stream_tells_strings_apart(kind):
 
 
 @pytest.mark.parametrize("kind", ALWAYS_STRINGS)
-def test_pictures_and_hyperplanes_tell_strings_apart(kind):
+def test_pictures_and_hyperplanes_distinguish_strings(kind):
     labels = [KINDS[kind][k] for k in CODES]
     model = fitted(PoincareLogisticRegression(), labels)
     model.hyperplane_between(*model.classes_[:2])
@@ -182,7 +182,7 @@ def test_pictures_and_hyperplanes_tell_strings_apart(kind):
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
-def test_the_first_missing_label_is_named(missing):
+def test_the_first_missing_label_is_reported(missing):
     labels = ["a"] * 30 + [missing] * 2 + ["b"] * 4
     assert str(fitted(PoincareSVC(), labels)) == (
         f"2 of 36 labels are missing; the first is in row 30: {missing!r}.\n"
@@ -193,13 +193,13 @@ def test_the_first_missing_label_is_named(missing):
 @pytest.mark.parametrize(
     ("labels", "told"), [([1, "1"], "of one type; got int, str"), (list(Plain), "comparable; got Plain")]
 )
-def test_labels_that_have_no_order_are_refused(labels, told):
+def test_labels_that_have_no_order_are_rejected(labels, told):
     assert str(fitted(PoincareSVC(), objects((labels * 18)[:36]))) == (
         f"Labels must be {told}.\nConvert them to strings or integers."
     )
 
 
-def test_objects_that_are_no_strings_are_refused():
+def test_objects_that_are_no_strings_are_rejected():
     assert str(fitted(PoincareSVC(), objects([1, 2] * 18))) == (
         "Unknown label type: y holds objects of type int; expected strings, or an array of numbers.\n"
         "Pass y.astype(str), or y.astype(int) if these are integers."

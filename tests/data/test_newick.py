@@ -13,7 +13,7 @@ def test_names_parents_and_lengths_are_read():
     assert math.isnan(tree.lengths[4])
 
 
-def test_quotes_comments_and_blanks_are_understood():
+def test_quotes_comments_and_blanks_are_parsed():
     tree = parse_newick(" ( 'it''s (me)' : 1 , [a comment; with marks]b )\n;\n")
     assert tree.names == ["", "it's (me)", "b"]
     assert tree.lengths[1] == 1.0
@@ -35,20 +35,20 @@ def test_deep_trees_do_not_exhaust_the_stack():
     ("text", "position", "problem"),
     [
         ("(a,b", 4, "not closed"),
-        ("(a,b);x", 6, "cannot stand after ';'"),
+        ("(a,b);x", 6, "is not allowed after ';'"),
         ("(a,b)", 5, "without ';'"),
         ("a,b;", 1, "outside all parentheses"),
         ("(a,b));", 5, "outside all parentheses"),
         ("((a,b);", 6, "not closed"),
-        ("(a(b));", 2, "'\\(' cannot stand after a name"),
+        ("(a(b));", 2, "'\\(' is not allowed after a name"),
         ("(a:x,b);", 2, "'x' is not a number"),
-        ("(a b);", 3, "cannot stand after a name"),
-        ("(a:1:2);", 4, "cannot stand after a branch length"),
-        ("(a,'b);", 3, "quote or a comment that does not end"),
+        ("(a b);", 3, "is not allowed after a name"),
+        ("(a:1:2);", 4, "is not allowed after a branch length"),
+        ("(a,'b);", 3, "is an unmatched quote or bracket"),
         ("", 0, "without ';'"),
         (";", 0, "at the beginning"),
     ],
 )
-def test_errors_name_their_position(text, position, problem):
+def test_errors_report_the_position(text, position, problem):
     with pytest.raises(ValueError, match=rf"{problem}.*at character {position} "):
         parse_newick(text)

@@ -28,7 +28,7 @@ def labels(form, y):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", sorted(FORMATS))
-def test_rows_are_those_stored_from_any_block_on(tmp_path, form, dtype):
+def test_blocks_contain_the_stored_rows_from_any_start(tmp_path, form, dtype):
     X, y = separated(23, dtype)
     points = FORMATS[form](tmp_path, X, y)
     for size in (1, 5, 23, 24):
@@ -65,7 +65,7 @@ def test_blocks_of_parquet_do_not_depend_on_how_rows_are_divided(tmp_path, count
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))
-def test_softmax_and_svm_of_files_are_those_of_memory(tmp_path, form):
+def test_softmax_and_svm_of_files_match_memory(tmp_path, form):
     X, y = separated(40, np.float32)
     points = FORMATS[form](tmp_path, X, y, **IN_BLOCKS)
     for model in (PoincareLogisticRegression(), PoincareSVC(calibration=None)):
@@ -79,7 +79,7 @@ def test_softmax_and_svm_of_files_are_those_of_memory(tmp_path, form):
 @pytest.mark.filterwarnings(
     "ignore:.*still made mistakes", "ignore:.*fits for probabilities", "ignore:Classes with fewer"
 )
-def test_perceptrons_of_files_are_those_of_memory_to_the_bit(kind, keep):
+def test_perceptrons_of_files_match_memory_bit_for_bit(kind, keep):
     X, y = separated(40)
     y[::9] = "skin"
     for rows in (np.arange(40), np.flatnonzero((X[:, 0] > 0) == (y == "blood"))):  # not separable, and separable
@@ -114,7 +114,7 @@ def test_a_stream_from_files_is_partial_fit_on_its_blocks(tmp_path, model):
 
 def test_shuffled_rows_need_memory():
     X, y = separated(40)
-    with pytest.raises(ValueError, match=r"read in blocks, whose rows are visited in order; got shuffle=True"):
+    with pytest.raises(ValueError, match=r"shuffle=True needs all points in memory; .* is read in blocks"):
         PoincarePerceptron(shuffle=True).fit(open_points([(X, y)], memory=0))
     options = {"shuffle": False, "warm_start": True, "max_epochs": 2, "calibration": None}
     with warnings.catch_warnings():
@@ -174,7 +174,7 @@ VIEWS = {
 @pytest.mark.parametrize("view", sorted(VIEWS))
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("span", [2**23, 50])
-def test_maps_are_read_by_their_files_in_any_order(tmp_path, view, order, span):
+def test_memory_maps_are_read_from_their_files(tmp_path, view, order, span):
     table = np.random.default_rng(0).uniform(-0.4, 0.4, (40, 5)).astype(np.float32)
     np.save(tmp_path / "table.npy", np.asarray(table, order=order))
     part = VIEWS[view](np.load(tmp_path / "table.npy", mmap_mode="r"))
@@ -245,7 +245,7 @@ def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, form, dtype):
         ("points.csv", {"basis": "X_pca"}, "basis does not apply to points.csv"),
         ("points.csv", {"weight": "kind"}, "column 'kind', holds no numbers.\nPass weight="),
         ("X.npy", {"points": "u"}, "points does not apply to X.npy; got points='u'"),
-        ("X.npy", {"label": "kind"}, "arrays or .npy files; 'kind' is not a .npy file"),
+        ("X.npy", {"label": "kind"}, "arrays or paths of .npy files; got 'kind'"),
         ("X.npy", {"label": np.zeros(3)}, r"labels must hold 40 labels, numbers or strings; got shape \(3,\)"),
         ("X.npy", {"label": np.full(40, b"a")}, r"labels must hold 40 labels, numbers or strings; .* of \|S1"),
         ("X.npy", {"weight": np.full(40, "a")}, r"weights must hold 40 weights, numbers; got shape \(40,\) of <U1"),
@@ -258,7 +258,7 @@ def test_other_numbers_are_read_as_they_are_in_memory(tmp_path, form, dtype):
         (7, {}, "Points must be a path, an array on disk or an iterable of blocks"),
     ],
 )
-def test_what_cannot_be_opened_is_an_error_that_says_so(tmp_path, monkeypatch, source, options, message):
+def test_unsupported_sources_raise_clear_errors(tmp_path, monkeypatch, source, options, message):
     monkeypatch.chdir(tmp_path)
     X, y = separated(40)
     npy(tmp_path, X, y)
@@ -272,13 +272,13 @@ def test_what_cannot_be_opened_is_an_error_that_says_so(tmp_path, monkeypatch, s
         open_points(source, **options)
 
 
-def test_a_source_brings_its_own_labels(tmp_path):
+def test_labels_cannot_be_passed_with_a_source_that_has_labels(tmp_path):
     points = npy(tmp_path, *separated(40))
     with pytest.raises(ValueError, match="already has labels and weights"):
         PoincareSVC().fit(points, np.zeros(40))
 
 
-def test_arrays_in_memory_need_labels_as_ever():
+def test_arrays_in_memory_need_labels():
     with pytest.raises(ValueError, match="requires y to be passed"):
         PoincareSVC().fit(separated(40)[0])
     with pytest.raises(ValueError, match="requires y to be passed"):
@@ -286,7 +286,7 @@ def test_arrays_in_memory_need_labels_as_ever():
 
 
 @pytest.mark.filterwarnings("ignore:.*were moved onto the largest")
-def test_points_outside_are_moved_wherever_they_are_read(tmp_path):
+def test_points_outside_are_projected_for_every_source(tmp_path):
     X, y = separated(40)
     X[3] *= 9
     due = PoincareSVC(outside="project").fit(X, y).coef_
@@ -301,7 +301,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("form", sorted(NAMES))
-def test_sources_tell_changed_files_from_the_same(tmp_path, form):
+def test_sources_detect_changed_files(tmp_path, form):
     X, y = separated(20)
     before = FORMATS[form](tmp_path, X, y).identity
     for path in tmp_path.rglob("*"):
@@ -310,7 +310,7 @@ def test_sources_tell_changed_files_from_the_same(tmp_path, form):
 
 
 @pytest.mark.filterwarnings("ignore:.*still made mistakes")
-def test_a_perceptron_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
+def test_a_perceptron_continues_from_a_checkpoint_with_identical_bits(tmp_path):
     X, y = separated(40)
     points, stop = parquet(tmp_path, X, y, **IN_BLOCKS), []
     options = {"shuffle": False, "max_epochs": 3, "keep": "best", "calibration": None}

@@ -70,7 +70,7 @@ def test_missing_values_are_named_by_file_and_row(tmp_path, name):
 @pytest.mark.parametrize(
     "other", [FRAME.assign(u=FRAME.u.astype("float32")), FRAME.assign(w=0.1), FRAME.assign(kind=np.arange(6))]
 )
-def test_files_of_different_columns_are_refused(tmp_path, other):
+def test_files_of_different_columns_are_rejected(tmp_path, other):
     with pytest.raises(ValueError, match=r"1\.parquet and .*0\.parquet differ: u \("):
         open_points(written(tmp_path, FRAME, other), label="kind")
 
@@ -94,7 +94,7 @@ def test_no_file_stays_open(tmp_path):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_folder_of_folders_tells_how_their_files_are_found(tmp_path):
+def test_the_error_for_nested_folders_gives_a_glob_pattern(tmp_path):
     FRAME.to_parquet(tmp_path, partition_cols=["kind"])
     with pytest.raises(FileNotFoundError, match=r"no Parquet file directly in the folder .*\n.*\*\*/\*\.parquet"):
         open_points(tmp_path)
@@ -120,7 +120,7 @@ def test_decimals_are_numbers(tmp_path):
         (FRAME.assign(batch="x"), {}, "holds the labels; candidates: 'kind', 'batch'"),
         (FRAME.assign(kind=pd.Timestamp("2020")), {}, "must hold labels, numbers or strings; got timestamp"),
         (FRAME[:0], {}, "holds no points: it has no rows"),
-        (FRAME, {"label": np.zeros(6)}, "are stored in the file; got array("),
+        (FRAME, {"label": np.zeros(6)}, "Labels and weights must be names of columns or arrays in "),
         (FRAME, {"basis": "X_pca"}, "basis does not apply to"),
     ],
 )
@@ -137,7 +137,7 @@ def test_wrong_columns_are_errors(tmp_path, frame, options, message):
         ("zarr", "points.zarr", r"Reading zarr needs zarr: pip install 'hyplearn\[zarr\]'"),
     ],
 )
-def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch, module, path, message):
+def test_a_missing_library_is_named_in_the_error(tmp_path, monkeypatch, module, path, message):
     written(tmp_path, FRAME)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=message):

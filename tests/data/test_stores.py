@@ -63,7 +63,7 @@ def test_several_embeddings_of_anndata_of_which_none_is_the_default_are_an_error
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "boolean"])
-def test_columns_with_a_mask_are_read_and_their_gaps_named(tmp_path, dtype):
+def test_masked_columns_are_read_and_missing_values_are_reported(tmp_path, dtype):
     whole = pd.array([1, 0] * 6, dtype=dtype)
     gaps = whole.copy()
     gaps[7] = pd.NA
@@ -74,7 +74,7 @@ def test_columns_with_a_mask_are_read_and_their_gaps_named(tmp_path, dtype):
         load_points(tmp_path / "cells.h5ad", label="gaps")
 
 
-def test_observations_of_old_anndata_are_not_taken_for_labels(tmp_path):
+def test_categorical_columns_of_old_anndata_files_are_rejected(tmp_path):
     with h5py.File(tmp_path / "cells.h5ad", "w") as file:
         file["obsm/X_poincare"], file["obs/kind"] = X, np.zeros(12, dtype=np.int8)
         file["obs/kind"].attrs["categories"] = "a reference to names"
@@ -100,7 +100,7 @@ def test_wrong_names_and_missing_labels_of_anndata_are_errors(cells, options, me
 def test_files_that_are_not_of_anndata_have_no_basis(tmp_path):
     with h5py.File(tmp_path / "points.h5", "w") as file:
         file["first"], file["second"], file["y"] = X, X, np.arange(12)
-    with pytest.raises(ValueError, match="is not AnnData: it has no 'obsm'"):
+    with pytest.raises(ValueError, match="is not an AnnData file: it has no 'obsm'"):
         open_points(tmp_path / "points.h5", basis="X_poincare")
     with pytest.raises(
         ValueError, match=r"Cannot tell which array of .* holds the points; candidates: 'first', 'second'"

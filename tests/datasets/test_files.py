@@ -90,7 +90,7 @@ def test_any_finite_array_comes_back_from_npy(tmp_path_factory, array):
         (np.int8, np.float64),
     ],
 )
-def test_float32_stays_and_all_else_becomes_float64(tmp_path, stored, loaded):
+def test_float32_is_kept_and_other_types_become_float64(tmp_path, stored, loaded):
     np.save(tmp_path / "points.npy", np.zeros((2, 2), dtype=stored))
     dtype = load_points(tmp_path / "points.npy")[0].dtype
     assert dtype == loaded
@@ -121,7 +121,7 @@ def test_conventional_arrays_are_found(tmp_path, arrays, expected):
     assert_loaded(load_points(npz(tmp_path, **arrays)), X, expected)
 
 
-def test_named_arrays_are_taken_and_points_bring_their_own_labels(tmp_path):
+def test_named_arrays_are_used_with_their_matching_labels(tmp_path):
     path = npz(tmp_path, x_train=X, y_train=Y, x_test=X[:1], y_test=Y[:1], kinds=np.arange(3))
     assert_loaded(load_points(path, points="x_test"), X[:1], Y[:1])
     assert_loaded(load_points(path, points="x_train", label="kinds"), X, np.arange(3))
@@ -169,7 +169,7 @@ def test_an_array_without_names_takes_no_names(tmp_path):
         load_points(tmp_path / "points.npy", points="X")
 
 
-def test_labels_of_an_array_are_an_array_in_a_file_of_its_own(tmp_path):
+def test_labels_of_an_npy_file_are_in_a_second_file(tmp_path):
     np.save(tmp_path / "points.npy", X)
     np.save(tmp_path / "kinds.npy", np.array(Y))
     found = load_points(tmp_path / "points.npy", label=str(tmp_path / "kinds.npy"))
@@ -178,14 +178,14 @@ def test_labels_of_an_array_are_an_array_in_a_file_of_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("label", ["y", "none.npy", "points.csv"])
-def test_labels_of_an_array_that_are_no_file_are_named(tmp_path, label):
+def test_labels_of_an_npy_file_must_be_a_file(tmp_path, label):
     np.save(tmp_path / "points.npy", X)
     (tmp_path / "points.csv").write_text("1\n")
-    with pytest.raises(ValueError, match=f"'.*{label}' is not a .npy file"):
+    with pytest.raises(ValueError, match=f"paths of .npy files; got '.*{label}'"):
         load_points(tmp_path / "points.npy", label=str(tmp_path / label))
 
 
-def test_labels_of_an_array_are_as_many_as_its_rows(tmp_path):
+def test_there_must_be_one_label_per_row(tmp_path):
     np.save(tmp_path / "points.npy", X)
     np.save(tmp_path / "kinds.npy", np.array(Y)[:2])
     with pytest.raises(ValueError, match=r"kinds\.npy must hold 3 labels"):
@@ -272,12 +272,12 @@ def test_columns_can_be_named(tmp_path, form):
     with pytest.raises(ValueError, match="has no column 'z'; its columns are"):
         load_points(path, label="z")
     with pytest.raises(
-        ValueError, match=r"holds no numbers in 'kind', 'note'\.\nPass points=, the columns of the coordinates"
+        ValueError, match=r"holds no numbers in 'kind', 'note'\.\nPass points= with the names of the coordinate columns"
     ):
         load_points(path, points=["a", "note"], label="kind")
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+def test_a_byte_order_mark_is_ignored(tmp_path):
     path = written(tmp_path, "points.csv", "\ufeffa,b\n0.1,0.2\n-0.5,0.3\n0.25,-0.75\n")
     assert_loaded(load_points(path, points=["a", "b"]), X, None)
 
@@ -337,16 +337,16 @@ def test_names_that_python_reads_as_numbers_are_still_names(tmp_path):
         ("a;b\n0.1;0.2\n", "line 1: 'a;b' is one field; .csv files are separated by ',', not by ';'"),
         ("\na;b\n0,1;0,2\n", "line 2: 'a;b' is one field"),
         ("a\tb\n0.1\t0.2\n", r"'a\\tb' is one field.*\nSave it with commas as .csv, or with tabs as .tsv"),
-        ("label\n1\n2\n", "holds no numbers in any column but the label"),
+        ("label\n1\n2\n", "holds no numbers in any column except the label"),
         (
             ",a,b\n0,0.1,0.2\n1,0.3,0.4\n",
-            "numbers without a name, or with the same name: '', 'a', 'b'.\nPass points=",
+            "numeric columns that have no name or share a name: '', 'a', 'b'.\nPass points=",
         ),
-        ("a,a\n0.1,0.2\n", "numbers without a name, or with the same name: 'a', 'a'"),
+        ("a,a\n0.1,0.2\n", "numeric columns that have no name or share a name: 'a', 'a'"),
         ("a,b\n0.1,0.2\n".encode("utf-16"), "is not UTF-8 text"),
     ],
 )
-def test_what_is_wrong_in_a_table_is_named_with_its_line(tmp_path, text, message):
+def test_errors_in_a_table_report_the_line(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         load_points(written(tmp_path, "points.csv", text))
 
@@ -384,7 +384,7 @@ def test_labels_of_parquet_must_be_numbers_or_strings(tmp_path):
         load_points(parquet(tmp_path, FRAME.assign(kind=pd.to_datetime(["2020", "2021", "2022"]).date)))
 
 
-def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_names_the_package_to_install(tmp_path, monkeypatch):
     path = parquet(tmp_path, FRAME)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"Reading Parquet needs pyarrow: pip install 'hyplearn\[parquet\]'\."):
@@ -442,7 +442,7 @@ def complaint(path):
 
 
 @pytest.mark.parametrize("form", ["npy", "npz", "parquet"])
-def test_no_flipped_byte_brings_anything_but_points_or_a_value_error(tmp_path, form):
+def test_a_flipped_byte_gives_points_or_a_value_error(tmp_path, form):
     content = saved(form)
     for position in range(0, len(content), max(1, len(content) // 200)):
         damaged = bytearray(content)
@@ -462,7 +462,7 @@ def test_rows_that_are_not_finite_are_counted_and_the_first_is_named(tmp_path, b
         load_points(tmp_path / "points.npy")
 
 
-def test_too_little_memory_is_not_called_damage(tmp_path, monkeypatch):
+def test_a_memory_error_is_not_reported_as_damage(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise MemoryError
 

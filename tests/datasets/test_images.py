@@ -58,7 +58,7 @@ def test_fashion_mnist_is_looked_for_in_hyplearn_data_first(tmp_path):
     np.testing.assert_array_equal(load_fashion_mnist_images().X_test, held["test"][0])
 
 
-def test_a_directory_that_is_named_is_the_only_one(tmp_path):
+def test_data_home_is_the_only_folder_searched(tmp_path):
     write_clothes(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"train-images-idx3-ubyte is not in .*elsewhere.*\nInstall Debian's"):
         load_fashion_mnist_images(data_home=tmp_path / "elsewhere")
@@ -66,7 +66,7 @@ def test_a_directory_that_is_named_is_the_only_one(tmp_path):
 
 def test_without_any_directory_the_error_says_so(monkeypatch):
     monkeypatch.delenv("HYPLEARN_DATA")
-    with pytest.raises(FileNotFoundError, match="any place: HYPLEARN_DATA is not set"):
+    with pytest.raises(FileNotFoundError, match="was not found: HYPLEARN_DATA is not set"):
         load_cifar10_images()
 
 
@@ -78,8 +78,8 @@ def test_without_any_directory_the_error_says_so(monkeypatch):
         (zipped(b"\0\0\x0d\x01" + bytes(8)), r"starts with .*, not with b'\\x00\\x00\\x08\\x01'"),
         (zipped(idx(draw(3, 2))), "starts with"),
         (zipped(b"\0\0\x08\x01\0"), "starts with"),
-        (zipped(idx(draw(3))[:-1]), r"has 2 bytes for the shape \(3,\)"),
-        (zipped(idx(draw(3)) + b"x"), r"has 4 bytes for the shape \(3,\)"),
+        (zipped(idx(draw(3))[:-1]), r"has 2 bytes of data; the shape \(3,\) needs 3"),
+        (zipped(idx(draw(3)) + b"x"), r"has 4 bytes of data; the shape \(3,\) needs 3"),
     ],
 )
 def test_damaged_idx_files_are_named_with_what_is_wrong(tmp_path, content, problem):
@@ -89,11 +89,11 @@ def test_damaged_idx_files_are_named_with_what_is_wrong(tmp_path, content, probl
         read_idx(path, 1)
 
 
-def test_images_without_labels_and_labels_of_no_class_are_refused(tmp_path):
+def test_images_without_labels_and_labels_of_no_class_are_rejected(tmp_path):
     write_clothes(tmp_path, packed=False)
     path = tmp_path / "train-labels-idx1-ubyte"
     path.write_bytes(idx(draw(5, below=10)))
-    with pytest.raises(ValueError, match=r"6 images and labels of shape \(5,\)"):
+    with pytest.raises(ValueError, match=r"6 images, but labels of shape \(5,\)"):
         load_fashion_mnist_images()
     path.write_bytes(idx(np.full(6, 10, dtype=np.uint8)))
     with pytest.raises(ValueError, match="integers below 10; got 10 in"):
@@ -127,7 +127,7 @@ def test_mini_imagenet_is_an_archive_of_images(tmp_path):
         ({"x_train": held["x_train"] / 255}, "holds float64"),
         ({"y_test": np.array([0.5, 1])}, "non-negative integers; got 0.5"),
         ({"y_test": np.array([0, -1])}, "non-negative integers; got -1"),
-        ({"y_test": np.arange(3)}, "2 images and labels"),
+        ({"y_test": np.arange(3)}, "2 images, but labels"),
     ):
         np.savez(tmp_path / IMAGENET, **held | broken)
         with pytest.raises(ValueError, match=problem):

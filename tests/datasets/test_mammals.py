@@ -163,7 +163,7 @@ def test_every_load_is_a_fresh_copy():
     assert load_mammals().data.any()
 
 
-def test_file_is_made_again_to_the_byte_from_wordnet(tmp_path):
+def test_the_file_is_reproduced_byte_for_byte_from_wordnet(tmp_path):
     if not DATA_NOUN.exists():
         pytest.skip(f"{DATA_NOUN} is absent; on Debian: apt-get install wordnet-base")
     tool = runpy.run_path(str(CHECKOUT / "tools" / "make_mammals.py"))

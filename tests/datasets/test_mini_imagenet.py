@@ -28,12 +28,12 @@ def test_a_file_of_the_published_layout_is_found_through_hyplearn_data(folder, a
     assert images.reference_points is None
 
 
-def test_reference_points_are_read_where_there_are_some(folder):
+def test_reference_points_are_read_if_present(folder):
     np.save(folder / POINTS, np.full((3, 5), 0.1))
     assert load_mini_imagenet().reference_points.shape == (3, 5)
 
 
-def test_a_directory_that_is_named_goes_before_hyplearn_data(folder, monkeypatch):
+def test_data_home_takes_precedence_over_hyplearn_data(folder, monkeypatch):
     monkeypatch.setenv("HYPLEARN_DATA", "/nowhere")
     assert len(load_mini_imagenet(data_home=folder).X_train) == 6
 
@@ -58,7 +58,7 @@ def test_missing_arrays_are_named(folder, arrays):
 
 
 @pytest.mark.parametrize("broken", [{"y_test": [0.5, 1, 2]}, {"y_test": [0, 1]}, {"x_test": np.zeros((3, 4))}])
-def test_arrays_that_do_not_fit_are_refused_with_their_shapes(folder, arrays, broken):
+def test_arrays_that_do_not_fit_are_rejected_with_their_shapes(folder, arrays, broken):
     np.savez(folder / EMBEDDING, **arrays | broken)
     with pytest.raises(ValueError, match=r"holds points of shape \(3, .\) with labels of shape"):
         load_mini_imagenet()

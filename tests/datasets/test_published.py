@@ -134,7 +134,7 @@ def test_labels_stored_as_floats_become_integers(server, tmp_path):
         np.testing.assert_array_equal(labels, expected)
 
 
-def test_labels_that_are_not_integers_are_refused(files, free_port, tmp_path):
+def test_labels_that_are_not_integers_are_rejected(files, free_port, tmp_path):
     broken = saved(np.savez, x_train=np.zeros((1, 2)), x_test=np.zeros((1, 2)), y_train=[0.5], y_test=[0.0])
     files = {**files, EMBEDDING: broken}
     write(tmp_path, files)
@@ -178,7 +178,7 @@ def test_no_network_is_one_error_with_the_next_step(olsson, tmp_path):
     assert f"{olsson.keywords['publication'].url}{EMBEDDING}" in str(caught.value)
 
 
-def test_a_silent_server_is_given_up(server, tmp_path):
+def test_a_server_that_does_not_answer_times_out(server, tmp_path):
     impatient = server.publication._replace(timeout=0.1)
     server.delay = 0.5
     with pytest.raises(OSError, match=rf"{EMBEDDING} could not be downloaded.*timed out"):
@@ -208,7 +208,7 @@ def test_a_missing_file_is_an_error_if_nothing_may_be_downloaded(server, tmp_pat
     assert server.asked == []
 
 
-def test_hyplearn_data_is_looked_at_first(server, files, monkeypatch, tmp_path):
+def test_hyplearn_data_is_searched_first(server, files, monkeypatch, tmp_path):
     write(tmp_path / "given", files)
     write(tmp_path / "home", {EMBEDDING: b"damaged", POINTS: b"damaged"})
     monkeypatch.setenv("HYPLEARN_DATA", str(tmp_path / "given"))
@@ -230,7 +230,7 @@ def test_a_wrong_file_in_hyplearn_data_is_an_error_with_both_hashes(server, file
     assert server.asked == []
 
 
-def test_what_hyplearn_data_lacks_is_taken_from_the_next_place(server, files, monkeypatch, tmp_path):
+def test_files_missing_in_hyplearn_data_are_read_from_the_next_folder(server, files, monkeypatch, tmp_path):
     write(tmp_path / "given", {POINTS: files[POINTS]})
     monkeypatch.setenv("HYPLEARN_DATA", str(tmp_path / "given"))
     server.fetch(data_home=tmp_path / "home")
@@ -255,7 +255,7 @@ def test_a_failed_write_leaves_nothing_behind(server, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("fetch", [fetch_olsson, fetch_cifar10, fetch_fashion_mnist])
-def test_the_home_and_the_wish_not_to_download_are_passed_on(fetch, tmp_path):
+def test_data_home_and_download_if_missing_are_passed_on(fetch, tmp_path):
     with pytest.raises(FileNotFoundError, match=rf"nor in {tmp_path / 'home'}\.\n.*https://raw\.githubusercontent"):
         fetch(data_home=tmp_path / "home", download_if_missing=False)
 
@@ -294,7 +294,7 @@ SETS = [
 
 
 @pytest.mark.parametrize(("fetch", "n_train", "n_test", "n_classes", "title"), SETS)
-def test_the_published_files_are_whole(real, fetch, n_train, n_test, n_classes, title):
+def test_the_published_files_are_complete(real, fetch, n_train, n_test, n_classes, title):
     data = fetch(download_if_missing=False)
     assert data.X_train.shape == (n_train, 2)
     assert data.X_test.shape == (n_test, 2)

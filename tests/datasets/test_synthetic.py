@@ -65,7 +65,7 @@ def test_no_point_passes_the_radius(radius):
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 100])
-def test_radii_are_those_of_a_uniform_euclidean_ball(d):
+def test_radii_match_a_uniform_euclidean_ball(d):
     X, _, _, _ = make_ball_classification(20_000, d, margin=0, random_state=4)
     assert stats.kstest(radius_quantiles(X, 0.95), "uniform").pvalue > 0.01
 
@@ -95,20 +95,20 @@ def test_a_boundary_through_the_origin_is_allowed():
 @pytest.mark.parametrize(
     "seed", [lambda: 7, lambda: np.int32(7), lambda: np.random.RandomState(7), lambda: np.random.default_rng(7)]
 )
-def test_the_same_seed_gives_the_same_bits(seed):
+def test_the_same_seed_gives_identical_results(seed):
     first, second = (make_ball_classification(500, 3, random_state=seed()) for _ in range(2))
     for a, b in zip(first, second, strict=True):
         assert a.tobytes() == b.tobytes()
 
 
 @pytest.mark.parametrize("seed", [np.random.RandomState(7), np.random.default_rng(7), None])
-def test_a_generator_is_advanced_and_none_is_fresh(seed):
+def test_a_generator_is_advanced_and_none_gives_a_new_seed(seed):
     first, second = (make_ball_classification(20, 2, random_state=seed)[0] for _ in range(2))
     assert not np.array_equal(first, second)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_margin_that_can_empty_a_class_is_refused_whatever_the_seed(seed):
+def test_a_margin_that_can_empty_a_class_is_rejected_whatever_the_seed(seed):
     # On the line a boundary at 0.38 leaves the shorter side this much room.
     room = signed_distance([[0.95], [-0.95]], [1.0], [0.38])[0]
     with pytest.raises(ValueError, match=r"Pass a margin below 2\.86344, a smaller reference_norm, or a larger radius"):
@@ -118,16 +118,16 @@ def test_a_margin_that_can_empty_a_class_is_refused_whatever_the_seed(seed):
 
 
 def test_a_hopelessly_rare_margin_ends_in_an_error():
-    with pytest.raises(ValueError, match=r"Only 0 of 1\d{4} points drawn lie farther than margin=2.8"):
+    with pytest.raises(ValueError, match=r"Only 0 of 1\d{4} random points lie farther than margin=2.8"):
         sample_classes(10, 200, rng(), margin=2.8, reference_norm=0.38, radius=0.95, rows_of_grace=100)
 
 
 def test_a_hopelessly_rare_class_ends_in_an_error():
-    with pytest.raises(ValueError, match=r"None of 1\d{4} points drawn fell into class (1|-1): .*\n.*reference_norm"):
+    with pytest.raises(ValueError, match=r"None of 1\d{4} random points lies in class (1|-1): .*\n.*reference_norm"):
         sample_classes(10, 200, rng(), margin=0, reference_norm=0.9, radius=0.95, rows_of_grace=100)
 
 
-def test_a_missing_class_takes_the_last_row_and_no_other():
+def test_a_missing_class_replaces_only_the_last_row():
     replaced = 0
     for seed in range(20):
         many, sides, _, _ = make_ball_classification(1000, 20, reference_norm=0.6, random_state=seed)
@@ -141,7 +141,7 @@ def test_a_missing_class_takes_the_last_row_and_no_other():
     assert 0 < replaced < 20
 
 
-def test_no_second_copy_of_the_points_is_held():
+def test_memory_use_stays_below_two_copies_of_the_points():
     make_ball_classification(2, 200, random_state=0)
     tracemalloc.start()
     X, y, _, _ = make_ball_classification(20_000, 200, random_state=0)
@@ -153,17 +153,17 @@ def test_no_second_copy_of_the_points_is_held():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_samples": 1}, "n_samples must be an integer, at least 2; got 1"),
-        ({"n_samples": 10.0}, "n_samples must be an integer, at least 2; got 10.0"),
-        ({"n_samples": True}, "n_samples must be an integer, at least 2; got True"),
-        ({"n_features": 0}, "n_features must be an integer, at least 1; got 0"),
-        ({"n_features": True}, "n_features must be an integer, at least 1; got True"),
-        ({"margin": -0.1}, "margin must be a number from 0 up, a hyperbolic distance; got -0.1"),
-        ({"margin": np.nan}, "margin must be a number from 0 up, a hyperbolic distance; got nan"),
-        ({"margin": np.inf}, "margin must be a number from 0 up, a hyperbolic distance; got inf"),
-        ({"radius": 1}, "radius must be a number above 0 and below 1, the rim of the ball; got 1"),
-        ({"radius": 0}, "radius must be a number above 0 and below 1, the rim of the ball; got 0"),
-        ({"radius": "0.9"}, "radius must be a number above 0 and below 1, the rim of the ball; got '0.9'"),
+        ({"n_samples": 1}, "n_samples must be an integer of at least 2; got 1"),
+        ({"n_samples": 10.0}, "n_samples must be an integer of at least 2; got 10.0"),
+        ({"n_samples": True}, "n_samples must be an integer of at least 2; got True"),
+        ({"n_features": 0}, "n_features must be an integer of at least 1; got 0"),
+        ({"n_features": True}, "n_features must be an integer of at least 1; got True"),
+        ({"margin": -0.1}, "margin must be a finite non-negative number, a hyperbolic distance; got -0.1"),
+        ({"margin": np.nan}, "margin must be a finite non-negative number, a hyperbolic distance; got nan"),
+        ({"margin": np.inf}, "margin must be a finite non-negative number, a hyperbolic distance; got inf"),
+        ({"radius": 1}, "radius must be a number above 0 and below 1, the radius of the ball; got 1"),
+        ({"radius": 0}, "radius must be a number above 0 and below 1, the radius of the ball; got 0"),
+        ({"radius": "0.9"}, "radius must be a number above 0 and below 1, the radius of the ball; got '0.9'"),
         ({"reference_norm": 0.95}, "reference_norm must be a number from 0 to below radius=0.95; got 0.95"),
         ({"reference_norm": -0.1}, "reference_norm must be a number from 0 to below radius=0.95; got -0.1"),
         ({"random_state": -1}, "random_state must be None, a non-negative integer, .*; got -1"),

@@ -14,7 +14,7 @@ def life():
         pytest.skip(str(missing))
 
 
-def test_the_tree_is_one_and_its_nodes_have_their_ranks(life):
+def test_the_tree_is_connected_and_its_nodes_have_ranks(life):
     assert life.names.shape == life.parents.shape == life.lengths.shape == (20603,)
     assert life.ranks.shape == (20603, 7)
     assert life.parents[0] == -1
@@ -27,7 +27,7 @@ def test_the_tree_is_one_and_its_nodes_have_their_ranks(life):
     assert "BSD 3-Clause" in life.DESCR
 
 
-def test_files_that_are_nowhere_are_named_with_their_source(tmp_path, monkeypatch):
+def test_missing_files_are_reported_with_their_source(tmp_path, monkeypatch):
     monkeypatch.delenv("HYPLEARN_DATA", raising=False)
     with pytest.raises(
         FileNotFoundError, match=r"(?s)wol/tree.nwk is neither.*biocore/wol/.*astral.cons.nid.e5p50.nwk"

@@ -133,7 +133,7 @@ def test_without_a_zero_there_is_no_hyperplane(u, b):
     assert touching_hyperplane(np.array(u), b, np.zeros(2), c=1.0) is None
 
 
-def test_zeros_that_no_float_reaches_are_none():
+def test_zeros_beyond_the_range_of_floats_do_not_exist():
     """36 from the centre is inside towards the middle of the ball and outside away from it."""
     centre, b = from_frame([0.0, 10.0], np.zeros(2)), float(np.sinh(36.0))
     w, p = touching_hyperplane(np.array([0.0, 0.0, 1.0]), b, centre, c=1.0)

@@ -179,7 +179,7 @@ def naive_softmax(values, codes, weights):
 
 
 @pytest.mark.parametrize("kind", ["overlapping", "separated", "useless", "weighted"])
-def test_the_softmax_of_scores_is_that_of_a_plain_optimiser(kind):
+def test_the_softmax_of_scores_matches_a_plain_optimiser(kind):
     rng = np.random.default_rng(3)
     codes = rng.integers(4, size=120)
     values = rng.standard_normal((120, 4)) * [0.5, 1.0, 3.0, 10.0]
@@ -208,7 +208,7 @@ def test_scale_and_sign_of_a_value_do_not_matter():
     assert scaled.slopes[2] < 0
 
 
-def test_the_value_of_one_class_tells_of_the_others():
+def test_the_value_of_one_class_affects_the_probabilities_of_others():
     """Two values that say nothing of their own classes, and a third that tells all three apart."""
     rng = np.random.default_rng(0)
     codes = rng.integers(3, size=600)
@@ -238,7 +238,7 @@ def test_rows_without_weight_do_not_calibrate():
 
 
 @pytest.mark.filterwarnings("ignore:Classes with fewer")
-def test_classes_learned_together_are_surer_than_sigmoids_one_by_one():
+def test_joint_calibration_is_more_confident_than_separate_sigmoids():
     """Of K answers to K questions asked one by one, each is less sure than their consensus."""
     X, y = load_mammals(return_X_y=True)
     half = np.random.default_rng(0).permutation(len(X)) % 2 == 0
@@ -295,7 +295,7 @@ def test_a_pinned_sigmoid_is_half_on_the_boundary():
     assert free.offsets[0] != 0
 
 
-def test_values_that_say_nothing_leave_the_decision_to_the_sign():
+def test_uninformative_values_keep_the_sign_as_the_decision():
     rng = np.random.default_rng(0)
     values, codes = rng.standard_normal((400, 1)), rng.integers(2, size=400)
     backwards = fit_calibration(values, (values[:, 0] < 0).astype(int), np.ones(400))
@@ -344,7 +344,7 @@ def test_probabilities_cost_little_accuracy_at_the_rim():
     assert scores[::2].min() > 0.8
 
 
-def test_held_out_scores_are_more_honest_than_those_of_training():
+def test_held_out_scores_are_better_calibrated_than_training_scores():
     """Few rows in many dimensions: training scores look far surer than they are."""
     X, y, p, _ = make_ball_classification(1200, 100, margin=0.01, random_state=0)
     honest = PoincareSVC(p, C=1000, loss="hinge").fit(X[:200], y[:200])
@@ -353,7 +353,7 @@ def test_held_out_scores_are_more_honest_than_those_of_training():
 
 
 @every
-def test_copies_are_weights_and_no_weight_is_absence(classifier):
+def test_weights_act_like_copies_and_weight_zero_like_absence(classifier):
     X, y = three_normals(120)
     weights = np.random.default_rng(7).integers(0, 3, len(X))
     copies = np.repeat(np.arange(len(X)), weights)
@@ -365,7 +365,7 @@ def test_copies_are_weights_and_no_weight_is_absence(classifier):
 
 @svcs
 @pytest.mark.parametrize("problem", [three_normals, unequal])
-def test_probabilities_move_with_the_points_and_know_no_order(svc, problem):
+def test_probabilities_are_invariant_under_isometries_and_row_order(svc, problem):
     X, y = problem(200)
     model = clone(svc).fit(X, y)
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 2)))[0]
@@ -379,7 +379,7 @@ def test_probabilities_move_with_the_points_and_know_no_order(svc, problem):
 
 
 @every
-def test_threads_change_no_bit(classifier):
+def test_threads_do_not_change_a_bit(classifier):
     X, y = three_normals(200)
     one, two = (clone(classifier).set_params(n_jobs=n).fit(X, y) for n in (1, 2))
     assert np.array_equal(one.calibration_.mixing, two.calibration_.mixing)
@@ -396,7 +396,7 @@ def test_class_weights_count_once(svc):
     assert np.allclose(by_class.calibration_.offsets, by_row.calibration_.offsets, rtol=1e-8)
 
 
-def test_classes_with_few_rows_are_named_and_a_single_row_is_never_held_out():
+def test_classes_with_few_rows_cause_a_warning_and_a_single_row_is_never_held_out():
     X, y = three_normals(90)
     few = np.concatenate([np.flatnonzero(y != "c"), np.flatnonzero(y == "c")[:1], np.flatnonzero(y == "c")[:1]])
     with pytest.warns(UserWarning, match=r"fewer distinct rows than the 5 folds(.|\n)*: c \(1\)"):
@@ -425,7 +425,7 @@ def test_weights_of_zero_are_named_as_such(loss):
     assert np.allclose(model.predict_proba(X), 0.5)
 
 
-def test_chances_below_every_float_are_still_told_apart():
+def test_probabilities_below_the_smallest_float_are_still_ranked():
     X, y = three_normals()
     model = PoincareSVC().fit(X, y)
     model.decision_ = replace(model.decision_, calibration=Calibration(np.full(3, 1e4), np.zeros(3)))
@@ -455,7 +455,7 @@ def test_a_stream_has_no_probabilities(classifier):
 
 
 @svcs
-def test_a_cost_for_each_class(svc):
+def test_each_class_may_have_its_own_cost(svc):
     X, y = three_normals(200)
     costs = np.array([0.1, 1.0, 10.0])
     model = clone(svc).set_params(C=costs, calibration=None, tol=1e-12).fit(X, y)
@@ -478,7 +478,7 @@ def test_a_cost_for_each_class(svc):
     ],
 )
 @every
-def test_bad_options_get_one_clear_error(classifier, options, message):
+def test_bad_options_raise_one_clear_error(classifier, options, message):
     with pytest.raises(ValueError, match=message):
         clone(classifier).set_params(**options).fit(*three_normals(60))
 
@@ -491,7 +491,7 @@ def test_probabilities_without_calibration_say_what_to_pass():
 
 
 @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
-def test_folds_that_do_not_converge_are_told_once(monkeypatch):
+def test_folds_that_do_not_converge_are_reported_once(monkeypatch):
     X, y, p, _ = make_ball_classification(200, 2, margin=0.05, random_state=0)
     with pytest.warns(ConvergenceWarning) as told:
         PoincarePerceptron(p, max_epochs=1).fit(X, y)
@@ -508,7 +508,7 @@ def test_folds_that_do_not_converge_are_told_once(monkeypatch):
         PoincareSVC(p).fit(X, y)
 
 
-def test_verbose_tells_the_folds(capsys):
+def test_verbose_reports_the_folds(capsys):
     X, y = three_normals(60)
     PoincarePerceptron(max_epochs=1, verbose=1).fit(X, y)
     assert "PoincarePerceptron: probabilities, fold 5 of 5" in capsys.readouterr().out

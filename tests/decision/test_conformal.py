@@ -21,7 +21,7 @@ from support.naive import naive_distance_p_values, naive_p_values
 
 @pytest.mark.parametrize("by_class", [True, False, np.array([True, False, True])], ids=["each", "all", "some"])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_p_values_are_those_of_the_formula(by_class, weighted):
+def test_p_values_match_the_formula(by_class, weighted):
     rng = np.random.default_rng(0)
     n, K, F = 40, 3, 4
     weights = rng.integers(0, 3, n).astype(float) if weighted else np.ones(n)
@@ -39,7 +39,7 @@ def test_one_fold_of_exchangeable_scores_has_the_coverage_of_the_theorem():
     assert abs(coverage - 0.9) < 3 * np.sqrt(0.09 / R)
 
 
-def test_a_p_value_of_exactly_alpha_is_outside_though_floats_say_otherwise():
+def test_a_p_value_of_exactly_alpha_is_excluded_despite_rounding():
     assert 1 / 10 > 1 - 0.9
     assert not prediction_sets(np.array([[1 / 10]]), 0.9).any()
 
@@ -68,7 +68,7 @@ def test_every_fold_has_its_share_of_every_class():
 
 @pytest.mark.parametrize("by_class", [True, False, np.array([True, False, True])], ids=["each", "all", "some"])
 @pytest.mark.parametrize("c", [1.0, 0.25, None])
-def test_distance_p_values_are_those_of_full_conformal_prediction(c, by_class):
+def test_distance_p_values_match_full_conformal_prediction(c, by_class):
     rng = np.random.default_rng(0)
     X, rows = cloud(rng, 7, 3, 1.0), cloud(rng, 30, 3, 1.0)
     codes = np.r_[np.zeros(20, int), np.full(3, 2), np.ones(7, int)]  # class 2 has fewer than five rows
@@ -79,7 +79,7 @@ def test_distance_p_values_are_those_of_full_conformal_prediction(c, by_class):
 
 @pytest.mark.parametrize("d", [2, 14])  # a tree of boxes, and a single box
 @pytest.mark.parametrize("c", [1.0, None])
-def test_distance_p_values_by_the_tree_are_those_of_all_pairs(c, d):
+def test_distance_p_values_by_the_tree_match_all_pairs(c, d):
     """With copies of rows, rows far out, and new rows among them and beyond."""
     rng = np.random.default_rng(1)
     rows = np.concatenate([cloud(rng, 250, d, 1.0), 0.2 * cloud(rng, 50, d, 1.0)])

@@ -119,7 +119,7 @@ def shows(shown, printed):
     return doctest.OutputChecker().check_output(f"{shown}\n", f"{printed}\n", flags)
 
 
-def test_what_changes_is_compared_by_its_form_alone():
+def test_numbers_that_change_are_compared_by_format_only():
     assert shows("fit 0.12 s, within 8e-11\n...\nwritten", "fit  1.50 s, within 3e-09\na\nb\nwritten ")
     assert shows("time\n────\n9.9 s", " time\n─────\n10.1 s")
     assert not shows("98.1 ± 0.6 %", "98.2 ± 0.6 %")
@@ -147,7 +147,7 @@ def is_known(line):
     return False
 
 
-def test_unknown_commands_are_known_as_such():
+def test_unknown_commands_are_detected():
     assert is_known("pip install '.[plots,cli]'  # pictures")
     assert not any(map(is_known, ["pip install '.[pictures]'", "make coffee", "hyplearn fit"]))
 
@@ -170,7 +170,7 @@ def leads_somewhere(target):
 
 
 @every_page
-def test_files_and_experiments_that_are_mentioned_are_there(page):
+def test_mentioned_files_and_experiments_exist(page):
     text = page.read_text(encoding="utf-8")
     mentioned = re.findall(r"\b((?:examples|benchmarks|experiments|docs)/[\w/.-]*\w\.\w+)", text)
     assert not [name for name in mentioned if not (ROOT / name).exists()]
@@ -190,7 +190,7 @@ def test_the_reference_has_every_public_module():
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
-def test_every_example_says_what_the_gallery_calls_it(example):
+def test_every_example_starts_with_a_title(example):
     first = example.read_text(encoding="utf-8").splitlines()[0]
     assert re.match(r'"""[^:"]{5,60}(: |\.)', first), "begin it with a title, and a colon or a full stop"
 

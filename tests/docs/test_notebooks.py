@@ -55,7 +55,7 @@ def run(page):
     return done, json.loads(target.read_text()) if target.exists() else None
 
 
-def test_text_loses_what_only_the_manual_has_and_keeps_pictures():
+def test_notebook_text_drops_manual_markup_and_keeps_pictures():
     made = notebooks.notebook(DOCS / "tutorial_cells.md")
     text = "\n".join(cell["source"] for cell in made["cells"] if cell["cell_type"] == "markdown")
     assert ".md)" not in text
@@ -65,7 +65,7 @@ def test_text_loses_what_only_the_manual_has_and_keeps_pictures():
 
 
 @pytest.mark.parametrize("page", notebooks.marked_pages(DOCS), ids=lambda page: page.stem)
-def test_the_code_of_a_notebook_is_that_of_its_page(page):
+def test_the_code_of_a_notebook_matches_its_page(page):
     made = notebooks.notebook(page)
     code = [cell["source"] for cell in made["cells"] if cell["cell_type"] == "code"]
     examples = doctest.DocTestParser().get_examples(page.read_text())
@@ -90,7 +90,7 @@ def test_a_notebook_keeps_what_its_cells_print_and_draw(page):
     assert [cell["execution_count"] for cell in made["cells"][1:4]] == [1, 2, 3]
 
 
-def test_a_cell_that_fails_fails_the_build(page):
+def test_a_failing_cell_fails_the_build(page):
     page.write_text(PAGE.replace("print(k)", "print(1 / k)"))
     done, made = run(page)
     assert done.returncode != 0

@@ -36,14 +36,14 @@ def outwards(X):
     return float(np.sum(100 - distance(X, ORIGIN))), -X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-def test_who_is_drawn_outwards_stays_where_floats_are_exact():
+def test_points_pulled_outwards_stay_where_floats_are_accurate():
     found = descend(np.array([[0.1, 0.2]]), outwards, stiffness=1.0, tol=1e-9, max_iter=200)
     assert found.converged  # no step is left
     assert gap(found.X).min() > SMALLEST_GAP
     assert distance(found.X, ORIGIN).max() > 30
 
 
-def test_a_descent_that_is_cut_short_says_so():
+def test_a_descent_that_reaches_max_iter_warns():
     found = descend(np.array([[0.1, 0.2]]), outwards, stiffness=1.0, tol=1e-9, max_iter=3)
     assert not found.converged
     assert len(found.values) == 4

@@ -30,7 +30,7 @@ def test_a_tree_has_delta_0_and_is_recovered(seed):  # Buneman's four-point theo
     assert found.gain > 0.05
 
 
-def test_the_corners_of_a_square():
+def test_the_corners_of_a_square_have_the_known_delta():
     found = hyperbolicity([[0, 0], [0, 1], [1, 0], [1, 1]], metric="euclidean")
     assert found.relative_delta == pytest.approx(2 - np.sqrt(2))
     assert found.mean_delta == found.delta
@@ -78,7 +78,7 @@ def test_a_tree_is_never_worse_than_a_star(D):
     assert hyperbolicity(D).hierarchy > -1e-9
 
 
-def test_four_points_are_those_of_the_definition():
+def test_four_points_match_the_definition():
     D = pairwise_distance(cloud(np.random.default_rng(1), 12, 3, 1.0))
 
     def delta(i, j, k, m):
@@ -89,7 +89,7 @@ def test_four_points_are_those_of_the_definition():
     assert _four_points(D) == pytest.approx((max(values), np.mean(values)))
 
 
-def test_the_unit_and_the_order_of_rows_do_not_count():
+def test_the_unit_and_the_order_of_rows_do_not_matter():
     X = normal(60, 4)
     one = hyperbolicity(X, metric="euclidean")
     other = hyperbolicity(1000 * X[::-1], metric="euclidean")
@@ -113,13 +113,13 @@ def test_many_rows_are_sampled_by_the_seed():
     assert np.array_equal(one.distances, D[one.rows[i], one.rows[j]])
 
 
-def test_copies_of_points_do_no_harm():
+def test_copies_of_points_are_harmless():
     X = np.repeat(normal(10, 3), 3, axis=0)
     found = hyperbolicity(X, metric="euclidean")
     assert np.isfinite([found.gain, found.hierarchy, found.relative_delta]).all()
 
 
-def test_it_says_what_it_found():
+def test_the_repr_shows_the_measurements():
     text = repr(hyperbolicity(nx.balanced_tree(2, 3)))
     assert text.startswith("<Hyperbolicity of 15 points: 2δ/diameter 0.00 (mean 0.000); distortion of a star 0.")
     assert "tree 0.000, hyperbolic 2-D 0." in text
@@ -131,8 +131,8 @@ def test_it_says_what_it_found():
         (normal(10, 3), {}, 'got shape \\(10, 3\\).\nFor rows of features pass metric="euclidean"'),
         (np.full((5, 5), np.nan), {}, "must be finite"),
         ([[0.0, 1.0], [np.nan, 1.0]], {"metric": "euclidean"}, "contains NaN"),
-        (normal(3, 2), {"metric": "euclidean"}, "Need at least 4 points; got 3"),
-        (normal(5, 2), {"metric": "euclidean", "n_components": 7}, "Need at least 8 points; got 5"),
+        (normal(3, 2), {"metric": "euclidean"}, r"hyperbolicity\(\) needs at least 4 points; got 3"),
+        (normal(5, 2), {"metric": "euclidean", "n_components": 7}, r"hyperbolicity\(\) needs at least 8 points; got 5"),
         (np.zeros((6, 6)), {}, "All distances are 0"),
         (normal(9, 2), {"metric": "euclidean", "n_points": 3}, "n_points"),
         (normal(9, 2), {"metric": "euclidean", "n_components": 0}, "n_components"),

@@ -14,7 +14,7 @@ def X():
 
 
 @pytest.mark.parametrize("c", [0.25, 1.0, 3.0])
-def test_models_of_any_curvature_come_back_to_the_same_points(X, c):
+def test_models_of_any_curvature_round_trip(X, c):
     near = {"rtol": 0, "atol": 1e-13}
     np.testing.assert_allclose(from_ball(X / np.sqrt(c), curvature=-c), X, **near)
     np.testing.assert_allclose(from_klein(ball_to_klein(X) / np.sqrt(c), curvature=-c), X, **near)
@@ -61,7 +61,7 @@ def test_rows_below_the_half_space_are_named():
         from_half_space([[0.0, 1.0], [0.0, -0.5], [1.0, 2.0]])
 
 
-def test_nan_is_refused(X):
+def test_nan_is_rejected(X):
     X[3, 1] = np.nan
     for reader in (from_ball, from_klein, from_half_space, from_hyperboloid):
         with pytest.raises(ValueError, match="NaN"):
@@ -101,14 +101,14 @@ def test_a_real_model_of_gensim_is_read(tmp_path):
         ("1 2\na 1.1 0\n", "outside the open ball"),
     ],
 )
-def test_damaged_text_files_are_refused(tmp_path, text, problem):
+def test_damaged_text_files_are_rejected(tmp_path, text, problem):
     path = tmp_path / "vectors.txt"
     path.write_text(text)
     with pytest.raises(ValueError, match=problem):
         from_gensim(path)
 
 
-def test_what_gensim_never_made_is_refused(tmp_path):
+def test_objects_not_made_by_gensim_are_rejected(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         from_gensim(tmp_path / "nothing.txt")
     with pytest.raises(TypeError, match=r"Expected gensim's PoincareModel.*got list"):

@@ -77,7 +77,7 @@ def attained(coverage, n):
 @small
 @pytest.mark.parametrize("conformity", ["probability", "distance"])
 @pytest.mark.parametrize("name", ["olsson", "mammals", "digits"])
-def test_coverage_on_exchangeable_splits_is_within_two_standard_errors_of_the_promise(name, conformity):
+def test_coverage_on_exchangeable_splits_is_within_two_standard_errors(name, conformity):
     """For all rows, and for each class within what so few splits tell; the full tables are experiments/conformal.py."""
     (X, y), repeats = loaded(name), 8
     model = ConformalClassifier(softmax(), conformity=conformity, folds=4)
@@ -93,7 +93,7 @@ def test_coverage_on_exchangeable_splits_is_within_two_standard_errors_of_the_pr
 
 
 @pytest.mark.parametrize("conformity", ["probability", "distance"])
-def test_without_by_class_rare_classes_pay_for_small_sets(conformity):
+def test_without_by_class_rare_classes_have_lower_coverage(conformity):
     X, y = load_mammals(return_X_y=True)
     old = np.random.default_rng(0).random(len(X)) < 0.7
     sizes, least = {}, {}
@@ -146,7 +146,7 @@ def test_any_classifier_gives_sets(model, classes):
     assert conformal.predict_set(X[60:], as_labels=True)[0] == conformal.classes_[sets[0]].tolist()
 
 
-def test_wider_promises_have_larger_sets_and_the_same_rows_the_same_bits():
+def test_higher_coverage_gives_larger_sets_and_fits_are_reproducible():
     X, y = ball(90)
     model = ConformalClassifier(softmax()).fit(X, y)
     narrow, wide = (model.set_params(coverage=c).predict_set(X) for c in (0.8, 0.95))
@@ -180,7 +180,7 @@ def test_columns_describe_sets_and_answers():
     assert "answer" not in model.set_params(hierarchy=None).set_columns(sets)
 
 
-def test_weights_count_rows_and_rows_without_weight_have_no_part():
+def test_weights_count_rows_and_rows_without_weight_are_ignored():
     X, y = ball(90)
     weights = np.where(np.arange(90) < 60, 1.0, 0.0)
     weighted = ConformalClassifier(softmax()).fit(X, y, weights)
@@ -203,7 +203,7 @@ def test_files_and_data_frames_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("conformity", ["probability", "distance"])
-def test_a_model_file_keeps_the_models_within(tmp_path, conformity):
+def test_a_model_file_stores_nested_models(tmp_path, conformity):
     X, y = ball(90)
     model = ConformalClassifier(softmax(), hierarchy=HIERARCHY, conformity=conformity).fit(X, NAMES[y])
     hyplearn.save(model, tmp_path / "trees.hyp")
@@ -212,7 +212,7 @@ def test_a_model_file_keeps_the_models_within(tmp_path, conformity):
     assert again.predict_answer(X).tolist() == model.predict_answer(X).tolist()
 
 
-def test_what_no_file_holds_is_said(tmp_path):
+def test_unsupported_values_raise_clear_errors(tmp_path):
     X, y = ball(60)
     with pytest.raises(ValueError, match="estimator must be an estimator of this page"):
         hyplearn.save(ConformalClassifier(LogisticRegression()).fit(X, y), tmp_path / "a.hyp")
@@ -221,12 +221,10 @@ def test_what_no_file_holds_is_said(tmp_path):
         hyplearn.save(ConformalClassifier(softmax(), hierarchy=graph).fit(X, y), tmp_path / "a.hyp")
 
 
-def test_a_class_too_small_for_a_promise_of_its_own_is_named_and_compared_with_all_rows():
+def test_a_class_too_small_for_a_guarantee_causes_a_warning():
     X, y = ball(60)
     rare = np.where((y == 2) & (np.arange(60) > 12), 0, y)
-    with pytest.warns(
-        SmallClassWarning, match=r"(?s)fewer than 9 rows have no coverage guarantee of their own.*: 2 \(4\)"
-    ):
+    with pytest.warns(SmallClassWarning, match=r"(?s)fewer than 9 rows have no per-class guarantee.*: 2 \(4\)"):
         model = ConformalClassifier(softmax()).fit(X, rare)
     p = model.p_values(X)
     assert p[:, 2].min() < 1 / 20
@@ -247,7 +245,7 @@ def test_a_class_too_small_for_a_promise_of_its_own_is_named_and_compared_with_a
         ({"hierarchy": {"ash": "tree"}}, "lacks 2 of 3 classes: 'birch', 'cedar'"),
     ],
 )
-def test_bad_parameters_are_named_and_nothing_is_fitted(parameters, message):
+def test_bad_parameters_raise_clear_errors_and_nothing_is_fitted(parameters, message):
     X, y = ball(60)
     model = ConformalClassifier(softmax()).set_params(**parameters)
     with pytest.raises((ValueError, TypeError), match=message):
@@ -266,7 +264,7 @@ def test_dask_collections_are_predicted_lazily_and_have_no_sets():
         model.predict_set(lazy)
 
 
-def test_bad_rows_are_named():
+def test_bad_rows_raise_clear_errors():
     X, y = ball(60)
     with pytest.raises(ValueError, match="requires y to be passed"):
         ConformalClassifier(softmax()).fit(X)
@@ -280,7 +278,7 @@ def test_bad_rows_are_named():
         ConformalClassifier(softmax(), conformity="distance").fit(X, y).p_values(2 * X)
 
 
-def test_pictures_and_pages_show_the_classifier_within(tmp_path):
+def test_pictures_and_pages_show_the_wrapped_classifier(tmp_path):
     X, y = ball(60)
     model = ConformalClassifier(softmax(), conformity="distance").fit(X, NAMES[y])
     assert decision_of(model) is model.estimator_.decision_

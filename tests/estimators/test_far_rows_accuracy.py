@@ -70,6 +70,6 @@ def test_rows_at_the_rim_change_no_accuracy_by_more_than_a_point(classifier, nam
     assert np.abs(right - right[0]).max() <= MOST[name]
 
 
-def test_without_trimming_a_row_at_the_rim_rules():
+def test_without_trimming_a_row_at_the_rim_dominates():
     right = accuracies(lambda: PoincareSVC("boundary", trim=False), "mammals")
     assert np.abs(right - right[0]).max() > MOST["mammals"]

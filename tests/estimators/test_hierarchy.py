@@ -29,7 +29,7 @@ def test_labels_that_are_numbers_are_found_by_their_string():
     assert Hierarchy.of({0: "y", 1: "x", 2: "x", "x": "y"}, np.arange(3)).answers(SETS).tolist() == [2, "x", "y", None]
 
 
-def test_a_class_may_stand_above_another():
+def test_a_class_may_be_an_ancestor_of_another():
     tree = Hierarchy.of({"T": "B", "NK": "T"}, CLASSES)
     assert tree.answers(SETS).tolist() == ["T", "T", "B", None]
 
@@ -46,7 +46,7 @@ def test_with_several_parents_the_subtree_with_the_fewest_classes_is_taken():
     assert Hierarchy.of(parents, CLASSES).answers(SETS).tolist() == ["T", "cytotoxic", "lymphocyte", None]
 
 
-def test_a_chain_as_deep_as_any_is_read():
+def test_very_deep_chains_are_read():
     chain = {f"n{k}": f"n{k + 1}" for k in range(20_000)}
     assert Hierarchy.of({**chain, "B": "n0", "T": "n5"}, np.array(["B", "T"])).answers(
         np.ones((1, 2), dtype=bool)
@@ -65,6 +65,6 @@ def test_a_chain_as_deep_as_any_is_read():
         (3, r"hierarchy must be a mapping .* got int"),
     ],
 )
-def test_what_is_wrong_with_a_tree_is_said(source, message):
+def test_invalid_trees_raise_clear_errors(source, message):
     with pytest.raises((ValueError, TypeError), match=message):
         Hierarchy.of(source, CLASSES)

@@ -46,7 +46,7 @@ def rings(n, classes=4, seed=0):
     return translate(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1), [0.3, -0.4]), y
 
 
-def test_classes_around_one_another_are_told_apart():
+def test_concentric_classes_are_separated():
     X, y = rings(900)
     model = PoincareKernelClassifier().fit(X[::2], y[::2])
     assert model.score(X[1::2], y[1::2]) > 0.93
@@ -87,13 +87,13 @@ def test_isometries_change_no_probability():
     assert np.allclose(models[0].predict_proba(X), models[1].predict_proba(moved), atol=1e-5)
 
 
-def test_another_curvature_is_the_same_ball_on_another_scale():
+def test_curvature_only_rescales_the_ball():
     X, y = rings(200)
     models = [PoincareKernelClassifier(n_components=30, curvature=-c).fit(X / np.sqrt(c), y) for c in (1.0, 4.0)]
     assert np.allclose(models[0].predict_proba(X), models[1].predict_proba(X / 2), atol=1e-6)
 
 
-def test_weights_count_as_copies():
+def test_weights_act_like_copies():
     X, y = rings(120)
     weights = np.arange(120) % 3
     options = {"scale": 1.0, "C": 5.0, "n_components": 200, "tol": 1e-10}
@@ -139,7 +139,7 @@ def test_dask_collections_give_the_same_model():
     assert np.allclose(lazy, array.predict_proba(X), atol=1e-4)
 
 
-def test_float32_and_frames_are_taken():
+def test_float32_and_data_frames_are_supported():
     X, y = rings(150)
     table = pd.DataFrame(X.astype(np.float32), columns=["a", "b"])
     model = PoincareKernelClassifier(n_components=20).fit(table, np.array(["w", "x", "y", "z"])[y])
@@ -147,7 +147,7 @@ def test_float32_and_frames_are_taken():
     assert list(model.feature_names_in_) == ["a", "b"]
 
 
-def test_scale_and_cost_are_those_of_the_least_log_loss():
+def test_scale_and_cost_match_the_least_log_loss():
     X, y = rings(250)
     model = PoincareKernelClassifier(n_components=30).fit(X, y)
     best = model.search_[np.argmin(model.search_[:, 2])]
@@ -182,7 +182,7 @@ def test_warm_starts_and_negligible_columns_hardly_change_log_losses(kernel):
     assert np.ptp(cold) > 0.3
 
 
-def test_parts_of_the_search_hold_as_many_rows_of_each_class():
+def test_parts_of_the_search_are_stratified():
     codes = np.repeat([0, 1, 2], [30, 60, 2])
     parts = part_numbers(codes)
     assert np.array_equal(np.bincount(parts[codes == 1]), [20] * PARTS)
@@ -190,13 +190,13 @@ def test_parts_of_the_search_hold_as_many_rows_of_each_class():
     assert len(set(parts[codes == 2])) == 2
 
 
-def test_threads_change_no_bit():
+def test_threads_do_not_change_a_bit():
     X, y = rings(300)
     models = [PoincareKernelClassifier(n_components=20, n_jobs=jobs).fit(X, y) for jobs in (1, 2)]
     assert np.array_equal(models[0].coef_, models[1].coef_)
 
 
-def test_classes_of_one_row_and_many_dimensions_are_taken():
+def test_classes_of_one_row_and_many_dimensions_are_supported():
     rng = np.random.default_rng(0)
     X, y = cloud(rng, 40, 60, 1.0), np.append(np.arange(39) % 2, 2)
     model = PoincareKernelClassifier(n_components=10).fit(X, y)
@@ -233,7 +233,7 @@ def test_a_gap_that_is_not_reached_is_a_warning():
         ({"curvature": 1}, "curvature must be a negative number"),
     ],
 )
-def test_bad_parameters_are_refused(parameters, message):
+def test_bad_parameters_are_rejected(parameters, message):
     X, y = rings(50)
     with pytest.raises(ValueError, match=message):
         PoincareKernelClassifier(**parameters).fit(X, y)

@@ -53,7 +53,7 @@ def test_isometries_change_no_product(kernel, X):
     assert np.allclose(R @ R.T, S @ S.T, atol=1e-9)
 
 
-def test_another_curvature_is_the_same_ball_on_another_scale(X):
+def test_curvature_only_rescales_the_ball(X):
     R = HyperbolicKernelMap(n_components=15).fit_transform(X)
     S = HyperbolicKernelMap(n_components=15, curvature=-4.0).fit_transform(X / 2)
     assert np.allclose(R, S, atol=1e-9)
@@ -127,12 +127,12 @@ def test_a_model_file_restores_it_bit_for_bit(model, X, tmp_path):
         ({"outside": "clip"}, 'outside must be "raise" or "project"'),
     ],
 )
-def test_bad_parameters_are_refused(parameters, message, X):
+def test_bad_parameters_are_rejected(parameters, message, X):
     with pytest.raises(ValueError, match=message):
         HyperbolicKernelMap(**parameters).fit(X)
 
 
-def test_bad_inputs_are_refused(X):
+def test_bad_inputs_are_rejected(X):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         HyperbolicKernelMap().fit(X, [0, 1])
     with pytest.raises(ValueError, match="1 of 80 points lies outside"):

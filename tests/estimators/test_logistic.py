@@ -63,7 +63,7 @@ def explicit_rows(X, centre, fit_intercept, c=1.0):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("curvature", [-1.0, -0.3, -4.0])
 @pytest.mark.parametrize("K", [2, 3, 5])
-def test_solution_is_that_of_a_rival_on_explicit_rows(K, curvature, fit_intercept):
+def test_solution_matches_scikit_learn_on_explicit_rows(K, curvature, fit_intercept):
     """scikit-learn's multinomial regression has the same penalty; of two classes it has the binary one, ½‖w‖²."""
     X, y = three_classes(K=K, c=-curvature)
     model = PoincareLogisticRegression(C=5.0, tol=1e-12, curvature=curvature, fit_intercept=fit_intercept).fit(X, y)
@@ -132,7 +132,7 @@ def test_verify_recomputes_the_certificate(fit_intercept):
         ).primal_[0] * (1 + 1e-12)
 
 
-def test_verify_finds_a_forged_certificate_and_asks_for_the_data_of_fit():
+def test_verify_detects_a_forged_certificate_and_needs_the_training_data():
     X, y = three_classes()
     with pytest.raises(NotFittedError):
         PoincareLogisticRegression().verify(X, y)
@@ -168,7 +168,7 @@ def test_order_of_rows_changes_nothing_beyond_the_tolerance(mammals):
     assert np.allclose(one.intercept_, other.intercept_, rtol=1e-6, atol=1e-5)
 
 
-def test_copies_are_weights_and_no_weight_is_absence():
+def test_weights_act_like_copies_and_weight_zero_like_absence():
     X, y = three_classes()
     weights = np.random.default_rng(2).integers(0, 4, len(y))
     weighted = PoincareLogisticRegression(tol=1e-10).fit(X, y, weights)
@@ -189,7 +189,7 @@ def test_class_weights_are_sample_weights():
         PoincareLogisticRegression(class_weight=dict.fromkeys(range(3), 0.0)).fit(X, y)
 
 
-def test_a_class_without_weight_is_known_and_unlikely():
+def test_a_class_without_weight_has_a_small_probability():
     X, y = three_classes()
     model = PoincareLogisticRegression().fit(X, y, np.where(y == 2, 0.0, 1.0))
     assert model.predict_proba(X)[:, 2].max() < 0.1
@@ -211,7 +211,7 @@ def test_cuts_change_nothing_beyond_the_tolerance_and_threads_not_a_bit():
         assert np.array_equal(found[0].intercept_, other.intercept_)
 
 
-def test_blas_has_one_thread_during_the_fit_and_its_own_after_it(monkeypatch):
+def test_blas_uses_one_thread_only_during_the_fit(monkeypatch):
     X, y = three_classes()
     seen, inner = [], logistic_module.solve_softmax
 
@@ -244,7 +244,7 @@ def test_labels_of_any_kind_are_classes(labels):
     assert model.score(X, y) > 0.6
 
 
-def test_a_class_of_one_member_is_found():
+def test_a_class_with_one_row_is_predicted():
     rng = np.random.default_rng(0)
     X = np.vstack([0.5 * cloud(rng, 200, 2, 1.0), [[0.95, 0.0]]])
     y = np.append(rng.choice(["left", "right"], 200), "lonely")
@@ -263,7 +263,7 @@ def test_separable_classes_have_finite_weights():
 
 
 @pytest.mark.parametrize("radius", [18.0, 30.0])
-def test_points_near_the_rim_do_no_harm(radius):
+def test_points_near_the_rim_are_harmless(radius):
     rng = np.random.default_rng(0)
     X, y = three_classes(n=200)
     angles = rng.uniform(0, 2 * np.pi, 20)
@@ -355,7 +355,7 @@ def test_hyperplane_touches_the_boundary_at_its_point_nearest_to_the_centre(c, d
     assert drawn >= 6
 
 
-def test_boundary_of_a_binary_model_is_that_of_its_decision_function(overlapping):
+def test_boundary_of_a_binary_model_matches_its_decision_function(overlapping):
     X, y = overlapping
     model = PoincareLogisticRegression(fit_intercept=False).fit(X, y)
     w, p = model.hyperplane_between("right", "left")
@@ -365,7 +365,7 @@ def test_boundary_of_a_binary_model_is_that_of_its_decision_function(overlapping
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_classes_without_a_boundary_are_told(fit_intercept):
+def test_classes_without_a_boundary_are_reported(fit_intercept):
     rng = np.random.default_rng(0)
     X = 0.5 * cloud(rng, 400, 2, 1.0)
     y = np.where(rng.random(400) < 0.02, "rare", "common")
@@ -401,7 +401,7 @@ def test_the_likelier_of_two_classes_without_a_boundary_is_named(u, level, verdi
 
 
 @pytest.mark.parametrize("reference", ["origin", "mean", "means", [0.1, 0.2], lambda X, y, weights, c: X[y == 0][0]])
-def test_centre_comes_from_a_strategy_a_function_or_the_user(reference):
+def test_the_centre_may_be_a_strategy_a_function_or_an_array(reference):
     X, y = three_classes()
     model = PoincareLogisticRegression(reference).fit(X, y + 5)
     if isinstance(reference, list):
@@ -421,19 +421,19 @@ def test_centre_comes_from_a_strategy_a_function_or_the_user(reference):
         ({"tol": 0.0}, "tol must be a number between 0 and 1"),
         ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
         ({"reference": "nowhere"}, "reference='nowhere' is not a strategy"),
-        ({"reference": "boundary"}, r'reference="boundary" lies between 2 classes; got 3'),
+        ({"reference": "boundary"}, r'reference="boundary" needs exactly 2 classes; got 3'),
         ({"reference": [[0.1, 0.2]] * 3}, r"must have shape \(2,\), one coordinate per feature of X; got \(3, 2\)"),
         ({"curvature": 1.0}, "curvature must be a negative number"),
         ({"outside": "drop"}, 'outside must be "raise" or "project"'),
     ],
 )
-def test_bad_options_get_one_clear_error(options, message):
+def test_bad_options_raise_one_clear_error(options, message):
     X, y = three_classes()
     with pytest.raises(ValueError, match=message):
         PoincareLogisticRegression(**options).fit(X, y)
 
 
-def test_bad_data_get_one_clear_error():
+def test_bad_data_raise_one_clear_error():
     X, y = three_classes()
     with pytest.raises(ValueError, match="needs samples of at least 2 classes; got 1 class: 4"):
         PoincareLogisticRegression().fit(X, np.full(len(y), 4))
@@ -478,7 +478,7 @@ def test_warm_start_goes_on_with_an_intercept_or_without(K):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_points_that_tell_nothing_leave_a_rare_class_its_share(fit_intercept):
+def test_uninformative_points_give_class_frequencies(fit_intercept):
     """The cost of greatest evidence is high enough for the share, however strong the penalty of 10 would be."""
     y = np.where(np.arange(2000) < 40, "rare", "common")
     model = PoincareLogisticRegression(fit_intercept=fit_intercept).fit(np.zeros((2000, 2)), y)
@@ -531,7 +531,9 @@ def test_columns_of_a_data_frame_are_remembered():
         model.predict(frame.rename(columns={"east": "west"}))
 
 
-def test_published_embeddings_are_certified_and_told_as_well_as_by_hyperboloid_coordinates(published_data, monkeypatch):
+def test_published_embeddings_are_certified_and_as_accurate_as_with_hyperboloid_coordinates(
+    published_data, monkeypatch
+):
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     for fetch, accuracy in ((fetch_olsson, 0.909), (fetch_cifar10, 0.918), (fetch_fashion_mnist, 0.901)):
         data = fetch(download_if_missing=False)

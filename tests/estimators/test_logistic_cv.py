@@ -26,7 +26,7 @@ def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_
     check(estimator)
 
 
-def test_losses_are_those_of_single_fits_and_the_least_is_chosen():
+def test_losses_match_single_fits_and_the_least_is_chosen():
     X, y = overlapping()
     folds = StratifiedKFold(3)
     model = PoincareLogisticRegressionCV(Cs=COSTS, cv=folds, tol=1e-10).fit(X, y)
@@ -44,7 +44,7 @@ def test_losses_are_those_of_single_fits_and_the_least_is_chosen():
     assert model.verify(X, y).gap < 1e-6
 
 
-def test_a_path_begins_each_fit_at_the_last_solution(monkeypatch):
+def test_a_path_of_costs_uses_warm_starts(monkeypatch):
     X, y = overlapping(n=3000)
     passes, minimise = [], PoincareLogisticRegressionCV._minimise
 
@@ -59,7 +59,7 @@ def test_a_path_begins_each_fit_at_the_last_solution(monkeypatch):
     assert max(second) < min(first)
 
 
-def test_weights_are_copies_in_the_choice_too():
+def test_weights_act_like_copies_in_the_choice_of_c():
     X, y = overlapping()
     weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     copies = np.repeat(np.arange(len(X)), weights.astype(int))
@@ -80,12 +80,12 @@ def test_a_class_of_one_row_is_no_error():
     assert model.predict_proba(X).shape == (len(X), 3)
 
 
-def test_the_mammals_ask_for_a_weak_penalty():
+def test_a_weak_penalty_is_chosen_for_the_mammals():
     X, y = load_mammals(return_X_y=True)
     assert PoincareLogisticRegressionCV(Cs=[1, 100], cv=2).fit(X, y).C_ == 100
 
 
 @pytest.mark.parametrize("costs", [[], [0.0], [np.inf], ["big"], None, [-1.0, 1.0]])
-def test_bad_costs_get_one_clear_error(costs):
-    with pytest.raises(ValueError, match="Cs must be positive finite numbers, at least one"):
+def test_bad_costs_raise_one_clear_error(costs):
+    with pytest.raises(ValueError, match="Cs must be a non-empty list of positive finite numbers"):
         PoincareLogisticRegressionCV(Cs=costs).fit(*overlapping())

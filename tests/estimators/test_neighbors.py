@@ -42,7 +42,7 @@ def naive_neighbors(X, Q, k, c=1.0):
 
 @pytest.mark.parametrize("d", [1, 2, 3, 12, 13, 40])
 @pytest.mark.parametrize("points", [deep, lambda seed, n, d: cloud(np.random.default_rng(seed), n, d, 1.0)])
-def test_neighbours_are_those_of_all_distances_up_to_the_rim(d, points):
+def test_neighbours_match_all_distances_up_to_the_rim(d, points):
     X, Q = points(0, PRODUCT_POINTS + 200, d), points(1, PRODUCT_QUERIES + 20, d)  # several blocks of products
     Q[:10] = X[:10]
     distances, rows = nearest(nearest_tree(X, row_gaps(X, 1.0)), Q, row_gaps(Q, 1.0), 12, 1.0)
@@ -51,7 +51,7 @@ def test_neighbours_are_those_of_all_distances_up_to_the_rim(d, points):
     assert np.array_equal(rows, order)
 
 
-def test_close_points_at_the_rim_are_told_apart_where_products_lose_all_digits():
+def test_close_points_at_the_rim_are_distinguished_where_products_lose_all_digits():
     """Squared distances of 1e-18, as differences of numbers near 1."""
     rng = np.random.default_rng(0)
     X = at_gap(rng, 30, 1e-7, 1.0) + 1e-9 * rng.standard_normal((200, 30))
@@ -72,7 +72,7 @@ def test_equal_distances_come_in_the_order_of_rows():
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 @pytest.mark.parametrize("curvature", [-1.0, -0.3])
-def test_it_votes_as_scikit_learn_does_with_the_same_distances(weights, curvature):
+def test_votes_match_scikit_learn_with_the_same_distances(weights, curvature):
     rng, c = np.random.default_rng(0), -curvature
     X, Q, y = cloud(rng, 300, 3, c), cloud(rng, 60, 3, c), rng.integers(4, size=300)
     Q[:20] = X[:20]
@@ -93,7 +93,7 @@ def test_training_points_are_not_their_own_neighbours():
     assert not np.any(rows == np.arange(80)[:, None])
 
 
-def test_threads_and_blocks_change_no_bit():
+def test_threads_and_blocks_do_not_change_a_bit():
     X, y = cloud(np.random.default_rng(0), 500, 2, 1.0), np.arange(500) % 3
     new = cloud(np.random.default_rng(1), 2 * QUERIES + 7, 2, 1.0)
     model = PoincareKNeighborsClassifier(n_jobs=2).fit(X, y)
@@ -123,7 +123,7 @@ def test_a_model_file_restores_it_bit_for_bit(tmp_path):
     assert loaded.kneighbors()[1].tolist() == model.kneighbors()[1].tolist()
 
 
-def test_a_second_fit_forgets_the_first():
+def test_a_second_fit_replaces_the_first():
     X, y = cloud(np.random.default_rng(0), 60, 2, 1.0), np.arange(60) % 2
     model = PoincareKNeighborsClassifier(1).fit(X[:30], y[:30]).fit(X[30:], y[30:])
     assert np.array_equal(model.predict(X[30:]), y[30:])
@@ -142,13 +142,13 @@ def test_a_second_fit_forgets_the_first():
         ({"outside": "clip"}, "outside must be"),
     ],
 )
-def test_bad_parameters_are_refused(parameters, message):
+def test_bad_parameters_are_rejected(parameters, message):
     X, y = cloud(np.random.default_rng(0), 30, 2, 1.0), np.arange(30) % 2
     with pytest.raises(ValueError, match=message):
         PoincareKNeighborsClassifier(**parameters).fit(X, y)
 
 
-def test_more_neighbours_than_points_are_refused_in_a_query():
+def test_more_neighbours_than_points_are_rejected_in_a_query():
     X, y = cloud(np.random.default_rng(0), 30, 2, 1.0), np.arange(30) % 2
     model = PoincareKNeighborsClassifier(5).fit(X, y)
     with pytest.raises(ValueError, match="n_neighbors must be at most 29"):

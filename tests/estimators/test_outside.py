@@ -54,7 +54,7 @@ def test_other_points_outside_are_not_taken_for_a_hyperboloid(X):
     assert 'pass outside="project"' in told
 
 
-def test_most_of_an_embedding_is_not_projected(X):
+def test_projecting_most_of_an_embedding_is_an_error(X):
     units = X / np.linalg.norm(X, axis=1, keepdims=True)
     X[:30] = 1.5 * units[:30]
     with pytest.warns(DataConversionWarning, match="30 of 60 points lie outside"):

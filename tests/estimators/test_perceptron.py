@@ -82,7 +82,7 @@ def test_calibrated_scores_are_lines_of_the_distance_and_the_boundary_is_where_t
 
 @settings(max_examples=200)
 @given(st.integers(0, 10**6), st.sampled_from(BOTH), st.floats(0.05, 0.8), st.sampled_from([-0.5, -1.0, -3.0]))
-def test_updates_stay_below_the_bound_on_the_object(seed, classifier, margin, curvature):
+def test_updates_stay_below_the_stored_bound(seed, classifier, margin, curvature):
     """Both theorems, by the hyperplane that the perceptron itself has found."""
     X, y, p, _ = make_ball_classification(50, 3, margin=margin, reference_norm=0.3, random_state=seed)
     model = classifier(p / np.sqrt(-curvature), curvature=curvature, random_state=seed).fit(X / np.sqrt(-curvature), y)
@@ -92,7 +92,7 @@ def test_updates_stay_below_the_bound_on_the_object(seed, classifier, margin, cu
     assert data <= paper * (1 + 1e-9)
 
 
-def test_bounds_are_those_of_the_theorems(separable):
+def test_bounds_match_the_theorems(separable):
     X, y, p, _ = separable
     model = PoincarePerceptron(p).fit(X, y)
     margin = model.margin_[0]
@@ -122,7 +122,7 @@ def test_weights_that_do_not_separate_prove_no_bound(classifier, separable):
 
 
 @both
-def test_where_nothing_separates_no_bound_exists_and_a_warning_counts_the_mistakes(classifier, overlapping):
+def test_inseparable_classes_have_no_bound_and_a_warning_with_the_mistakes(classifier, overlapping):
     X, y = overlapping
     with pytest.warns(ConvergenceWarning, match=r"still made mistakes in the last of 7 passes \(right: \d+\)"):
         model = classifier(max_epochs=7).fit(X, y)
@@ -132,7 +132,7 @@ def test_where_nothing_separates_no_bound_exists_and_a_warning_counts_the_mistak
 
 
 @both
-def test_default_keeps_the_average_where_classes_overlap(classifier, overlapping):
+def test_default_keeps_the_average_if_classes_overlap(classifier, overlapping):
     X, y = overlapping
     models = {
         keep: classifier(max_epochs=5, keep=keep, calibration=None).fit(X, y)
@@ -145,7 +145,7 @@ def test_default_keeps_the_average_where_classes_overlap(classifier, overlapping
 
 
 @both
-def test_default_serves_overlapping_classes(classifier, published_data, monkeypatch):
+def test_default_works_for_overlapping_classes(classifier, published_data, monkeypatch):
     """Fashion-MNIST: none of the ten problems is separable; the paper's SVM with the authors' points reaches 87.8 %."""
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     clothes = fetch_fashion_mnist(download_if_missing=False)
@@ -154,7 +154,7 @@ def test_default_serves_overlapping_classes(classifier, published_data, monkeypa
 
 
 @both
-def test_default_separates_the_training_rows_where_a_pass_had_no_mistake(classifier):
+def test_default_separates_the_training_rows_after_a_pass_without_mistakes(classifier):
     """By the average of all weights if that separates them, else by the last."""
     kept = set()
     for seed in range(8):
@@ -185,7 +185,7 @@ def test_a_stream_equals_one_pass_bit_for_bit(classifier, keep, overlapping):
 
 
 @both
-def test_weights_are_copies_and_class_weights_are_weights(classifier, overlapping):
+def test_weights_act_like_copies_and_class_weights_like_weights(classifier, overlapping):
     X, y = overlapping
     options = {"reference": [0.0, 0.0], "max_epochs": 3, "shuffle": False}
     weights = np.random.default_rng(0).integers(0, 3, len(X))
@@ -202,7 +202,7 @@ def test_weights_are_copies_and_class_weights_are_weights(classifier, overlappin
 
 
 @both
-def test_a_heavier_class_gets_more_space(classifier, overlapping):
+def test_a_heavier_class_gets_a_larger_region(classifier, overlapping):
     X, y = overlapping
     share = [
         np.mean(classifier(max_epochs=5, class_weight={"left": weight, "right": 1}).fit(X, y).predict(X) == "left")
@@ -265,7 +265,7 @@ def test_reference_points_can_be_given_one_for_all_or_one_per_class(classifier):
 
 
 @both
-def test_warm_start_goes_on(classifier, overlapping):
+def test_warm_start_continues_training(classifier, overlapping):
     X, y = overlapping
     options = {"reference": "origin", "shuffle": False, "keep": "last"}
     twice = classifier(**options, max_epochs=2, warm_start=True).fit(X, y).fit(X, y)
@@ -285,7 +285,7 @@ def test_a_warm_start_keeps_its_reference_point(classifier, overlapping):
 
 
 @both
-def test_same_seed_gives_the_same_bits(classifier, overlapping):
+def test_same_seed_gives_identical_results(classifier, overlapping):
     X, y = overlapping
     fits = [classifier(max_epochs=3, random_state=seed).fit(X, y).coef_ for seed in (0, 0, 1)]
     assert np.array_equal(fits[0], fits[1])
@@ -302,7 +302,7 @@ def test_float32_data_are_learned_like_float64(classifier, separable):
 
 @both
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
-def test_points_outside_the_ball_land_in_one_place_whatever_their_float_type(classifier, overlapping):
+def test_projected_points_do_not_depend_on_the_float_type(classifier, overlapping):
     X, y = overlapping
     model = classifier(max_epochs=2, outside="project").fit(X, y)
     far = (3 * X).astype(np.float32)
@@ -310,7 +310,7 @@ def test_points_outside_the_ball_land_in_one_place_whatever_their_float_type(cla
 
 
 @both
-def test_a_fitted_model_survives_pickling_and_goes_on_streaming(classifier, overlapping):
+def test_a_pickled_model_continues_partial_fit(classifier, overlapping):
     X, y = overlapping
     model = classifier("origin").partial_fit(X[:300], y[:300], classes=np.unique(y))
     copy = pickle.loads(pickle.dumps(model))
@@ -326,7 +326,7 @@ def test_verbose_prints_a_line_per_pass(classifier, overlapping, capsys):
 
 
 @both
-def test_bad_input_gets_a_clear_error(classifier, separable):
+def test_bad_input_raises_a_clear_error(classifier, separable):
     X, y, p, _ = separable
     cases = [
         (lambda: classifier().fit(X, np.ones(len(X))), "at least 2 classes; got 1 class: 1"),
@@ -384,7 +384,7 @@ def test_parameters_survive_cloning(classifier):
 
 
 @both
-def test_a_point_at_the_reference_point_never_turns_right_and_says_so(classifier):
+def test_a_row_at_the_reference_point_is_always_a_mistake_and_causes_a_warning(classifier):
     X, y = np.array([[0.1, 0.2], [0.3, 0.1], [-0.4, 0.0]]), np.array([0, 1, 0])
     with pytest.warns(ConvergenceWarning):
         model = classifier(X[0], max_epochs=10).fit(X, y, sample_weight=[1e6, 1, 1])

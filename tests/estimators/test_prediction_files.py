@@ -26,7 +26,7 @@ MODELS = {
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_files_hold_what_memory_predicts(tmp_path, name, method):
+def test_files_contain_the_predictions_for_arrays(tmp_path, name, method):
     model, points = MODELS[name], npy(tmp_path, X, Y, block_rows=7)
     expected = getattr(model, method)(X)
     predict_to_file(model, points, tmp_path / "out.npy", method=method)
@@ -41,7 +41,7 @@ def test_files_hold_what_memory_predicts(tmp_path, name, method):
     assert table.column_names == ([one] if expected.ndim == 1 else [str(label) for label in model.classes_])
 
 
-def test_many_rows_are_those_of_memory_to_the_bit(tmp_path):
+def test_many_rows_match_memory_bit_for_bit(tmp_path):
     rng = np.random.default_rng(0)
     many = rng.uniform(-0.4, 0.4, (23_456, 5)).astype(np.float32)
     model = PoincareLogisticRegression("origin").fit(many[:200], rng.integers(4, size=200))
@@ -56,7 +56,7 @@ def test_every_format_is_predicted(tmp_path, form):
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), MODELS["two"].predict(X))
 
 
-def test_columns_are_those_of_the_fit_in_any_order_beside_others(tmp_path):
+def test_columns_match_the_fit_in_any_order_beside_others(tmp_path):
     parquet(tmp_path, X, Y)
     model = PoincareSVC().fit(tmp_path, "kind")
     pd.DataFrame({"v": X[:, 1], "age": 7, "a": "x", "b": "y", "u": X[:, 0]}).to_parquet(tmp_path / "new.parquet")
@@ -67,7 +67,7 @@ def test_columns_are_those_of_the_fit_in_any_order_beside_others(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["npy", "parquet"])
-def test_an_error_leaves_what_was_there(tmp_path, suffix):
+def test_an_error_keeps_the_existing_file(tmp_path, suffix):
     path = tmp_path / f"out.{suffix}"
     path.write_text("earlier")
     outside = X.copy()
@@ -78,7 +78,7 @@ def test_an_error_leaves_what_was_there(tmp_path, suffix):
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_source_that_is_cut_leaves_no_predictions(tmp_path, monkeypatch):
+def test_a_truncated_source_leaves_no_predictions(tmp_path, monkeypatch):
     points = npy(tmp_path, X, Y, block_rows=10)
     predict, calls = MODELS["two"].predict, []
 
@@ -117,7 +117,7 @@ def test_wrong_targets_are_errors(tmp_path, path, options, error, message):
 
 
 @pytest.mark.parametrize("save", [npy, parquet])
-def test_what_is_predicted_is_not_replaced(tmp_path, save):
+def test_the_input_file_is_not_overwritten(tmp_path, save):
     points = save(tmp_path, X, Y)
     path = points.paths[0]
     before = path.read_bytes()
@@ -134,7 +134,7 @@ def test_dates_are_written(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), PoincareSVC().fit(X, days).predict(X))
 
 
-def test_an_estimator_that_is_not_fitted_is_no_fault_of_the_points(tmp_path):
+def test_an_unfitted_estimator_raises_not_fitted_error(tmp_path):
     with pytest.raises(NotFittedError, match=r"^This PoincareSVC instance is not fitted yet"):
         predict_to_file(PoincareSVC(), X, tmp_path / "out.npy")
 

@@ -72,7 +72,7 @@ def test_a_memory_map_gives_the_coefficients_of_the_array(tmp_path, name, weight
         assert np.allclose(whole.predict_proba(X), fitted.predict_proba(X), rtol=0, atol=1e-8)
 
 
-def test_what_was_made_of_a_memory_map_is_an_array_in_memory(tmp_path):
+def test_attributes_of_a_fit_on_a_memory_map_are_arrays_in_memory(tmp_path):
     """A copy of a map is of its class and has no file; a private map may differ from its file."""
     X, y, _ = clouds()
     due = PoincareSVC().fit(0.5 * X, y)
@@ -99,7 +99,7 @@ def test_no_cut_into_blocks_changes_the_fit(rows, dtype, name):
     assert difference(whole, clone(estimator).fit(in_blocks(X, y, rows=rows))) < SAME
 
 
-def test_many_dimensions_and_fewer_rows_than_those():
+def test_fewer_rows_than_dimensions_are_supported():
     for n, d in ((300, 20), (10, 20)):
         X, y, _ = clouds(n, d, K=2)
         svcs = PoincareSVC(calibration=None), PoincareSVC("boundary", loss="hinge", calibration=None)
@@ -107,7 +107,7 @@ def test_many_dimensions_and_fewer_rows_than_those():
             assert difference(clone(estimator).fit(X, y), estimator.fit(in_blocks(X, y, rows=10))) < SAME
 
 
-def test_a_hard_margin_and_its_absence_are_found():
+def test_feasible_and_infeasible_hard_margins_are_found():
     X, y, p, _ = make_ball_classification(1000, 2, margin=0.1, random_state=0)
     hard = PoincareSVC(p, C=np.inf, loss="hinge", calibration=None)
     whole = clone(hard).fit(X, y)
@@ -119,7 +119,7 @@ def test_a_hard_margin_and_its_absence_are_found():
 
 
 @pytest.mark.parametrize("name", ["svc", "hinge"])
-def test_support_vectors_are_those_of_the_array_and_verify_the_certificate(name):
+def test_support_vectors_match_the_array_and_verify_the_certificate(name):
     X, y, weights = clouds()
     source = in_blocks(X, y, weights, rows=100)
     whole, fitted = clone(ESTIMATORS[name]).fit(X, y, weights), clone(ESTIMATORS[name]).fit(source)
@@ -159,7 +159,7 @@ def test_dual_variables_too_many_to_keep_are_summed_and_the_gap_is_proven(monkey
         fitted.verify(X, y)
 
 
-def test_passes_are_counted_as_they_are_made():
+def test_the_number_of_passes_is_counted():
     X, y, _ = clouds(K=2)
     source, blocks = in_blocks(X, y), []
     source.on_block = blocks.append
@@ -210,7 +210,7 @@ def test_probabilities_of_many_rows_are_learned_from_a_subsample():
 
 @pytest.mark.parametrize("rows", [None, 70])
 @pytest.mark.parametrize("name", ["svc", "hinge"])
-def test_probabilities_of_blocks_are_those_of_memory(rows, name):
+def test_probabilities_of_blocks_match_memory(rows, name):
     X, y, weights = clouds()
     streamed = clone(ESTIMATORS[name]).fit(in_blocks(X, y, weights, rows=rows))
     whole = clone(ESTIMATORS[name]).fit(X, y, weights)
@@ -219,7 +219,7 @@ def test_probabilities_of_blocks_are_those_of_memory(rows, name):
 
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("name", ["boundary", "closest", "hull"])
-def test_points_between_hulls_are_those_of_memory(name, d):
+def test_points_between_hulls_match_memory(name, d):
     X, y, _, _ = make_ball_classification(1000, d, margin=0.2, random_state=0)
     svc = PoincareSVC(name, loss="hinge", calibration=None, C=np.inf)
     whole = svc.fit(X, y)
@@ -229,7 +229,7 @@ def test_points_between_hulls_are_those_of_memory(name, d):
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_samples_that_are_apart_do_not_decide(d):
+def test_separable_samples_do_not_imply_separable_data(d):
     """Further passes bring the rows beyond the half-spaces of the sample."""
     X, y, _, _ = make_ball_classification(1000, d, margin=0.2, random_state=0)
     codes, sides = (y > 0).astype(int), np.array([0, 1])
@@ -240,7 +240,7 @@ def test_samples_that_are_apart_do_not_decide(d):
     assert np.abs(boundary_point(data, sides) - whole.hyperplane[1]).max() < SAME
 
 
-def test_options_of_memory_hold_in_blocks():
+def test_options_work_in_blocks_as_in_memory():
     """outside, warm_start, a function as reference, verify."""
     X, y, _ = clouds()
     X[7] *= 1.5 / np.linalg.norm(X[7])
@@ -270,7 +270,7 @@ BAD = {
     "unknown": (PoincareSVC("middle"), "'middle'"),
     "two points": (PoincareSVC([[0.0, 0.0], [0.1, 0.0]]), "reference has 2 points; expected 3"),
     "a point outside": (PoincareSVC([1.0, 1.0]), "reference point"),
-    "boundary of three": (PoincareLogisticRegression("boundary"), "lies between 2 classes"),
+    "boundary of three": (PoincareLogisticRegression("boundary"), "needs exactly 2 classes"),
 }
 
 
@@ -362,7 +362,7 @@ predict_to_file(models[0], folder / "X.npy", folder / "predicted.npy")
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited by Linux's means")
-def test_half_a_gigabyte_suffices_for_a_file_of_twenty_times_that(tmp_path):
+def test_a_file_of_ten_gigabytes_is_fitted_in_half_a_gigabyte(tmp_path):
     """Needs 11 GB of disk and some minutes."""
     script, n = tmp_path / "fit.py", 100_000 * (20 * 2**29 // 8_000_000 + 1)
     script.write_text(textwrap.dedent(LARGE_FILE))

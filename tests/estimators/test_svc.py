@@ -76,7 +76,7 @@ def objective(X, y, p, w, C, *, loss="hinge", margin="bound", c=1.0):
 
 @kinds
 @pytest.mark.parametrize("curvature", [-1.0, -0.3, -4.0])
-def test_objective_is_that_of_the_theorem_and_certified(kind, curvature, separable):
+def test_objective_matches_the_theorem_and_is_certified(kind, curvature, separable):
     X, y, p, _ = separable
     X, p = X / np.sqrt(-curvature), p / np.sqrt(-curvature)
     model = paper_svc(p, C=3.0, curvature=curvature, **kind).fit(X, y)
@@ -101,7 +101,7 @@ def test_verify_recomputes_the_certificate(kind, overlapping):
     assert certificate.violation[0] == 0
 
 
-def test_verify_finds_a_forged_certificate(overlapping):
+def test_verify_detects_a_forged_certificate(overlapping):
     X, y = overlapping
     model = paper_svc(C=7.0).fit(X, y)
     model.coef_ = 1.1 * model.coef_
@@ -113,7 +113,7 @@ def test_verify_finds_a_forged_certificate(overlapping):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_verify_finds_dual_variables_outside_their_box(loss, overlapping):
+def test_verify_detects_dual_variables_outside_their_bounds(loss, overlapping):
     X, y = overlapping
     weights = np.ones(len(y))
     weights[::5] = 0.0
@@ -132,7 +132,7 @@ def test_verify_finds_dual_variables_outside_their_box(loss, overlapping):
         assert certificate.gap[0] == np.inf
 
 
-def test_verify_asks_for_the_data_of_fit(overlapping):
+def test_verify_needs_the_training_data(overlapping):
     X, y = overlapping
     with pytest.raises(NotFittedError):
         paper_svc().verify(X, y)
@@ -192,7 +192,7 @@ def test_exact_margin_is_the_widest_through_p(separable):
 
 
 @pytest.mark.parametrize("margin", ["bound", "exact"])
-def test_infeasible_hard_margin_names_the_soft_one_and_keeps_its_proof(margin, overlapping):
+def test_an_infeasible_hard_margin_suggests_a_soft_one_and_keeps_its_proof(margin, overlapping):
     X, y = overlapping
     model = paper_svc(C=np.inf, margin=margin)
     with pytest.raises(ValueError, match=r"No geodesic through the reference point.*class right(.|\n)*soft margin"):
@@ -213,7 +213,7 @@ def test_infeasible_hard_margin_names_the_soft_one_and_keeps_its_proof(margin, o
         pytest.param((100_000, 100), marks=pytest.mark.slow),
     ],
 )
-def test_linear_svc_gives_up_above_the_optimum_that_we_certify(shape):
+def test_linear_svc_stops_above_the_certified_optimum_with_a_warning(shape):
     """Hinge, C = 1000, the paper's data."""
     X, y, p, _ = make_ball_classification(*shape, random_state=0)
     model = paper_svc(p, C=1000.0).fit(X, y)
@@ -227,7 +227,7 @@ def test_linear_svc_gives_up_above_the_optimum_that_we_certify(shape):
 @pytest.mark.parametrize(
     ("shape", "margin", "seed"), [((10_000, 2), 0.01, 0), ((5_000, 10), 0.1, 9), ((1_000, 2), 0.1, 4)]
 )
-def test_linear_svc_stops_in_silence_above_the_optimum_that_we_certify(shape, margin, seed):
+def test_linear_svc_stops_silently_above_the_certified_optimum(shape, margin, seed):
     """Squared hinge, C = 1000: no warning (they are errors here), and more than half above the optimum."""
     X, y, p, _ = make_ball_classification(*shape, margin=margin, random_state=seed)
     model = paper_svc(p, C=1000.0, loss="squared_hinge").fit(X, y)
@@ -237,7 +237,7 @@ def test_linear_svc_stops_in_silence_above_the_optimum_that_we_certify(shape, ma
 
 
 @kinds
-def test_copies_are_weights_and_no_weight_is_absence(kind, overlapping):
+def test_weights_act_like_copies_and_weight_zero_like_absence(kind, overlapping):
     X, y = overlapping
     weights = np.random.default_rng(2).integers(0, 4, len(y))
     weighted = paper_svc(**kind).fit(X, y, weights)
@@ -271,7 +271,7 @@ def test_order_of_rows_changes_nothing_beyond_the_tolerance(overlapping):
 
 
 @pytest.mark.parametrize("shape", [(30_000, 4), (3_000, 60)])
-def test_threads_give_the_same_bits(shape):
+def test_threads_give_identical_results(shape):
     X, y, p, _ = make_ball_classification(*shape, random_state=0)
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.05, -y, y)
     found = []
@@ -291,7 +291,7 @@ class InTurn(PoincareSVC):
         yield map, data.threads
 
 
-def test_threads_give_the_same_bits_for_many_classes():
+def test_threads_give_identical_results_for_many_classes():
     mammals = load_mammals()
     found = [
         estimator.fit(mammals.data, mammals.target)
@@ -389,7 +389,7 @@ def test_a_stream_follows_the_papers_steps(separable):
     assert np.isnan(model.dual_gap_[0])
 
 
-def test_streams_go_on_from_chunk_to_chunk_and_from_a_fit(separable):
+def test_streams_continue_from_chunk_to_chunk_and_from_a_fit(separable):
     X, y, p, _ = separable
     stream = paper_svc(p, C=0.1)
     for cut in np.array_split(np.arange(len(y)), 7):
@@ -409,9 +409,12 @@ def test_streams_go_on_from_chunk_to_chunk_and_from_a_fit(separable):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"C": 0.0}, r'C must be a positive number, one for each binary problem, or "auto"; got 0.0.\nPass numpy.inf'),
-        ({"C": "big"}, "C must be a positive number, one for each binary problem, or \"auto\"; got 'big'"),
-        ({"C": np.nan}, 'C must be a positive number, one for each binary problem, or "auto"; got nan'),
+        (
+            {"C": 0.0},
+            r'C must be a positive number, a list with one per binary problem, or "auto"; got 0.0.\nPass numpy.inf',
+        ),
+        ({"C": "big"}, "C must be a positive number, a list with one per binary problem, or \"auto\"; got 'big'"),
+        ({"C": np.nan}, 'C must be a positive number, a list with one per binary problem, or "auto"; got nan'),
         ({"loss": "log"}, "loss must be one of 'hinge', 'squared_hinge'; got 'log'"),
         ({"margin": "wide"}, "margin must be one of 'bound', 'exact'; got 'wide'"),
         ({"tol": 0.0}, "tol must be a number between 0 and 1"),
@@ -421,7 +424,7 @@ def test_streams_go_on_from_chunk_to_chunk_and_from_a_fit(separable):
         ({"reference": "nowhere"}, "reference='nowhere' is not a strategy"),
     ],
 )
-def test_bad_options_get_one_clear_error(options, message, separable):
+def test_bad_options_raise_one_clear_error(options, message, separable):
     X, y, _, _ = separable
     with pytest.raises(ValueError, match=message):
         paper_svc(**options).fit(X, y)
@@ -433,7 +436,7 @@ def test_verbose_prints_a_line_per_pass(separable, capsys):
     assert "PoincareSVC: class 1, pass 2, 500 rows in the working set, gap " in capsys.readouterr().out
 
 
-def test_a_bar_is_drawn_where_somebody_watches(separable, monkeypatch):
+def test_a_progress_bar_is_drawn_in_a_terminal(separable, monkeypatch):
     rich_progress = pytest.importorskip("rich.progress")
     X, y, p, _ = separable
     drawn = []
@@ -462,7 +465,7 @@ def test_support_vectors_carry_the_solution(separable):
     assert np.all(np.diff(model.support_) > 0)
 
 
-def test_no_point_of_class_lost_to_imbalance():
+def test_class_imbalance_does_not_lose_a_class():
     """One positive point against ten thousand negative ones."""
     rng = np.random.default_rng(0)
     X = 0.9 * cloud(rng, 10_001, 2, 1.0)

@@ -18,7 +18,7 @@ CORPUS = (
 # fmt: on
 
 
-def test_certificates_that_were_wrong_are_right():
+def test_certificates_that_were_once_wrong_are_valid():
     for seed in CORPUS:
         assert judge(hard_problem(seed)).faults == (), seed
 
@@ -106,7 +106,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
-def test_verify_finds_every_forgery(kind, forge):
+def test_verify_detects_every_forged_certificate(kind, forge):
     X, y, p, _ = make_ball_classification(200, 3, margin=0.05, random_state=1)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 200)
     weights[:5] = 0.0
@@ -123,7 +123,7 @@ def test_verify_finds_every_forgery(kind, forge):
     assert forged.gap[0] > 1e-5 or forged.violation[0] > 0
 
 
-def test_verify_says_what_rounding_leaves_unknown():
+def test_verify_reports_the_rounding_error():
     """A model that is right to all digits of float64, on rows of length 1e15."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 2))

@@ -67,7 +67,7 @@ def test_boundary_without_intercept_is_a_geodesic_hyperplane(overlapping):
     assert model.margin_[0] == pytest.approx(np.min(np.where(y == model.classes_[1], found, -found)), rel=1e-9)
 
 
-def test_intercept_encloses_a_class_that_no_hyperplane_does():
+def test_an_intercept_encloses_a_class_that_no_hyperplane_separates():
     rng = np.random.default_rng(0)
     V = rng.standard_normal((300, 2))
     y = rng.integers(2, size=300)
@@ -96,7 +96,7 @@ def test_isometries_change_no_probability(kind, overlapping):
     assert np.allclose(one, other, atol=1e-4)
 
 
-def test_weights_are_copies(overlapping):
+def test_weights_act_like_copies(overlapping):
     X, y = overlapping
     weights = np.random.default_rng(1).integers(0, 3, len(y))
     weighted = PoincareSVC(None, C=2.0, calibration=None).fit(X, y, weights)
@@ -104,7 +104,7 @@ def test_weights_are_copies(overlapping):
     assert np.allclose(weighted.coef_, copied.coef_, rtol=1e-5, atol=1e-8)
 
 
-def test_curvature_is_a_change_of_units(overlapping):
+def test_curvature_only_changes_units(overlapping):
     X, y = overlapping
     one = PoincareSVC(None, C=2.0).fit(X, y)
     other = PoincareSVC(None, C=2.0, curvature=-0.25).fit(2 * X, y)
@@ -125,7 +125,7 @@ def test_hard_margin_without_reference_separates_or_proves_that_nothing_does():
 
 @pytest.mark.parametrize("C", ["auto", 10.0])
 def test_exact_margin_without_a_reference_point_needs_to_be_hard(C, overlapping):
-    with pytest.raises(ValueError, match="without a reference point is the widest hard margin; got C="):
+    with pytest.raises(ValueError, match="without a reference point needs a hard margin; got C="):
         PoincareSVC(None, C=C, margin="exact").fit(*overlapping)
 
 
@@ -141,7 +141,7 @@ def test_rows_beyond_the_limit_of_explicit_ones_are_rebuilt_in_every_pass(overla
     assert np.allclose(one.w, other.w, rtol=1e-9)
 
 
-def test_warm_start_goes_on_from_the_solution(overlapping):
+def test_warm_start_continues_from_the_solution(overlapping):
     X, y = overlapping
     model = PoincareSVC(None, C=2.0, loss="squared_hinge", warm_start=True, calibration=None).fit(X, y)
     coef = model.coef_.copy()
@@ -150,7 +150,7 @@ def test_warm_start_goes_on_from_the_solution(overlapping):
 
 
 @pytest.mark.parametrize("references", [("origin", None), (None, "origin")])
-def test_a_second_fit_with_another_reference_keeps_nothing_of_the_first(references, overlapping):
+def test_a_second_fit_with_another_reference_replaces_all_attributes(references, overlapping):
     X, y = overlapping
     first, second = references
     model = PoincareSVC(first, warm_start=True, calibration=None).fit(X, y)

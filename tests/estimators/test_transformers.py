@@ -33,7 +33,7 @@ def test_tangent_space_learns_the_mean_and_gives_frame_coordinates(X):
     assert np.array_equal(space.transform(X), frame_coordinates(X, space.reference_))
 
 
-def test_tangent_space_and_back(X):
+def test_tangent_space_is_inverted_by_inverse_transform(X):
     space = TangentSpace("means").fit(X, np.arange(60) % 3)
     assert np.allclose(space.inverse_transform(space.transform(X)), X, rtol=1e-9)
     assert space.get_feature_names_out().tolist() == ["tangentspace0", "tangentspace1", "tangentspace2"]
@@ -53,7 +53,7 @@ def test_a_linear_classifier_on_frame_coordinates_has_a_geodesic_boundary():
 
 
 @pytest.mark.parametrize("curvature", [-0.25, -4.0])
-def test_another_curvature_is_the_same_ball_on_another_scale(X, curvature):
+def test_curvature_only_rescales_the_ball(X, curvature):
     radius = 1 / np.sqrt(-curvature)
     scaled = TangentSpace(curvature=curvature).fit_transform(radius * X)
     assert np.allclose(scaled, radius * TangentSpace().fit_transform(X), rtol=1e-9, atol=1e-10)
@@ -112,12 +112,12 @@ def test_curvature_must_be_negative(X, curvature):
         (np.array([["a", "b"]]), ValueError, "could not convert|dtype"),
     ],
 )
-def test_bad_arrays_are_refused(bad, error, message):
+def test_bad_arrays_are_rejected(bad, error, message):
     with pytest.raises(error, match=message):
         TangentSpace().fit(bad)
 
 
-def test_bad_options_are_refused(X):
+def test_bad_options_are_rejected(X):
     with pytest.raises(ValueError, match='outside must be "raise" or "project"; got \'clip\''):
         TangentSpace(outside="clip").fit(X)
     with pytest.raises(ValueError, match=r"must have shape \(3,\)"):

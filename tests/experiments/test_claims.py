@@ -88,7 +88,7 @@ def results():
     }
 
 
-def test_what_was_measured_here_gives_these_verdicts(results):
+def test_the_measured_results_give_these_verdicts(results):
     verdicts = {claim.__name__: claim(results).verdict for claim in claims.CLAIMS}
     for name in ("bound", "fewer_updates", "optimum", "all_accurate", "euclidean_below", "table_again", "no_spread"):
         assert verdicts[name] == finding.HOLDS
@@ -134,7 +134,7 @@ def test_mini_imagenet_is_judged_where_it_was_measured(results):
     assert found == finding.Finding("63.59 % / 63.30 % / 62.00 %", finding.HANDICAPPED, found.reason)
 
 
-def test_measurements_are_those_of_the_results(results):
+def test_measurements_match_the_results(results):
     assert real_sets.gain(results).measured.startswith("47.91 points without intercept (Fashion-MNIST), ")
     assert "with an intercept at most 5.84 (CIFAR10)" in real_sets.gain(results).measured
     assert "at N = 1,000: 1 s" in synthetic_sets.speed(results).measured

@@ -30,7 +30,7 @@ def test_every_classifier_is_measured_on_every_split(rows):
     assert np.isfinite([[row[metric] for metric in comparison.METRICS] for row in rows]).all()
 
 
-def test_ours_beat_their_euclidean_twins_on_a_tree(rows):
+def test_hyperbolic_classifiers_beat_euclidean_ones_on_a_tree(rows):
     accuracy = {c: np.mean(ledger.chosen(rows, "accuracy", classifier=c)) for c in comparison.classifiers()}
     assert accuracy["PoincareSVC"] > accuracy["Euclidean SVM"]
     assert accuracy["PoincareLogisticRegression"] > accuracy["Euclidean softmax"]
@@ -52,14 +52,14 @@ def test_calibration_error_is_the_gap_between_confidence_and_accuracy():
     assert comparison.calibration_error(confidence, right) == pytest.approx(2 / 3 * 0.15)
 
 
-def test_a_sample_stands_for_many_rows():
+def test_many_rows_are_subsampled():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 2)), np.repeat([0, 1], 150)
     model = comparison.OfASample(SVC(), most=40).fit(X, y)
     assert model.classifier.shape_fit_ == (40, 2)
 
 
-def test_results_are_written_with_their_setting(rows, folder):
+def test_results_are_written_with_their_configuration(rows, folder):
     assert ledger.read(folder / "comparison.csv") == rows
     text = (folder / "comparison.md").read_text()
     assert "### mammals, 1 × 2-fold" in text

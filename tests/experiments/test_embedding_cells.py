@@ -46,7 +46,7 @@ def test_the_table_says_what_is_missing_and_shows_the_picture(rows, folder):
     assert f"**{best['15-NN']:.1f} ±" in next(line for line in text.splitlines() if best["embedding"] in line)
 
 
-def test_trustworthiness_is_that_of_scikit_learn():
+def test_trustworthiness_matches_scikit_learn():
     X = np.random.default_rng(0).standard_normal((150, 6))  # no two distances are the same
     flat = X[:, 1:3] ** 3
     due = trustworthiness(X, flat, n_neighbors=10)
@@ -54,6 +54,6 @@ def test_trustworthiness_is_that_of_scikit_learn():
     assert experiment.trustworthiness(X, euclidean_distances(X)) == 1
 
 
-def test_umap_is_among_them_where_it_is_installed(monkeypatch):
+def test_umap_is_included_if_it_is_installed(monkeypatch):
     monkeypatch.setattr(experiment, "with_umap", lambda: True)
     assert list(experiment.embeddings()) == ["all features", "PCA", "t-SNE", "UMAP", "PoincareMap"]

@@ -31,7 +31,7 @@ def test_exact_distances_with_doubling_edges_find_every_hypernym_first(rows):
     assert found(rows, "exact", "unit")["MAP"] < 0.9
 
 
-def test_reconstruction_is_that_of_the_definition():
+def test_reconstruction_matches_the_definition():
     D = np.array([[0, 1, 2, 3], [1, 0, 5, 5], [2, 1, 0, 5], [3, 1, 2, 0.0]])
     # Row 2 has hypernyms 1 and 0 at ranks 1 and 1; row 3 has only 0, which the nodes 1 and 2 precede.
     rank, precision = experiment.reconstruction(D, [[], [], [0, 1], [0]])
@@ -59,7 +59,7 @@ def test_wedges_are_laid_out_in_the_disk_alone_and_gensim_runs_where_it_is_insta
     assert [methods.count(experiment.GENSIM) for methods in of_dimension.values()] == [1, 1]
 
 
-def test_the_table_says_what_is_missing_and_the_verdict_is_that_of_the_full_run(rows, folder):
+def test_the_table_says_what_is_missing_and_the_verdict_matches_the_full_run(rows, folder):
     text = (folder / "embedding_trees.md").read_text()
     assert text.count("\n| ") == len(rows) + 1
     assert experiment.MISSING in text

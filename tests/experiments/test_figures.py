@@ -85,9 +85,7 @@ def test_published_sets_are_drawn_with_all_their_classes(drawn, published_data, 
 
 
 @pytest.mark.slow
-def test_geodesics_cut_the_pictures_better_than_lines_and_these_better_than_lines_through_the_centre(
-    drawn, published_data, monkeypatch
-):
+def test_geodesics_beat_lines_and_lines_beat_lines_through_the_centre(drawn, published_data, monkeypatch):
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
     shares = [float(ax.get_title().split("\n")[1].split(" ")[0]) for ax in drawn("regions")]
     assert shares == sorted(shares, reverse=True)

@@ -52,7 +52,7 @@ def test_the_published_start_is_on_the_wrong_side(problem):
     assert np.mean(y * (R @ wrong) > 0) < 0.5
 
 
-def test_without_faults_an_epoch_and_its_loss_are_those_of_the_problem(problem):
+def test_without_faults_an_epoch_and_its_loss_match_the_problem(problem):
     R, y, u = problem
     rival = looping.LoopingHyperboloidSVC(C=3.0, right_batches=True)
     assert rival._loss(R, y, u) == pytest.approx(objective(R, y, np.full(len(y), 3.0), u))

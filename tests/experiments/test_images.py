@@ -98,7 +98,7 @@ def test_a_finished_training_is_not_repeated_but_for_another_configuration(tmp_p
     assert len(trained) == 1
 
 
-def test_sets_without_files_are_left_out_and_none_at_all_is_an_error(tmp_path, monkeypatch, capsys):
+def test_data_sets_without_files_are_skipped_and_no_data_set_is_an_error(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HYPLEARN_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="There are no files of cifar10, mini-imagenet"):
         experiment.run(config(sets=("cifar10", "mini-imagenet")), tmp_path)

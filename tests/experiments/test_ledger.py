@@ -78,7 +78,7 @@ def test_a_killed_process_leaves_its_cells_to_the_next(tmp_path):
     assert [row["value"] for row in rows] == [0, 1, 4, 9, 16, 25]
 
 
-def test_half_a_line_is_measured_again(tmp_path):
+def test_an_incomplete_line_is_measured_again(tmp_path):
     with pytest.raises(KilledError):
         fill(tmp_path, [], dies_at=4)
     part = tmp_path / "squares.part.jsonl"
@@ -89,7 +89,7 @@ def test_half_a_line_is_measured_again(tmp_path):
     assert [row["trial"] for row in rows] == list(range(6))
 
 
-def test_another_configuration_begins_anew(tmp_path):
+def test_another_configuration_starts_over(tmp_path):
     with pytest.raises(KilledError):
         fill(tmp_path, [], dies_at=4)
     seen = []
@@ -135,7 +135,7 @@ def test_cells_that_are_measured_side_by_side_come_back_in_order(tmp_path):
     assert rows == fill(tmp_path, [])
 
 
-def test_chosen_rows_have_all_that_is_wanted():
+def test_selected_rows_are_complete():
     rows = [{"a": 1, "b": 2, "v": 3}, {"a": 1, "b": 3, "v": 4}]
     assert ledger.chosen(rows, "v", a=1) == [3, 4]
     assert ledger.chosen(rows, "v", a=1, b=3) == [4]
@@ -159,7 +159,7 @@ def test_time_adds_up_over_restarts(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "squares.json").read_text())["seconds"] == 24
 
 
-def test_the_progress_tells_the_time_left_on_a_terminal_only(tmp_path, monkeypatch, capsys):
+def test_progress_shows_the_remaining_time_only_on_a_terminal(tmp_path, monkeypatch, capsys):
     fill(tmp_path, [])
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(ledger.sys.stderr, "isatty", lambda: True)

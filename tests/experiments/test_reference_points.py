@@ -46,7 +46,7 @@ def test_the_default_is_no_worse_than_a_euclidean_svm_on_the_mammals(rows):
     assert found(rows, "mammals", "boundary") > found(rows, "mammals", "Euclidean SVM")
 
 
-def test_a_cell_is_the_same_whenever_it_is_measured(config, rows):
+def test_a_cell_of_the_table_is_reproducible(config, rows):
     for row in (row for row in rows if row["method"] == "boundary"):
         assert experiment.measure(config, row) == {"accuracy": row["accuracy"]}
 
@@ -59,7 +59,7 @@ def test_a_tree_has_branches_that_begin_at_one_another():
     assert np.max(np.min(between, axis=1)) < 0.5
 
 
-def test_results_are_written_with_their_setting(rows, folder):
+def test_results_are_written_with_their_configuration(rows, folder):
     assert ledger.read(folder / "reference_points.csv") == rows
     assert "| mammals | 2-fold | " in (folder / "reference_points.md").read_text()
     assert '"draws": 2' in (folder / "reference_points.json").read_text()

@@ -25,7 +25,7 @@ ROWS = [
 ]
 
 
-def test_a_fit_is_its_rows_its_messages_and_its_client():
+def test_the_time_of_a_fit_is_modelled_by_rows_messages_and_client():
     law = scaling.Law.of(ROWS)
     assert (law.passes, law.client, law.client_rows) == (12, 0.5, 100_000)
     assert law.per_row == pytest.approx(1e-5)

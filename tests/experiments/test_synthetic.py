@@ -34,11 +34,11 @@ def rows(config, folder):
     return synthetic.run(config, folder)
 
 
-def test_one_of_three_varies_at_a_time(config):
+def test_one_of_three_parameters_varies_at_a_time(config):
     assert synthetic.settings(config) == [(2, 400, 0.01), (12, 400, 0.01), (2, 200, 0.01), (2, 400, 0.1)]
 
 
-def test_dear_dimensions_come_last_with_fewer_runs():
+def test_expensive_dimensions_come_last_with_fewer_runs():
     config = synthetic.Config(fewer=((10, 2), (100, 9)))
     cells = synthetic.all_cells(config)
     assert [len({cell["run"] for cell in cells if cell["d"] == d}) for d in (2, 10, 100)] == [3, 2, 3]
@@ -50,7 +50,7 @@ def test_dear_dimensions_come_last_with_fewer_runs():
     assert synthetic.runs_in_words(config) == "3 runs, 2 at d = 10"
 
 
-def test_scores_are_scikit_learns():
+def test_scores_match_scikit_learn():
     rng = np.random.default_rng(0)
     for labels, predicted in [*rng.choice([-1, 1], (10, 2, 30)), ([1, 1, -1], [1, 1, 1])]:
         found = synthetic.scores("test", np.array(labels), np.array(predicted))
@@ -70,13 +70,13 @@ def test_with_the_true_p_the_training_points_are_separated(rows):
     assert np.mean(ledger.chosen(rows, "train_f1", method="Poincaré SVM, true p", d=2)) > 99.5
 
 
-def test_an_intercept_is_what_the_papers_euclidean_svm_lacks(rows):
+def test_the_papers_euclidean_svm_lacks_an_intercept(rows):
     means = {m: np.mean(ledger.chosen(rows, "test_accuracy", method=m, fifths=3)) for m in synthetic.METHODS}
     assert means["Euclidean SVM, no intercept"] < means["Euclidean SVM"] - 5
     assert means["Euclidean SVM"] < means["Poincaré SVM"]
 
 
-def test_a_cell_is_the_same_whenever_it_is_measured(config, rows):
+def test_a_cell_of_the_table_is_reproducible(config, rows):
     for row in rows[:: len(rows) // 7]:
         again = synthetic.measure(config, row)
         assert {score: again[score] for score in SCORES} == {score: row[score] for score in SCORES}
@@ -110,7 +110,7 @@ def test_the_picture_has_nine_panels_with_medians_bands_and_means(config, rows):
     plt.close(figure)
 
 
-def test_results_are_written_with_their_setting(config, rows, folder):
+def test_results_are_written_with_their_configuration(config, rows, folder):
     assert ledger.read(folder / "synthetic.csv") == rows
     assert '"name": "quick"' in (folder / "synthetic.json").read_text()
     text = (folder / "synthetic.md").read_text()

@@ -45,7 +45,7 @@ def test_points_within_the_margin_are_cut_out_of_n(config, rows):
     assert all(row["rows"] < config.n_samples for row in rows)
 
 
-def test_draws_that_leave_a_class_empty_do_not_count():
+def test_draws_that_leave_a_class_empty_are_skipped():
     config = table1.Config(n_samples=30, n_features=4)
     draws = [table1.draw(config, 3, 1.0, seed) for seed in range(20)]
     whole = [X for X, y, _, _ in draws if len(np.unique(y)) == 2]
@@ -54,12 +54,12 @@ def test_draws_that_leave_a_class_empty_do_not_count():
         assert np.array_equal(table1.draw_of_run(config, 3, 1.0, run)[0], X)
 
 
-def test_a_cell_is_the_same_whenever_it_is_measured(config, rows):
+def test_a_cell_of_the_table_is_reproducible(config, rows):
     again = table1.measure(config, rows[1])
     assert again == {column: rows[1][column] for column in again}
 
 
-def test_results_are_written_with_their_setting(config, rows, folder):
+def test_results_are_written_with_their_configuration(config, rows, folder):
     assert ledger.read(folder / "table1.csv") == rows
     text = (folder / "table1.md").read_text()
     assert all(f"| {p} | {margin} |" in text for p, margin in itertools.product(("R/5", "3R/5"), ("1", "0.1")))

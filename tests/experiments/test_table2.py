@@ -29,7 +29,7 @@ def rows(config, folder):
         table2.data_of.cache_clear()
 
 
-def test_every_method_is_tried_and_a_stand_in_once(rows):
+def test_every_method_runs_and_the_stand_in_data_once(rows):
     assert len(rows) == len(table2.METHODS)
     assert all(25 < row["accuracy"] <= 100 and 0 < row["macro_f1"] <= 100 and row["seconds"] > 0 for row in rows)
 
@@ -77,7 +77,7 @@ def test_resampled_splits_differ(config):
     assert not np.array_equal(splits[0][0], splits[1][0])
 
 
-def test_results_are_written_with_their_setting(rows, folder):
+def test_results_are_written_with_their_configuration(rows, folder):
     assert ledger.read(folder / "table2.csv") == rows
     assert '"name": "quick"' in (folder / "table2.json").read_text()
     text = (folder / "table2.md").read_text()

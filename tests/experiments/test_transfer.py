@@ -12,7 +12,7 @@ with warnings.catch_warnings():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # scanpy's own, of its dependencies
-def test_placed_cells_are_recognised_and_cells_of_another_map_are_not(tmp_path):
+def test_placed_cells_are_classified_better_than_cells_of_another_map(tmp_path):
     accuracy, seconds = experiment.run(experiment.Config(sizes=(60,)), tmp_path)
     by = {row["query is"]: row["accuracy"] for row in accuracy}
     assert by["placed"] > 85

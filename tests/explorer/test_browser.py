@@ -113,7 +113,7 @@ def on_stage(browser, v):
     return np.array([width / 2, height / 2]) + radius * np.asarray(v) * [1, -1], radius
 
 
-def test_arithmetic_of_the_disk_is_that_of_python(browser, tmp_path):
+def test_arithmetic_of_the_disk_matches_python(browser, tmp_path):
     X, y = many(n=30)
     browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
     rng = np.random.default_rng(0)
@@ -278,7 +278,7 @@ def check_regions(browser, page, predicted_at, *, drag=True):
         ("euclidean", two),
     ],
 )
-def test_regions_are_what_predict_says_of_every_pixel(browser, tmp_path, name, data):
+def test_regions_match_predict_at_every_pixel(browser, tmp_path, name, data):
     X, y = data()
     model = fitted(MODELS[name], X, y)
     page = explore(model, X[:6], y[:6])
@@ -293,7 +293,7 @@ def at_a_distance(model, shift):
     return model
 
 
-def test_a_boundary_at_a_distance_is_where_predict_changes(browser, tmp_path):
+def test_predict_changes_at_an_equidistant_boundary(browser, tmp_path):
     """An equidistant of the geodesic, inked; with the margins of the exact SVM beside it."""
     X, y = two()
     model = at_a_distance(fitted(PoincareSVC("boundary", margin="exact", C=10), X, y), 0.4)
@@ -320,7 +320,7 @@ def test_a_boundary_at_a_distance_is_where_predict_changes(browser, tmp_path):
     ],
 )
 @pytest.mark.parametrize("c", [1.0, 0.25])
-def test_boundaries_without_a_reference_point_are_inked_where_predictions_change(
+def test_boundaries_without_a_reference_point_are_drawn_where_predictions_change(
     browser, tmp_path, kind, data, changes, text, c
 ):
     X, y = data(c=c)
@@ -343,7 +343,7 @@ def test_boundaries_without_a_reference_point_are_inked_where_predictions_change
 
 
 @pytest.mark.parametrize("kind", [HyperboloidSVC, EuclideanSVC])
-def test_a_boundary_of_a_baseline_is_inked_where_its_scores_are_0(browser, tmp_path, kind):
+def test_the_boundary_of_a_baseline_is_drawn_where_its_scores_are_0(browser, tmp_path, kind):
     X, y = two()
     model = at_a_distance(fitted(kind(), X, y), 0.4)
     browser.open(explore(model, X[:2], y[:2]), tmp_path)
@@ -366,7 +366,7 @@ TELL = "return [...Array(arguments[0]).keys()].map((i) => hyplearnExplorer.told(
 
 
 @pytest.mark.parametrize("data", [many, two])
-def test_the_page_decides_as_python_does(browser, tmp_path, data):
+def test_predictions_of_the_page_match_python(browser, tmp_path, data):
     """At points all over the disk, on cards of every kind of model, and for another curvature."""
     X, y = data()
     Q = cloud(np.random.default_rng(8), 300, 2, 1.6)
@@ -415,7 +415,7 @@ def assert_cards_agree(model, X, spec, cards, name):
         assert np.allclose([card["rows"][1]["distance"] for card in cards], true, rtol=1e-7, atol=1e-9), name
 
 
-def test_the_help_does_not_call_points_off_the_plane_misclassified(browser, tmp_path):
+def test_the_help_does_not_describe_points_off_the_plane_as_misclassified(browser, tmp_path):
     X, y = many(n=60)
     model = fitted(MODELS["softmax"], X, y)
     browser.open(explore(model, X, y), tmp_path)
@@ -430,7 +430,7 @@ def test_the_help_does_not_call_points_off_the_plane_misclassified(browser, tmp_
     ("of", "text"),
     [(None, "of these points"), ("training", "of the training points"), ("held-out", "of the held-out points")],
 )
-def test_counts_say_of_which_points_they_are(browser, tmp_path, of, text):
+def test_counts_are_labelled_with_the_kind_of_points(browser, tmp_path, of, text):
     X, y = many(n=60)
     model = fitted(MODELS["softmax"], X, y)
     browser.open(explore(model, X, y, of=of), tmp_path)
@@ -494,7 +494,7 @@ def test_no_button_lies_on_the_disk(browser, tmp_path):
         assert browser.run(on_disk) == 0
 
 
-def test_more_dimensions_are_shown_on_a_plane_and_called_a_projection(browser, tmp_path):
+def test_higher_dimensions_are_shown_as_a_projection_onto_a_plane(browser, tmp_path):
     rng = np.random.default_rng(0)
     X = cloud(rng, 200, 4, 1.0)
     classes = {"two": np.where(X[:, 0] > 0.1, "right", "left"), "three": np.array(list("abc"))[np.argmax(X[:, :3], 1)]}
@@ -554,7 +554,7 @@ def test_wheel_zooms_about_the_pointer_and_buttons_and_keys_zoom_too(browser, tm
     assert browser.ask("state().zoom") == 1
 
 
-def test_pointing_at_a_point_tells_all_about_it(browser, tmp_path):
+def test_hovering_over_a_point_shows_its_card(browser, tmp_path):
     X, y = many(n=120)
     names = [f"animal {i}" for i in range(120)]
     model = fitted(MODELS["svc"], X, y)
@@ -595,7 +595,7 @@ def test_distances_to_boundaries_of_any_shape_are_the_least(browser, tmp_path):
             assert found == pytest.approx(abs(signed_distance(X[i], *model.hyperplane_between(own, other))), rel=1e-6)
 
 
-def test_legend_slider_and_switch_choose_what_is_shown(browser, tmp_path):
+def test_legend_slider_and_switch_filter_the_points(browser, tmp_path):
     X, y = many()
     model = fitted(MODELS["softmax"], X, y)
     browser.open(explore(model, X, y), tmp_path)
@@ -627,7 +627,7 @@ def test_legend_slider_and_switch_choose_what_is_shown(browser, tmp_path):
     assert browser.ask("state().marked") == -1
 
 
-def test_dragging_p_shows_what_if_and_says_so(browser, tmp_path):
+def test_dragging_p_shows_a_hypothetical_boundary_with_a_note(browser, tmp_path):
     X, y = two()
     model = fitted(PoincareSVC("boundary", C=10, folds=2), X, y)
     browser.open(explore(model, X, y), tmp_path)
@@ -659,7 +659,7 @@ def test_dragging_p_shows_what_if_and_says_so(browser, tmp_path):
     assert np.allclose(browser.ask("state().p"), model.reference_[0])
 
 
-def test_keys_walk_and_tell(browser, tmp_path):
+def test_arrow_keys_move_between_points_and_show_their_cards(browser, tmp_path):
     X, y = many(n=50)
     browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
     browser.keys("#stage", Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_UP)
@@ -676,7 +676,7 @@ def test_keys_walk_and_tell(browser, tmp_path):
     assert np.all(np.isfinite(browser.screen(X)))
 
 
-def test_hostile_text_stays_text(browser, tmp_path):
+def test_html_in_names_is_shown_as_text(browser, tmp_path):
     X, y = many(n=40)
     labels = np.where(y == "ant", HOSTILE, "fine")
     model = fitted(PoincareSVC(), X, labels)
@@ -706,7 +706,7 @@ def test_a_notebook_shows_the_page_in_a_frame(browser, tmp_path):
     browser.driver.switch_to.default_content()
 
 
-def test_the_picture_follows_size_density_and_darkness(browser, tmp_path):
+def test_the_picture_adapts_to_window_size_pixel_density_and_dark_mode(browser, tmp_path):
     X, y = many(n=40)
     browser.open(explore(fitted(MODELS["softmax"], X, y), X, y), tmp_path)
     light = browser.pixels([(2, 2)])[0]
@@ -734,7 +734,7 @@ def test_help_opens_and_closes(browser, tmp_path):
     assert not browser.run("return document.getElementById('help-text').open")
 
 
-def test_all_points_are_there_when_a_sample_of_seventy_thousand_has_moved(browser, tmp_path):
+def test_all_seventy_thousand_points_are_drawn_after_a_sample_was_animated(browser, tmp_path):
     browser.hurries = False
     X, y = many(n=70_000)
     model = fitted(PoincareLogisticRegression(), X[:2000], y[:2000])

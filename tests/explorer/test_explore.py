@@ -36,20 +36,20 @@ def softmax(labelled):
     return PoincareLogisticRegression().fit(*labelled)
 
 
-def test_points_travel_without_loss_up_to_the_rim(softmax):
+def test_points_are_encoded_without_loss_up_to_the_rim(softmax):
     turns = np.linspace(0, 6, 20)
     X = (1 - 10.0 ** -np.linspace(1, 15, 20))[:, None] * np.stack([np.cos(turns), np.sin(turns)], axis=1)
     points = scene_of(explore(softmax, X))["points"]
     assert np.array_equal(np.stack([decoded(points["x"]), decoded(points["y"])], axis=1), X)
 
 
-def test_typed_arrays_are_what_they_were():
+def test_typed_arrays_round_trip():
     for dtype in ("<f8", "<f4", "<u4", "<u2", "|u1"):
         values = np.arange(5).astype(dtype)
         assert np.array_equal(decoded(typed_array(values, dtype)), values)
 
 
-def test_json_of_any_text_stays_inside_its_script_and_reads_back():
+def test_json_of_any_text_is_escaped_and_round_trips():
     texts = ["</script>", "<!--", "]]>", "&amp;", "\u2028\u2029", "Möbius", '"\\', "\x00\x1f", "{{title}}"]
     text = script_json(texts)
     assert not re.search("[<>&\u2028\u2029]", text)
@@ -58,7 +58,7 @@ def test_json_of_any_text_stays_inside_its_script_and_reads_back():
     script_json("\ud800").encode("utf-8")
 
 
-def test_the_page_needs_nothing_from_elsewhere(softmax, labelled):
+def test_the_page_is_self_contained(softmax, labelled):
     text = explore(softmax, *labelled).html
     # But for the name of SVG, which is no address, and references within a picture.
     assert not re.search(r"https?:(?!//www\.w3\.org/2000/svg)|//cdn|@import|url\((?!#)", text)
@@ -67,7 +67,7 @@ def test_the_page_needs_nothing_from_elsewhere(softmax, labelled):
     assert not re.search(r"\{\{\w+\}\}", text)
 
 
-def test_colours_are_those_of_the_plots_and_classes_beyond_the_model_come_last(softmax, labelled):
+def test_colours_match_the_plots_and_classes_beyond_the_model_come_last(softmax, labelled):
     X, _ = labelled
     found = scene_of(explore(softmax, X[:3], ["left", "up", "right"]))
     assert found["classes"] == ["left", "right", "up"]
@@ -78,7 +78,7 @@ def test_colours_are_those_of_the_plots_and_classes_beyond_the_model_come_last(s
     assert decoded(found["labels"]).tolist() == [0, 2, 1]
 
 
-def test_predictions_and_confidences_are_those_of_the_estimator(softmax, labelled):
+def test_predictions_and_confidences_match_the_estimator(softmax, labelled):
     X, y = labelled
     found = model_of(explore(softmax, X, y))
     assert np.array_equal(softmax.classes_[decoded(found["predicted"])], softmax.predict(X))
@@ -92,7 +92,7 @@ def test_fifty_thousand_points_make_a_page_of_less_than_two_megabytes(softmax):
     assert len(page.html.encode()) < 2e6
 
 
-def test_a_stream_without_probabilities_says_so(labelled):
+def test_a_page_without_probabilities_says_so(labelled):
     X, y = labelled
     stream = PoincareSVC("origin", loss="hinge").partial_fit(X, y, classes=["left", "right"])
     found = model_of(explore(stream, X, y))
@@ -100,7 +100,7 @@ def test_a_stream_without_probabilities_says_so(labelled):
     assert found["decision"]["slopes"] is None
 
 
-def test_searches_pipelines_and_named_columns_are_welcome(labelled):
+def test_searches_pipelines_and_named_columns_are_supported(labelled):
     X, y = labelled
     search = GridSearchCV(PoincareLogisticRegression(), {"C": [1, 10]}, cv=2).fit(X, y)
     assert model_of(explore(search, X, y))["decision"]["link"] == "sphere"
@@ -113,7 +113,7 @@ def test_searches_pipelines_and_named_columns_are_welcome(labelled):
     assert np.allclose(probabilities, np.sort(pipeline.predict_proba(frame), axis=1)[:, ::-1], atol=1e-6)
 
 
-def test_a_subclass_may_decide_otherwise_and_is_shown_by_its_predictions(labelled):
+def test_a_subclass_with_its_own_predict_is_shown_by_its_predictions(labelled):
     class Contrary(PoincareLogisticRegression):
         def predict(self, X):
             return np.array(["left"] * len(X))
@@ -124,7 +124,7 @@ def test_a_subclass_may_decide_otherwise_and_is_shown_by_its_predictions(labelle
     assert set(codes) == {0, 65535}
 
 
-def test_a_subclass_with_probabilities_of_its_own_is_shown_with_these(labelled):
+def test_a_subclass_with_its_own_probabilities_is_shown_with_them(labelled):
     class Cautious(PoincareSVC):
         def predict_proba(self, X):
             return np.full((len(X), 2), 0.5)
@@ -134,7 +134,7 @@ def test_a_subclass_with_probabilities_of_its_own_is_shown_with_these(labelled):
     assert np.all(decoded(found["top"]["probabilities"]) == 0.5)
 
 
-def test_saving_replaces_a_page_whole_or_not_at_all(softmax, labelled, tmp_path, monkeypatch):
+def test_saving_replaces_a_page_atomically(softmax, labelled, tmp_path, monkeypatch):
     page = explore(softmax, *labelled, path=tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.html
     (tmp_path / "page.html").write_text("before")
@@ -182,7 +182,7 @@ def test_representations_are_short_in_a_terminal_and_framed_in_a_notebook(softma
         ({"parents": np.full(60, 0.5)}, "got float64"),
     ],
 )
-def test_bad_input_is_named(softmax, labelled, change, message):
+def test_bad_input_raises_a_clear_error(softmax, labelled, change, message):
     given = {"X": labelled[0], "y": labelled[1]} | change
     with pytest.raises(ValueError, match=message):
         explore(softmax, given.pop("X"), given.pop("y"), **given)
@@ -262,7 +262,7 @@ def test_a_page_shows_one_model_or_two(softmax, labelled):
     assert names == ["PoincareLogisticRegression 1", "PoincareLogisticRegression 2"]
 
 
-def test_a_page_says_its_size(softmax, labelled):
+def test_a_page_reports_its_size(softmax, labelled):
     page = explore(softmax, *labelled)
     assert f'data-size="{len(page.html.encode()) / 1e6:.1f} MB"' in page.html
 
@@ -318,7 +318,9 @@ def test_with_anywidget_a_notebook_and_python_share_the_selection(softmax, label
     assert widget.selection == bytes([58, 0, 0, 0])
 
 
-def test_without_anywidget_a_notebook_shows_the_page_and_an_error_says_what_to_install(softmax, labelled, monkeypatch):
+def test_without_anywidget_a_notebook_shows_the_page_and_an_error_names_the_package_to_install(
+    softmax, labelled, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     page = explore(softmax, *labelled)
     assert page._repr_mimebundle_() == {}

@@ -116,7 +116,7 @@ def clear_points(browser, apart=14):
     return np.flatnonzero((away.min(axis=1) > apart) & (np.linalg.norm(X, axis=1) < 0.9)), places
 
 
-def test_numbers_are_shown_by_a_ramp_with_its_ends_and_missing_ones_in_grey(browser, tmp_path, page):
+def test_numbers_are_coloured_with_a_labelled_ramp_and_missing_values_are_grey(browser, tmp_path, page):
     browser.open(page, tmp_path)
     browser.choose("colour", "column1")
     low, high = np.nanmin(VALUES), np.nanmax(VALUES)
@@ -161,7 +161,7 @@ def test_a_lasso_selects_what_lies_inside_its_curve(browser, tmp_path, page):
     assert browser.ask("state().selection") == []
 
 
-def test_hidden_points_are_not_selected_and_fingers_can_add(browser, tmp_path, page):
+def test_hidden_points_are_not_selected_and_touch_can_extend_a_selection(browser, tmp_path, page):
     browser.resize(390, 844, touch=True)
     browser.open(page, tmp_path)
     browser.run("document.querySelector('#legend li:nth-child(2) button').click()")
@@ -269,7 +269,7 @@ def test_keys_move_p_and_show_a_class_alone(browser, tmp_path):
         assert browser.ask("state().hidden") == hidden
 
 
-def test_the_table_of_a_selection_holds_its_points_and_no_formulas(browser, tmp_path, page):
+def test_the_table_of_a_selection_has_its_points_and_escapes_formulas(browser, tmp_path, page):
     page.selection = [3, 7, 10, 21]
     browser.downloads(tmp_path)
     browser.open(page, tmp_path)
@@ -321,7 +321,7 @@ def test_a_link_opens_the_same_view(browser, tmp_path, page):
         "centre=0,0&selected=AP__fw",  # a run of two million points
     ],
 )
-def test_a_link_that_makes_no_sense_is_harmless(browser, tmp_path, page, fragment):
+def test_an_invalid_link_is_ignored(browser, tmp_path, page, fragment):
     browser.driver.get(f"{page.save(tmp_path / 'page.html').as_uri()}#{fragment}")
     browser.rest()
     state = browser.ask("state()")
@@ -555,7 +555,7 @@ def test_edges_to_parents_are_geodesics(browser, tmp_path):
     assert browser.pixels(browser.screen(curve), layer="pen")[:, 3].max() == 0
 
 
-def test_light_and_dark_follow_the_address_the_page_around_and_the_switch(browser, tmp_path, page):
+def test_the_theme_follows_the_url_the_embedding_page_and_the_switch(browser, tmp_path, page):
     file = page.save(tmp_path / "page.html")
     browser.driver.get(f"{file.as_uri()}?theme=dark")
     browser.rest()
@@ -577,7 +577,7 @@ def test_light_and_dark_follow_the_address_the_page_around_and_the_switch(browse
     browser.driver.switch_to.default_content()
 
 
-def test_paper_is_light_and_has_no_buttons(browser, tmp_path, page):
+def test_printed_pages_are_light_and_have_no_buttons(browser, tmp_path, page):
     browser.resize(1000, 760, scheme="dark")
     browser.open(page, tmp_path)
     browser.run("window.dispatchEvent(new Event('beforeprint'))")
@@ -590,7 +590,7 @@ def test_paper_is_light_and_has_no_buttons(browser, tmp_path, page):
     browser.rest()
 
 
-def test_everything_has_a_name_and_can_be_reached_by_keys(browser, tmp_path, page):
+def test_all_controls_have_accessible_names_and_keyboard_focus(browser, tmp_path, page):
     browser.open(page, tmp_path)
     nodes = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     roles = {"button", "checkbox", "combobox", "searchbox", "slider", "spinbutton", "application"}
@@ -605,7 +605,7 @@ def test_everything_has_a_name_and_can_be_reached_by_keys(browser, tmp_path, pag
     assert browser.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-def test_names_of_twenty_thousand_letters_leave_the_page_as_wide_as_it_is(browser, tmp_path):
+def test_very_long_names_do_not_widen_the_page(browser, tmp_path):
     long = "n" * 20_000
     labels = np.where(Y == "ant", long, Y)
     model = PoincareLogisticRegression().fit(X, labels)

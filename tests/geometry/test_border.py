@@ -38,7 +38,7 @@ def test_curvature_must_be_a_positive_number(c):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_nan_and_infinity_are_named_with_their_place(bad):
+def test_nan_and_infinity_are_reported_with_their_index(bad):
     points = np.array([[0.0, 0.1], [0.2, bad]])
     for call in (
         lambda: geometry.distance(points, [0.0, 0.0]),
@@ -58,14 +58,14 @@ def test_only_real_numbers_are_points(bad):
         tangent.z_features([bad], [0.0, 0.0])
 
 
-def test_points_of_another_dimension_are_refused_even_where_they_would_broadcast():
+def test_points_of_another_dimension_are_rejected_even_if_they_would_broadcast():
     with pytest.raises(ValueError, match="same dimension; x has 1, p has 2"):
         geometry.log_map([[0.1]], [0.0, 0.0])
     with pytest.raises(ValueError, match="one point of dimension 1"):
         tangent.frame_coordinates([[0.1]], [0.0, 0.0])
 
 
-def test_a_number_is_not_a_point():
+def test_a_scalar_is_rejected_as_a_point():
     with pytest.raises(ValueError, match=r"coordinates along its last axis; got an array of shape \(\)"):
         geometry.gap(0.5)
     with pytest.raises(ValueError, match=r"shape \(3, 0\)"):
@@ -74,14 +74,14 @@ def test_a_number_is_not_a_point():
         tangent.frame_coordinates([0.1, 0.2], [0.0, 0.0])
 
 
-def test_a_base_point_outside_the_ball_is_refused():
+def test_a_base_point_outside_the_ball_is_rejected():
     with pytest.raises(ValueError, match="the point has norm 2"):
         geometry.log_map([0.1, 0.1], [2.0, 0.0])
     with pytest.raises(ValueError, match="the point has norm 2"):
         tangent.z_features([[0.1, 0.1]], [2.0, 0.0])
 
 
-def test_features_of_points_outside_the_ball_are_refused():
+def test_features_of_points_outside_the_ball_are_rejected():
     for f in (tangent.frame_coordinates, tangent.z_features, tangent.implicit_rows, tangent.eta):
         with pytest.raises(ValueError, match="2 of 3 points lie outside"):
             f(X, [0.0, 0.0])

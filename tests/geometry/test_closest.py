@@ -81,7 +81,7 @@ def check_points(pair, X_a, X_b, c):
 
 @settings(max_examples=120)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(DIMENSIONS), st.sampled_from(CURVATURES))
-def test_the_certificate_proves_the_distance_or_a_common_point_disproves_it(seed, d, c):
+def test_the_certificate_proves_the_distance_or_shows_a_common_point(seed, d, c):
     X_a, X_b = two_clouds(np.random.default_rng(seed), d, c)
     pair = closest_points(X_a, X_b, c=c)
     check_points(pair, X_a, X_b, c)
@@ -133,7 +133,7 @@ def brute_force(X_a, X_b):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_closest_points_are_those_of_the_closest_pair_of_edges(seed):
+def test_closest_points_match_the_closest_pair_of_edges(seed):
     rng = np.random.default_rng(seed)
     X_a, X_b = translate(0.6 * cloud(rng, 6, 2, 1.0), [-0.5, 0]), translate(0.6 * cloud(rng, 6, 2, 1.0), [0.5, 0])
     pair = closest_points(X_a, X_b)
@@ -159,7 +159,7 @@ def test_a_general_solver_comes_no_closer(d):
 
 @pytest.mark.parametrize("c", CURVATURES)
 @pytest.mark.parametrize("gap", [0.5, 1e-4, 1e-8, 1e-10])
-def test_distance_to_a_segment_is_that_of_mpmath_up_to_the_rim(gap, c):
+def test_distance_to_a_segment_matches_mpmath_up_to_the_rim(gap, c):
     rng = np.random.default_rng(1)
     m = at_gap(rng, 2, gap, c)
     X = translate(np.array([[0.1, 0.6], [-0.2, -0.7], [0.7, 0.1]]) / np.sqrt(c), m, c=c)
@@ -274,7 +274,7 @@ def test_bounds_hold_when_passes_run_out():
     assert best.n_iter > 1
 
 
-def test_points_of_float32_are_taken_as_they_are():
+def test_float32_points_are_used_without_rounding():
     rng = np.random.default_rng(0)
     X_a, X_b = (X.astype(np.float32) for X in two_clouds(rng, 3, apart=0.8))
     single, double = closest_points(X_a, X_b), closest_points(X_a.astype(float), X_b.astype(float))
@@ -338,7 +338,7 @@ def test_the_minimum_on_a_face_drops_rows_that_would_get_a_negative_weight():
     assert np.allclose(w, [0.5, 0.5, 0, 1])
 
 
-def test_bad_points_are_refused():
+def test_bad_points_are_rejected():
     good = [[0.1, 0.2]]
     with pytest.raises(ValueError, match="outside the open ball"):
         closest_points(good, [[1.0, 0.3]])

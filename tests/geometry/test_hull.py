@@ -181,7 +181,7 @@ def test_hulls_move_with_the_points(seed, n):
 
 
 @both
-def test_points_above_the_origin_are_no_trap(hull):
+def test_the_lowest_point_need_not_be_a_vertex(hull):
     """Errata: the lowest point is no vertex here, and the paper's scan starts from it."""
     X = np.array([[-0.6, 0.5], [0.6, 0.5], [0.0, 0.45], [0.0, 0.7]])
     assert cycle(hull(X)) == [0, 1, 3]
@@ -244,7 +244,7 @@ def test_turn_distance_and_height_have_the_signs_of_exact_arithmetic(given_set, 
     assert disk_hull.higher(P, Q, A, B, c) == float(over_a > over_b) - float(over_a < over_b)
 
 
-def test_points_of_a_circle_are_told_apart_by_their_last_digits():
+def test_points_of_a_circle_are_distinguished_by_their_last_digits():
     circle = [tuple(x) for x in on_a_circle(np.random.default_rng(0), 40)[1:].tolist()]
     square = {x: sum(Fraction(a) ** 2 for a in x) for x in circle}
     for B in circle:
@@ -290,7 +290,7 @@ def test_few_rows_in_many_dimensions_are_all_vertices(n):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_equal_rows_are_listed_by_the_first(d):
+def test_equal_rows_are_represented_by_the_first(d):
     X = cloud(np.random.default_rng(0), 30, d, 1.0)
     shuffled = np.vstack([X[::-1], X, X])
     assert max(hull_vertices(shuffled)) < 30
@@ -324,7 +324,7 @@ def test_the_papers_reference_point_is_the_midpoint_of_the_closest_vertices():
 
 
 @pytest.mark.parametrize("function", [graham_scan, quickhull, hull_vertices])
-def test_bad_points_are_refused(function):
+def test_bad_points_are_rejected(function):
     with pytest.raises(ValueError, match=r"1 of 2 points lies outside the open ball"):
         function([[0.1, 0.2], [1.0, 0.3]])
     with pytest.raises(ValueError, match="NaN or infinite"):
@@ -339,7 +339,7 @@ def test_bad_points_are_refused(function):
         function([["a", "b"]])
 
 
-def test_a_wrong_dimension_is_answered_by_what_to_use():
+def test_the_error_for_a_wrong_dimension_names_an_alternative():
     with pytest.raises(ValueError, match=r"got shape \(4, 3\).\nUse hyplearn.geometry.hull.hull_vertices"):
         quickhull(np.zeros((4, 3)))
     with pytest.raises(ValueError, match=r"at most 5 dimensions; X has 6.*\nUse hyplearn.geometry.closest_points"):

@@ -117,7 +117,7 @@ def test_drawn_points_in_space_follow_the_direction_asked_for():
     assert distance(curve, p).min() < 0.1
 
 
-def test_a_hyperplane_in_space_needs_a_direction_to_walk():
+def test_a_hyperplane_in_three_dimensions_needs_a_direction():
     with pytest.raises(ValueError, match="dimension 3 a hyperplane is not a curve"):
         hyperplane_points([0, 0, 1], [0, 0, 0])
     with pytest.raises(ValueError, match="must not be parallel to w"):
@@ -127,6 +127,6 @@ def test_a_hyperplane_in_space_needs_a_direction_to_walk():
 
 
 @pytest.mark.parametrize("f", [side, signed_distance, project_onto])
-def test_a_zero_normal_is_refused(f):
+def test_a_zero_normal_is_rejected(f):
     with pytest.raises(ValueError, match="w must not be zero"):
         f([0.1, 0.2], [0.0, 0.0], [0.0, 0.0])

@@ -33,7 +33,7 @@ def test_mean_of_two_points_is_their_midpoint():
     assert distance(frechet_mean([x, y]), midpoint(x, y)) < 1e-11
 
 
-def test_mean_beats_every_neighbour():
+def test_mean_has_a_lower_objective_than_nearby_points():
     X = cloud(np.random.default_rng(1), 30, 2, 1.0, smallest_gap=0.01)
     m = frechet_mean(X)
     cost = np.sum(distance(X, m) ** 2)
@@ -76,7 +76,7 @@ def test_identical_points_are_their_own_mean_bit_for_bit():
     assert np.array_equal(frechet_mean(rim), rim[0])
 
 
-def test_points_outside_the_ball_have_no_mean():
+def test_the_mean_of_points_outside_the_ball_raises():
     with pytest.raises(ValueError, match="outside the open ball"):
         frechet_mean([[2.0, 0.0]])
     with pytest.raises(ValueError, match="outside the open ball"):
@@ -84,7 +84,7 @@ def test_points_outside_the_ball_have_no_mean():
 
 
 @pytest.mark.parametrize("weights", [[1, -1, 1], [0, 0, 0], [1, 1]])
-def test_bad_weights_are_refused(weights):
+def test_bad_weights_are_rejected(weights):
     with pytest.raises(ValueError, match="weights must be 3 non-negative numbers"):
         frechet_mean(np.zeros((3, 2)), weights)
 
@@ -95,13 +95,13 @@ def test_a_mean_not_reached_is_an_error_with_the_distance_left():
         frechet_mean(X, max_iter=1)
 
 
-def test_no_points_have_no_mean():
+def test_the_mean_of_no_points_raises():
     with pytest.raises(ValueError, match=r"at least one row of points; got shape \(0, 2\)"):
         frechet_mean(np.zeros((0, 2)))
 
 
 @pytest.mark.parametrize("d", [2, 20])
-def test_many_rows_have_their_mean_wherever_the_sample_begins(d):
+def test_the_mean_of_many_rows_does_not_depend_on_the_sample(d):
     """With all rows of the sample that gives the start in one corner, or without any weight."""
     rng = np.random.default_rng(3)
     X = cloud(rng, 50_000, d, 1.0, smallest_gap=0.01)
@@ -112,7 +112,7 @@ def test_many_rows_have_their_mean_wherever_the_sample_begins(d):
     assert gradient(X, frechet_mean(X, weights), weights) < 1e-11
 
 
-def test_many_rows_at_the_rim_have_their_mean():
+def test_the_mean_of_many_rows_at_the_rim_is_found():
     rng = np.random.default_rng(4)
     X = translate(cloud(rng, 30_000, 2, 1.0), [0.999999, 0.0])
     m = frechet_mean(X)

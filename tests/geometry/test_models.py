@@ -38,7 +38,7 @@ def test_round_trips_return_to_the_ball(X, c):
 
 
 @curvatures
-def test_points_come_to_lie_on_the_hyperboloid(X, c):
+def test_mapped_points_lie_on_the_hyperboloid(X, c):
     H = ball_to_hyperboloid(X / np.sqrt(c), c=c)
     assert np.allclose(minkowski(H, H), -1, atol=1e-9)
     assert (H[:, 0] >= 1).all()
@@ -72,7 +72,7 @@ def test_z_is_linear_in_hyperboloid_coordinates(X):
     assert np.allclose(H @ matrix, Z, rtol=1e-9, atol=1e-9)
 
 
-def test_rotation_and_translation_undo_themselves(X):
+def test_rotation_and_translation_are_inverted(X):
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((4, 4)))[0]
     a = np.array([0.1, 0.2, 0.3, -0.4])
     assert np.allclose(rotate(rotate(X, turn), turn.T), X, rtol=1e-13)
@@ -80,14 +80,14 @@ def test_rotation_and_translation_undo_themselves(X):
     assert np.allclose(translate(np.zeros(4), a), a, rtol=1e-15)
 
 
-def test_rows_off_the_hyperboloid_are_named():
+def test_rows_off_the_hyperboloid_are_reported():
     with pytest.raises(ValueError, match=r"1 of 2 rows do not lie on the hyperboloid.*row 1 with X⁰ = 2"):
         hyperboloid_to_ball([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
     with pytest.raises(ValueError, match="at least 2 entries"):
         hyperboloid_to_klein([1.0])
 
 
-def test_a_matrix_that_is_no_rotation_is_refused():
+def test_a_matrix_that_is_not_orthogonal_is_rejected():
     with pytest.raises(ValueError, match=r"orthogonal.*differs from the identity by 3"):
         rotate([0.1, 0.2], [[2, 0], [0, 1]])
     with pytest.raises(ValueError, match=r"shape \(2, 2\); got \(3, 3\)"):

@@ -71,7 +71,7 @@ def test_a_gaussian_of_the_distance_is_not_positive_definite():
 
 @each
 @pytest.mark.parametrize("d", [2, 5])
-def test_isometries_change_no_value(kernel, d):
+def test_kernels_are_invariant_under_isometries(kernel, d):
     rng = np.random.default_rng(0)
     X, a = cloud(rng, 30, d, 1.0), at_gap(rng, d, 0.3, 1.0)
     moved = translate(rotate(X, np.linalg.qr(rng.standard_normal((d, d)))[0]), a)
@@ -80,7 +80,7 @@ def test_isometries_change_no_value(kernel, d):
 
 @each
 @pytest.mark.parametrize("c", CURVATURES)
-def test_another_curvature_is_the_same_ball_on_another_scale(kernel, c):
+def test_curvature_only_rescales_the_ball(kernel, c):
     X, Y = (cloud(np.random.default_rng(seed), 9, 3, 1.0) for seed in (0, 1))
     assert np.allclose(kernel(X / np.sqrt(c), Y / np.sqrt(c), scale=0.7, c=c), kernel(X, Y, scale=0.7), rtol=1e-13)
 
@@ -93,7 +93,7 @@ def test_float32_stays_float32(kernel):
 
 
 @each
-def test_they_are_kernels_of_scikit_learn(kernel):
+def test_kernels_work_with_scikit_learn(kernel):
     X, y = load_mammals(return_X_y=True)
     assert SVC(kernel=kernel, C=10).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.85
 
@@ -105,7 +105,7 @@ def test_scale_must_be_positive(kernel, scale):
         kernel([[0.1, 0.2]], scale=scale)
 
 
-def test_dimensions_beyond_the_range_of_floats_are_refused():
+def test_dimensions_beyond_the_range_of_floats_are_rejected():
     with pytest.raises(ValueError, match=r"up to 1001 dimensions; got points of 1002.\nUse the secant or"):
         heat_kernel(np.zeros((2, 1002)))
     assert laplacian_kernel(np.zeros((2, 1002))).shape == (2, 2)
@@ -121,7 +121,7 @@ def test_secant_kernel_is_a_power_of_cosh_that_is_1_over_e_at_its_scale(scale):
 
 
 @pytest.mark.parametrize("name", ["laplacian", "secant", "heat"])
-def test_kernels_of_landmarks_are_those_of_the_definition(name):
+def test_kernels_of_landmarks_match_the_definition(name):
     X, L = spread(0, 60, 3), spread(1, 20, 3)
     values = LandmarkKernel(name, 0.8, 1.0, L).values(X, row_gaps(X, 1.0))
     assert np.allclose(values, kernel_between(name, X, L, scale=0.8, c=1.0), rtol=1e-12, atol=1e-290)

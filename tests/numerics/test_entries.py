@@ -20,7 +20,7 @@ def all_of(X, out):
 @pytest.mark.parametrize(
     "view", [lambda X: X, np.asfortranarray, lambda X: X[::2, ::2], lambda X: X[3:, 1:], lambda X: X[::-1]]
 )
-def test_coordinates_are_those_of_numpy(dtype, view):
+def test_coordinates_match_numpy(dtype, view):
     X = view(np.random.default_rng(0).random((8, 5)).astype(dtype))
     out = np.empty(X.shape)
     all_of(X, out)
@@ -28,6 +28,6 @@ def test_coordinates_are_those_of_numpy(dtype, view):
 
 
 @pytest.mark.parametrize("X", [np.zeros((2, 2), dtype=np.int64), np.zeros(4), np.zeros((2, 2, 2))])
-def test_what_is_no_table_of_floats_is_refused_by_the_compiler(X):
+def test_arrays_other_than_tables_of_floats_do_not_compile(X):
     with pytest.raises(TypingError, match="needs a two-dimensional array of floats"):
         all_of(X, np.empty((2, 2)))

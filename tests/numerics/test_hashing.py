@@ -16,7 +16,7 @@ def splitmix64(seed, number):
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**62))
-def test_a_hashed_uniform_is_that_of_splitmix64(seed, first):
+def test_a_hashed_uniform_matches_splitmix64(seed, first):
     numbers = first + np.arange(30)
     due = [splitmix64(seed, number) for number in numbers.tolist()]
     assert uniforms(seed, numbers).tolist() == due

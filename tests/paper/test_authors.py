@@ -17,7 +17,7 @@ def cells(published_data, monkeypatch):
 
 
 @pytest.mark.parametrize("drop_intercept", [False, True])
-def test_scores_are_those_of_the_steps_typed_out(drop_intercept, cells):
+def test_scores_match_the_steps_written_out(drop_intercept, cells):
     model = AuthorsSVC(cells.reference_points, drop_intercept=drop_intercept, calibration=None).fit(
         cells.X_train, cells.y_train
     )
@@ -59,7 +59,7 @@ def test_the_hull_gives_the_reference_points_by_default(overlapping):
     assert model.decision_function(model.reference_)[0] == 0
 
 
-def test_a_problem_of_one_label_scores_nothing(overlapping):
+def test_a_problem_with_one_label_has_zero_scores(overlapping):
     X, y = overlapping
     model = AuthorsSVC([0.0, 0.0], calibration=None).fit(X, y, (y == "left").astype(float))
     assert np.all(model.decision_function(X) == 0)

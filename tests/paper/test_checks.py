@@ -51,7 +51,7 @@ def three():
 
 @quiet
 @rivals
-def test_copies_are_weights_and_no_weight_is_absence(rival, three):
+def test_weights_act_like_copies_and_weight_zero_like_absence(rival, three):
     X, y = three
     weights = np.random.default_rng(2).integers(0, 4, len(y))
     weighted = clone(rival).fit(X, y, weights)
@@ -66,7 +66,7 @@ def test_copies_are_weights_and_no_weight_is_absence(rival, three):
 @pytest.mark.parametrize(
     "rival", [EuclideanSVC(), EuclideanSVC(loss="hinge"), HyperboloidSVC(tol=1e-10), AuthorsSVC([0.1, 0.0])], ids=repr
 )
-def test_many_rows_weigh_as_few(rival, monkeypatch, three):
+def test_rows_that_are_not_merged_keep_their_weights(rival, monkeypatch, three):
     """Rows above the limit are not merged; copies are still weights and absence is absence."""
     X, y = three
     weights = np.random.default_rng(2).integers(0, 9, len(y))
@@ -108,14 +108,14 @@ def test_predictions_are_the_highest_scores(rival, three):
 
 @quiet
 @learning
-def test_strings_are_learned(rival, three):
+def test_string_labels_are_supported(rival, three):
     X, y = three
     assert clone(rival).fit(X, y).score(X, y) > 0.8
 
 
 @quiet
 @rivals
-def test_curvature_is_a_matter_of_scale(rival, three):
+def test_curvature_only_rescales_the_ball(rival, three):
     """A ball of radius 3 holds the same points, three times as far from the origin."""
     X, y = three
     if isinstance(rival, (EuclideanSVC, AuthorsSVC)):
@@ -156,7 +156,7 @@ def test_points_outside_the_ball_are_named_in_the_error(rival):
     ],
     ids=repr,
 )
-def test_bad_options_get_one_clear_error(rival, message, three):
+def test_bad_options_raise_one_clear_error(rival, message, three):
     with pytest.raises(ValueError, match=message):
         clone(rival).fit(*three)
 

@@ -18,7 +18,7 @@ def off_centre(overlapping):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_squared_hinge_is_that_of_liblinear(fit_intercept, off_centre):
+def test_squared_hinge_matches_liblinear(fit_intercept, off_centre):
     X, y = off_centre
     model = EuclideanSVC(5.0, fit_intercept=fit_intercept, calibration=None).fit(X, y)
     options = {"fit_intercept": fit_intercept, "intercept_scaling": INTERCEPT_COLUMN, "tol": 1e-10, "dual": False}
@@ -43,7 +43,7 @@ def test_hinge_has_in_effect_an_intercept_without_penalty(off_centre):
     assert ours == pytest.approx(objective(free.coef_[0], free.intercept_[0]), rel=1e-3)
 
 
-def test_an_intercept_is_worth_a_lot():
+def test_an_intercept_improves_accuracy():
     """Why the paper's rival looked worse than it is: its boundaries all passed through the origin."""
     X, y, _, _ = make_ball_classification(5000, 2, reference_norm=0.57, random_state=3)
     with_intercept = EuclideanSVC(1000.0, calibration=None).fit(X, y).score(X, y)

@@ -25,13 +25,13 @@ def test_second_counterexample_has_an_imaginary_norm(x):
         HyperboloidPerceptron(start=[0.0, 0.0, 0.0]).fit([x, x], [0, 1])
 
 
-def test_a_start_without_a_boundary_is_refused_where_no_update_mends_it():
+def test_a_start_without_a_boundary_is_rejected_if_no_update_corrects_it():
     X, y, _, _ = make_ball_classification(50, 2, random_state=0)
     with pytest.raises(ValueError, match=r"does not exist for the first w: \[u, u\] = -9"):
         HyperboloidPerceptron(start=[3.0, 0.0, 0.0]).fit(X, y, (y > 0).astype(float))
 
 
-def test_visit_is_the_printed_rule():
+def test_a_visit_follows_the_printed_rule():
     for seed in range(5):
         X, y, _, _ = make_ball_classification(80, 3, random_state=seed)
         R, order = hyperboloid_rows(X, np.zeros(3), 1.0), np.random.default_rng(seed).permutation(80)
@@ -44,7 +44,7 @@ def test_visit_is_the_printed_rule():
         assert square == pytest.approx(w[1:] @ w[1:] - w[0] ** 2, rel=1e-6)
 
 
-def test_weights_are_visits():
+def test_integer_weights_act_like_repeated_visits():
     X, y, _, _ = make_ball_classification(40, 2, random_state=0)
     R, y = hyperboloid_rows(X, np.zeros(2), 1.0), y.astype(float)
     copies = np.random.default_rng(0).integers(1, 4, 40)
@@ -54,7 +54,7 @@ def test_weights_are_visits():
     assert np.allclose(once, weighted, rtol=1e-9)
 
 
-def test_large_weights_are_visits_too_and_take_no_longer():
+def test_large_weights_act_like_repeated_visits_and_take_no_longer():
     """A far row of weight 20,000 is visited some 10,000 times in a row; one of weight 1e15 not one by one."""
     R = hyperboloid_rows(np.array([[0.99999, 0.0], [0.0, 0.3]]), np.zeros(2), 1.0)
     y, order = np.array([1.0, -1.0]), np.arange(2)

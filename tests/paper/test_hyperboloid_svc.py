@@ -44,7 +44,7 @@ def normals(rng, d, size=1):
     return np.array([from_polar(direction, rng.uniform(-2, 2)) for direction in v])
 
 
-def test_objective_is_that_of_a_loop_over_rows():
+def test_objective_matches_a_loop_over_rows():
     R, y, C = problem(0, d=3)
     for u in normals(np.random.default_rng(0), 3, 10):
         n = u * [-1, 1, 1, 1]
@@ -52,7 +52,7 @@ def test_objective_is_that_of_a_loop_over_rows():
 
 
 @pytest.mark.parametrize("width", [1.0, 0.1])
-def test_gradient_is_that_of_finite_differences(width):
+def test_gradient_matches_finite_differences(width):
     R, y, C = problem(1, d=3)
     for u in normals(np.random.default_rng(1), 3, 10):
         loss, gradient = loss_and_gradient(R, y, C, u, width)
@@ -148,7 +148,7 @@ def test_objective_is_invariant_under_isometries(seed):
 
 
 @pytest.mark.parametrize("batch", [1, 7, 32])
-def test_epoch_is_that_of_a_loop_over_rows(batch):
+def test_epoch_matches_a_loop_over_rows(batch):
     R, y, C = problem(4, n=100, d=4)
     firsts = np.random.default_rng(0).permutation(np.arange(0, 100, batch))
     for step, slope in ((1e-3, 1.0), (3.0, 0.2)):
@@ -181,7 +181,7 @@ def test_synthetic_sets_of_the_paper_are_learned(n, norm):
     model = HyperboloidSVC(C=10.0, calibration=None).fit(X, y)
     assert model.score(X, y) >= 0.998
     assert model.status_[0] == "local"
-    with pytest.warns(ConvergenceWarning, match="still descending after max_iter=3"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=3 steps"):
         HyperboloidSVC(C=10.0, solver="projected_gradient", max_iter=3, calibration=None).fit(X, y)
     slow = HyperboloidSVC(C=10.0, solver="projected_gradient", tol=1e-3, calibration=None).fit(X, y)
     assert slow.score(X, y) >= 0.99
@@ -223,7 +223,7 @@ def test_a_class_among_the_others_gets_no_boundary_and_a_warning():
     assert np.linalg.norm(model.coef_) > 0
 
 
-def test_points_near_the_rim_are_told_apart():
+def test_points_near_the_rim_are_distinguished():
     """Hyperbolic radius 30, where hyperboloid coordinates of float64 have lost [x, x] = -1."""
     angles = np.random.default_rng(0).uniform(0.2, np.pi - 0.2, 200)
     X = np.tanh(15.0) * np.column_stack([np.cos(angles), np.sin(angles)])
@@ -234,7 +234,7 @@ def test_points_near_the_rim_are_told_apart():
     assert np.all(np.isfinite(model.decision_function(X)))
 
 
-def test_threads_give_the_same_bits():
+def test_threads_give_identical_results():
     X, y, _, _ = make_ball_classification(12_000, 60, random_state=0)
     found = []
     for threads in (1, 2):
@@ -249,14 +249,14 @@ def test_identical_points_of_two_classes_are_no_error():
     assert np.all(np.isfinite(model.decision_function([[0.5, 0.5]])))
 
 
-def test_stages_say_when_they_are_cut_short(overlapping):
+def test_stages_report_reaching_max_iter(overlapping):
     X, y = overlapping
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2.\nRaise max_iter(.|\n)*class right"):
         model = HyperboloidSVC(max_iter=2, calibration=None).fit(X, y)
     assert model.status_[0] == "max_iter"
 
 
-def test_the_best_start_wins(monkeypatch):
+def test_the_best_of_several_starts_is_kept(monkeypatch):
     """From the bad start alone the descent ends above where it ends from all."""
     R, y, C = problem(7, n=200, flipped=0.0)
     best = solve_by_stages(R, y, C, tol=1e-8, max_iter=1000)

@@ -19,7 +19,7 @@ def test_scikit_learns_checks_pass_inside_the_ball(estimator, check, inside_the_
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_its_optimum_is_that_of_the_certified_svc(overlapping, loss):
+def test_its_optimum_matches_the_certified_svc(overlapping, loss):
     X, y = overlapping
     weights = np.random.default_rng(1).uniform(size=len(y))
     paper, ours = (
@@ -42,7 +42,7 @@ def test_sgd_stops_above_the_optimum_and_gives_its_gap(overlapping):
     assert model.score(X, y) > 0.8
 
 
-def test_the_certificate_of_sgd_is_that_of_its_definition(overlapping):
+def test_the_certificate_of_sgd_matches_its_definition(overlapping):
     """With α = t C on the rows below the margin, D = Σα - ½‖Σ α u‖² at the best t."""
     X, y = overlapping
     p, C = np.array([0.1, 0.0]), 0.5
@@ -60,7 +60,7 @@ def test_the_certificate_of_sgd_is_that_of_its_definition(overlapping):
     assert model.dual_gap_[0] == pytest.approx((primal - dual) / max(1, primal), rel=1e-9)
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_one_other_steps(overlapping):
+def test_the_same_seed_gives_identical_results_and_another_one_other_steps(overlapping):
     X, y = overlapping
     with pytest.warns(ConvergenceWarning):
         first, again, other = (
@@ -82,6 +82,6 @@ def test_the_same_seed_gives_the_same_bits_and_another_one_other_steps(overlappi
         ({"solver": "sgd", "loss": "squared_hinge"}, 'solver="sgd" supports only loss="hinge"(.|\n)*solver="exact"'),
     ],
 )
-def test_bad_options_get_one_clear_error(options, message, overlapping):
+def test_bad_options_raise_one_clear_error(options, message, overlapping):
     with pytest.raises(ValueError, match=message):
         PaperSVC(**options).fit(*overlapping)

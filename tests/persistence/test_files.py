@@ -84,7 +84,7 @@ def assert_same_model(a, b):
         assert_same(value, b[name])
 
 
-def test_every_estimator_comes_back_to_the_bit(models, path):
+def test_every_estimator_round_trips_bit_for_bit(models, path):
     X, _ = ball(200, seed=1)
     rows = {"HyperbolicMDS": pairwise_distance(X[:5], X[:20])}  # it takes distances
     assert {type(model).__name__ for model in models} == set(SCHEMAS) - ({"BallNet"} if not HAS_TORCH else set())
@@ -124,7 +124,7 @@ def test_every_public_estimator_has_a_schema():
     ],
     ids=lambda labels: labels.dtype.str,
 )
-def test_labels_of_every_type(labels, path):
+def test_labels_of_every_type_round_trip(labels, path):
     X, y = ball(classes=len(labels))
     for estimator in (PoincareLogisticRegression("mean"), PoincarePerceptron("mean", max_epochs=2, calibration=None)):
         model = estimator.fit(X, labels[y])
@@ -149,7 +149,7 @@ def test_labels_of_every_type(labels, path):
     ids=repr,
 )
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_stream_goes_on_to_the_same_bits(stream, classes, path):
+def test_a_stream_continues_with_identical_bits(stream, classes, path):
     X, y = ball(90, classes)
     model = clone(stream).partial_fit(X[:1], y[:1], classes=np.arange(classes))
     for k in range(1, 90, 20):
@@ -159,7 +159,7 @@ def test_a_stream_goes_on_to_the_same_bits(stream, classes, path):
         assert_same_model(model, loaded)
 
 
-def test_a_stream_after_a_fit_goes_on_to_the_same_bits(path):
+def test_a_stream_after_a_fit_continues_with_identical_bits(path):
     X, y = ball(90)
     perceptrons = PoincarePerceptron(max_epochs=3), PoincareSecondOrderPerceptron(max_epochs=3)
     for estimator in (PoincareSVC("boundary", loss="hinge"), PoincareSVC(loss="hinge"), *perceptrons):
@@ -168,7 +168,7 @@ def test_a_stream_after_a_fit_goes_on_to_the_same_bits(path):
         assert_same_model(model.partial_fit(X, y), loaded.partial_fit(X, y))
 
 
-def test_a_hard_margin_comes_back(path):
+def test_a_hard_margin_round_trips(path):
     for reference in (None, "boundary"):
         model = PoincareSVC(reference, C=np.inf).fit([[0.5, 0.0], [0.6, 0.1], [-0.5, 0.0], [-0.4, 0.1]], [0, 0, 1, 1])
         assert_same_model(model, loaded := through_a_file(model, path))
@@ -179,7 +179,7 @@ def test_a_hard_margin_comes_back(path):
     ("kind", "data", "changes"),
     [("sphere", nested, {}), ("equidistant", overlapping, {}), ("hyperplane", overlapping, {"fit_intercept": False})],
 )
-def test_boundaries_of_every_kind_come_back(kind, data, changes, path):
+def test_boundaries_of_every_kind_round_trip(kind, data, changes, path):
     model = PoincareSVC(**changes).fit(*data())
     loaded = through_a_file(model, path)
     (boundary,) = loaded.boundaries_
@@ -187,7 +187,7 @@ def test_boundaries_of_every_kind_come_back(kind, data, changes, path):
     assert_same(tuple(boundary), tuple(model.boundaries_[0]))
 
 
-def test_a_warm_start_and_a_proof_go_on_from_a_file(path):
+def test_a_warm_start_and_a_proof_continue_from_a_file(path):
     X, y = ball(90)
     svcs = PoincareSVC("boundary", warm_start=True), PoincareSVC(warm_start=True)
     for model in (*svcs, PoincareLogisticRegression(warm_start=True)):
@@ -225,7 +225,7 @@ def test_an_estimator_that_is_not_fitted_yet_can_be_saved(estimator, path):
     assert_same_model(quietly_fitted(estimator, X, y), quietly_fitted(loaded, X, y))
 
 
-def test_names_of_features_are_kept_and_asked_for(path):
+def test_feature_names_are_stored_and_checked(path):
     X, y = ball()
     table = pd.DataFrame(X, columns=["höhe", "breite"])
     for estimator in (PoincareLogisticRegression(), TangentSpace()):
@@ -243,7 +243,7 @@ def test_a_transformer_keeps_its_kind_of_output(path):
         pd.testing.assert_frame_equal(loaded.fit(X).transform(X), transformer.fit(X).transform(X))
 
 
-def test_proofs_and_provenance_stand_in_the_metadata(path):
+def test_certificates_and_provenance_are_in_the_metadata(path):
     X, y = ball()
     model = PoincareSVC(C=2.0).fit(X, NAMES[y])
     hyplearn.save(model, path)
@@ -283,7 +283,7 @@ def test_a_file_is_replaced_in_one_step_or_not_at_all(path, monkeypatch):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_file_is_flushed_before_it_takes_its_place(path, monkeypatch):
+def test_a_file_is_flushed_before_it_is_renamed(path, monkeypatch):
     steps = []
     flush, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda fd: (steps.append("flush"), flush(fd)))
@@ -293,7 +293,7 @@ def test_a_file_is_flushed_before_it_takes_its_place(path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_a_new_file_has_the_permissions_that_the_user_gives_to_files(path):
+def test_a_new_file_has_the_default_permissions(path):
     (path.parent / "plain").touch()
     hyplearn.save(ExpMap(), path)
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((path.parent / "plain").stat().st_mode)
@@ -331,26 +331,29 @@ def of_a_function(X, y, weights, c):
         (PoincareSVC(trim=None), "trim must be"),
         (PoincareMap(sigma=0.0), r"sigma must be a number in \[0.05, inf\), or one of None"),
         (PoincareMap(random_state=np.random.RandomState(0)), "random_state must be an integer"),
-        (BallNet(encoder=of_a_function), r'encoder must be one of "mlp", "conv"; it is <function(.|\n)*is code'),
-        (BallNet(checkpoint="here"), r"checkpoint must be None; it is 'here'\.\nSet it by set_params"),
-        (TreeEmbedding(root=("a", 1)), r"root must be None, a text or an integer(.|\n)*relabel them"),
+        (
+            BallNet(encoder=of_a_function),
+            r'encoder must be one of "mlp", "conv"; it is <function(.|\n)*does not store code',
+        ),
+        (BallNet(checkpoint="here"), r"checkpoint must be None; it is 'here'\.\nSet it with set_params"),
+        (TreeEmbedding(root=("a", 1)), r"root must be None, a string or an integer(.|\n)*relabel the nodes"),
         (TreeEmbedding().fit({("a", 1): None, "b": ("a", 1)}), "labels_ must be a list of strings or integers"),
     ],
 )  # fmt: skip
-def test_what_no_file_can_hold_is_told_before_anything_is_written(estimator, message, path):
+def test_unsupported_values_raise_before_anything_is_written(estimator, message, path):
     with pytest.raises(ValueError, match=message):
         hyplearn.save(estimator, path)
     assert not list(path.parent.iterdir())
 
 
-def test_points_found_by_a_function_take_its_place(path):
+def test_fitted_reference_points_can_replace_a_function(path):
     X, y = ball()
     model = PoincareSVC(of_a_function).fit(X, y)
     model.set_params(reference=model.reference_)
     assert_same_model(model, through_a_file(model, path))
 
 
-def test_what_is_no_whole_estimator_is_refused(path):
+def test_incomplete_or_foreign_estimators_are_rejected(path):
     X, y = ball()
     with pytest.raises(TypeError, match=r"one estimator of hyplearn; got Pipeline\.\nSave the steps"):
         hyplearn.save(make_pipeline(ExpMap(), PoincareSVC()), path)
@@ -375,7 +378,7 @@ def test_what_is_no_whole_estimator_is_refused(path):
         hyplearn.save(ExpMap(), path.parent / "none" / "model.hyp")
     mixed = PoincareLogisticRegression().fit(X, np.array([1, 2, 3], dtype=object)[y].tolist())
     mixed.classes_ = np.array([1, 2, 3], dtype=object)
-    with pytest.raises(ValueError, match=r"cannot store an array of dtype object(.|\n)*Pass labels as text"):
+    with pytest.raises(ValueError, match=r"cannot store an array of dtype object(.|\n)*Pass labels as strings"):
         hyplearn.save(mixed, path)
     (path.parent / "folder.hyp").mkdir()
     with pytest.raises(ValueError, match="is not a regular file"):
@@ -391,13 +394,13 @@ def test_what_is_no_whole_estimator_is_refused(path):
         (
             "_cells",
             lambda cells: cells[::-1],
-            "_cells must be float64 numbers up to 1e\\+150, rows different and in order",
+            "_cells must be float64 numbers up to 1e\\+150, with distinct, sorted rows",
         ),
         ("_cells", lambda cells: 1e151 * cells, "_cells must be float64 numbers up to 1e\\+150"),
         ("embedding_", lambda points: points + 1, "embedding_ must be points inside the ball"),
     ],
 )
-def test_a_map_that_could_not_place_cells_is_refused(attribute, change, problem):
+def test_a_map_that_could_not_place_cells_is_rejected(attribute, change, problem):
     model = PoincareMap(n_neighbors=4, tol=1e-2).fit(ball()[0])
     setattr(model, attribute, change(getattr(model, attribute)))
     with pytest.raises(ValueError, match=problem):
@@ -410,7 +413,7 @@ def svc_bytes():
     return to_bytes(PoincareSVC().fit(X, NAMES[y]))
 
 
-def test_a_reader_written_from_the_description_alone_finds_the_same(svc_bytes):
+def test_a_reader_written_from_the_format_description_gives_the_same_model(svc_bytes):
     """docs/format.md in fifteen lines of Python, without hyplearn."""
     import struct
 
@@ -479,7 +482,7 @@ def test_files_of_version_0_1_leave_out_no_rows_and_keep_their_cost():
     assert softmax.decision_.link == "cone"
 
 
-def test_a_model_of_version_0_1_learns_on(path):
+def test_a_model_of_version_0_1_continues_to_learn(path):
     X, y = ball()
     model = hyplearn.load(OLD / "svc-training.hyp").set_params(reference="means")
     assert model.calibration == "cross-fitted"
@@ -489,7 +492,7 @@ def test_a_model_of_version_0_1_learns_on(path):
     assert (stream.partial_fit(X, labels).status_ == "online").all()
 
 
-def test_a_damaged_file_of_version_0_1_is_refused(path):
+def test_a_damaged_file_of_version_0_1_is_rejected(path):
     from support.mutations import closed, opened
 
     header, arrays = opened((OLD / "svc-two.hyp").read_bytes())

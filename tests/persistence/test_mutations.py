@@ -5,7 +5,7 @@ import pytest
 from support.mutations import run
 
 
-def test_mutated_files_are_refused_or_load_as_models_that_work():
+def test_mutated_files_are_rejected_or_load_as_models_that_work():
     outcomes = run(2000)
     assert outcomes.total() == 2000
     assert sum(n for (_, result), n in outcomes.items() if result == "loaded") > 100

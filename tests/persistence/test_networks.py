@@ -31,7 +31,7 @@ def path(tmp_path):
 @pytest.mark.parametrize("head", ["hyperbolic", "euclidean"])
 @pytest.mark.parametrize("shape", [(5,), (1, 8, 8), (3, 33, 17), (2, 100, 9)])
 @pytest.mark.parametrize("n_components", [2, 200])
-def test_the_layout_is_that_of_the_network(encoder, head, shape, n_components):
+def test_the_layout_matches_the_network(encoder, head, shape, n_components):
     if encoder == "conv" and len(shape) == 1:
         return
     state = build(encoder, head, shape, n_components, 4, 1.0, 4.0).state_dict()
@@ -39,7 +39,7 @@ def test_the_layout_is_that_of_the_network(encoder, head, shape, n_components):
     assert list(expected.items()) == [(name, tuple(part.shape)) for name, part in state.items()]
 
 
-def test_a_network_is_loaded_without_torch_and_asks_for_it_when_it_is_used(nets, path, monkeypatch):
+def test_a_network_is_loaded_without_torch_which_is_needed_only_to_predict(nets, path, monkeypatch):
     hyplearn.save(nets[0], path)
     monkeypatch.setitem(sys.modules, "torch", None)
     for name in ("network", "training"):
@@ -51,14 +51,14 @@ def test_a_network_is_loaded_without_torch_and_asks_for_it_when_it_is_used(nets,
         loaded.transform(rows_like_those_of(loaded, 2))
 
 
-def test_a_loaded_network_is_trained_anew_to_the_same_bits(nets, path):
+def test_a_loaded_network_is_trained_anew_with_identical_bits(nets, path):
     X, y = images()
     hyplearn.save(nets[2], path)
     again = hyplearn.load(path).fit(X, NAMES[y])
     assert np.array_equal(again.weights_, nets[2].weights_)
 
 
-def test_a_module_is_code_and_refused_in_two_lines(path):
+def test_a_torch_module_is_rejected_with_a_two_line_error(path):
     X, y = images()
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(72, 2))
     for net in (BallNet(encoder=module), BallNet(encoder=module, epochs=1).fit(X, y)):
@@ -98,17 +98,17 @@ BATCHES = VARIANCES + 16
         ("weights_", lambda w: w.astype(np.float32), "weights_ must be float64 numbers in the range of float32"),
         ("weights_", with_one(np.nan, 5), "weights_ must be float64 numbers in the range"),
         ("weights_", with_one(1e39, 5), "weights_ must be float64 numbers in the range"),
-        ("weights_", with_one(0.0, 1), "deviations of rows; those of scale go down to 0"),
-        ("weights_", with_one(-1e-3, VARIANCES), r"those of encoder\.2\.running_var go down to -0\.001"),
-        ("weights_", with_one(0.5, BATCHES), r"count of batches in encoder\.2\.num_batches_tracked; it is 0\.5"),
+        ("weights_", with_one(0.0, 1), "scales above 0 and variances from 0; the smallest in scale is 0"),
+        ("weights_", with_one(-1e-3, VARIANCES), r"the smallest in encoder\.2\.running_var is -0\.001"),
+        ("weights_", with_one(0.5, BATCHES), r"non-negative integer in encoder\.2\.num_batches_tracked; it is 0\.5"),
         ("n_components", lambda n: n + 1, r"its network has [\d,]+ parameters"),
         ("n_components", lambda n: 10**12, r"its network has [\d,]+ parameters"),
         ("head", lambda head: "euclidean", r"its network has [\d,]+ parameters"),
         ("classes_", lambda classes: classes[:2], r"its network has [\d,]+ parameters"),
-        ("input_shape_", lambda shape: (1, 8, 7), "takes images of 8 by 8 or more; it has"),
+        ("input_shape_", lambda shape: (1, 8, 7), "takes images of 8 by 8 or more; input_shape_ is"),
         ("input_shape_", lambda shape: (72,), "does not fit rows with a second axis of length 8"),
         ("input_shape_", lambda shape: (2, 8, 9), "does not fit rows with a second axis of length 8"),
-        ("input_shape_", lambda shape: [1, 8, 9], "input_shape_ must be a tuple of one or three integers"),
+        ("input_shape_", lambda shape: [1, 8, 9], "input_shape_ must be a tuple of one or three positive integers"),
         ("embedding_", lambda X: X + 2, "embedding_ must hold points inside the ball"),
         ("embedding_", lambda X: X[:, :1], "embedding_ must have n_components=2 columns"),
         ("embedding_", lambda X: X[:3], r"radius_ must be float64 numbers up to .* of shape \(n\)"),
@@ -118,11 +118,11 @@ BATCHES = VARIANCES + 16
         ("n_iter_", lambda n: n + 1, "loss_curve_ must be float64 numbers"),
         ("validation_scores_", lambda scores: np.array([0.5]), "must be empty or have 2 scores; it has 1"),
         ("validation_scores_", lambda scores: np.array([0.5, 1.5]), "validation_scores_ must be float64 numbers"),
-        ("patience", lambda patience: 0, "patience must be an integer from 1"),
+        ("patience", lambda patience: 0, "patience must be an integer of at least 1"),
         ("validation_fraction", lambda share: 1.0, r"validation_fraction must be a number in \[0, 1\)"),
     ],
 )  # fmt: skip
-def test_a_network_that_cannot_be_is_refused(nets, attribute, change, problem):
+def test_an_inconsistent_network_is_rejected(nets, attribute, change, problem):
     with pytest.raises(ValueError, match=problem):
         to_bytes(changed(nets[2], attribute, change))
 
@@ -137,7 +137,7 @@ def test_a_network_that_cannot_be_is_refused(nets, attribute, change, problem):
         ("attributes", "input_shape_", {"tuple": [8, 10**9, 10**9]}),
     ],
 )
-def test_a_hostile_network_is_refused_before_anything_is_built(nets, path, part, name, value):
+def test_a_hostile_network_is_rejected_before_anything_is_built(nets, path, part, name, value):
     header, arrays = opened(to_bytes(nets[2]))
     header[part][name] = value
     path.write_bytes(closed(header, arrays))

@@ -83,7 +83,7 @@ MODELS = [
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_runtime_agrees(model, classes, path):
+def test_onnxruntime_matches_the_estimator(model, classes, path):
     X, y = ball(classes=classes)
     fitted = clone(model).fit(X, NAMES[y])
     rng = np.random.default_rng(1)
@@ -100,7 +100,7 @@ def test_scores_next_to_a_boundary_keep_their_digits(path):
     np.testing.assert_allclose(outputs(model, near, path)["decision"], model.decision_function(near), rtol=1e-9)
 
 
-def test_the_runtime_agrees_for_another_curvature_and_many_dimensions(path):
+def test_onnxruntime_matches_for_another_curvature_and_many_dimensions(path):
     rng = np.random.default_rng(0)
     X = cloud(rng, 120, 7, 0.3)
     y = (X[:, 0] + 0.3 * rng.standard_normal(120) > 0).astype(int) + (X[:, 1] > 0.8)
@@ -109,14 +109,14 @@ def test_the_runtime_agrees_for_another_curvature_and_many_dimensions(path):
         assert_agrees(model.fit(X, y), cloud(rng, 300, 7, 0.3), path)
 
 
-def test_the_runtime_agrees_on_a_class_inside_another(path):
+def test_onnxruntime_matches_for_a_class_inside_another(path):
     X, y = nested()
     model = PoincareSVC().fit(X, y)
     assert model.boundaries_[0].kind == "sphere"
     assert_agrees(model, np.vstack([X, cloud(np.random.default_rng(1), 300, 2, 1.0)]), path)
 
 
-def test_models_of_version_0_1_run_as_they_did(path):
+def test_models_of_version_0_1_give_the_same_results(path):
     expected, model = np.load(OLD / "expected.npz"), hyplearn.load(OLD / "softmax.hyp")
     assert model.decision_.link == "cone"
     found = outputs(model, expected["X"], path)
@@ -134,19 +134,19 @@ def test_a_stream_can_be_exported(path):
      np.array(["é", "b", "c"], dtype=object)],
     ids=lambda labels: labels.dtype.str,
 )  # fmt: skip
-def test_labels_of_every_type_come_out(labels, path):
+def test_labels_of_every_type_are_exported(labels, path):
     X, y = ball(classes=len(labels))
     model = PoincareLogisticRegression().fit(X, labels[y])
     assert outputs(model, X, path)["label"].tolist() == model.predict(X).tolist()
 
 
-def test_nothing_is_told_of_points_outside(path):
+def test_points_outside_the_ball_get_nan_scores(path):
     X, y = ball()
     found = outputs(PoincareLogisticRegression().fit(X, y), np.array([[1.5, 0.0], [1.0, 0.0], [0.1, 0.0]]), path)
     assert np.isnan(found["probabilities"]).all(axis=1).tolist() == [True, True, False]
 
 
-def test_what_cannot_be_exported_is_told(path):
+def test_unsupported_exports_raise_clear_errors(path):
     X, y = ball()
     with pytest.raises(TypeError, match=r"Only classifiers of hyplearn can be exported to ONNX; got TangentSpace"):
         export_onnx(TangentSpace(), path)
@@ -165,7 +165,7 @@ def test_what_cannot_be_exported_is_told(path):
     assert not path.exists()
 
 
-def test_without_onnx_the_extra_is_named(path, monkeypatch):
+def test_without_onnx_the_error_names_the_extra(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     X, y = ball()
     with pytest.raises(ImportError, match=r"needs onnx: pip install 'hyplearn\[onnx\]'"):

@@ -67,7 +67,7 @@ def svc_bytes():
     return to_bytes(PoincareSVC().fit(X, NAMES[y]))
 
 
-def test_damage_is_told_from_another_kind_of_file_and_from_a_newer_one(svc_bytes, path):
+def test_damaged_foreign_and_newer_files_raise_different_errors(svc_bytes, path):
     refused(path, b"", "it starts with b''")
     refused(path, b"PK\x03\x04" + svc_bytes, "it starts with b'PK")
     refused(path, svc_bytes[:40], "it ends after 40 bytes")
@@ -81,7 +81,7 @@ def test_damage_is_told_from_another_kind_of_file_and_from_a_newer_one(svc_bytes
     refused(path, edited(svc_bytes, "library", value="1.0\n"), "not a library version")
 
 
-def test_declared_sizes_are_held_to_the_file_before_memory_is_taken(svc_bytes, path):
+def test_declared_sizes_are_checked_before_memory_is_allocated(svc_bytes, path):
     refused(path, with_prefix(svc_bytes, HEADER_BYTES, 2**32 - 1), "declares 4,294,967,295 bytes of header")
     refused(path, with_prefix(svc_bytes, ARRAY_BYTES, 2**63), "bytes of arrays in")
     header, arrays = opened(svc_bytes)
@@ -97,9 +97,9 @@ def test_declared_sizes_are_held_to_the_file_before_memory_is_taken(svc_bytes, p
 
 @pytest.mark.parametrize(
     ("size", "message"),
-    [(LARGEST_FILE, "it starts with"), (LARGEST_FILE + 1, "it has 4,294,967,297 bytes; a model file has up to")],
+    [(LARGEST_FILE, "it starts with"), (LARGEST_FILE + 1, "it has 4,294,967,297 bytes; the limit for a model file is")],
 )
-def test_a_huge_file_of_another_kind_is_refused_without_reading_it(size, message, path):
+def test_a_huge_file_of_another_kind_is_rejected_without_reading_it(size, message, path):
     with path.open("wb") as file:
         file.truncate(size)  # sparse: nothing is written
     tracemalloc.start()
@@ -144,29 +144,33 @@ def test_a_header_is_plain_json(svc_bytes, path):
         (("parameters",), [], "its parameters are"),
         (("parameters", "C"), [[[[[1]]]]], "nested more than 4 deep"),
         (("parameters", "C"), 2**64, "more than 64 bits"),
-        (("attributes", "classes_"), {"text": [5, ["birch", "ash", "cedar"]]}, "classes_ must be two or more labels"),
+        (
+            ("attributes", "classes_"),
+            {"text": [5, ["birch", "ash", "cedar"]]},
+            "classes_ must be two or more distinct, sorted labels",
+        ),
         (
             ("attributes", "classes_"),
             {"text": [5, ["ash", "birch"]]},
             "coef_ must be float64 numbers up to 1e.60 of shape",
         ),
         (("attributes", "n_features_in_"), 3, "decision_.points must be points"),
-        (("attributes", "n_features_in_"), True, "n_features_in_ must be the integer d"),
+        (("attributes", "n_features_in_"), True, "n_features_in_ must be the positive integer d"),
         (("attributes", "decision_.sharpness"), 0.0, "decision_.sharpness must be a finite float above 0"),
         (("attributes", "decision_.sharpness"), 0.5, "a decision with mixing needs(.|\n)*and no sharpness"),
         (("attributes", "decision_.link"), "exec", "decision_.link must be one of arsinh"),
         (("attributes", "decision_.through_points"), 1, "decision_.through_points must be True or False"),
         (("attributes", "_n_rows"), 5, "support_ must be sorted row numbers below 5"),
-        (("attributes", "status_"), {"text": [9, ["brilliant"] * 3]}, "status_ must be words out of optimal"),
+        (("attributes", "status_"), {"text": [9, ["brilliant"] * 3]}, "status_ must be strings out of optimal"),
         (("attributes", "feature_names_in_"), {"objects": ["x"]}, "feature_names_in_ must be names"),
         (("attributes", "feature_names_in_"), {"objects": ["x", 1]}, "not a list of strings"),
         (("attributes", "__class__"), "x", "do not support: .'__class__'"),
-        (("attributes", "coef_"), {"array": 1}, "array 1 is in the place of array 0"),
+        (("attributes", "coef_"), {"array": 1}, "it refers to array 1 instead of array 0"),
         (("attributes", "coef_"), {"pickle": "x"}, "does not encode a value"),
         (("certificate", "dual_gap_"), [0.0, 0.0, 0.0], "certificate in its header differs"),
     ],
 )
-def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, value, message, path):
+def test_a_hostile_header_with_a_right_checksum_is_rejected(svc_bytes, place, value, message, path):
     refused(path, edited(svc_bytes, *place, value=value), message)
 
 
@@ -177,7 +181,7 @@ def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, val
         ("reference_", 0.9999, "reference_ must be points inside the ball"),
         ("reference_", np.inf, "reference_ must be points inside the ball"),
         ("support_vectors_", 1.5, "support_vectors_ must be points inside the ball"),
-        ("support_", -1, "support_ must be integers from 0"),
+        ("support_", -1, "support_ must be non-negative integers"),
         ("support_", 59, "support_ must be sorted row numbers"),
         ("decision_.slopes", np.inf, "decision_.slopes must be float64 numbers"),
         ("decision_.slopes", 0.5, "slopes of its decision must be the diagonal of its mixing"),
@@ -188,10 +192,10 @@ def test_a_hostile_header_with_a_right_checksum_is_refused(svc_bytes, place, val
         ("decision_.weights", 1e308, r"decision_.weights must be float64 numbers up to 1e\+60"),
         ("decision_.slopes", -1e61, r"decision_.slopes must be float64 numbers up to 1e\+60"),
         ("decision_.offsets", 1e308, "decision_.offsets must be float64 numbers"),
-        ("n_iter_", -1, "n_iter_ must be integers"),
+        ("n_iter_", -1, "n_iter_ must be non-negative integers"),
     ],
 )
-def test_a_wrong_number_with_a_right_checksum_is_refused(svc_bytes, name, value, message, path):
+def test_a_wrong_number_with_a_right_checksum_is_rejected(svc_bytes, name, value, message, path):
     header, arrays = opened(svc_bytes)
     number = header["attributes"][name]["array"]
     sizes = [np.dtype(a["dtype"]).itemsize * int(np.prod(a["shape"])) for a in header["arrays"]]
@@ -216,7 +220,7 @@ def test_the_largest_numbers_that_load_have_finite_scores_everywhere_in_the_ball
         assert not np.any(np.isnan(model.predict_proba(far)))
 
 
-def test_truth_values_are_bits(path):
+def test_booleans_must_be_0_or_1(path):
     X, y = ball()
     model = PoincarePerceptron(max_epochs=2).fit(X, y)
     header, arrays = opened(to_bytes(model))
@@ -225,7 +229,7 @@ def test_truth_values_are_bits(path):
     refused(path, closed(header, arrays[:start] + b"\x02" + arrays[start + 1 :]), "bytes other than 0 and 1")
 
 
-def test_what_is_no_file_is_named(path):
+def test_paths_that_are_not_files_raise_clear_errors(path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         hyplearn.load(path)
     with pytest.raises(ModelFileError, match="not a regular file"):

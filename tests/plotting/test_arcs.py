@@ -40,7 +40,7 @@ def test_a_geodesic_meets_the_rim_at_right_angles(p, w):
 
 
 @given(points(smallest_gap=1e-4), st.floats(1e-3, 5), st.sampled_from(CURVATURES))
-def test_every_point_of_a_circle_is_as_far_from_its_centre(p, radius, c):
+def test_every_point_of_a_circle_has_the_same_distance_from_its_centre(p, radius, c):
     curve = circle(p / np.sqrt(c), radius, c=c)
     assert np.abs(distance(curve, p / np.sqrt(c), c=c) - radius).max() < 1e-7
     assert np.allclose(curve[0], curve[-1], rtol=0, atol=1e-15)
@@ -76,7 +76,7 @@ def test_the_geodesic_is_the_hyperplane_of_the_geometry():
 
 
 @given(points(), points())
-def test_the_bisector_is_as_far_from_both(a, b):
+def test_the_bisector_is_equidistant_from_both_points(a, b):
     if distance(a, b) > 1e-3:
         curve = hypercycle(*bisector(a, b))[1:-1]
         assert np.allclose(distance(curve, a), distance(curve, b), rtol=0, atol=1e-9)
@@ -91,7 +91,7 @@ def test_the_minkowski_normal_measures_the_signed_distance(x, p, w, c):
 
 
 @pytest.mark.parametrize("c", CURVATURES)
-def test_the_geodesic_of_a_normal_is_the_one_it_came_from(c):
+def test_geodesics_and_normals_round_trip(c):
     w, p = np.array([0.3, 0.8]), np.array([-0.2, 0.3])
     found = geodesic_of(minkowski_normal(w, p, c=c), c=c)
     curve = hypercycle(*found, 0.4, c=c)[1:-1]
@@ -111,7 +111,7 @@ def test_an_outline_runs_along_geodesics_through_all_vertices():
 
 
 @given(points(smallest_gap=1e-6), points(smallest_gap=1e-6), st.sampled_from(CURVATURES))
-def test_a_segment_is_the_shortest_way_in_even_steps(x, y, c):
+def test_a_segment_is_the_shortest_path_with_equal_steps(x, y, c):
     x, y = x / np.sqrt(c), y / np.sqrt(c)
     curve = segment(x, y, c=c)
     assert np.allclose(curve[[0, -1]], [x, y], rtol=0, atol=1e-15 / np.sqrt(c))
@@ -121,6 +121,6 @@ def test_a_segment_is_the_shortest_way_in_even_steps(x, y, c):
     assert np.ptp(steps) < 1e-9 * steps.max() + 1e-15
 
 
-def test_many_segments_are_those_one_by_one():
+def test_many_segments_match_single_segments():
     X, Y = np.random.default_rng(0).uniform(-0.7, 0.7, (2, 5, 2))
     assert np.array_equal(segment(X, Y), [segment(x, y) for x, y in zip(X, Y, strict=True)])

@@ -149,7 +149,7 @@ def test_regions_are_the_sides_of_the_fitted_geodesic_in_the_tint_of_their_class
         assert np.allclose(image.get_array()[display.regions == code], tint)
 
 
-def test_regions_without_arcs_are_told_apart_by_a_line_along_pixels(ax, labelled):
+def test_regions_without_arcs_are_separated_by_a_line_along_pixels(ax, labelled):
     X, y = labelled
     p = np.array([0.1, 0.0])
     model = make_pipeline(TangentSpace(p), LogisticRegression(fit_intercept=False)).fit(X, y)
@@ -162,7 +162,7 @@ def test_regions_without_arcs_are_told_apart_by_a_line_along_pixels(ax, labelled
     assert np.abs(off).max() < 1.5 * 2 / 300
 
 
-def test_regions_without_points_are_named(ax, three):
+def test_regions_without_points_are_in_the_legend(ax, three):
     BoundaryDisplay.from_estimator(KNeighborsClassifier().fit(*three), resolution=30).plot(ax)
     assert legend(ax) == ["a", "b", "c"]
 
@@ -224,7 +224,7 @@ def test_arcs_end_on_the_rim_or_where_a_third_class_begins(three):
     assert np.ptp(svc.decision_function(inner), axis=1).max() < 0.01  # all three classes are equally far
 
 
-def test_arcs_leave_no_border_between_regions_out(three):
+def test_every_border_between_regions_has_an_arc(three):
     svc = PoincareSVC("boundary", C=10, calibration=None).fit(*three)
     display = BoundaryDisplay.from_estimator(svc, resolution=200)
     inner = np.hypot(*np.meshgrid(display.grid, display.grid)) < 0.97
@@ -235,7 +235,7 @@ def test_arcs_leave_no_border_between_regions_out(three):
     assert nearest.max() < 1 / 200 + 1e-3
 
 
-def test_pairwise_hyperplanes_are_asked_for_by_the_names_of_the_classes(three):
+def test_pairwise_hyperplanes_are_selected_by_class_labels(three):
     svc = PoincareSVC("boundary", C=10, calibration=None).fit(*three)
     w, p = np.array([1.0, 0.3]), np.array([0.1, 0.2])
     display = BoundaryDisplay.from_estimator(Softmax(svc, {("a", "b"): (w, p)}), resolution=20)
@@ -258,7 +258,7 @@ def test_more_dimensions_are_drawn_on_a_plane_and_the_title_says_so(ax):
     svc = PoincareSVC(p, C=1000).fit(X, y)
     display = BoundaryDisplay.from_estimator(svc, X, y, resolution=60).plot(ax)
     assert "6 dimensions on the geodesic plane through p" in ax.get_title()
-    assert "distances to the boundary are true" in ax.get_title()
+    assert "distances to the boundary are exact" in ax.get_title()
     (arc,) = lines(ax, "decision boundary")
     height = svc.decision_.boundary().height
     away = lambda x: signed_distance(x, [1.0, 0.0], [0.0, 0.0]) - height  # noqa: E731
@@ -291,7 +291,7 @@ def test_several_classes_of_more_dimensions_are_shown_by_their_predictions(ax):
     assert np.array_equal(display.plane.neighbours.predict(pixels[inside]), display.regions[inside])
 
 
-def test_a_search_is_drawn_by_the_best_that_it_found(separable):
+def test_a_search_is_drawn_with_its_best_estimator(separable):
     X, y, p = separable
     search = GridSearchCV(PoincareSVC(2 * p, curvature=-0.25), {"C": [1.0, 10.0]}, cv=2).fit(2 * X, y)
     display = BoundaryDisplay.from_estimator(search, resolution=20)
@@ -313,7 +313,7 @@ def test_a_pipeline_is_drawn_with_the_curvature_of_its_step(labelled):
         OneVsRestClassifier(PoincareSVC(curvature=-4.0, calibration=None)),
     ],
 )
-def test_a_wrapper_is_drawn_with_the_curvature_of_what_it_wraps(labelled, wrapped):
+def test_a_wrapper_is_drawn_with_the_curvature_of_its_estimator(labelled, wrapped):
     X, y = labelled[0] / 2, labelled[1]
     display = BoundaryDisplay.from_estimator(wrapped.fit(X, y), X, y, resolution=20)
     assert display.curvature == -4
@@ -333,7 +333,7 @@ def test_a_classifier_of_named_columns_is_drawn_without_a_warning(labelled):
     assert np.array_equal(display.points.X, X)
 
 
-def test_the_resolution_may_be_a_whole_number_of_numpy(labelled):
+def test_the_resolution_may_be_a_numpy_integer(labelled):
     svc = PoincareSVC().fit(*labelled)
     assert BoundaryDisplay.from_estimator(svc, resolution=np.int64(20)).regions.shape == (20, 20)
 
@@ -349,11 +349,11 @@ def test_many_points_are_a_density_over_the_regions(ax, labelled):
         ({"curvature": -2.0}, "fitted with curvature=-1.0; got curvature=-2.0"),
         ({"margin": -1.0}, "positive hyperbolic distance; got -1.0"),
         ({"resolution": 0}, "an integer of at least 2; got 0"),
-        ({"X": np.zeros((3, 5))}, "2 coordinates, as many as PoincareSVC was fitted on; got 5"),
+        ({"X": np.zeros((3, 5))}, "2 coordinates, like the training data of PoincareSVC; got 5"),
         ({"X": [[2.0, 0.0]]}, "outside the open ball"),
     ],
 )
-def test_what_does_not_fit_the_estimator_is_named(labelled, change, message):
+def test_inputs_that_do_not_match_the_estimator_raise_clear_errors(labelled, change, message):
     svc = PoincareSVC().fit(*labelled)
     with pytest.raises(ValueError, match=message):
         BoundaryDisplay.from_estimator(svc, **{"resolution": 20} | change)
@@ -365,8 +365,8 @@ def test_points_are_needed_to_choose_a_plane():
         BoundaryDisplay.from_estimator(PoincareSVC().fit(X, X[:, 0] > 0))
 
 
-def test_a_margin_is_that_of_two_classes(three):
-    with pytest.raises(ValueError, match=r"of 3 classes has none; got margin=0\.1"):
+def test_a_margin_needs_two_classes(three):
+    with pytest.raises(ValueError, match=r"got margin=0\.1 for .* with 3 classes"):
         BoundaryDisplay.from_estimator(PoincareSVC().fit(*three), margin=0.1)
 
 
@@ -383,7 +383,7 @@ def test_nothing_is_drawn_before_plot(labelled):
     assert plt.get_fignums() == before
 
 
-def test_two_classes_change_on_the_equidistant_that_held_out_rows_ask_for():
+def test_the_binary_boundary_is_the_equidistant_chosen_by_calibration():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=400)
     narrow = from_frame(0.5 * rng.standard_normal((400, 2)), np.array([-0.2, 0.0]))
@@ -399,7 +399,7 @@ def test_two_classes_change_on_the_equidistant_that_held_out_rows_ask_for():
     assert np.allclose(svc.predict_proba(arc[1:-1]), 0.5, atol=1e-6)
 
 
-def test_boundaries_that_sigmoids_bend_are_told_by_the_regions(three, overlapping):
+def test_boundaries_bent_by_sigmoids_are_drawn_from_the_regions(three, overlapping):
     assert BoundaryDisplay.from_estimator(PoincareSVC("boundary", C=10).fit(*three), resolution=20).boundaries == []
     assert BoundaryDisplay.from_estimator(PaperSVC().fit(*overlapping), resolution=20).boundaries == []
 
@@ -567,7 +567,7 @@ def test_predictions_change_on_the_drawn_boundary_whatever_scores_are(name, slop
         PoincareLogisticRegression(),
     ],
 )
-def test_what_changes_at_no_one_distance_is_told_by_the_regions(ax, overlapping, model):
+def test_boundaries_that_are_not_equidistant_are_drawn_from_the_regions(ax, overlapping, model):
     calibrated(model, *overlapping)
     display = BoundaryDisplay.from_estimator(model, resolution=300).plot(ax)
     assert display.boundaries == []
@@ -619,7 +619,7 @@ def test_many_classes_of_the_authors_svm_do_not_meet_on_geodesics(three):
     assert BoundaryDisplay.from_estimator(model, resolution=20).boundaries == []
 
 
-def test_a_display_is_shown_by_the_shapes_of_its_arrays():
+def test_the_repr_of_a_display_shows_array_shapes():
     X, y, p, _ = make_ball_classification(100, 2, margin=0.2, random_state=0)
     display = BoundaryDisplay.from_estimator(PoincareSVC(p, C=1000).fit(X, y), X, y, resolution=90)
     told = repr(display)

@@ -28,7 +28,7 @@ def test_points_are_drawn_where_they_are_in_their_class_colour(ax, labelled):
     assert legend(ax) == ["left", "right"]
 
 
-def test_names_of_classes_are_no_formulas(ax, labelled):
+def test_class_names_are_not_parsed_as_formulas(ax, labelled):
     X, y = labelled
     DiskDisplay.from_points(X, np.where(y == y[0], r"$\frac{$", "$x_10$")).plot(ax)
     ax.figure.savefig(io.BytesIO(), format="png")
@@ -68,7 +68,7 @@ def test_grid_circles_have_the_radius_that_they_name(ax):
     assert np.allclose(np.sum(diameters, axis=1), 0)
 
 
-def test_a_point_beyond_the_most_markers_turns_them_into_a_density(ax):
+def test_more_points_than_the_limit_are_drawn_as_a_density(ax):
     X = cloud(np.random.default_rng(0), 11, 2, 1.0)
     assert DiskDisplay.from_points(X[:10], most_markers=10).cloud.counts is None
     display = DiskDisplay.from_points(X, most_markers=10).plot(ax)
@@ -214,7 +214,7 @@ def test_one_legend_below_names_the_classes_of_all_axes_once():
     assert box.y1 <= below
 
 
-def test_a_figure_laid_out_by_its_owner_keeps_its_layout():
+def test_a_figure_with_a_layout_keeps_it():
     figure, ax = plt.subplots(layout="tight")
     DiskDisplay.from_points([[0.0, 0.0]]).plot(ax)
     engine = figure.get_layout_engine()
@@ -222,14 +222,14 @@ def test_a_figure_laid_out_by_its_owner_keeps_its_layout():
     assert type(engine).__name__ == "TightLayoutEngine"
 
 
-def test_points_of_no_class_have_the_colour_of_none(ax):
+def test_points_without_a_class_have_no_class_colour(ax):
     DiskDisplay.from_points([[0.1, 0.2], [0.3, 0.1]]).plot(ax)
     (points,) = ax.collections
     assert np.allclose(points.get_facecolor()[0, :3], to_rgb(INK))
     assert to_rgb(INK) not in {to_rgb(colour) for colour in LIGHT}
 
 
-def test_names_of_circles_are_read_above_the_points(ax):
+def test_labels_of_circles_are_drawn_above_the_points(ax):
     DiskDisplay.from_points(cloud(np.random.default_rng(0), 50, 2, 1.0), most_markers=5).plot(ax, grid=True)
     assert min(text.get_zorder() for text in ax.texts) > max(image.get_zorder() for image in ax.images)
 
@@ -251,7 +251,7 @@ def test_names_of_circles_are_read_above_the_points(ax):
         ({"X": [[0.1, 0.2]], "edges": [0, 1]}, "pairs of row numbers"),
     ],
 )
-def test_what_cannot_be_drawn_is_named(arguments, message):
+def test_inputs_that_cannot_be_drawn_raise_clear_errors(arguments, message):
     with pytest.raises(ValueError, match=message):
         DiskDisplay.from_points(**arguments)
 
@@ -271,7 +271,7 @@ def test_nothing_is_drawn_before_plot_and_then_in_a_new_figure(labelled):
         plt.close("all")
 
 
-def test_a_legend_under_a_picture_has_all_entries_in_full(ax):
+def test_a_legend_below_a_picture_is_not_truncated(ax):
     name = "a description of a curve that is longer than forty letters"
     for _ in range(2):
         ax.plot([0, 1], [0, 1], label=name)

@@ -26,7 +26,7 @@ def displays(X, y):
 
 
 @pytest.mark.parametrize("name", ["disk", "hulls", "boundary", "tangent"])
-def test_the_ground_of_a_picture_and_of_its_legend_is_light_in_a_dark_style(separated, name):
+def test_backgrounds_are_light_in_a_dark_style(separated, name):
     with plt.style.context("dark_background"):
         figure, ax = plt.subplots(layout="compressed")
         displays(*separated)[name].plot(ax)

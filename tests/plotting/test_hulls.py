@@ -84,7 +84,7 @@ def test_hulls_that_intersect_have_no_closest_points(ax, overlapping):
     assert legend(ax) == ["left", "right", "closest vertices of the hulls", "their midpoint p", "boundary halfway"]
 
 
-def test_only_what_is_asked_for_is_drawn(ax, display):
+def test_only_the_requested_pairs_are_drawn(ax, display):
     display.plot(ax, pairs=("points",), boundary=False)
     assert legend(ax) == ["left", "right", "closest points of the hulls", "their midpoint p"]
     for wrong in ("points", ("corners",)):
@@ -92,13 +92,13 @@ def test_only_what_is_asked_for_is_drawn(ax, display):
             display.plot(ax, pairs=wrong)
 
 
-def test_a_point_of_both_classes_has_nothing_halfway(ax):
+def test_a_common_point_of_both_classes_has_no_bisector(ax):
     display = HullDisplay.from_points([[0.1, 0.2], [0.5, 0.0], [0.1, 0.2], [-0.5, 0.0]], [0, 0, 1, 1]).plot(ax)
     assert np.array_equal(display.reference("vertices"), [0.1, 0.2])
     assert legend(ax) == ["0", "1", "closest vertices of the hulls", "their midpoint p"]
 
 
 @pytest.mark.parametrize("y", [["a"] * 7, list("abcabca")])
-def test_hulls_are_of_two_classes(y):
+def test_hulls_need_exactly_two_classes(y):
     with pytest.raises(ValueError, match=f"exactly 2 classes; y has {len(set(y))}"):
         HullDisplay.from_points(X / 2, y)

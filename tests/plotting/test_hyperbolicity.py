@@ -20,7 +20,7 @@ def test_exact_distances_are_drawn_at_1(ax):
     assert ax.get_title() == "2δ/diameter: largest 0.00, mean 0.00"
 
 
-def test_equal_distances_are_one_group_and_copies_are_none(ax):
+def test_equal_distances_form_one_group_and_copies_are_skipped(ax):
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 3, axis=0)
     display = HyperbolicityDisplay(hyperbolicity(X, metric="euclidean")).plot(ax, legend=False)
     x, _ = next(iter(display.curves().values()))

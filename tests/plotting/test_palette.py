@@ -40,7 +40,7 @@ def test_every_colour_has_a_contrast_of_three_to_its_ground(dark):
     assert contrast(linear(ramp(dark=dark)), ground(dark)).min() >= 3
 
 
-def test_the_dark_ground_is_that_of_the_explorer():
+def test_the_dark_ground_matches_the_explorer():
     style = (ROOT / "src" / "hyplearn" / "explorer" / "page" / "style.css").read_text()
     assert palette.DARK_GROUND.lower() in style.lower()
 

@@ -37,7 +37,7 @@ def test_a_projection_leaves_the_plane_in_place(across):
         assert np.allclose(kind.embed(kind.project(kind.embed(x))), kind.embed(x), rtol=0, atol=1e-12)
 
 
-def test_distances_on_the_plane_are_true_and_others_are_shortened(across):
+def test_distances_in_the_plane_are_exact_and_others_are_shortened(across):
     plane, X, *_, c = across
     x = cloud(np.random.default_rng(1), 2, 2, c)
     assert np.isclose(distance(*plane.embed(x), c=c), distance(*x, c=c))
@@ -45,7 +45,7 @@ def test_distances_on_the_plane_are_true_and_others_are_shortened(across):
     assert np.all(distance(shown[1:], shown[:-1], c=c) <= distance(X[1:], X[:-1], c=c) + 1e-9)
 
 
-def test_the_classifier_says_of_a_picture_what_it_says_of_the_point():
+def test_a_point_and_its_projection_have_the_same_prediction():
     rng = np.random.default_rng(2)
     X = cloud(rng, 200, D, 1.0)
     svc = PoincareSVC("boundary").fit(X, X @ rng.standard_normal(D) + 0.3 * rng.standard_normal(200) > 0)
@@ -78,7 +78,7 @@ def test_orthogonal_projection_finds_the_nearest_point_of_the_plane_between_clas
 
 
 @pytest.mark.parametrize("c", CURVATURES)
-def test_points_turned_about_p_keep_their_distance_to_it(c):
+def test_points_rotated_about_p_keep_their_distance_to_it(c):
     X = cloud(np.random.default_rng(3), 60, D, c)
     p = X[0] / 3
     plane = Plane.about(p, X, c)
@@ -95,7 +95,7 @@ def blobs(rng, n_classes, d=10):
     return np.concatenate([from_frame(0.3 * rng.standard_normal((1, d)), centres[k]) for k in codes]), codes
 
 
-def test_regions_of_ten_dimensions_are_those_of_the_predictions():
+def test_regions_of_ten_dimensions_match_the_predictions():
     X, y = blobs(np.random.default_rng(0), 8)
     model = PoincareLogisticRegression().fit(X, y)
     assert model.score(X, y) == 1
@@ -125,7 +125,7 @@ def test_one_predicted_class_is_the_region_everywhere():
     assert np.array_equal(predicted_codes(model, plane, plane.project(X)), np.zeros(len(X)))
 
 
-def test_a_few_points_all_vote():
+def test_with_few_points_all_of_them_vote():
     X, y = blobs(np.random.default_rng(0), 2, d=3)
     plane = Plane.between(X[58:62], y[58:62], 1.0)
     assert plane.neighbours.n_neighbors == 4

@@ -30,7 +30,7 @@ def margins(ax, label):
     return lines(ax, label) + unnamed_lines(ax)
 
 
-def test_points_stand_at_their_frame_coordinates(ax, data):
+def test_points_are_drawn_at_their_frame_coordinates(ax, data):
     X, y, p = data
     TangentDisplay.from_points(X, y, p, curvature=-C).plot(ax)
     for label in (-1, 1):
@@ -93,7 +93,7 @@ def test_other_margins_are_images_of_hypercycles(ax, data, kind):
         assert np.abs(heights - sign * due).max() < 1e-9
 
 
-def test_of_more_dimensions_the_coordinate_along_w_is_kept(ax):
+def test_in_higher_dimensions_the_coordinate_along_w_is_kept(ax):
     X, y, p, _ = make_ball_classification(150, 6, margin=0.1, random_state=0)
     svc = PoincareSVC(p, C=1000).fit(X, y)
     TangentDisplay.from_estimator(svc, X, y).plot(ax)
@@ -115,7 +115,7 @@ def test_bent_margins_are_left_out_in_more_dimensions():
         TangentDisplay.from_estimator(model, X, y, margin=0.1)
 
 
-def test_of_several_classes_one_against_the_rest_is_shown():
+def test_with_several_classes_one_against_the_rest_is_shown():
     X = cloud(np.random.default_rng(1), 200, 2, 1.0)
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.3, 0.3])]
     svc = PoincareSVC("boundary").fit(X, y)
@@ -128,7 +128,7 @@ def test_of_several_classes_one_against_the_rest_is_shown():
         TangentDisplay.from_estimator(svc, X, y)
 
 
-def test_the_margin_of_one_against_the_rest_is_its_own():
+def test_each_class_against_the_rest_has_a_separate_margin():
     rng = np.random.default_rng(0)
     centres = np.array([[0.8, 0.0], [-0.5, 0.6], [-0.3, -0.8]])
     X = np.concatenate([from_frame(0.3 * rng.standard_normal((30, 2)), p) for p in centres])
@@ -139,7 +139,7 @@ def test_the_margin_of_one_against_the_rest_is_its_own():
         assert display.margin_name == f"margin {model.margin_[label]:.3g}"
 
 
-def test_colours_are_those_of_the_disk_beside_it(ax, data):
+def test_colours_match_the_disk_beside_it(ax, data):
     X, y, p = data
     svc = PoincareSVC(p, curvature=-C).fit(X, y)
     TangentDisplay.from_estimator(svc, X[y == 1], y[y == 1]).plot(ax)
@@ -165,11 +165,11 @@ def test_many_points_are_a_density_in_the_square_that_is_shown(ax, data):
         (lambda X, y: TangentDisplay.from_estimator(KNeighborsClassifier().fit(X, y), X), "no geodesic boundary"),
         (
             lambda X, y: TangentDisplay.from_estimator(PoincareSVC("mean", curvature=-C).fit(X, y), np.zeros((3, 5))),
-            "2 coordinates, as many as PoincareSVC was fitted on; got 5",
+            "2 coordinates, like the training data of PoincareSVC; got 5",
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_named(data, call, message):
+def test_inputs_that_cannot_be_drawn_raise_clear_errors(data, call, message):
     with pytest.raises(ValueError, match=message):
         call(*data[:2])
 
@@ -186,10 +186,10 @@ def test_a_boundary_at_a_distance_from_p_is_bent(ax, data, kind, changes, shift)
     assert np.abs(model.decision_function(from_frame(curve, model.reference_[0], c=C))).max() < 1e-7
 
 
-def test_of_more_dimensions_the_legend_says_how_far_from_the_line_predictions_change(ax):
+def test_in_higher_dimensions_the_legend_gives_the_distance_of_the_boundary(ax):
     X, y, p, _ = make_ball_classification(60, 3, margin=0.1, random_state=0)
     svc = PoincareSVC(p).fit(X, y)
     svc.decision_ = replace(svc.decision_, calibration=Calibration(np.array([1.0]), np.array([-0.25])))
     TangentDisplay.from_estimator(svc, X, y).plot(ax)
-    ((start, end),) = lines(ax, "H(w, p); classes change 0.25 from it")
+    ((start, end),) = lines(ax, "H(w, p); the boundary is at distance 0.25")
     assert np.allclose(start, -end)

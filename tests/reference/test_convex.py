@@ -45,7 +45,7 @@ def test_the_boundary_of_round_classes_goes_through_the_point(c):
 
 
 @pytest.mark.parametrize("c", CURVATURES)
-def test_the_way_ends_at_the_nearest_point_where_the_functional_vanishes(c):
+def test_the_path_ends_at_the_nearest_zero_of_the_functional(c):
     rng = np.random.default_rng(0)
     centre, q = from_frame(rng.standard_normal((2, 3)) / np.sqrt(c), np.zeros(3), c=c)
     u = np.array([0.4, 1.0, -0.5, 0.3])
@@ -63,7 +63,7 @@ def test_the_way_ends_at_the_nearest_point_where_the_functional_vanishes(c):
 
 
 @pytest.mark.parametrize("radius", [10.0, 15.0])
-def test_the_way_to_a_boundary_is_exact_far_from_the_centre(radius):
+def test_the_path_to_a_boundary_is_accurate_far_from_the_centre(radius):
     """Coordinates of 1e4 and 1e6, whose squares differ by 1: found from those, its direction would be lost."""
     e = np.array([1.0, 0.0])
     Q = 5 * np.concatenate([[np.cosh(radius)], np.sinh(radius) * e])
@@ -105,7 +105,7 @@ def test_rows_beyond_the_budget_give_the_point_of_explicit_ones():
     assert 1e-9 < distance(boundary_point(data, sides, most_rows=1500), due) < 0.1
 
 
-def test_without_hulls_the_boundary_of_separable_classes_is_that_of_the_fit():
+def test_without_hulls_the_boundary_of_separable_classes_matches_the_fit():
     X, y = apart()
     data, sides = TrainingData.of_arrays(X, (y > 0).astype(int), None, 1.0, n_classes=2), np.array([0, 1])
     fitted = convex_boundary(data.gathered(), sides, 1.0, 1, is_sample=False)

@@ -16,7 +16,7 @@ def test_equally_heavy_classes_meet_midway_between_their_means(labelled):
 
 
 @pytest.mark.parametrize("heavy", ["a", "b"])
-def test_a_heavier_class_pushes_the_point_towards_the_other(labelled, heavy):
+def test_a_heavier_class_shifts_the_point_towards_the_other(labelled, heavy):
     X, y = labelled
     weights = np.where(y == "a", 5.0, 25.0) * np.where(y == heavy, 1.5, 1.0)
     centre = {label: frechet_mean(X[y == label]) for label in "ab"}
@@ -27,7 +27,7 @@ def test_a_heavier_class_pushes_the_point_towards_the_other(labelled, heavy):
     assert distance(p, centre[heavy]) > distance(between, centre[heavy])
 
 
-def test_the_push_is_limited(labelled):
+def test_the_shift_towards_the_lighter_class_is_limited(labelled):
     X, y = labelled
     p = reference_point("means", X, y, np.where(y == "a", 1e9, 1.0), 1.0)
     between = midpoint(frechet_mean(X[y == "a"]), frechet_mean(X[y == "b"]))

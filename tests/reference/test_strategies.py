@@ -18,7 +18,7 @@ ALL = ["mean", "means", "hull", "closest", "boundary"]
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("data", PROBLEMS)
-def test_weights_count_as_copies_and_zero_as_absence(name, data):
+def test_weights_act_like_copies_and_weight_zero_like_absence(name, data):
     X, y = data()
     weights = np.random.default_rng(1).integers(0, 4, len(X))
     copies = reference_point(name, np.repeat(X, weights, axis=0), np.repeat(y, weights), None, 1.0)
@@ -65,13 +65,13 @@ def test_strategies_repeat_their_bits_and_leave_their_arguments_alone(name, data
 
 
 @pytest.mark.parametrize("name", ["means", "hull", "closest", "boundary"])
-def test_a_class_without_weight_does_not_count(labelled, name):
+def test_a_class_without_weight_is_ignored(labelled, name):
     X, y = labelled
     only_a = reference_point(name, X, y, (y == "a").astype(float), 1.0)
     assert distance(only_a, frechet_mean(X[y == "a"])) < 1e-10
 
 
-def test_an_array_is_taken_as_it_is(labelled):
+def test_an_array_is_used_as_given(labelled):
     X, y = labelled
     assert np.array_equal(reference_point([0.1, 0.2], X, y, None, 1.0), [0.1, 0.2])
 
@@ -90,13 +90,13 @@ def test_a_function_is_called_with_each_binary_problem():
     assert np.array_equal(model.reference_, [X[np.argmax(y == label)] for label in (-1, 1, 2)])
 
 
-def test_bad_references_are_refused(labelled):
+def test_bad_references_are_rejected(labelled):
     X, y = labelled
     with pytest.raises(ValueError, match="reference='centroid' is not a strategy"):
         reference_point("centroid", X, y, None, 1.0)
     with pytest.raises(ValueError, match=r"must have shape \(2,\).*got \(3,\)"):
         reference_point([0.0, 0.0, 0.0], X, y, None, 1.0)
-    with pytest.raises(ValueError, match=r"must be a point of shape .* and real; got \['a', 'b'\]"):
+    with pytest.raises(ValueError, match=r"must be an array of real numbers, of shape .*; got \['a', 'b'\]"):
         reference_point(["a", "b"], X, y, None, 1.0)
     with pytest.raises(ValueError, match=r"must have shape \(2,\).*got \['a', 'b'\]"):
         checked_point(["a", "b"], 2, 1.0)
@@ -107,19 +107,19 @@ def test_bad_references_are_refused(labelled):
 
 
 @pytest.mark.parametrize("name", ["means", "hull", "closest", "boundary"])
-def test_what_lies_between_classes_needs_labels(labelled, name):
+def test_strategies_between_classes_need_labels(labelled, name):
     with pytest.raises(ValueError, match=f'"{name}" needs labels'):
         reference_point(name, labelled[0], None, None, 1.0)
 
 
 @pytest.mark.parametrize("name", ["hull", "closest", "boundary"])
-def test_what_lies_between_two_classes_refuses_three(labelled, name):
+def test_strategies_between_two_classes_reject_three(labelled, name):
     X, _ = labelled
-    with pytest.raises(ValueError, match=f'"{name}" lies between 2 classes; got 3'):
+    with pytest.raises(ValueError, match=f'"{name}" needs exactly 2 classes; got 3'):
         reference_point(name, X, np.arange(30) % 3, None, 1.0)
 
 
-def test_functions_that_return_no_point_are_named(labelled):
+def test_functions_that_do_not_return_a_point_raise_clear_errors(labelled):
     X, y = labelled
 
     def all_rows(X, y, weights, c):
@@ -134,14 +134,14 @@ def test_functions_that_return_no_point_are_named(labelled):
         reference_point(far_off, X, y, None, 1.0)
 
 
-def test_ragged_references_are_refused_by_estimators(labelled):
+def test_ragged_references_are_rejected_by_estimators(labelled):
     X, y = labelled
-    with pytest.raises(ValueError, match=r"of equal length and real; got \[\[0.1, 0.2\], \[0.3\]\]"):
+    with pytest.raises(ValueError, match=r"\(n_problems, n_features\); got \[\[0.1, 0.2\], \[0.3\]\]"):
         PoincareSVC([[0.1, 0.2], [0.3]]).fit(X, y)
 
 
 @pytest.mark.parametrize("name", sorted(TWO_SIDED))
-def test_what_lies_between_two_sides_is_a_function_in_the_table(labelled, monkeypatch, name):
+def test_every_two_sided_strategy_is_in_the_table(labelled, monkeypatch, name):
     X, y = labelled
     seen = []
     monkeypatch.setitem(TWO_SIDED, name, lambda data, sides: seen.append((data, sides)) or X[0])

@@ -379,10 +379,10 @@ def test_a_witness_of_overlap_proves_nothing_about_other_rows():
     assert found.verify(X, y).upper >= widest_margin(X, y).lower
 
 
-def test_the_rows_of_another_set_are_named():
+def test_rows_of_another_data_set_raise_an_error():
     X, y = apart()
     with pytest.raises(
-        ValueError, match=r"verify\(\) needs the rows of the search; row \d+ is in the support, X has 20"
+        ValueError, match=r"verify\(\) needs the rows that were searched, up to row \d+ or more; X has 20"
     ):
         widest_margin(X, y).verify(X[:20], y[:20])
 
@@ -467,7 +467,7 @@ def test_twelve_passes_close_the_interval_of_many_rows(n, d, margin):
     assert_narrow(found, X, y)
 
 
-def test_bad_inputs_are_named():
+def test_bad_inputs_raise_clear_errors():
     X = np.zeros((3, 2))
     with pytest.raises(ValueError, match=r"widest_margin\(\) needs exactly 2 classes; y holds 3: \[0, 1, 2\]"):
         widest_margin(X, [0, 1, 2])

@@ -99,7 +99,7 @@ def check_pass(source, rows):
 @PLACES
 @KINDS
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_pass_sees_every_row_once_and_in_order(data, block_rows, place, kind, threads):
+def test_a_pass_visits_every_row_once_in_order(data, block_rows, place, kind, threads):
     source, rows = pair(place, kind, data, block_rows, threads)
     sizes = check_pass(source, rows)
     assert len(sizes) == -(-N // block_rows)
@@ -128,7 +128,7 @@ def test_gathered_rows_are_the_rows_in_memory(data, block_rows, place, kind):
 
 @PLACES
 @KINDS
-def test_a_sample_is_that_of_the_rows_in_memory(data, block_rows, place, kind):
+def test_a_sample_matches_the_rows_in_memory(data, block_rows, place, kind):
     source, rows = pair(place, kind, data, block_rows)
     sample, twin = (rows.sample(40, np.random.default_rng(3)) for rows in (source, rows))
     assert np.allclose(sample[:], twin[:], rtol=1e-12, atol=1e-12)
@@ -139,7 +139,7 @@ def test_a_sample_is_that_of_the_rows_in_memory(data, block_rows, place, kind):
 
 
 @PLACES
-def test_altered_rows_are_altered_in_every_pass_and_their_costs_are_known(data, block_rows, place):
+def test_modified_rows_stay_modified_in_every_pass(data, block_rows, place):
     source, rows = pair(place, "signed", data, block_rows)
     for cap in (0.5, 1e-3):
         altered, twin = source.altered(_capped, cap), rows.altered(_capped, cap)
@@ -151,7 +151,7 @@ def test_altered_rows_are_altered_in_every_pass_and_their_costs_are_known(data, 
 
 @PLACES
 @KINDS
-def test_an_infinite_cost_leaves_rows_without_weight_out(data, place, kind):
+def test_with_infinite_cost_rows_without_weight_are_left_out(data, place, kind):
     weights = data[2]
     found = training(place, data)
     costs = build_rows(found, builder(kind, data[3], np.inf), np.inf, D).gathered().costs
@@ -264,7 +264,7 @@ def small(rows, d=5):
     return Limits(sampled=400 * d, gathered=rows * (d + BESIDE_A_ROW))
 
 
-def test_a_thinned_source_has_some_of_the_rows_at_the_cost_of_all():
+def test_a_thinned_source_has_a_subset_of_rows_with_the_total_cost():
     X, y = noisy_points(3000)
     whole = signed(X, y, C=2.0)
     part = whole.thinned(500, np.random.default_rng(1))
@@ -281,7 +281,7 @@ def test_a_thinned_source_has_some_of_the_rows_at_the_cost_of_all():
     assert np.array_equal(in_memory.costs, rows.costs)
 
 
-def test_working_sets_are_those_of_memory_wherever_rows_are():
+def test_working_sets_match_those_in_memory_for_every_source():
     """Limits of memory count in memory too: fits that gather other rows end in other digits."""
     X, y = noisy_points()
     found, due = (solve(source, 1e-3, small(400)) for source in (signed(X, y), signed(X, y).gathered()))
@@ -291,7 +291,7 @@ def test_working_sets_are_those_of_memory_wherever_rows_are():
 
 
 @pytest.mark.parametrize(("limit", "most"), [(40, np.inf), (400, np.inf), (4000, 4000)])
-def test_a_working_set_grows_past_its_limit_only_where_nothing_else_helps(limit, most):
+def test_a_working_set_exceeds_its_limit_only_if_necessary(limit, most):
     X, y = noisy_points()
     seen = []
 

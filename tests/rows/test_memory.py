@@ -37,7 +37,7 @@ def test_labelled_rows_are_the_features_with_the_sign_of_their_label(seed, d, fe
 
 
 @given(st.integers(0, 10**6), st.integers(1, 20))
-def test_products_and_sums_are_those_of_the_explicit_rows(seed, d):
+def test_products_and_sums_match_the_explicit_rows(seed, d):
     rows, _ = labelled(seed, d=d)
     U, rng = rows[:], np.random.default_rng(seed)
     w, index = rng.standard_normal(d), rng.permutation(60)[:25]
@@ -170,7 +170,7 @@ def test_a_sample_carries_its_classes_at_the_cost_of_all_rows():
 
 
 @pytest.mark.parametrize("inverse_root", [0.0, 0.5])
-def test_hyperboloid_rows_are_those_of_their_explicit_matrix(inverse_root):
+def test_hyperboloid_rows_match_their_explicit_matrix(inverse_root):
     rng = np.random.default_rng(0)
     n, d = 50, 3
     rows = HyperboloidRows(

@@ -61,7 +61,7 @@ def test_paths_step_to_the_nearest_cells_and_copies_have_no_edge_to_themselves()
     assert np.allclose(cells.obs["poincare_pseudotime_along"], graph[3], rtol=1e-9)
 
 
-def test_branches_are_those_of_the_tree(lineage):
+def test_branches_match_the_tree(lineage):
     hs.tl.branches(lineage, root="stem0")
     found = pd.crosstab(lineage.obs["kind"], lineage.obs["poincare_branch"])
     majority = found.idxmax(axis=1)
@@ -79,7 +79,7 @@ def test_a_sample_gives_the_branches_of_all(lineage):
     assert np.mean(lineage.obs["all"].astype(str) == lineage.obs["some"].astype(str)) > 0.9
 
 
-def test_the_root_is_given_in_every_way(lineage):
+def test_the_root_can_be_a_row_or_a_label_and_defaults_to_iroot_or_the_centre(lineage):
     def root(**arguments):
         return hs.tl.pseudotime(lineage, copy=True, **arguments).uns["poincare_pseudotime"]["root_name"]
 
@@ -99,10 +99,10 @@ def test_the_root_is_given_in_every_way(lineage):
         hs.tl.branches(lineage, min_cells=1)
 
 
-def test_a_root_at_a_tip_is_warned_of(lineage):
+def test_a_root_at_the_edge_of_the_map_causes_a_warning(lineage):
     from hyplearn.single_cell.lineage import warn_if_at_tip
 
     X = lineage.obsm["X_poincare"]
-    with pytest.warns(UserWarning, match="The root is at a tip"):
+    with pytest.warns(UserWarning, match="The root is at the edge of the map"):
         warn_if_at_tip(X, lineage.obs_names.get_loc("d19"))
     warn_if_at_tip(X, lineage.obs_names.get_loc("b0"))

@@ -45,7 +45,7 @@ def drawn(ax):
     }
 
 
-def test_categories_stand_where_they_are_in_the_colours_of_scanpy(cells, ax):
+def test_categories_are_drawn_in_the_colours_of_scanpy(cells, ax):
     cells.uns["kind_colors"] = COLOURS
     assert hs.pl.disk(cells, "kind", ax=ax) is ax
     found = drawn(ax)
@@ -60,7 +60,7 @@ def test_drawing_writes_nothing(cells, ax):
     assert not cells.uns
 
 
-def test_cells_without_a_category_are_grey_and_named(cells, ax):
+def test_cells_without_a_category_are_grey_with_a_legend_entry(cells, ax):
     cells.obs["kind"] = cells.obs["kind"].where(codes > 0)
     hs.pl.disk(cells, "kind", ax=ax)
     assert np.array_equal(drawn(ax)["NA"][0], X[codes == 0])
@@ -78,7 +78,7 @@ def test_numbers_and_genes_have_a_colour_bar_and_the_largest_is_on_top(cells, ax
 
 
 @pytest.mark.parametrize("model", [PoincareSVC(folds=2), PoincareLogisticRegression(fit_intercept=False)])
-def test_boundaries_are_those_of_the_stored_model(cells, ax, model):
+def test_boundaries_match_the_stored_model(cells, ax, model):
     """Along a drawn line two classes tie: a step to its two sides changes the prediction."""
     hs.tl.classify(cells, "kind", model=model)
     hs.pl.disk(cells, "kind", boundaries="kind_predicted", ax=ax)
@@ -104,7 +104,7 @@ def test_boundaries_need_a_classification(cells, ax):
         hs.pl.disk(cells, boundaries=True, ax=ax)
 
 
-def test_bad_input_is_named(cells, ax):
+def test_bad_input_raises_a_clear_error(cells, ax):
     with pytest.raises(KeyError, match="'type' is neither a column of obs nor a gene"):
         hs.pl.disk(cells, "type", ax=ax)
     cells.obsm["X_deep"] = np.zeros((60, 5))
@@ -147,7 +147,7 @@ def test_panels_with_the_same_colours_share_one_legend_whose_names_fit(cells, fi
     assert all(not one.get_window_extent().overlaps(box) for one in axes)
 
 
-def test_panels_of_other_categories_have_their_own_legends(cells, figures):
+def test_panels_with_different_categories_have_separate_legends(cells, figures):
     cells.obs["other"] = pd.Categorical(np.where(codes > 1, "ash", "yew"))
     cells.uns["other_colors"], cells.uns["kind_colors"] = ["#123456", "#654321"], COLOURS
     axes = hs.pl.disk(cells, ["kind", "other"])
@@ -163,12 +163,12 @@ def test_panels_of_other_categories_have_their_own_legends(cells, figures):
         ("tab10", ["#1f77b4", "#ff7f0e", "#2ca02c"]),
     ],
 )
-def test_a_palette_is_taken(cells, ax, palette, expected):
+def test_a_palette_can_be_passed(cells, ax, palette, expected):
     hs.pl.disk(cells, "kind", palette=palette, ax=ax)
     assert [drawn(ax)[name][1] for name in NAMES] == expected
 
 
-def test_true_stands_out(cells, ax):
+def test_true_values_are_highlighted(cells, ax):
     cells.obs["unknown"] = codes == 0
     hs.pl.disk(cells, "unknown", ax=ax)
     assert drawn(ax)["False"][1] == "#d3d3d3"
@@ -239,12 +239,12 @@ def test_panels_legends_and_titles_do_not_overlap_whatever_the_length_of_names(c
     assert all(abs(side.width - side.height) < 1 and side.width > 3 * figure.dpi for side in sides)
 
 
-def test_bad_palettes_and_axes_are_named(cells, ax):
+def test_bad_palettes_and_axes_raise_clear_errors(cells, ax):
     with pytest.raises(ValueError, match="palette lacks 2 categories, first 'birch'"):
         hs.pl.disk(cells, "kind", palette={"ash": "red"}, ax=ax)
     with pytest.raises(ValueError, match="palette has 1 colours for 3 categories"):
         hs.pl.disk(cells, "kind", palette=["red"], ax=ax)
-    with pytest.raises(ValueError, match="ax= takes one panel; color= has 2"):
+    with pytest.raises(ValueError, match="ax= takes one panel, but color= names 2"):
         hs.pl.disk(cells, ["kind", "depth"], ax=ax)
 
 

@@ -65,7 +65,7 @@ def test_genes_are_matched_by_name(atlas):
 @pytest.mark.parametrize("form", ["h5ad", "zarr"])
 @pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
 @pytest.mark.parametrize("use_rep", ["X_pca", "X"])
-def test_an_atlas_from_a_file_places_to_the_same_bits(tmp_path, form, use_rep):
+def test_an_atlas_from_a_file_places_cells_bit_for_bit(tmp_path, form, use_rep):
     atlas, query = with_components(cells(60, 0)), cells(20, 1)
     hs.tl.poincare_map(atlas, use_rep=use_rep, **QUICK)
     expected = hs.tl.place(atlas, query, copy=True).obsm["X_poincare"]
@@ -84,19 +84,19 @@ def test_transfer_places_a_query_and_predicts_it(atlas):
     assert query.obs["again"].tolist() == query.obs["k"].tolist()
 
 
-def test_two_maps_share_no_coordinates_and_transfer_says_so(atlas):
+def test_transfer_rejects_coordinates_of_different_maps(atlas):
     query = with_components(cells(40, 1))
     hs.tl.poincare_map(query, **QUICK)
     before = set(query.obs)
-    with pytest.raises(ValueError, match=r"(?s)comes from a map of its own.*tl.place\(reference, query\)"):
+    with pytest.raises(ValueError, match=r"(?s)comes from a different map.*tl.place\(reference, query\)"):
         hs.tl.transfer(atlas, query, "kind")
     del query.uns["poincare_map"]
-    with pytest.raises(ValueError, match="comes from no map that is recorded"):
+    with pytest.raises(ValueError, match="comes from an unknown map"):
         hs.tl.transfer(atlas, query, "kind")
     assert set(query.obs) == before
 
 
-def test_parts_of_one_map_are_one_ball(atlas):
+def test_parts_of_one_map_share_coordinates(atlas):
     hs.tl.transfer(atlas[:30].copy(), atlas[30:].copy(), "kind")
 
 
@@ -119,14 +119,14 @@ def twins(query):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (counts, "query's X holds counts, that of the atlas values from 0 that are no counts"),
-        (scaled, "query's X holds scaled values, some below 0, that of the atlas values from 0"),
-        (long, "mean total of .* over the atlas's genes, one of the atlas"),
+        (counts, "query's X holds counts, the atlas's X non-negative values that are not counts"),
+        (scaled, "query's X holds scaled values, some below 0, the atlas's X non-negative values"),
+        (long, "mean total per cell, over the atlas's genes, is .* in the query and .* in the atlas"),
         (twins, "var_names are not unique"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Variable names are not unique")
-def test_another_normalisation_is_refused(atlas, spoil, message):
+def test_another_normalisation_is_rejected(atlas, spoil, message):
     query = cells(20, 1)
     spoil(query)
     with pytest.raises(ValueError, match=message):
@@ -134,7 +134,7 @@ def test_another_normalisation_is_refused(atlas, spoil, message):
     assert "X_poincare" not in query.obsm
 
 
-def test_components_that_the_matrix_does_not_give_are_said_and_may_be_passed(atlas):
+def test_components_that_cannot_be_recomputed_raise_but_may_be_passed(atlas):
     other, query = cells(60, 0), cells(20, 1)
     other.obsm["X_pca"] = atlas.obsm["X_pca"]
     hs.tl.poincare_map(other, **QUICK)
@@ -150,14 +150,14 @@ def test_components_that_the_matrix_does_not_give_are_said_and_may_be_passed(atl
         hs.tl.place(other, query, use_rep="X_two")
 
 
-def test_cells_far_from_the_atlas_are_measured_and_warned_of():
+def test_cells_far_from_the_atlas_cause_a_warning():
     atlas, near = cells(60, 0), cells(60, 0)
     hs.tl.poincare_map(atlas, use_rep="X", **QUICK)
     hs.tl.place(atlas, near)
     assert near.obs["X_poincare_atlas_distance"].max() < 0.01  # the cells of the atlas itself
     far = cells(20, 1)
     far.X[:, 4:] += 2.0
-    with pytest.warns(UserWarning, match=r"of the query's cells are farther from the atlas"):
+    with pytest.warns(UserWarning, match=r"of the query's cells are farther from the nearest cell of the atlas"):
         hs.tl.place(atlas, far)
     assert np.median(far.obs["X_poincare_atlas_distance"]) > 2
 
@@ -169,7 +169,7 @@ def test_cells_far_from_the_atlas_are_measured_and_warned_of():
         (lambda X: X / X.sum(axis=1, keepdims=True) * 1e4, r"X holds values up to \d.*Is log1p missing\?\n.*log1p"),
     ],
 )
-def test_components_of_what_was_not_normalised_are_warned_of(prepare, said):
+def test_components_of_unnormalised_data_cause_a_warning(prepare, said):
     sc = pytest.importorskip("scanpy")
     rng = np.random.default_rng(0)
     cells = anndata.AnnData(prepare(rng.poisson(30, (60, 12)).astype(np.float64)))
@@ -183,7 +183,7 @@ def test_components_of_what_was_not_normalised_are_warned_of(prepare, said):
         hs.tl.poincare_map(cells)
 
 
-def test_counts_and_constant_genes_are_warned_of():
+def test_counts_and_constant_genes_cause_a_warning():
     raw = cells(40, 0)
     raw.X = np.round(20 * raw.X)
     with pytest.warns(UserWarning, match=r"X holds counts up to \d+.*\n.*normalize_total"):

@@ -23,7 +23,7 @@ def cells():
     return made
 
 
-def test_points_are_those_of_the_map_and_parameters_stand_beside_them(cells):
+def test_points_match_the_map_and_parameters_are_stored_with_them(cells):
     assert hs.tl.poincare_map(cells, root="cell7", **QUICK) is None
     model = PoincareMap(n_neighbors=5, tol=1e-3, root=7, random_state=0).fit(X)
     assert np.array_equal(cells.obsm["X_poincare"], model.embedding_)
@@ -37,7 +37,7 @@ def test_points_are_those_of_the_map_and_parameters_stand_beside_them(cells):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_a_matrix_that_is_still_in_its_file_is_read(tmp_path, form):
+def test_a_backed_matrix_is_read(tmp_path, form):
     anndata.AnnData(form(X)).write_h5ad(tmp_path / "cells.h5ad")
     cells = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     hs.tl.poincare_map(cells, use_rep="X", **QUICK)
@@ -48,7 +48,7 @@ def test_a_matrix_that_is_still_in_its_file_is_read(tmp_path, form):
 
 @pytest.mark.parametrize("form", ["h5ad", "zarr"])
 @pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
-def test_everything_written_comes_back_from_files(cells, tmp_path, form):
+def test_all_results_round_trip_through_files(cells, tmp_path, form):
     hs.tl.poincare_map(cells, sigma=None, **QUICK)
     getattr(cells, f"write_{form}")(tmp_path / f"cells.{form}")
     back = getattr(anndata, f"read_{form}")(tmp_path / f"cells.{form}")
@@ -57,14 +57,14 @@ def test_everything_written_comes_back_from_files(cells, tmp_path, form):
     assert "sigma" not in back.uns["poincare_map"]["params"]  # None: HDF5 has no word for it
 
 
-def test_a_map_is_classified_and_drawn_by_what_follows(cells):
+def test_a_map_can_be_classified_and_drawn(cells):
     hs.tl.poincare_map(cells, **QUICK)
     cells.obs["kind"] = np.where(X[:, 0] > 0, "up", "down")
     hs.tl.classify(cells, "kind")
     assert np.mean(cells.obs["kind_predicted"] == cells.obs["kind"]) > 0.7
 
 
-def test_another_key_leaves_the_first_map_as_it_was(cells):
+def test_another_key_keeps_the_first_map(cells):
     hs.tl.poincare_map(cells, **QUICK)
     first = cells.obsm["X_poincare"].copy()
     copied = hs.tl.poincare_map(cells, n_components=3, key_added="X_ball", copy=True, **QUICK)
@@ -118,7 +118,7 @@ def test_bad_input_is_one_clear_error_and_nothing_is_written(cells, spoil, argum
     assert (set(cells.obsm), set(cells.uns)) == before
 
 
-def test_what_is_no_anndata_is_named():
+def test_objects_other_than_anndata_raise_a_clear_error():
     with pytest.raises(TypeError, match="must be an AnnData object; got ndarray"):
         hs.tl.poincare_map(X)
     with pytest.raises(TypeError, match="unexpected keyword argument 'perplexity'"):

@@ -46,7 +46,7 @@ def test_markers_of_predicted_types_are_found_by_scanpy(blood):
     assert set(blood.uns["rank_genes_groups"]["names"].dtype.names) == set(blood.obs["bulk_labels_predicted"])
 
 
-def test_sets_of_packaged_cells_hold_the_type_as_often_as_promised(blood):
+def test_sets_of_packaged_cells_have_the_requested_coverage(blood):
     """Random splits; types with fewer than 20 cells have too few for a guarantee of their own and are left out."""
     counts = blood.obs["bulk_labels"].value_counts()
     kept = blood.obs["bulk_labels"].isin(counts.index[counts >= 20]).to_numpy()
@@ -66,7 +66,7 @@ def test_sets_of_packaged_cells_hold_the_type_as_often_as_promised(blood):
         assert own.mean() >= 0.9 - 4 * np.sqrt(0.09 / len(own))
 
 
-def test_packaged_cells_come_back_from_a_file(blood, tmp_path):
+def test_packaged_cells_round_trip_through_a_file(blood, tmp_path):
     blood.write_h5ad(tmp_path / "blood.h5ad")
     back = sc.read_h5ad(tmp_path / "blood.h5ad")
     assert back.obs["bulk_labels_predicted"].equals(blood.obs["bulk_labels_predicted"])

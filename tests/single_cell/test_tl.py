@@ -32,7 +32,7 @@ def cells():
     return made
 
 
-def test_predictions_are_those_of_the_model_trained_on_labelled_cells(cells):
+def test_predictions_match_the_model_trained_on_labelled_cells(cells):
     hs.tl.classify(cells, "kind")
     model = PoincareLogisticRegression().fit(X[10:], NAMES[codes[10:]])
     assert cells.obs["kind_predicted"].tolist() == model.predict(X).tolist()
@@ -47,20 +47,20 @@ def test_predictions_are_those_of_the_model_trained_on_labelled_cells(cells):
     assert about["params"] == {"label_key": "kind", "basis": "X_poincare", "model": "PoincareLogisticRegression()"}
 
 
-def test_distances_are_written_where_boundaries_are_geodesic(cells):
+def test_distances_are_written_if_boundaries_are_geodesic(cells):
     hs.tl.classify(cells, "kind", model=PoincareSVC(folds=2, C=3.0), key_added="svm")
     model = PoincareSVC(folds=2, C=3.0).fit(X[10:], NAMES[codes[10:]])
     assert np.array_equal(cells.obsm["svm_distances"], model.distances(X))
     assert "svm_scores" not in cells.obsm
 
 
-def test_categories_and_colours_are_those_of_the_labels(cells):
+def test_categories_and_colours_match_the_labels(cells):
     hs.tl.classify(cells, "kind")
     assert cells.obs["kind_predicted"].cat.categories.tolist() == ["cedar", "ash", "birch"]  # no yew is predicted
     assert list(cells.uns["kind_predicted_colors"]) == COLOURS[:3]
 
 
-def test_a_copy_leaves_the_original_as_it_was(cells):
+def test_copy_does_not_change_the_original(cells):
     before = cells.copy()
     classified = hs.tl.classify(cells, "kind", copy=True)
     assert "kind_predicted" in classified.obs
@@ -70,7 +70,7 @@ def test_a_copy_leaves_the_original_as_it_was(cells):
     assert hs.tl.classify(cells, "kind") is None
 
 
-def test_a_second_classification_leaves_nothing_of_the_first(cells):
+def test_a_second_classification_replaces_the_first(cells):
     hs.tl.classify(cells, "kind", model=PoincareSVC(folds=2), key_added="k")
     hs.tl.classify(cells, "kind", model=PoincareSVC(calibration=None), key_added="k")
     assert set(cells.obsm) == {"X_poincare", "k_distances"}
@@ -82,7 +82,7 @@ def test_a_second_classification_leaves_nothing_of_the_first(cells):
 @pytest.mark.parametrize("form", ["h5ad", "zarr"])
 @pytest.mark.parametrize("model", [PoincareLogisticRegression(), PoincareSVC(folds=2)], ids=["softmax", "svc"])
 @pytest.mark.filterwarnings("ignore::UserWarning:zarr", "ignore::UserWarning:anndata", "ignore::FutureWarning")
-def test_everything_written_comes_back_from_files(cells, tmp_path, form, model):
+def test_all_results_round_trip_through_files(cells, tmp_path, form, model):
     hs.tl.classify(cells, "kind", model=model, coverage=0.8, hierarchy=TREES)
     path = tmp_path / f"cells.{form}"
     getattr(cells, f"write_{form}")(path)
@@ -143,7 +143,7 @@ def test_transfer_predicts_the_query_from_the_reference(cells):
     assert hs.tl.transfer(reference, query, "kind", copy=True) is not query
 
 
-def test_sets_answers_and_unknown_cells_are_those_of_a_conformal_classifier(cells):
+def test_sets_answers_and_unknown_cells_match_a_conformal_classifier(cells):
     hs.tl.classify(cells, "kind", coverage=0.8, hierarchy=TREES)
     model = ConformalClassifier(PoincareLogisticRegression(), coverage=0.8, hierarchy=TREES, conformity="distance")
     sets = model.fit(X[10:], NAMES[codes[10:]]).predict_set(X)
@@ -159,7 +159,7 @@ def test_sets_answers_and_unknown_cells_are_those_of_a_conformal_classifier(cell
         hs.tl.classify(cells, "kind", hierarchy=TREES)
 
 
-def test_the_quality_is_that_of_held_out_cells_and_training_cells_are_called_so(cells):
+def test_the_quality_is_measured_on_held_out_cells_and_training_cells_are_marked(cells):
     cells.obs["noise"] = pd.Categorical(np.random.default_rng(0).permutation(NAMES[codes]))
     hs.tl.classify(cells, "noise", model=KNeighborsClassifier(1))
     about = cells.uns["noise_predicted"]
@@ -178,13 +178,13 @@ def test_classes_that_are_never_predicted_are_named(cells):
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")  # scikit-learn's own
-def test_hundreds_of_integers_are_questioned(cells):
+def test_many_integer_labels_cause_a_warning(cells):
     cells.obs["n_counts"] = (np.arange(90) // 1.4).astype(int)
     with pytest.warns(UserWarning, match="contains 64 different integers from 0 to 63"):
         hs.tl.classify(cells, "n_counts", model=KNeighborsClassifier(1))
 
 
-def test_any_classifier_of_scikit_learn_serves_but_is_not_stored(cells):
+def test_any_scikit_learn_classifier_works_but_is_not_stored(cells):
     hs.tl.classify(cells, "kind", model=LogisticRegression())
     assert "model" not in cells.uns["kind_predicted"]
     with pytest.raises(KeyError, match=r"contains no model, because LogisticRegression\(\)"):
@@ -237,24 +237,24 @@ def test_bad_input_is_one_clear_error_and_nothing_is_written(cells, spoil, argum
     assert (set(cells.obs), set(cells.obsm), set(cells.uns)) == before
 
 
-def test_real_numbers_are_no_labels(cells):
+def test_real_numbers_are_rejected_as_labels(cells):
     cells.obs["depth"] = np.linspace(0, 1, 90)
     with pytest.raises(ValueError, match=r"obs\['depth'\] contains real numbers"):
         hs.tl.classify(cells, "depth")
 
 
-def test_a_query_of_another_ball_is_refused(cells):
+def test_a_query_of_another_ball_is_rejected(cells):
     query = anndata.AnnData(np.zeros((3, 1)), obsm={"X_poincare": np.zeros((3, 4))})
     with pytest.raises(ValueError, match="points of 4 coordinates, the reference of 2"):
         hs.tl.transfer(cells, query, "kind")
 
 
-def test_what_is_no_anndata_is_named():
+def test_objects_other_than_anndata_raise_a_clear_error():
     with pytest.raises(TypeError, match="must be an AnnData object; got ndarray"):
         hs.tl.classify(X, "kind")
 
 
-def test_a_spoilt_model_is_refused(cells):
+def test_a_damaged_model_is_rejected(cells):
     hs.tl.classify(cells, "kind")
     cells.uns["kind_predicted"]["model"][100] ^= 1
     with pytest.raises(ValueError, match="contains no usable model"):
@@ -263,7 +263,7 @@ def test_a_spoilt_model_is_refused(cells):
         hs.stored_model(cells, "kind")
 
 
-def test_without_anndata_it_says_what_to_install(monkeypatch):
+def test_without_anndata_it_names_the_package_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "anndata", None)
     with pytest.raises(ImportError, match=r"^Single cells need anndata: pip install 'hyplearn\[single-cell\]'\.$"):
         hs.tl.classify(None, "kind")

@@ -21,7 +21,7 @@ def watched(criterion):
 
 
 @pytest.mark.parametrize("best", range(LOWEST, HIGHEST + 1))
-def test_the_lowest_of_a_valley_is_found_wherever_it_lies(best):
+def test_the_minimum_of_a_unimodal_criterion_is_found(best):
     evaluate, seen = watched(lambda C: 1 + (np.log10(C) - best) ** 2)
     assert choose_cost(evaluate) == 10.0**best
     assert len(seen) == len(set(seen)) <= abs(best - 1) + 3
@@ -37,7 +37,7 @@ def test_costs_stay_between_their_limits(criterion):
     assert choose_cost(evaluate, highest=3) == 1000.0 == max(seen)
 
 
-def test_a_criterion_that_hardly_falls_ends_at_the_smaller_cost():
+def test_a_criterion_that_hardly_decreases_selects_the_smaller_cost():
     assert choose_cost(lambda C: 1.0) == 10.0
     falling = {k: (1 - 0.5 * ENOUGH) ** k for k in range(-4, 7)}
     assert choose_cost(lambda C: falling[round(np.log10(C))]) == 10.0
@@ -59,7 +59,7 @@ def test_smaller_costs_are_tried_only_if_larger_ones_are_no_better():
     assert seen == [10.0, 100.0, 1.0, 0.1]
 
 
-def test_the_search_may_begin_elsewhere():
+def test_the_search_may_start_at_another_cost():
     evaluate, seen = watched(lambda C: 1 + abs(np.log10(C) - 3))
     assert choose_cost(evaluate, first=2) == 1000.0
     assert seen == [100.0, 1000.0, 10000.0]
@@ -78,7 +78,7 @@ def solve(rows, codes, costs, K, **options):
 @pytest.mark.parametrize("most", [300, 0], ids=["full Hessian", "blocks"])
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 @pytest.mark.parametrize("K", [2, 3, 6])
-def test_leave_one_out_loss_is_that_of_a_newton_step_without_the_row(K, C, most):
+def test_leave_one_out_loss_matches_a_newton_step_without_the_row(K, C, most):
     rows, codes, weights = softmax_problem(K)
     solution = solve(rows, codes, C * weights, K, full_hessian=most)
     due = naive.leave_one_out_loss(rows, codes, weights, C, solution.W)

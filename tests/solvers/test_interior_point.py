@@ -45,7 +45,7 @@ def test_a_centred_point_has_equal_products_and_the_given_slacks(seed, exponent)
 
 @pytest.mark.parametrize("d", [1, 3, FEW_COLUMNS, FEW_COLUMNS + 1, 40])
 @pytest.mark.parametrize("n", [1, STRIP, 2 * STRIP + 5])
-def test_the_normal_matrix_is_that_of_plain_numpy(n, d):
+def test_the_normal_matrix_matches_plain_numpy(n, d):
     rng = np.random.default_rng(d)
     U, theta = rng.standard_normal((n, d)), 10.0 ** rng.uniform(-6, 6, n)
     with ThreadPoolExecutor(2) as pool:
@@ -55,7 +55,7 @@ def test_the_normal_matrix_is_that_of_plain_numpy(n, d):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 4, 15]))
-def test_products_are_those_of_plain_numpy(seed, d):
+def test_products_match_plain_numpy(seed, d):
     U, C, w, point, _ = interior(seed, d=d)
     g, theta, v = np.empty(len(U)), np.empty(len(U)), np.empty(d)
     loss, total = interior_point._products(U, C, w, point, g, theta, v)
@@ -100,7 +100,7 @@ def test_a_newton_step_solves_the_linearised_conditions(seed, d):
 
 
 @given(st.integers(0, 10**6), st.booleans())
-def test_least_squares_are_those_of_the_pseudo_inverse(seed, copies):
+def test_least_squares_match_the_pseudo_inverse(seed, copies):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((6, 8))
     if copies:
@@ -113,7 +113,7 @@ def test_least_squares_are_those_of_the_pseudo_inverse(seed, copies):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([(1, 1), (3, 8), (80, 4), (60, 20)]), st.booleans())
-def test_the_bounds_returned_are_those_of_w_and_alpha(seed, shape, exact):
+def test_the_bounds_returned_match_w_and_alpha(seed, shape, exact):
     U, C = problem(seed, *shape)
     box = solve_box(U, C, tol=1e-6, exact=exact)
     assert np.all(box.alpha >= 0)
@@ -139,7 +139,7 @@ def test_an_exact_solution_closes_the_gap_to_rounding(seed, shape):
 
 
 @given(st.integers(0, 10**6))
-def test_crossing_over_stays_in_the_box_whatever_the_point(seed):
+def test_crossover_stays_within_the_bounds_from_any_point(seed):
     U, C = problem(seed)
     crossed = interior_point._crossed_over(U, C, np.random.default_rng(seed).standard_normal((4, len(U))))
     assert np.all((crossed.alpha >= 0) & (crossed.alpha <= C))
@@ -154,7 +154,7 @@ def test_few_steps_leave_the_best_bounds_so_far():
     assert gaps[-1] < 1e-3 * gaps[1]
 
 
-def test_copies_beyond_counting_are_solved_without_crossing_over():
+def test_very_many_copies_are_solved_without_crossover():
     """More rows on the margin than are solved for one by one."""
     copies = 2 * MOST_COPIES
     U, C = np.tile([[2.0, 0.0]], (copies, 1)), np.full(copies, 1.0)

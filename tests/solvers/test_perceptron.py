@@ -21,7 +21,7 @@ def problem(seed, n=150, d=4, c=1.0):
 
 
 @given(st.integers(0, 10**6), st.sampled_from(CURVATURES))
-def test_first_order_is_the_papers_rule(seed, c):
+def test_first_order_follows_the_papers_rule(seed, c):
     rows, Z, y = problem(seed, c=c)
     perceptron = Perceptron.first_order(4)
     perceptron.visit(rows, y)
@@ -31,7 +31,7 @@ def test_first_order_is_the_papers_rule(seed, c):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-3, 1.0, 100.0]))
-def test_second_order_is_algorithm_1(seed, a):
+def test_second_order_follows_algorithm_1(seed, a):
     rows, Z, y = problem(seed, n=60)
     perceptron = Perceptron.second_order(4, a)
     perceptron.visit(rows, y)
@@ -43,7 +43,7 @@ def test_second_order_is_algorithm_1(seed, a):
 
 
 @given(st.integers(0, 10**6))
-def test_second_order_without_regularisation_is_algorithm_1_with_the_pseudo_inverse(seed):
+def test_second_order_without_regularisation_follows_algorithm_1_with_the_pseudo_inverse(seed):
     rows, Z, y = problem(seed, n=60)
     perceptron = Perceptron.second_order(4, 0.0)
     perceptron.visit(rows, y)
@@ -115,7 +115,7 @@ def test_a_stream_in_chunks_ends_in_the_same_bits_as_one_pass(a, sizes):
 
 
 @pytest.mark.parametrize("a", [None, 0.0, 1.0])
-def test_weight_k_is_k_copies(a):
+def test_weight_k_acts_like_k_copies(a):
     rows, _, y = problem(4, n=50)
     weights = np.random.default_rng(0).integers(0, 4, 50)
     weighted = Perceptron.first_order(4) if a is None else Perceptron.second_order(4, a)

@@ -76,7 +76,7 @@ def test_a_class_without_rows_is_unlikely():
     assert 1 / (1 + np.exp(-offset)) == pytest.approx(1 / 22)
 
 
-def test_many_rows_end_where_rounding_does():
+def test_the_sigmoid_of_many_rows_is_optimal():
     scores, positive, weights = drawn(3, n=60_000)
     found = fit_sigmoid(scores, positive, weights)
     for step in ((1e-4, 0), (-1e-4, 0), (0, 1e-4), (0, -1e-4)):

@@ -87,7 +87,7 @@ def test_columns_of_zeros_do_not_hide_that_a_problem_is_infeasible():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @settings(max_examples=50)
 @given(seed=SEEDS)
-def test_the_gap_is_that_of_plain_sums(loss, seed):
+def test_the_gap_matches_plain_sums(loss, seed):
     """P - D by rows, without cancellation, is P less D; also for α outside its box."""
     rng = np.random.default_rng(seed)
     U, C, w = rng.standard_normal((40, 3)), rng.uniform(0.1, 2, 40), rng.standard_normal(3)
@@ -102,7 +102,7 @@ def test_the_gap_is_that_of_plain_sums(loss, seed):
     assert (proof.violation > 0) == (loss == "hinge")
 
 
-def test_a_claim_that_rounding_does_not_allow_is_withdrawn():
+def test_a_claim_smaller_than_the_rounding_error_is_withdrawn():
     """A row of length 1e15 has no digits left in its margin."""
     U = np.array([[1e15, 1.0], [0.0, 1.0]])
     rows = Rows.explicit(U, np.full(2, 1e6))

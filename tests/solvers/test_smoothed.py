@@ -37,7 +37,7 @@ def test_a_point_has_the_sums_of_its_formula(seed, width):
     assert point.gap == pytest.approx((point.primal - dual) / max(1, point.primal), rel=1e-9, abs=1e-12)
 
 
-def test_a_part_of_the_rows_stands_for_all_of_them_in_a_step():
+def test_a_newton_step_may_use_a_part_of_the_rows():
     U, C = problem(n=4000)
     descent, w = smoothed.Descent(Rows.explicit(U, np.where(C > 0, 1.0, 0.0)), 1, 0), np.full(5, 0.1)
     whole, part = descent.point(w, 2.0, 0), descent.point(w, 2.0, 300)
@@ -96,7 +96,7 @@ def test_a_step_that_goes_too_far_is_cut_where_the_objective_is_lowest(seed):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("C", [1.0, 1e4])
-def test_a_tolerance_below_rounding_is_given_up_at_once(loss, C, monkeypatch):
+def test_a_tolerance_below_rounding_stops_immediately(loss, C, monkeypatch):
     """In as many passes as a tolerance that can be reached, and a few more."""
     U, _ = problem(n=6000, d=10)
     rows, passes, inner = Rows.explicit(U, np.full(6000, C)), [], MemoryRows.fold

@@ -42,7 +42,7 @@ def full_hessian(request):
 
 @pytest.mark.parametrize("numbers", [37, 2**20])
 @given(seed=st.integers(0, 10**6))
-def test_a_point_is_that_of_plain_numpy(numbers, seed):
+def test_a_point_matches_plain_numpy(numbers, seed):
     rows, codes, C = problem(seed)
     W = weights(seed)
     source = replace(ClassRows.of(rows, codes, C, 4), block_numbers=numbers)
@@ -56,7 +56,7 @@ def test_a_point_is_that_of_plain_numpy(numbers, seed):
     assert np.allclose(rough.V, point.V, rtol=0, atol=1e-11 * scale)
 
 
-def test_a_block_of_many_chunks_is_that_of_plain_numpy():
+def test_a_block_of_many_chunks_matches_plain_numpy():
     rows, codes, C = problem(0, n=20_001)
     source, W, direction, lengths = ClassRows.of(rows, codes, C, 4), weights(0), weights(1), np.array([0.5, 2.0])
     assert len(list(source.blocks())) == 1
@@ -79,7 +79,7 @@ def test_a_block_of_many_chunks_is_that_of_plain_numpy():
 
 
 @given(st.integers(0, 10**6))
-def test_gradient_and_second_derivatives_are_those_of_finite_differences(seed):
+def test_gradient_and_second_derivatives_match_finite_differences(seed):
     rows, codes, C = problem(seed, n=20, high=0.0)
     source, W = ClassRows.of(rows, codes, C, 4), weights(seed)
     point = softmax._point(source, W)
@@ -140,7 +140,7 @@ def test_no_weights_are_better_than_the_bound_allows(seed, shape, full):
 
 
 @pytest.mark.parametrize("K", [3, 6])
-def test_solution_is_that_of_other_solvers(K, full_hessian):
+def test_solution_matches_other_solvers(K, full_hessian):
     rows, codes, C = problem(K, n=300, K=K, low=0.0, high=0.0)
     solution = solve(rows, codes, C, K, tol=1e-12, full_hessian=full_hessian)
     baseline = LogisticRegression(C=1.0, fit_intercept=False, solver="newton-cg", tol=1e-10).fit(
@@ -225,7 +225,7 @@ def test_more_columns_than_rows_are_rotated_away():
     assert solve(rows, codes, C, start=solution.W).n_iter == 1
 
 
-def test_a_sample_is_where_many_rows_begin(monkeypatch):
+def test_with_many_rows_the_solver_starts_on_a_sample(monkeypatch):
     rows, codes, C = problem(0, n=20_000, low=-1.0, high=1.0)
     starts, inner = [], softmax._point
 
@@ -311,7 +311,7 @@ def test_a_start_saves_steps_and_each_step_is_reported():
     assert solve(rows, codes, C, start=cold.W).n_passes == 1
 
 
-def test_the_status_is_max_iter_or_stalled_where_the_gap_is_not_reached():
+def test_the_status_is_max_iter_or_stalled_if_the_gap_is_not_reached():
     rows, codes, C = problem(4, n=300)
     assert solve(rows, codes, C, max_iter=2).status == "max_iter"
     stalled = solve(rows, codes, C, tol=1e-300)
@@ -327,7 +327,7 @@ def test_without_costs_the_weights_are_zero():
 
 
 @pytest.mark.parametrize("d", [3, 120])
-def test_rows_too_long_for_the_identity_beside_them_end_as_stalled(d):
+def test_very_long_rows_end_with_status_stalled(d):
     rng = np.random.default_rng(0)
     rows = 1e12 * rng.standard_normal((400, 2)) @ rng.standard_normal((2, d))
     solution = solve_softmax(ClassRows.of(rows, rng.integers(0, 3, 400), np.full(400, 1e6), 3))
@@ -352,7 +352,7 @@ def evidence_problem(K, n=200, d=4):
 
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 @pytest.mark.parametrize("K", [2, 3, 6])
-def test_evidence_is_laplaces_approximation(K, C):
+def test_evidence_matches_laplaces_approximation(K, C):
     rows, codes, weights = evidence_problem(K)
     solution = solve(rows, codes, C * weights, K, tol=1e-12)
     assert solution.is_full
@@ -384,7 +384,7 @@ def test_evidence_from_blocks_is_close_and_prefers_the_same_cost(K, columns, mon
     assert found[:, 0].argmin() == found[:, 1].argmin()
 
 
-def test_evidence_of_fewer_rows_than_columns_is_that_of_all_columns():
+def test_evidence_with_fewer_rows_than_columns_matches_the_full_computation():
     """The solver rotates such rows into fewer columns; the others add nothing."""
     rows, codes, weights = evidence_problem(3, n=6, d=15)
     solution = solve(rows, codes, 10 * weights, 3, tol=1e-12)

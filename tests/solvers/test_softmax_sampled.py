@@ -40,7 +40,7 @@ def test_a_larger_sample_takes_fewer_passes(problem):
     assert passes[0] <= 6
 
 
-def test_steps_that_run_out_are_said(problem):
+def test_reaching_max_iter_is_reported(problem):
     raw, projection, codes, costs = problem
     found = solve_softmax_by_sample(
         ClassRows.of(raw, codes, costs, 4), projection, tol=1e-12, max_iter=1, sample_numbers=300

@@ -29,7 +29,7 @@ def solve(U, C, **options):
 
 @pytest.mark.parametrize("numbers", [37, 2**20])
 @given(seed=st.integers(0, 10**6))
-def test_a_point_is_that_of_plain_numpy(numbers, seed):
+def test_a_point_matches_plain_numpy(numbers, seed):
     U, C = problem(seed)
     w = np.random.default_rng(seed + 1).standard_normal(4)
     source = replace(Rows.explicit(U, C), block_numbers=numbers)
@@ -126,7 +126,7 @@ def test_active_rows_near_the_margin_are_interpolated(seed, exponent):
     assert (solution.n_iter, solution.n_passes) == (3, 7)
 
 
-def test_costs_of_all_sizes_are_met_softest_first():
+def test_costs_of_all_sizes_are_solved_in_increasing_order():
     """Otherwise rows become active a few at a time: 113 steps and 1,150 passes for the first of these."""
     for seed in (3, 1, 7):
         rng = np.random.default_rng(seed)
@@ -136,7 +136,7 @@ def test_costs_of_all_sizes_are_met_softest_first():
         assert solution.n_passes < 100
 
 
-def test_a_sample_is_where_many_rows_begin(monkeypatch):
+def test_with_many_rows_the_solver_starts_on_a_sample(monkeypatch):
     U, C = problem(0, n=20_000, low=-1.0, high=1.0)
     starts, inner = [], DirectDescent._at
 
@@ -160,7 +160,7 @@ def wide_rows(n=3000, d=210):
 
 
 @pytest.mark.parametrize("cost", [1e-3, 0.1, 30.0])
-def test_conjugate_gradients_end_where_the_hessian_does(cost):
+def test_conjugate_gradients_and_the_hessian_give_the_same_solution(cost):
     U = wide_rows()
     source, start = Rows.explicit(U, np.full(len(U), cost)), np.zeros(U.shape[1])
     found = []
@@ -175,7 +175,7 @@ def test_conjugate_gradients_end_where_the_hessian_does(cost):
     assert conjugate.primal == pytest.approx(direct.primal, rel=1e-10)
 
 
-def test_a_part_of_the_active_rows_stands_for_all():
+def test_a_newton_step_may_use_a_part_of_the_active_rows():
     U = wide_rows()
     descent = ConjugateDescent(Rows.explicit(U, np.full(len(U), 0.1)), np.zeros(U.shape[1]))
     descent._precondition()

@@ -172,7 +172,7 @@ def test_every_solution_carries_a_valid_certificate(problem, seed, kind):
 @pytest.mark.parametrize("problem", SOFT)
 @settings(max_examples=150)
 @given(seed=SEEDS, kind=st.sampled_from(KINDS))
-def test_the_optimum_is_that_of_an_exact_solver(problem, seed, kind):
+def test_the_optimum_matches_an_exact_solver(problem, seed, kind):
     """P is 1-strongly convex: points with gaps ε and δ are at most √(2ε) + √(2δ) apart."""
     U, C = nasty(seed, kind)
     solution = solve(U, C, problem)
@@ -191,7 +191,7 @@ def test_the_optimum_is_that_of_an_exact_solver(problem, seed, kind):
 
 @settings(max_examples=250)
 @given(seed=SEEDS, kind=st.sampled_from(KINDS))
-def test_the_hard_margin_is_that_of_an_exact_solver(seed, kind):
+def test_the_hard_margin_matches_an_exact_solver(seed, kind):
     """Its word is believed where its w is feasible, or where its α proves that none is."""
     U, C = nasty(seed, kind)
     solution = solve(U, C, "hard")
@@ -340,7 +340,7 @@ def test_many_rows_are_solved_with_hard_margin(n, d):
 
 @pytest.mark.parametrize(("n", "d"), [(100_000, 2), (20_000, 10)])
 @pytest.mark.parametrize("tol", [1e-1, 1e-6])
-def test_the_nearest_row_stands_on_the_hard_margin(n, d, tol):
+def test_the_nearest_row_lies_on_the_hard_margin(n, d, tol):
     """However loose the tolerance: w is feasible, and no shorter multiple of it is."""
     U = many("separable", n, d)
     solution = solve(U, np.ones(n), "hard", tol=tol)
@@ -350,7 +350,7 @@ def test_the_nearest_row_stands_on_the_hard_margin(n, d, tol):
 
 @pytest.mark.parametrize("kind", MANY)
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
-def test_working_sets_end_where_all_rows_at_once_do(kind, C):
+def test_working_sets_reach_the_same_solution_as_all_rows_at_once(kind, C):
     U, costs = many(kind, 5000, 10), np.full(5000, C)
     solution, box = solve(U, costs), solve_box(U, costs, tol=1e-9)
     assert abs(solution.primal - box.primal) <= 1e-6 * max(1, box.primal)
@@ -368,7 +368,7 @@ def test_rows_left_out_of_the_working_set_are_clamped_or_ignored():
     assert not alpha[margins > 2].any()
 
 
-def test_a_step_that_went_too_far_is_searched(monkeypatch):
+def test_an_overlong_step_triggers_a_line_search(monkeypatch):
     """From a bad start the first working set misleads; a search along its step lowers P."""
     U, costs = many("noisy", 20_000, 20), np.full(20_000, 1e3)
     searched, inner = [], hinge._search
@@ -387,7 +387,7 @@ def test_a_step_that_went_too_far_is_searched(monkeypatch):
 
 
 @given(SEEDS, st.floats(-3, 0))
-def test_a_search_goes_to_the_lowest_of_its_lengths(seed, exponent):
+def test_a_line_search_returns_the_best_of_its_lengths(seed, exponent):
     U, C = noisy(seed)
     C *= 10.0**exponent
     source, w = Rows.explicit(U, C), np.random.default_rng(seed).standard_normal(5)
@@ -402,7 +402,7 @@ def test_a_search_goes_to_the_lowest_of_its_lengths(seed, exponent):
 
 
 @pytest.mark.parametrize(("n", "d"), [(20_000, 2), (20_000, 30)])
-def test_where_linear_svc_ends_far_above_the_optimum_ours_is_certified(n, d):
+def test_the_solution_is_certified_where_linear_svc_ends_far_above_the_optimum(n, d):
     U, C = many("separable", n, d), np.full(n, 1000.0)
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
     model = LinearSVC(loss="hinge", dual=True, fit_intercept=False, C=1000, max_iter=1000, random_state=0)
@@ -453,7 +453,7 @@ def test_the_hard_margin_of_longer_rows_has_a_shorter_normal():
 @pytest.mark.parametrize("problem", SOFT)
 @settings(max_examples=20)
 @given(seed=SEEDS, n=st.sampled_from([4, 300, 3000]))
-def test_turning_the_rows_turns_the_normal(problem, seed, n):
+def test_rotating_the_rows_rotates_the_normal(problem, seed, n):
     U, C = noisy(seed, n)
     Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((5, 5)))[0]
     one, other = solve(U, C, problem, tol=1e-9), solve(U @ Q.T, C, problem, tol=1e-9)
@@ -474,7 +474,7 @@ def test_the_order_of_rows_does_not_matter(problem, seed, n):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("n", [30, 3000])
-def test_cost_k_is_k_copies(problem, n):
+def test_cost_k_acts_like_k_copies(problem, n):
     U, C = (np.abs(noisy(0, n)[0]) if problem == "hard" else noisy(0, n)[0]), noisy(0, n)[1]
     k = np.random.default_rng(0).integers(0, 4, n)
     weighted, copied = solve(U, k * C, problem), solve(np.repeat(U, k, axis=0), np.repeat(C, k), problem)
@@ -539,7 +539,7 @@ def check_bits(one, two):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_implicit_rows_are_solved_as_their_explicit_twins(dtype):
+def test_implicit_and_explicit_rows_give_the_same_solution(dtype):
     rows = labelled()
     rows = replace(rows, X=rows.X.astype(dtype))
     implicit, explicit = solve_svm(rows), solve_svm(Rows.explicit(rows[:], rows.costs))
@@ -604,7 +604,7 @@ def test_every_step_is_reported(problem, n):
 
 @pytest.mark.parametrize("kind", MANY)
 @pytest.mark.parametrize("C", [1.0, 1e3])
-def test_bounds_never_move_apart(kind, C):
+def test_bounds_are_monotone(kind, C):
     """Neither a working set with a lower bound nor a step that went too far is kept."""
     U, costs, seen = many(kind, 20_000, 20), np.full(20_000, C), []
     solve(U, costs, start=np.full(20, -0.5), report=seen.append)
@@ -640,7 +640,7 @@ def test_the_seed_of_the_samples_does_not_change_the_optimum(problem):
 @pytest.mark.parametrize("numbers", [100, 2**20])
 @settings(max_examples=30)
 @given(seed=SEEDS, below=st.floats(0, 3), above=st.floats(0, 3))
-def test_a_margin_scan_is_that_of_plain_numpy(numbers, seed, below, above):
+def test_a_margin_scan_matches_plain_numpy(numbers, seed, below, above):
     """Of a number of rows that no chunk and no vector divides."""
     rows = labelled(seed % 50, n=403, block_numbers=numbers)
     assert len(list(rows.blocks())) == (21 if numbers == 100 else 1)
@@ -692,7 +692,7 @@ def test_blocks_that_together_gather_too_much_gather_nothing():
 
 
 @given(SEEDS, st.integers(2, 400))
-def test_a_band_of_some_size_holds_about_as_many(seed, size):
+def test_a_band_of_a_given_size_gathers_about_that_number_of_rows(seed, size):
     """Half on each side where there are as many; edges are half octaves, so a band may hold too few, never too many."""
     rows = labelled(seed % 50, n=400)
     w = np.random.default_rng(seed).standard_normal(5)
@@ -706,7 +706,7 @@ def test_a_band_of_some_size_holds_about_as_many(seed, size):
 
 
 @given(SEEDS)
-def test_losses_along_a_line_are_those_of_plain_numpy(seed):
+def test_losses_along_a_line_match_plain_numpy(seed):
     rows = labelled(seed % 50, n=400, block_numbers=300)
     rng = np.random.default_rng(seed)
     w, dw, lengths = rng.standard_normal(5), rng.standard_normal(5), rng.uniform(0, 2, 6)
@@ -739,7 +739,7 @@ def test_rows_of_very_different_lengths_that_cannot_be_separated_are_proven_so()
     assert solve_svm(Rows.explicit(U, np.full(40, np.inf))).status == "infeasible"
 
 
-def test_no_active_row_and_no_step_left_is_said():
+def test_no_active_row_and_no_remaining_step_is_reported():
     solution = solve_svm(
         Rows.explicit(np.ones((3, 2)), np.full(3, 1e8)), loss="squared_hinge", start=np.full(2, 1e3), max_iter=1
     )
@@ -754,7 +754,7 @@ class Backwards(Rows):
         return merge([function(block, *arguments) for block in reversed(list(self.blocks()))])
 
 
-def test_rows_of_a_margin_scan_stand_in_order_whatever_the_order_of_blocks():
+def test_rows_of_a_margin_scan_are_sorted_for_any_order_of_blocks():
     rng = np.random.default_rng(0)
     U, costs, w = rng.standard_normal((95, 3)), rng.uniform(size=95), rng.standard_normal(3)
     sources = [replace(kind.explicit(U, costs), block_numbers=30) for kind in (Rows, Backwards)]

@@ -46,7 +46,7 @@ def check(problems, found):
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 22, 30])
-def test_every_problem_is_that_of_the_solver_of_one(m):
+def test_every_problem_has_the_solution_of_the_single_problem_solver(m):
     """Up to 22 columns Hessians are sums of products of columns; beyond, of active rows."""
     rows, codes = made(m=m)
     problems = folds(rows, codes)
@@ -87,7 +87,7 @@ def test_order_of_problems_is_fold_by_fold_and_class_by_class():
     assert problems.signs(slice(2, 7)).shape == (5, 120)
 
 
-def test_each_problem_may_have_a_cost_of_its_own():
+def test_each_problem_may_have_a_separate_cost():
     rows, codes = made()
     C = np.array([0.01, 1.0, 100.0])
     problems = Problems.of_classes(rows, codes, np.arange(3), np.ones(120)).at_costs(C)
@@ -141,7 +141,7 @@ def test_problems_without_a_cost_have_no_weights():
     assert not found.primal.any()
 
 
-def test_steps_that_run_out_leave_a_gap_that_says_so():
+def test_reaching_max_iter_leaves_a_gap_above_the_tolerance():
     rows, codes = made()
     problems = folds(rows, codes, C=1e4)
     found = solve_together(problems, tol=TOL, max_iter=1)
@@ -190,7 +190,7 @@ def test_solutions_carry_dual_variables_that_prove_the_gap():
     assert {one.status for one in solutions_of(problems, unsolved, 1e-15)} == {"stalled"}
 
 
-def test_products_of_columns_are_those_of_each_row():
+def test_products_of_columns_match_each_row():
     rows, _ = made(n=7, m=4)
     due = [np.outer(row, row)[np.triu_indices(4)] for row in rows]
     assert np.allclose(column_products(rows).T, due)

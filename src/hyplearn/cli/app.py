@@ -34,17 +34,17 @@ COMMANDS = {
     "predict": (
         "predict",
         "predict",
-        "Predict the class of each point, with the probabilities of all classes (with --stream, only the class).",
+        "Predict the class of each point and the probabilities of all classes (with --stream, only the class).",
     ),
     "classify": (
         "cells",
         "classify",
-        "Predict cell types, and write types, probabilities and prediction sets into the file of the cells.",
+        "Predict cell types, and add types, probabilities and prediction sets to the cells' file.",
     ),
     "transfer": (
         "cells",
         "transfer",
-        "Map cells into the ball of an atlas, predict their types from its labels, and write them to their file.",
+        "Map cells into the ball of an atlas, predict their types from its labels, and add these to the cells' file.",
     ),
     "evaluate": (
         "evaluate",
@@ -273,7 +273,9 @@ def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for message in messages:
         alike.setdefault(re.sub(r"[-+]?\d[\d.,e+-]*", "#", message.partition(":")[0]), []).append(message)
-    return [first if not rest else f"{first}\n({len(rest)} more like it.)" for first, *rest in alike.values()]
+    return [
+        first if not rest else f"{first}\n({len(rest)} more warnings like this one.)" for first, *rest in alike.values()
+    ]
 
 
 app = typer.Typer(
@@ -284,7 +286,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Begin here:\n\nhyplearn demo\n\nhyplearn datasets fetch mammals -o mammals.csv\n\n"
+    epilog="Start here:\n\nhyplearn demo\n\nhyplearn datasets fetch mammals -o mammals.csv\n\n"
     "hyplearn fit mammals.csv --label order -o mammals.hyp",
 )
 
@@ -310,7 +312,7 @@ def _name(app: typer.Typer, table: dict[str, tuple[str, str, str]]) -> None:
         app.command(name, help=line)(lambda: None)
 
 
-datasets = typer.Typer(help="Data sets to start with.", no_args_is_help=True, cls=LazyDatasets)
+datasets = typer.Typer(help="List example data sets, or write one to a file.", no_args_is_help=True, cls=LazyDatasets)
 _name(app, COMMANDS)
 _name(datasets, DATASETS)
 app.add_typer(datasets, name="datasets")

@@ -64,12 +64,12 @@ DATASETS = {
         "hyplearn fit {output} --label order -o {name}.hyp",
     ),
     "mammals-tree": Dataset(
-        load_mammals, "the same, their names and parents", "1,170", 13, ".csv", "in the package", _tree_csv,
+        load_mammals, "names and parents of the same mammals", "1,170", 13, ".csv", "in the package", _tree_csv,
         "hyplearn embed {output} --method tree --label order -o points.csv",
     ),
-    "olsson": Dataset(fetch_olsson, "single cells of blood (Olsson et al.)", "231 + 88", 8, *_DOWNLOAD),
-    "cifar10": Dataset(fetch_cifar10, "pictures of ten kinds", "50,000 + 10,000", 10, *_DOWNLOAD),
-    "fashion-mnist": Dataset(fetch_fashion_mnist, "pictures of clothing", "60,000 + 10,000", 10, *_DOWNLOAD),
+    "olsson": Dataset(fetch_olsson, "single blood cells (Olsson et al.)", "231 + 88", 8, *_DOWNLOAD),
+    "cifar10": Dataset(fetch_cifar10, "images of ten kinds of objects", "50,000 + 10,000", 10, *_DOWNLOAD),
+    "fashion-mnist": Dataset(fetch_fashion_mnist, "images of clothing", "60,000 + 10,000", 10, *_DOWNLOAD),
 }  # fmt: skip
 
 
@@ -78,7 +78,9 @@ def list_datasets() -> Outcome:
     rows = [[name, known.about, known.points, str(known.classes), known.source] for name, known in DATASETS.items()]
     fields = ("about", "points", "classes", "suffix", "source")
     values = {name: {field: getattr(known, field) for field in fields} for name, known in DATASETS.items()}
-    return Outcome({"datasets": values}, [table("Data sets", ("name", "what", "points", "classes", "from"), rows)])
+    return Outcome(
+        {"datasets": values}, [table("Data sets", ("name", "contents", "points", "classes", "source"), rows)]
+    )
 
 
 def fetch_dataset(
@@ -94,7 +96,9 @@ def fetch_dataset(
     known = DATASETS[name]
     output = Path(name + known.suffix) if output is None else output
     if output.suffix.lower() != known.suffix:
-        raise typer.BadParameter(f"{name} is written as {known.suffix}; got {output}.", param_hint="--output")
+        raise typer.BadParameter(
+            f"{name} can only be written as a {known.suffix} file; got {output}.", param_hint="--output"
+        )
     write_whole(output, known.content(known.load()))
     step = f"Next: {known.next_step.format(name=name, output=output)}"
     values = {"name": name, "output": output, "bytes": output.stat().st_size}
@@ -127,7 +131,7 @@ def demonstrate(models: dict[str, Any], output: Path, folds: int) -> Outcome:
     shown = [
         scores_table(f"{title} cross-validation", scores, first=0),
         f"The Euclidean classifiers tune C inside each training fold. {ECE}",
-        f"The disk is drawn in {picture}.\nOpen {page} in a browser to walk through it.",
+        f"The figure is in {picture}.\nOpen {page} in a browser to explore the model and its points.",
     ]
     return Outcome({"scores": [score._asdict() for score in scores], "picture": picture, "page": page}, shown)
 
@@ -149,7 +153,7 @@ def reproduce() -> Outcome:
     rows = [[part["name"], "failed" if part["exit_code"] else "done", f"{part['seconds']:.0f} s"] for part in done]
     results, failed = folder / "experiments" / "results" / "quick", done[-1]["exit_code"] != 0
     end = done[-1]["errors"] if failed else f"The tables and figures are in {results}."
-    shown = [table("The paper, rerun", ("part", "", "time"), rows), end]
+    shown = [table("Experiments of the paper, rerun", ("part", "", "time"), rows), end]
     return Outcome({"parts": done, "results": results}, shown, failed=failed)
 
 
@@ -160,6 +164,6 @@ def find_checkout(places: Iterable[Path]) -> Path:
             if (folder / "experiments" / "__main__.py").is_file() and (folder / "src" / "hyplearn").is_dir():
                 return folder
     raise FileNotFoundError(
-        "The experiments are not in the installed package, and were not found near the working directory.\n"
-        "Run this inside a checkout of the repository."
+        "The experiments are not part of the installed package, and the working directory is not in a checkout.\n"
+        "Run this command inside a checkout of the repository."
     )

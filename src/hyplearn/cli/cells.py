@@ -18,9 +18,9 @@ from hyplearn.estimators import CLASSIFIERS
 from hyplearn.files import place_of, taking_the_place
 
 SUFFIXES = (".h5ad", ".zarr")
-CELLS = Annotated[Path, typer.Argument(help="Cells with labels: .h5ad or .zarr.")]
+CELLS = Annotated[Path, typer.Argument(help="Labelled cells: .h5ad or .zarr.")]
 LABEL = Annotated[str, typer.Option("--label", help="Column of obs with the labels.")]
-BASIS = Annotated[str, typer.Option("--points", help="Key of obsm with the points of the ball.")]
+BASIS = Annotated[str, typer.Option("--points", help="Key in obsm of the points in the ball.")]
 MODEL = Annotated[str, typer.Option("--model", help=f"One of {', '.join(CLASSIFIERS)}.")]
 COVERAGE = Annotated[
     float | None,
@@ -28,9 +28,11 @@ COVERAGE = Annotated[
 ]
 HIERARCHY = Annotated[
     Path | None,
-    typer.Option("--hierarchy", help="Tree of types: .nwk, or .csv with a column parent; needs --coverage."),
+    typer.Option("--hierarchy", help="Tree of types: .nwk, or .csv with a parent column; needs --coverage."),
 ]
-KEY = Annotated[str | None, typer.Option("--key", help="Key of the results; <label>_predicted by default.")]
+KEY = Annotated[
+    str | None, typer.Option("--key", help="Name for the results in obs, obsm and uns; default: <label>_predicted.")
+]
 OUTPUT = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="The file to write; by default the results are written into the input file."),
@@ -70,7 +72,7 @@ def _with_options(command: Callable[..., Outcome]) -> Callable[..., Outcome]:
 
 @_with_options
 def classify(data: CELLS, **options: Any) -> Outcome:
-    """Predict cell types, and write types, probabilities and prediction sets into the file of the cells."""
+    """Predict cell types, and add types, probabilities and prediction sets to the cells' file."""
     return _predict([data], **options)
 
 
@@ -78,7 +80,7 @@ def classify(data: CELLS, **options: Any) -> Outcome:
 def transfer(
     atlas: CELLS, data: Annotated[Path, typer.Argument(help="The cells to predict: .h5ad or .zarr.")], **options: Any
 ) -> Outcome:
-    """Map cells into the ball of an atlas, predict their types from its labels, and write them to their file."""
+    """Map cells into the ball of an atlas, predict their types from its labels, and add these to the cells' file."""
     return _predict([atlas, data], **options)
 
 
@@ -140,15 +142,17 @@ def _written(cells: Any, path: Path, key: str) -> Outcome:
         "held_out_accuracy": about["held_out"]["accuracy"],
     }
     lines = {
-        "cells": f"{about['n_predicted']:,}, learned from {about['n_trained']:,}",
-        "held out": f"{about['held_out']['accuracy']:.1%} of {about['held_out']['n_cells']:,} labelled cells right",
+        "cells": f"{about['n_predicted']:,} predicted, {about['n_trained']:,} used for training",
+        "held out": f"accuracy {about['held_out']['accuracy']:.1%} on {about['held_out']['n_cells']:,} labelled cells",
     }
     if f"{key}_sets" in cells.obsm:
         sets = np.asarray(cells.obsm[f"{key}_sets"])
         values |= {"unknown": float(np.mean(~sets.any(axis=1))), "mean_set": float(sets.sum(axis=1).mean())}
-        lines["sets"] = f"{values['mean_set']:.2f} types on average; {values['unknown']:.1%} of the cells are unknown"
+        lines["sets"] = (
+            f"{values['mean_set']:.2f} types per cell on average; {values['unknown']:.1%} of the cells are unknown"
+        )
     lines["written"] = file_and_size(path) if path.is_file() else str(path)
     recall = dict(zip(about["classes"].tolist(), about["held_out"]["recall"].tolist(), strict=True))
     values["recall"] = recall
     rows = [[str(name), f"{counts.get(str(name), 0):,}", f"{value:.0%}"] for name, value in recall.items()]
-    return Outcome(values, [facts(lines), table("Types", ("type", "predicted", "recall, held out"), rows)])
+    return Outcome(values, [facts(lines), table("Types", ("type", "predicted", "held-out recall"), rows)])

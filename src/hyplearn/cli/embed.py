@@ -37,23 +37,23 @@ def embed(
     data: Annotated[
         Path,
         typer.Argument(
-            help="A tree (.nwk, or .csv with a column parent), distances (.npy, .npz, .csv) or edges (.csv with source "
-            "and target), or features or points (.npz, .npy, .csv, .parquet, .h5ad)."
+            help="A tree (.nwk, or .csv with a parent column), distances (.npy, .npz, .csv), edges (.csv with source "
+            "and target columns), features or points (.npz, .npy, .csv, .parquet, .h5ad)."
         ),
     ],
     method: Annotated[str, typer.Option("--method", help=f"One of {', '.join(METHODS)}.")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The file to write: .npz or .csv; .h5ad or .zarr for a map of such cells."),
+        typer.Option("--output", "-o", help="The file to write: .npz or .csv; with --method map also .h5ad or .zarr."),
     ],
     label: LABEL = None,
     points: POINTS = None,
     dimensions: Annotated[int, typer.Option("--dimensions", help="Dimension of the ball.")] = 2,
     root: Annotated[
         str | None,
-        typer.Option("--root", help="The centre of the embedding: a node of a tree, or a cell by name or row."),
+        typer.Option("--root", help="Centre of the embedding: a node of the tree, or a cell (its name or row number)."),
     ] = None,
-    neighbors: Annotated[int, typer.Option("--neighbors", help="Number of neighbours of each row, for map.")] = 15,
+    neighbors: Annotated[int, typer.Option("--neighbors", help="Number of nearest neighbours, for map.")] = 15,
     seed: Annotated[int, typer.Option("--seed", help="Random seed, for map.")] = 0,
     curvature: Annotated[
         float, typer.Option("--curvature", help="Curvature of the points, for hyperboloid and klein.")
@@ -87,7 +87,7 @@ def _written(output: Path, found: Embedded, label: str | None, values: dict[str,
     n, d = found.X.shape
     values |= {"n_points": n, "n_coordinates": d, "radius": radius, **found.quality, "output": output}
     lines = {
-        "points": f"{n:,} in {d} dimensions, up to the hyperbolic radius {radius:.1f}",
+        "points": f"{n:,} in {d} dimensions; largest hyperbolic radius {radius:.1f}",
         "quality": ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in found.quality.items()),
         "time": f"{values['seconds']:.2f} s",
         "written": file_and_size(output),
@@ -115,7 +115,7 @@ def _embed_cells(data: Path, output: Path, points: str | None, root: str | None,
     lines = {
         "cells": f"{n:,} in {d} dimensions, loss {about['loss']:.3g}",
         "time": f"{perf_counter() - start:.2f} s",
-        "written": f'{output}: obsm["X_poincare"], and the map in uns["poincare_map"]',
+        "written": f'{output}: points in obsm["X_poincare"], map in uns["poincare_map"]',
     }
     return Outcome(values, [facts(lines), f"Next: hyplearn classify {output} --label COLUMN"])
 
@@ -185,7 +185,8 @@ def _read_edges(path: Path, names: list[str], rows: list[list[str]], ends: tuple
         value = 1.0 if length is None else number_in(path, row[length])
         if pairs.setdefault((first, second), value) != value:
             raise ValueError(
-                f"{path} lists the edge from {row[one]!r} to {row[other]!r} twice, with different lengths.\nKeep one."
+                f"{path} lists the edge from {row[one]!r} to {row[other]!r} twice, with different lengths.\n"
+                "Remove one of the two."
             )
     index = np.array(list(pairs)).T
     half = sparse.coo_array((list(pairs.values()), index), shape=(len(nodes), len(nodes))).tocsr()

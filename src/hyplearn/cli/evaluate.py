@@ -29,9 +29,10 @@ MOST_SHOWN = 10
 # Length to which class names are truncated in the table of confusions, so that a row fits into 80 columns.
 MOST_LETTERS = 22
 NOTE = (
-    "The first row is the model as it is: optimistic if it was fitted to these\n"
-    "points. All others are refitted in each fold and measured on held-out\n"
-    "points, the second with the model's parameters, Euclidean ones with C tuned."
+    "The first row is the saved model; its scores are optimistic if it was fitted\n"
+    "to these points. All other rows are refitted in each fold and scored on\n"
+    "held-out points: the second with the model's parameters, the Euclidean\n"
+    "classifiers with C tuned in each training fold."
 )
 COSTS = (1.0, 100.0, 1e4)
 BINS = 15
@@ -69,7 +70,8 @@ def evaluate(
     label: LABEL = None,
     points: POINTS = None,
     folds: Annotated[
-        int, typer.Option("--folds", help="Number of folds for a comparison with baselines on these points.")
+        int,
+        typer.Option("--folds", help="Number of cross-validation folds for a comparison with baselines; 0 for none."),
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Random seed of the folds.")] = 0,
 ) -> Outcome:
@@ -83,9 +85,9 @@ def evaluate(
     report = classification_report(y, predicted, output_dict=True, zero_division=0.0)
     report = {name: values for name, values in report.items() if isinstance(values, dict) and " avg" not in name}
     matrix = confusion_matrix(y, predicted, labels=labels)
-    scores = [_score_fitted("the model as it is", fitted, X, y)]
+    scores = [_score_fitted("saved model", fitted, X, y)]
     if folds:
-        scores += compare({"the model, refitted": clone(fitted), **baselines()}, X, y, folds, seed)
+        scores += compare({"saved model, refitted": clone(fitted), **baselines()}, X, y, folds, seed)
     values: dict[str, Any] = {"scores": [score._asdict() for score in scores], "report": report}
     values["confusion"] = {"labels": labels, "matrix": matrix}
     shown = [f"{found.summary()}\n", _report_table(report), _confusion_table(labels, matrix)]
@@ -99,13 +101,14 @@ def _check_labels(model: Any, y: Array, path: Path) -> None:
     unknown = [label for label in np.unique(y).tolist() if label not in model.classes_.tolist()]
     if len(unknown) == len(np.unique(y)):
         raise ValueError(
-            f"{path} has the labels {', '.join(map(repr, unknown[:5]))}, none of which is a class of the model: "
-            f"{', '.join(map(repr, model.classes_[:5].tolist()))}.\nPass --label with the column of the classes."
+            f"No label in {path} is a class of the model; the labels are {', '.join(map(repr, unknown[:5]))}, the "
+            f"classes {', '.join(map(repr, model.classes_[:5].tolist()))}.\n"
+            "Pass the name of the label column with --label."
         )
     if unknown:
         warnings.warn(
-            f"The labels {', '.join(map(repr, unknown[:5]))} are not classes of the model: their "
-            f"{int(np.isin(y, unknown).sum()):,} rows count as errors, and are left out of log-loss and calibration.",
+            f"The labels {', '.join(map(repr, unknown[:5]))} are not classes of the model. Their "
+            f"{int(np.isin(y, unknown).sum()):,} rows count as errors and are excluded from log-loss and calibration.",
             stacklevel=2,
         )
 
@@ -122,15 +125,15 @@ def _confusion_table(labels: Array, matrix: Array) -> Any:
     """Return a table of the most frequent confusions (pairs of a true and a predicted class)."""
     wrong = matrix * (1 - np.eye(len(labels), dtype=int))
     if not wrong.any():
-        return "All points are predicted right.\n"
+        return "All points are predicted correctly.\n"
     true, predicted = np.unravel_index(np.argsort(-wrong, axis=None, kind="stable"), wrong.shape)
     n_pairs, names = int(np.sum(wrong > 0)), [shorten(str(label), MOST_LETTERS) for label in labels]
     rows = [
         [f"{names[i]} → {names[j]}", f"{wrong[i, j]:,}", f"{wrong[i, j] / matrix[i].sum():.1%}"]
         for i, j in zip(true[: min(MOST_SHOWN, n_pairs)], predicted, strict=False)
     ]
-    title = f"Largest confusions: {len(rows)} of {n_pairs}, with {wrong.sum():,} points in all"
-    return table(title, ("true class → predicted class", "points", "of the true class"), rows)
+    title = f"Largest confusions: {len(rows)} of {n_pairs} pairs; {wrong.sum():,} points misclassified"
+    return table(title, ("true class → predicted class", "points", "share of class"), rows)
 
 
 def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
@@ -155,7 +158,7 @@ def make_folds(y: Array, folds: int, seed: int) -> StratifiedKFold:
     if folds < 2 or folds > most:
         raise ValueError(
             f"Cannot make {folds} folds: the largest class has {most} rows.\n"
-            f"Pass --folds from 2 to {most}, or more data."
+            f"Pass --folds from 2 to {most}, or add data."
         )
     return StratifiedKFold(folds, shuffle=True, random_state=seed)
 

@@ -47,13 +47,15 @@ def fit(
     c: Annotated[
         str | None, typer.Option("--c", help="Cost C of svc and softmax: auto, a number, or inf for a hard margin.")
     ] = None,
-    curvature: Annotated[float, typer.Option("--curvature", help="Curvature of the embedding, negative.")] = -1.0,
-    outside: Annotated[str, typer.Option("--outside", help="Points outside the ball: raise or project.")] = "raise",
+    curvature: Annotated[float, typer.Option("--curvature", help="Curvature of the embedding (negative).")] = -1.0,
+    outside: Annotated[
+        str, typer.Option("--outside", help="Points outside the ball: raise an error, or project.")
+    ] = "raise",
     folds: Annotated[int, typer.Option("--folds", help="Number of cross-validation folds; 0 for none.")] = 5,
     seed: Annotated[int, typer.Option("--seed", help="Random seed of the folds.")] = 0,
     stream: STREAM = False,
     memory: Annotated[
-        int | None, typer.Option("--memory", min=0, help="Memory for points in MiB, with --stream; 128 by default.")
+        int | None, typer.Option("--memory", min=0, help="Memory for points in MiB, with --stream (default: 128).")
     ] = None,
 ) -> Outcome:
     """Fit a classifier to labelled points and write it to a model file."""
@@ -86,11 +88,11 @@ def _classifier(name: str, reference: str | None, c: str | None, **parameters: A
     known = CLASSIFIERS[name]().get_params()
     if reference is not None:
         if "reference" not in known:
-            raise typer.BadParameter(f"{name} has no reference point.", param_hint="--reference")
+            raise typer.BadParameter(f"{name} does not take a reference point.", param_hint="--reference")
         parameters["reference"] = _reference(reference)
     if c is not None:
         if "C" not in known:
-            raise typer.BadParameter(f"{name} has no cost C.", param_hint="--c")
+            raise typer.BadParameter(f"{name} does not take a cost C.", param_hint="--c")
         parameters["C"] = _cost(c)
     return classifier_named(name, **parameters)
 
@@ -170,8 +172,8 @@ def _certificate_text(model: Any) -> str:
     """Return one line that describes the worst certificate of all problems."""
     if hasattr(model, "dual_gap_"):
         statuses = ", ".join(sorted(set(model.status_)))
-        return f"{statuses}: within {np.max(model.dual_gap_):.0e} of the optimum, proven"
+        return f"{statuses}: proven to be within {np.max(model.dual_gap_):.0e} of the optimum"
     if hasattr(model, "converged_"):
         done, total = int(np.sum(model.converged_)), len(model.converged_)
-        return f"{done} of {total} problems ended without a mistake, after {int(np.sum(model.n_updates_)):,} updates"
+        return f"{done} of {total} binary problems solved without mistakes, {int(np.sum(model.n_updates_)):,} updates"
     return "none"

@@ -19,22 +19,20 @@ from hyplearn.types import Array
 
 DATA = Annotated[
     Path,
-    typer.Argument(
-        help="Points, one per row: .npz, .npy, .csv, .tsv, .parquet or a folder of these, .h5, .zarr, .h5ad."
-    ),
+    typer.Argument(help="Points, one per row: .npz, .npy, .csv, .tsv, .parquet (file or folder), .h5, .zarr, .h5ad."),
 ]
 LABEL = Annotated[
     str | None,
-    typer.Option("--label", help="Column, array, obs key or .npy file of the labels; may be left out if unambiguous."),
+    typer.Option("--label", help="Column, array, obs key or .npy file with the labels; optional if unambiguous."),
 ]
 POINTS = Annotated[
     str | None,
-    typer.Option("--points", help="Array (npz, h5), columns separated by commas (csv, parquet) or obsm key (h5ad)."),
+    typer.Option("--points", help="Array (npz, h5), comma-separated columns (csv, parquet) or obsm key (h5ad)."),
 ]
 MODEL = Annotated[Path, typer.Argument(help="A model file (.hyp) written by `hyplearn fit`.")]
 # Suffixes of data files, used to recognise a data file that is passed in place of a model.
 OTHER_FILES = (".npz", ".npy", ".csv", ".tsv", ".parquet", ".h5", ".zarr", ".h5ad")
-STREAM = Annotated[bool, typer.Option("--stream", help="Read in blocks data that do not fit into memory.")]
+STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks, for files larger than memory.")]
 
 
 class Data(NamedTuple):
@@ -56,7 +54,7 @@ class Data(NamedTuple):
     def summary(self) -> str:
         """Return a one-line summary of the data."""
         classes = "" if self.y is None else f", {counted(len(np.unique(self.y)), 'class', 'classes')}"
-        left = f" ({self.left_out:,} without a label left out)" if self.left_out else ""
+        left = f" ({self.left_out:,} unlabelled points omitted)" if self.left_out else ""
         n, d = self.X.shape
         return f"{self.path.name}: {counted(n, 'point')}, {counted(d, 'coordinate')}{classes}{left}"
 
@@ -121,7 +119,7 @@ def read_labelled(
     """Read the labelled points of a file, with the columns ``extras``; raise if there are none."""
     data, known = _read(path, open_data(path, points, label, model), model, extras)
     if data.y is None or not known.any():
-        raise ValueError(f"Cannot find labels in {path}.\nPass --label.")
+        raise ValueError(f"Cannot find labels in {path}.\nPass --label with the name of the label column or array.")
     if known.all():
         return data
     names = None if data.names is None else data.names[known]
@@ -136,7 +134,7 @@ def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) ->
     expected = getattr(model, "n_features_in_", d)
     if d != expected:
         raise ValueError(
-            f"{path} has points of {d} coordinates; the model was fitted on {expected}.\n"
+            f"{path} has points with {d} coordinates; the model was fitted on {expected}.\n"
             "Pass --points with the coordinates, or --label if the labels are a column of numbers."
         )
     columns = source.columns if isinstance(source, TablePoints) else None
@@ -147,7 +145,7 @@ def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) ->
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
     """Load a fitted classifier; with ``in_ball``, raise if its input is features rather than points of the ball."""
     if path.suffix.lower() in OTHER_FILES:
-        raise ValueError(f"{path} is not a model file (.hyp).\nThe model comes first, then the points.")
+        raise ValueError(f"{path} is not a model file (.hyp).\nPass the model first, then the points.")
     model = load(path)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which is not a classifier.\nPass a classifier.")
@@ -160,6 +158,6 @@ def load_classifier(path: Path, *, in_ball: bool) -> Any:
     if in_ball and isinstance(model, BallNet):
         raise ValueError(
             f"{path} holds a BallNet, which takes features; this command needs a classifier of points in the ball.\n"
-            "Use hyplearn predict, or evaluate with --folds 0; or fit a classifier to the points of its transform."
+            "Use hyplearn predict, or evaluate with --folds 0; or fit a classifier to its transformed points."
         )
     return model

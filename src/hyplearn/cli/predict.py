@@ -24,17 +24,19 @@ def predict(
     data: DATA,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file to write: .csv, .npy or .parquet; without it CSV to stdout."),
+        typer.Option("--output", "-o", help="The file to write: .csv, .npy or .parquet (default: CSV on stdout)."),
     ] = None,
     label: LABEL = None,
     points: POINTS = None,
     stream: STREAM = False,
     escape_formulas: Annotated[
         bool,
-        typer.Option("--escape-formulas", help="In CSV, put ' before strings that spreadsheets interpret as formulas."),
+        typer.Option(
+            "--escape-formulas", help="In CSV, put ' before strings that a spreadsheet would read as formulas."
+        ),
     ] = False,
 ) -> Outcome:
-    """Predict the class of each point, with the probabilities of all classes (with --stream, only the class)."""
+    """Predict the class of each point and the probabilities of all classes (with --stream, only the class)."""
     if output is not None:
         check_output(output, (".npy", ".parquet") if stream else (".csv", ".npy", ".parquet"))
     fitted = load_classifier(model, in_ball=False)
@@ -66,7 +68,7 @@ def predict(
 def _predict_blocks(model: Any, source: PointSource, output: Path | None) -> Outcome:
     """Predict block by block, and show progress if stderr is a terminal."""
     if output is None:
-        raise typer.BadParameter("--stream writes to a file; pass --output.", param_hint="--output")
+        raise typer.BadParameter("--stream needs an output file; pass --output.", param_hint="--output")
     with redirect_stdout(sys.stderr):
         predict_to_file(model, source, output, verbose=sys.stderr.isatty())
     values = {"n_points": source.n_rows, "output": output}

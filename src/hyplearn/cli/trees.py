@@ -26,7 +26,9 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
     if suffix in NEWICK:
         return path.read_text(encoding="utf-8"), None, None
     if suffix not in TEXT:
-        raise ValueError(f"{path} is not a tree: supported are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it.")
+        raise ValueError(
+            f"Cannot read a tree from {path}; supported are {', '.join(NEWICK + TEXT)}.\nConvert it, or rename it."
+        )
     names, rows = text_table(path)
     parent = column_of(path, names, "parent")
     node = 0 if parent else 1
@@ -102,5 +104,5 @@ def column_of(path: Path, names: list[str], name: str) -> int:
 def number_in(path: Path, text: str) -> float:
     """Parse a number; raise if the string is not a number."""
     if not is_number(text):
-        raise ValueError(f"{path} contains {text!r} where a number is expected.\nCorrect it.")
+        raise ValueError(f"{path} contains {text!r} where a number is expected.\nCorrect the file.")
     return float(text)

@@ -34,7 +34,7 @@ def plot(
     fitted, found, notes = _read(model, data, label, points)
     draw(fitted, found.X, found.y, output, title)
     values = {"output": output, "bytes": output.stat().st_size}
-    return Outcome(values, [f"The picture is {file_and_size(output)}."], notes=notes)
+    return Outcome(values, [f"The figure is in {file_and_size(output)}."], notes=notes)
 
 
 def explore(
@@ -45,10 +45,10 @@ def explore(
     points: POINTS = None,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page; by default the file name.")] = None,
     beside: Annotated[
-        Path | None, typer.Option("--beside", help="Second model with the same classes, to show side by side.")
+        Path | None, typer.Option("--beside", help="Second model with the same classes, shown next to the first.")
     ] = None,
     of: Annotated[
-        str | None, typer.Option("--of", help="Whether the points are training or held-out data: training or held-out.")
+        str | None, typer.Option("--of", help="Role of the points, shown on the page: training or held-out.")
     ] = None,
     columns: Annotated[
         str | None,
@@ -97,7 +97,7 @@ def _read(
     found = (read_points if label is None else read_labelled)(data, points, label, fitted, extras=extras)
     notes = found.notes()
     if found.left_out:
-        notes.append(f"{data.name}: {found.left_out:,} without a label are not shown; without --label all are.")
+        notes.append(f"{data.name}: {found.left_out:,} unlabelled points are not shown. Omit --label to show all.")
     return fitted, found, notes
 
 

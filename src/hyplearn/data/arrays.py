@@ -154,7 +154,9 @@ def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
 
 def _refuse_objects(dtype: np.dtype[Any], name: str) -> None:
     if dtype.hasobject:
-        raise ValueError(f"{name} holds Python objects, which are not unpickled.\nSave numbers, or astype(str).")
+        raise ValueError(
+            f"{name} holds Python objects, which are not unpickled.\nSave numbers, or strings (astype(str))."
+        )
 
 
 def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
@@ -197,7 +199,7 @@ class ArrayPoints(PointSource):
                 raise ValueError(
                     f"{getattr(array, 'name', role)} must hold {shape[0]} {role}, numbers"
                     f"{' or strings' if role == 'labels' else ''}; got shape {tuple(array.shape)} of {array.dtype}.\n"
-                    f"Pass one of the {role} per point; turn bytes into strings with astype(str)."
+                    f"Pass one {role[:-1]} per point; convert bytes to strings with astype(str)."
                 )
         self.X, self.y, self.weights = X, y, weights
         stored = [array.file for array in (X, y, weights) if isinstance(array, StoredArray)]

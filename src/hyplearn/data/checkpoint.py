@@ -72,8 +72,8 @@ class CheckpointedPoints(PointSource):
         self.state = read_state(self.path) if self.path.exists() else State(self.identity)
         if self.state.identity != self.identity:
             raise ValueError(
-                f"{self.path} belongs to other data, or the data were changed since it was written.\n"
-                f"Remove it to start again: its data are {self.state.identity}, the current data are {self.identity}."
+                f"{self.path} was written for other data, or the data have changed: it was written for "
+                f"{self.state.identity}; the data are now {self.identity}.\nRemove the file to start again."
             )
         self.turn, self.saved = 0, time.monotonic()
 
@@ -135,7 +135,7 @@ class CheckpointedPoints(PointSource):
     def _check(self, known: str, key: str) -> None:
         if known != key:
             raise ValueError(
-                f"{self.path} was written by another fit: its pass {self.turn + 1} differs.\n"
+                f"{self.path} was written by a different fit: pass {self.turn + 1} differs.\n"
                 "Use the estimator and the parameters of that fit, or remove the file to start again."
             )
 

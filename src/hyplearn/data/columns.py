@@ -109,7 +109,7 @@ def choose_columns(
         if missing:
             raise ValueError(
                 f"{path} has no column {listed(missing)}; the model was fitted on {listed(points)}, and the columns "
-                f"here are {listed(names)}.\nName the coordinates as in the fit."
+                f"of this file are {listed(names)}.\nRename the columns as in the training data."
             )
     label, weight = wanted.label, wanted.weight
     for name in [*points, *(one for one in (label, weight) if one is not None)]:
@@ -117,7 +117,9 @@ def choose_columns(
             there = "no column" if name not in names else "more than one column"
             raise ValueError(f"{path} has {there} {name!r}; its columns are {listed(names)}.\nPass other names.")
     if weight in texts:
-        raise ValueError(f"{path}, column {weight!r}, holds no numbers.\nPass weight=, a column of numbers.")
+        raise ValueError(
+            f"{path}, column {weight!r}, holds no numbers.\nPass weight= with the name of a numeric column."
+        )
     free = [name for name in names if name not in points and name != weight]
     if label is None and wanted.labelled:
         words = [name for name in free if name in texts and name != NAME_COLUMN]
@@ -133,12 +135,12 @@ def choose_columns(
 
 def _check_coordinates(path: Path, names: Sequence[str], texts: Collection[str], coordinates: Sequence[str]) -> None:
     if not coordinates or any(name in texts for name in coordinates):
-        which = listed([name for name in names if name in texts]) or "any column but the label"
-        raise ValueError(f"{path} holds no numbers in {which}.\nPass points=, the columns of the coordinates.")
+        which = listed([name for name in names if name in texts]) or "any column except the label"
+        raise ValueError(f"{path} holds no numbers in {which}.\nPass points= with the names of the coordinate columns.")
     if "" in coordinates or len(set(coordinates)) < len(coordinates):
         raise ValueError(
-            f"{path} has columns of numbers without a name, or with the same name: {listed(coordinates)}.\n"
-            "Pass points=, or write the table without its index."
+            f"{path} has numeric columns that have no name or share a name: {listed(coordinates)}.\n"
+            "Pass points= with the names of the coordinate columns, or write the table without its index."
         )
 
 

@@ -214,7 +214,7 @@ def _check_points(X: Any) -> None:
     else:
         raise TypeError(
             f"X must be a Dask array of shape (n, d) or a Dask dataframe; got {_described(X)}.\n"
-            "Pass points in memory to the estimator of hyplearn that does not use Dask."
+            "For points in memory, pass a NumPy array to the estimator."
         )
     if not types or any(kind not in FLOATS for kind in types):
         named = ", ".join(sorted({str(kind) for kind in types}))
@@ -247,7 +247,7 @@ def _cut_like(X: Any, column: Any, name: str) -> Any:
     if not are_arrays or np.isnan(X.shape[0]) or np.isnan(column.shape[0]):
         return column
     if X.shape[0] != column.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows, {name} has {column.shape[0]}.\nPass one for every row.")
+        raise ValueError(f"X has {X.shape[0]} rows, {name} has {column.shape[0]}.\nPass one value per row of X.")
     return column.rechunk((X.chunks[0],))
 
 
@@ -268,7 +268,9 @@ def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: S
     made = [dask.delayed(_as_chunk, pure=False)(*row) for row in parts]
     workers = sorted(client.nthreads())
     if not workers:
-        raise ValueError("The Dask cluster has no workers.\nStart some, or wait for them: client.wait_for_workers(1).")
+        raise ValueError(
+            "The Dask cluster has no workers.\nStart workers, or wait for them with client.wait_for_workers(1)."
+        )
     if futures_of([collection for collection in collections if collection is not None]):
         return list(client.compute(made))
     runs = np.array_split(np.arange(len(made)), len(workers))
@@ -296,7 +298,7 @@ def _as_chunk(X: Any, y: Any, weights: Any) -> Chunk:
 def _labels(y: Any) -> Array:
     """Convert labels to a NumPy array, and pandas strings to Python strings; raise if labels are missing."""
     if hasattr(y, "isna") and y.isna().any():
-        raise ValueError(f"{int(y.isna().sum())} labels of a chunk are missing.\nLeave out such rows before the fit.")
+        raise ValueError(f"{int(y.isna().sum())} labels of a chunk are missing.\nRemove these rows before the fit.")
     labels = np.asarray(y)
     if labels.dtype == object and len(labels) and all(isinstance(label, str) for label in labels):
         return labels.astype(str)

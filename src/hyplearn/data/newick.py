@@ -50,11 +50,13 @@ def parse_newick(text: str) -> NewickTree:
     while position < len(text):
         token = _TOKENS.match(text, position)
         if token is None:
-            _raise(text, position, f"{text[position]!r} begins a quote or a comment that does not end, or ends one")
+            _raise(text, position, f"{text[position]!r} is an unmatched quote or bracket")
         kind = token["mark"] or ("name" if token.lastgroup == "quoted" else token.lastgroup)
         if kind is not None:
             if kind not in _AFTER[before]:
-                _raise(text, position, f"{token[0].strip()!r} cannot stand {_PLACES.get(before, f'after {before!r}')}")
+                _raise(
+                    text, position, f"{token[0].strip()!r} is not allowed {_PLACES.get(before, f'after {before!r}')}"
+                )
             node = _step(tree, node, kind, token, text)
             before = kind
         position = token.end()
@@ -96,5 +98,5 @@ def _raise(text: str, position: int, problem: str) -> NoReturn:
     around = text[max(0, position - 20) : position + 20].replace("\n", " ")
     raise ValueError(
         f"Not a Newick tree: {problem}, at character {position} (counted from 0), near {around!r}.\n"
-        "Correct the string there; a tree looks like (cat:1,(dog:1,wolf:1)canine:2)carnivore;"
+        "Correct the string there. Example of a tree: (cat:1,(dog:1,wolf:1)canine:2)carnivore;"
     )

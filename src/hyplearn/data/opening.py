@@ -236,8 +236,8 @@ def _array(array: Any) -> Any:
         path = Path(array).expanduser()
         if path.suffix.lower() != ".npy" or not path.is_file():
             raise ValueError(
-                f"Labels and weights of an array are arrays or .npy files; {str(path)!r} is not a .npy file.\n"
-                "Pass an array or such a path, or save points and labels together as .npz."
+                f"Labels and weights of an array must be arrays or paths of .npy files; got {str(path)!r}.\n"
+                "Pass one of these, or save points and labels together as .npz."
             )
         return ArrayFile.npy(path)
     if _is_mapped(array):
@@ -264,7 +264,7 @@ def _check_names(path: Path, wanted: Wanted) -> None:
     for name in (wanted.label, wanted.weight):
         if name is not None and not isinstance(name, str):
             raise ValueError(
-                f"Labels and weights of {path} are stored in the file; got {name!r:.80}.\nPass their names."
+                f"Labels and weights must be names of columns or arrays in {path}; got {name!r:.80}.\nPass a name."
             )
 
 
@@ -278,7 +278,7 @@ class BlockPoints(PointSource):
     def __init__(self, source: Any, name: str = "the source of blocks") -> None:
         if iter(source) is (again := iter(source)):
             raise ValueError(
-                f"A fit reads its rows several times; got a {type(source).__name__}, which can be read once.\n"
+                f"A fit reads its rows several times; got a {type(source).__name__}, which can be read only once.\n"
                 "Pass a list of blocks, or an object whose __iter__ starts from the first block each time."
             )
         self.source, self.name = source, name
@@ -314,12 +314,12 @@ class BlockPoints(PointSource):
             self.n_rows, self.sums = n_rows, sums
         if n_rows != self.n_rows:
             raise ValueError(
-                f"{self.name} yielded {n_rows} rows, but {self.n_rows} in an earlier pass.\n"
+                f"{self.name} yielded {n_rows} rows, but {self.n_rows} rows in an earlier pass.\n"
                 "Yield the same rows in every pass."
             )
         if sums != self.sums:
             raise ValueError(
-                f"{self.name} yielded {n_rows} rows, of which some differ from those of an earlier pass.\n"
+                f"{self.name} yielded {n_rows} rows, some of which differ from those of an earlier pass.\n"
                 "Yield the same rows in the same order in every pass; do not shuffle them."
             )
 

@@ -74,7 +74,7 @@ class ParquetPoints(TablePoints):
             if len(part):
                 yield self._block(file.path, part, ahead, place - len(part))
         if place != count:
-            raise OSError(f"{file.path} gave {place} of {count} rows.\nWrite or copy it again.")
+            raise OSError(f"Only {place} of the {count} rows of {file.path} could be read.\nWrite or copy it again.")
 
     def _block(self, path: Path, batch: Any, ahead: int, start: int) -> Block:
         coordinates, label, weight, *_ = self.columns
@@ -179,7 +179,8 @@ def _labels(path: Path, name: str, column: Any) -> Array:
             labels = column.to_numpy(zero_copy_only=False)
     if labels.dtype.kind not in "biufU":
         raise ValueError(
-            f"{path}, column {name!r}, must hold labels, numbers or strings; got {kind}.\nPass label=, another column."
+            f"{path}, column {name!r}, must hold labels, numbers or strings; got {kind}.\n"
+            "Pass the name of another column as label=."
         )
     return labels
 

@@ -185,7 +185,7 @@ class PointSource(ABC):
     def gathered(self, *, labelled: bool = True) -> Block:
         """Load all points into memory; with ``labelled``, raise if there are no labels."""
         if self.n_rows is not None and self.paths and all(path.is_file() for path in self.paths):
-            advice = "Pass the path or open_points(path) to fit, which reads blocks."
+            advice = "Pass the path or open_points(path) to fit, which reads the file in blocks."
             check_unpacked(
                 self.name, 8 * self.n_rows * self.n_features, sum(path.stat().st_size for path in self.paths), advice
             )
@@ -247,12 +247,12 @@ def check_shapes(block: Block, name: str, n_features: int, *, labelled: bool) ->
         got = "no labels" if y is None else f"labels of shape {y.shape}"
         raise ValueError(
             f"{name}: {counted(len(X), 'row')} from {block.start} on must have one label each; got {got}.\n"
-            "Pass or name their labels."
+            "Pass one label per row, or the name of the label column."
         )
     if weights is not None and weights.shape != (len(X),):
         raise ValueError(
             f"{name}: {counted(len(X), 'row')} from {block.start} on must have one weight each; "
-            f"got weights of shape {weights.shape}."
+            f"got weights of shape {weights.shape}.\nPass one weight per row."
         )
     if weights is not None and len(bad := np.flatnonzero(~((weights >= 0) & (weights < np.inf)))):
         raise ValueError(
@@ -293,7 +293,7 @@ def check_finite(block: Block, name: str) -> None:
     if block.y is not None and block.y.dtype.kind == "f" and (missing := np.isnan(block.y)).any():
         raise ValueError(
             f"{name} lacks {missing.sum()} of {len(block.y)} labels; the first missing is in row {missing.argmax()}, "
-            "counted from 0.\nRemove those rows, or fill the labels in."
+            "counted from 0.\nRemove those rows, or fill in the labels."
         )
 
 

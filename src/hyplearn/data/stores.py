@@ -34,7 +34,7 @@ class Hdf5Array(StoredArray):
         import h5py
 
         if not dataset:
-            raise ValueError("The file of an HDF5 dataset was closed.\nOpen it again, and keep it open for the fit.")
+            raise ValueError("The file of an HDF5 dataset was closed.\nOpen it again, and keep it open during the fit.")
         path = Path(dataset.file.filename)
         self.name = f"{path}, {dataset.name}"
         # The HDF5 file may exist only in memory.
@@ -230,7 +230,7 @@ class Store:
         for part in ("obsm", "obs"):
             if part not in self.content:
                 raise ValueError(
-                    f"{self.path} is not AnnData: it has no {part!r}.\nPass points=, the name of an array."
+                    f"{self.path} is not an AnnData file: it has no {part!r}.\nPass points= with the name of an array."
                 )
             if hasattr(self.content[part], "dtype"):
                 raise ValueError(

@@ -117,7 +117,7 @@ class TextPoints(TablePoints):
             line, value = next((line, fields[j]) for line, fields in batch if not is_number(fields[j]))
             raise ValueError(
                 f"{self.path}, line {line}, column {name!r}: {value!r} is not a number.\n"
-                "Correct it, or pass points= and label=, the columns of the coordinates and of the labels."
+                "Correct it, or pass the names of the coordinate columns as points= and of the label column as label=."
             ) from None
 
 
@@ -126,7 +126,7 @@ def text_table(path: Path) -> tuple[list[str], list[list[str]]]:
     check_kind(path)
     lines = [[field.strip() for field in fields] for _, fields in _rows(path)]
     if len(lines) < 2:
-        raise ValueError(f"{path} has no lines below the header.\nWrite it again.")
+        raise ValueError(f"{path} has a header but no rows.\nWrite it again.")
     return lines[0], lines[1:]
 
 

@@ -252,8 +252,8 @@ def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return path
-    places = " or ".join(map(str, folders)) or "any place: HYPLEARN_DATA is not set"
-    raise FileNotFoundError(f"{name} is not in {places}.\n{advice}")
+    where = f"is not in {' or '.join(map(str, folders))}" if folders else "was not found: HYPLEARN_DATA is not set"
+    raise FileNotFoundError(f"{name} {where}.\n{advice}")
 
 
 def read_idx(path: Path, n_axes: int) -> Array:
@@ -270,7 +270,10 @@ def read_idx(path: Path, n_axes: int) -> Array:
         )
     shape = struct.unpack(f">{n_axes}I", content[4:head])
     if len(content) - head != math.prod(shape):
-        raise ValueError(f"{path} has {len(content) - head:,} bytes for the shape {shape}.\nDownload it again.")
+        raise ValueError(
+            f"{path} has {len(content) - head:,} bytes of data; the shape {shape} needs {math.prod(shape):,}.\n"
+            "Download it again."
+        )
     return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
 
 
@@ -289,8 +292,10 @@ def _read_cifar(path: Path) -> tuple[Array, Array]:
 def _check_pairs(where: str, X: Array, y: Array, n_classes: float) -> None:
     """Raise unless there is one label per image and all labels are class numbers."""
     if y.shape != X.shape[:1]:
-        raise ValueError(f"There are {len(X):,} images and labels of shape {y.shape} in {where}.\nDownload them again.")
+        raise ValueError(f"{where} holds {len(X):,} images, but labels of shape {y.shape}.\nDownload them again.")
     wrong = (y != np.floor(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():
         limit = "" if n_classes == math.inf else f" below {n_classes:g}"
-        raise ValueError(f"Labels must be non-negative integers{limit}; got {y[wrong][0]} in {where}.\nCorrect it.")
+        raise ValueError(
+            f"Labels must be non-negative integers{limit}; got {y[wrong][0]} in {where}.\nCorrect the labels."
+        )

@@ -29,22 +29,23 @@ The mammals of WordNet 3.0 in the Poincaré disk
 1170 nodes, 2 features, 13 classes.
 
 Each row is a noun of WordNet's hierarchy below "mammal", from the root to breeds of dogs; `parents` holds the tree. The
-points are made from the tree alone, never from the labels: the root is the origin, each child lies at hyperbolic
-distance 1 from its parent, and children share out the directions away from their parent by their numbers of leaves to
-the power 0.7. No two edges cross. Tree distances are on average 1.31 times the hyperbolic ones, and never smaller; the
-worst ratio, 61, is between two of the 35 children of the rodent. The farthest point has hyperbolic radius 8.24.
+points are computed from the tree alone, without the labels: the root is the origin, each child lies at hyperbolic
+distance 1 from its parent, and the directions away from a parent are divided among its children in proportion to their
+numbers of leaves to the power 0.7. No two edges cross. Tree distances are on average 1.31 times the hyperbolic
+distances, and never smaller; the largest ratio, 61, is between two of the 35 children of the rodent. The farthest point
+has hyperbolic radius 8.24.
 
-Each node is labelled by the order that it is, or is below of:
+The label of each node is the order to which it belongs:
 
 carnivores 366, even-toed ungulates 185, rodents 139, odd-toed ungulates 116, primates 105, bats 41, marsupials 37,
-cetaceans 33, lagomorphs 25, edentates 22, pinnipeds 22, insectivores 21; other 58: what stands above or beside the
-orders (mammal, ungulate, livestock) and small orders (elephants, sea cows, monotremes).
+cetaceans 33, lagomorphs 25, edentates 22, pinnipeds 22, insectivores 21; other 58: nodes that belong to no order
+(mammal, ungulate, livestock) and small orders (elephants, sea cows, monotremes).
 
-Orders are those of WordNet: it counts seals as aquatic mammals, not as carnivores. A repeated name is numbered: "pony",
-"pony 2". tools/make_mammals.py in the source repository makes the file.
+The orders are those of WordNet, which counts seals as aquatic mammals, not as carnivores. Repeated names are numbered:
+"pony", "pony 2". The file is made by tools/make_mammals.py in the source repository.
 
-WordNet 3.0 Copyright 2006 by Princeton University. All rights reserved. The licence stands beside the data file, in
-WORDNET_LICENSE.
+WordNet 3.0 Copyright 2006 by Princeton University. All rights reserved. The licence is in the file WORDNET_LICENSE next
+to the data.
 """
 
 
@@ -132,14 +133,14 @@ class Publication(NamedTuple):
         """Raise if the content differs from the published file."""
         if (found := _sha256(content)) != self.sha256[name]:
             raise OSError(
-                f"{where} is not the published file: it has {len(content)} bytes with SHA-256 {found}, expected "
-                f"is {self.sha256[name]}.\n{next_step}"
+                f"{where} is not the published file: it has {len(content)} bytes with SHA-256 {found}; expected "
+                f"{self.sha256[name]}.\n{next_step}"
             )
 
     def download(self, name: str) -> bytes:
         """Download a file and verify its checksum."""
         url = self.url_of(name)
-        by_hand = "Try again, or save the file in a directory and pass it as HYPLEARN_DATA or data_home."
+        by_hand = "Try again, or save the file in a directory and pass that directory as HYPLEARN_DATA or data_home."
         try:
             with urllib.request.urlopen(url, timeout=self.timeout) as response:
                 content: bytes = response.read()
@@ -169,7 +170,7 @@ _DESCR = """\
 {n_train} + {n_test} rows, 2 features, {n_classes} classes.
 
 X_train, X_test   coordinates in the Poincaré disk of curvature -1; the largest norm is {largest_norm:.4f}.
-y_train, y_test   class numbers, from 0, in the authors' fixed split.
+y_train, y_test   class numbers from 0. The split is the authors'.
 reference_points  row k is the authors' reference point for class k against the rest.
                   {points_note}
 
@@ -178,21 +179,21 @@ reference_points  row k is the authors' reference point for class k against the 
 Source: E. Chien, C. Pan, P. Tabaghi, O. Milenkovic, "Highly Scalable and Provably Accurate Classification in Poincaré
 Balls", ICDM 2021; https://github.com/thupchnsky/PoincareLinearClassification, MIT licence, © 2021 Chao Pan.
 """
-_ON_A_LATTICE = "They sit on a pixel lattice and come from no algorithm in the paper."
+_ON_A_LATTICE = "They lie on a pixel grid and are not the output of an algorithm in the paper."
 _SETS = {
     "olsson": {
         "title": "Olsson's single cells",
-        "origin": "RNA of single cells (Olsson et al., Nature, 2016), embedded as by Klimovskaia et al. (2020).",
+        "origin": "RNA of single cells (Olsson et al., Nature, 2016), embedded like Klimovskaia et al. (2020).",
         "points_note": "They are midpoints of vertices of Euclidean hulls.",
     },
     "cifar": {
         "title": "CIFAR10",
-        "origin": "Pictures of ten kinds of things (Krizhevsky, 2009), embedded as by Khrulkov et al. (2020).",
+        "origin": "Images of ten kinds of objects (Krizhevsky, 2009), embedded like Khrulkov et al. (2020).",
         "points_note": _ON_A_LATTICE,
     },
     "fashion-mnist": {
         "title": "Fashion-MNIST",
-        "origin": "Pictures of ten kinds of clothing (Xiao et al., 2017), embedded as by Khrulkov et al. (2020).",
+        "origin": "Images of ten kinds of clothing (Xiao et al., 2017), embedded like Khrulkov et al. (2020).",
         "points_note": _ON_A_LATTICE,
     },
 }

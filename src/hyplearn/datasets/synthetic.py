@@ -88,8 +88,8 @@ def make_ball_classification(
     >>> print((y * signed_distance(X, w, p)).min() > 0.1)
     True
     """
-    _check("n_samples", n_samples, numbers.Integral, "an integer, at least 2", lambda n: n >= 2)
-    _check("n_features", n_features, numbers.Integral, "an integer, at least 1", lambda d: d >= 1)
+    _check("n_samples", n_samples, numbers.Integral, "an integer of at least 2", lambda n: n >= 2)
+    _check("n_features", n_features, numbers.Integral, "an integer of at least 1", lambda d: d >= 1)
     _check_extent(margin, reference_norm, radius)
     return sample_classes(
         n_samples, n_features, _generator(random_state), margin=margin, reference_norm=reference_norm, radius=radius
@@ -144,7 +144,7 @@ def _fill(X: Array, y: Array, blocks: Blocks, margin: float, rows_of_grace: int)
             return
         if drawn > MOST_DRAWN_PER_ROW * (filled + rows_of_grace):
             raise ValueError(
-                f"Only {filled} of {drawn} points drawn lie farther than margin={margin:g} from the boundary.\n"
+                f"Only {filled} of {drawn} random points lie farther than margin={margin:g} from the boundary.\n"
                 "Lower margin, or raise radius."
             )
 
@@ -160,7 +160,7 @@ def _ensure_both_classes(X: Array, y: Array, blocks: Blocks, rows_of_grace: int)
             return
         if drawn > MOST_DRAWN_PER_ROW * (len(X) + rows_of_grace):
             raise ValueError(
-                f"None of {drawn} points drawn fell into class {-y[0]}: the boundary cuts off too small a part of the "
+                f"None of {drawn} random points lies in class {-y[0]}: the boundary cuts off too small a part of the "
                 "ball.\nLower margin or reference_norm, or try another random_state."
             )
 
@@ -205,10 +205,10 @@ def _check(name: str, value: Any, kind: type, wanted: str, holds: Callable[[Any]
 def _check_extent(margin: float, reference_norm: float, radius: float) -> None:
     """Raise if a parameter is out of range, or if a class would be empty for some direction of w."""
     real = numbers.Real
-    _check("radius", radius, real, "a number above 0 and below 1, the rim of the ball", lambda r: 0 < r < 1)
+    _check("radius", radius, real, "a number above 0 and below 1, the radius of the ball", lambda r: 0 < r < 1)
     below_radius = f"a number from 0 to below radius={radius:g}"
     _check("reference_norm", reference_norm, real, below_radius, lambda r: 0 <= r < radius)
-    _check("margin", margin, real, "a number from 0 up, a hyperbolic distance", lambda m: 0 <= m < np.inf)
+    _check("margin", margin, real, "a finite non-negative number, a hyperbolic distance", lambda m: 0 <= m < np.inf)
     extent = 2 * np.arctanh(radius) - 2 * np.arctanh(reference_norm)
     if margin >= extent:
         raise ValueError(

@@ -33,12 +33,12 @@ The Web of Life
 names    of the nodes, "G..." for genomes, "N..." for nodes above them; the root is the first.
 parents  row of each node's parent, always an earlier row; -1 for the root.
 lengths  of the branch above each node; 0 for the root.
-ranks    kingdom, phylum, class, order, family, genus and species of each node, "" where it has none.
+ranks    kingdom, phylum, class, order, family, genus and species of each node, "" if it has none.
 newick   the tree as a Newick string, for hyplearn.embedding.TreeEmbedding.
 
 Source: Q. Zhu et al., "Phylogenomics of 10,575 genomes reveals evolutionary proximity between domains Bacteria and
 Archaea", Nature Communications 10, 2019; https://github.com/biocore/wol, BSD 3-Clause licence, © 2017 WoL development
-team. The ranks are those of GTDB, curated by the tree.
+team. The ranks are those of GTDB, curated with the tree.
 """
 
 

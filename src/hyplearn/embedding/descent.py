@@ -105,8 +105,8 @@ class Descent(NamedTuple):
         """Warn, at the line that calls ``fit``, if the descent ended after max_iter steps."""
         if not self.converged:
             warnings.warn(
-                f"The {name} still decreases after {max_iter} steps; the relative decrease in the last step "
-                f"is {1 - self.values[-1] / self.values[-2]:.1e}.\nRaise max_iter or tol.",
+                f"The {name} did not converge in {max_iter} steps: its relative decrease in the last step was "
+                f"{1 - self.values[-1] / self.values[-2]:.1e}.\nRaise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -165,7 +165,7 @@ def hyperbolicity(
     rows, D = _sample(X, metric, n_points, random_state)
     if len(D) < max(4, n_components + 1):
         raise ValueError(
-            f"Need at least {max(4, n_components + 1)} points; got {len(D)}.\n"
+            f"hyperbolicity() needs at least {max(4, n_components + 1)} points; got {len(D)}.\n"
             "Pass more points or a smaller n_components."
         )
     diameter = float(D.max())

@@ -317,8 +317,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             totals = np.bincount(self._codes, weights=self._weights)
             named = ", ".join(f"{self.classes_.tolist()[k]!r} ({totals[k]:g})" for k in few[:5])
             warnings.warn(
-                f"Classes of fewer than {least_rows(self.coverage)} rows have no coverage guarantee of their own at "
-                f"coverage={self.coverage}, and are compared with the rows of all classes: {named}"
+                f"Classes with fewer than {least_rows(self.coverage)} rows have no per-class guarantee at coverage="
+                f"{self.coverage}; they are calibrated on the rows of all classes: {named}"
                 f"{', ...' if len(few) > 5 else ''}.\nPass more rows of these classes, or a lower coverage.",
                 SmallClassWarning,
                 stacklevel=3,

@@ -109,7 +109,7 @@ class ConeClassifier(SoftmaxClassifier):
         check_is_fitted(self)
         first, second = self._code(a), self._code(b)
         if first == second:
-            raise ValueError(f"A boundary lies between two classes; got {a!r} twice.\nPass two different labels.")
+            raise ValueError(f"A boundary needs two different classes; got {a!r} twice.\nPass two different labels.")
         touching = self.decision_.hyperplane_between(first, second)
         if touching is None:
             leader = self.decision_.leader(first, second)

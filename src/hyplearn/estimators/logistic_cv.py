@@ -124,5 +124,5 @@ class PoincareLogisticRegressionCV(ConeClassifier):
         except (TypeError, ValueError):
             costs = np.empty(0)
         if not costs.size or not np.all((costs > 0) & (costs < np.inf)):
-            raise ValueError(f"Cs must be positive finite numbers, at least one; got {self.Cs!r}.\nPass a list of C.")
+            raise ValueError(f"Cs must be a non-empty list of positive finite numbers; got {self.Cs!r}.")
         return costs

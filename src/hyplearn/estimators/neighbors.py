@@ -146,7 +146,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         if number > most:
             raise ValueError(
                 f"n_neighbors must be at most {most}, as there are {self.n_samples_fit_} training points; got {number}."
-                "\nPass fewer neighbours, or fit more points; without X a point is not its own neighbour."
+                "\nPass fewer neighbours, or fit more points. Without X, a point is not counted as its own neighbour."
             )
         return int(number)
 

@@ -200,7 +200,7 @@ class OneVsRest(BallClassifier):
         unfinished = [str(warning.message) for warning in caught]
         if unfinished and not warned:
             warnings.warn(
-                f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. One of them:\n"
+                f"{len(unfinished)} of the {self.folds} fits for probabilities did not converge. The first of them:\n"
                 f"{unfinished[0]}",
                 ConvergenceWarning,
                 stacklevel=5,

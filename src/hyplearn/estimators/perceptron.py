@@ -101,8 +101,8 @@ class PerceptronClassifier(StreamClassifier):
     def _check_order(self, data: TrainingData) -> None:
         if self.shuffle and not data.in_memory:
             raise ValueError(
-                f"{data.points.name} is read in blocks, whose rows are visited in order; got shuffle=True.\n"
-                "Pass shuffle=False, with rows of all classes mixed; raise memory= in open_points; or pass an array."
+                f"shuffle=True needs all points in memory; {data.points.name} is read in blocks.\n"
+                "Raise memory= in open_points, pass an array, or mix the rows of all classes and pass shuffle=False."
             )
 
     def _pass(

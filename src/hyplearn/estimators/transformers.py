@@ -32,7 +32,7 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = check_array(X, dtype=(np.float64, np.float32), estimator=self, input_name="X")
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} gives {self.n_features_in_}.\n"
+                f"X has {X.shape[1]} features, but {type(self).__name__} returns {self.n_features_in_}.\n"
                 "Pass rows in the form that transform returns."
             )
         return X
@@ -170,7 +170,7 @@ class ExpMap(BallTransformer):
         if too_long.any():
             warnings.warn(
                 f"{np.count_nonzero(too_long)} of {len(X)} rows are longer than {longest:.3g}, the largest hyperbolic "
-                f"radius of {X.dtype}. They were placed on the largest representable radius.\n"
+                f"radius of {X.dtype}. They were placed at that radius.\n"
                 "Scale the features first.",
                 DataConversionWarning,
                 stacklevel=2,

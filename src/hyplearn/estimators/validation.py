@@ -64,7 +64,7 @@ def _ruling_rows(estimator: Any, data: TrainingData) -> str:
         return ""
     return (
         f'reference="{reference}" is defined by the extreme rows of each class, and {len(far.rows)} of {data.n_rows} '
-        f"lie far beyond the others: {far.named(estimator.classes_)}.\n"
+        f"rows lie far beyond the others: {far.named(estimator.classes_)}.\n"
         'Check the embedding, leave them out with trim=True, or pass reference="boundary".'
     )
 

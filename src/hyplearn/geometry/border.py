@@ -216,7 +216,7 @@ def outside_sentence(count: int, n: int, farthest: int, norm: float, c: float) -
     return f"{count} of {n} points {lie} outside the open ball of curvature {-c:g}{size}; {where} norm {shown}."
 
 
-# Tolerance for the hyperboloid equation, relative to the squared time coordinate: loose enough for float32 rows.
+# Tolerance for the hyperboloid equation, relative to the squared time coordinate. It allows for float32 rows.
 ON_HYPERBOLOID = 1e-5
 
 
@@ -235,7 +235,7 @@ def hyperboloid_advice(X: Array, c: float) -> str:
             given = "" if abs(radius - 1) < ON_HYPERBOLOID * float(times.min()) ** 2 else f", curvature={curvature:g}"
             given += "" if time == "first" else ', time="last"'
             return (
-                f" They are points of the hyperboloid of curvature {curvature:g}, the time coordinate {time}.\n"
+                f" They are points of the hyperboloid of curvature {curvature:g}, with the time coordinate {time}.\n"
                 f"Convert them with hyplearn.embedding.from_hyperboloid(X{given})."
             )
     return ""

@@ -114,8 +114,8 @@ def hull_vertices(X: Points, *, c: float = 1.0) -> Array:
     d = X.shape[1]
     if d > MAX_HULL_DIMENSION:
         raise ValueError(
-            f"Hulls are listed in at most {MAX_HULL_DIMENSION} dimensions; X has {d}, where most rows are vertices.\n"
-            "Use hyplearn.geometry.closest_points, which finds the closest points of two hulls without listing them."
+            f"Hull vertices can be computed in up to {MAX_HULL_DIMENSION} dimensions; X has {d}.\n"
+            "Use hyplearn.geometry.closest_points, which finds the closest points of two hulls without their vertices."
         )
     if d == 1:
         ends = np.array([np.argmin(X), np.argmax(X)])

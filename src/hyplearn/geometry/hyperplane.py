@@ -103,7 +103,8 @@ def hyperplane_points(w: Points, p: Points, u: Points = None, *, n_points: int =
     """
     if w.ndim != 1 or p.ndim != 1:
         raise ValueError(
-            f"w and p must describe one hyperplane; got shapes {w.shape} and {p.shape}.\nCall once for each."
+            f"w and p must describe one hyperplane; got shapes {w.shape} and {p.shape}.\n"
+            "Call this function once per hyperplane."
         )
     direction = _within(w, u)
     gap_p = gap(p, c=c)

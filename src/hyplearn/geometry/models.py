@@ -109,7 +109,8 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
         row = int(np.argmin(heights))
         raise ValueError(
             f"{np.count_nonzero(~(heights > 0))} of {heights.size} rows do not lie in the half-space; the worst is row "
-            f"{row} with last coordinate {heights[row]:.6g}.\nThe height, which is positive, comes last."
+            f"{row} with last coordinate {heights[row]:.6g}.\n"
+            "The last coordinate is the height, which must be positive."
         )
     square = np.sum(u**2, axis=-1, keepdims=True)
     # Computing t² - 1 as a product avoids cancellation near t = 1.
@@ -120,7 +121,7 @@ def half_space_to_ball(Y: Points, *, c: float = 1.0) -> Array:
 def _check_on_hyperboloid(X: Array) -> None:
     """Raise if rows are off the hyperboloid by more than 1e-5 of X⁰."""
     if X.shape[-1] < 2:
-        raise ValueError(f"Hyperboloid coordinates need at least 2 entries; got {X.shape[-1]}.\nX⁰ comes first.")
+        raise ValueError(f"Hyperboloid coordinates need at least 2 entries; got {X.shape[-1]}.\nThe first entry is X⁰.")
     # Check X⁰ = √(1 + ‖X‖²) instead of [X, X] = -1, which is lost to rounding when the squares are large.
     time, due = np.ravel(X[..., 0]), np.ravel(np.hypot(1, np.linalg.norm(X[..., 1:], axis=-1)))
     off = np.abs(time - due) / due
@@ -129,5 +130,5 @@ def _check_on_hyperboloid(X: Array) -> None:
         raise ValueError(
             f"{np.count_nonzero(off > 1e-5)} of {off.size} rows do not lie on the hyperboloid [X, X] = -1, X⁰ > 0; "
             f"the worst is row {row} with X⁰ = {time[row]:.6g}; expected {due[row]:.6g}.\n"
-            "The first coordinate is X⁰; divide by the radius if your hyperboloid has another one."
+            "The first coordinate must be X⁰; divide by the radius if it is not 1."
         )

@@ -153,13 +153,13 @@ class HyperboloidSVC(BaselineClassifier):
         unfinished, one_sided = (np.flatnonzero(statuses == status) for status in ("max_iter", "one-sided"))
         if unfinished.size:
             self._warn(
-                f"was still descending after max_iter={self.max_iter}.\nRaise max_iter or tol, or lower C. "
+                f"did not converge in max_iter={self.max_iter} steps.\nRaise max_iter or tol, or lower C. "
                 f"({self._names(unfinished)})"
             )
         if one_sided.size:
             self._warn(
                 "found no boundary better than one with all points on one side.\nRaise C or the weight of the rarer "
-                f"class, or take a classifier that can bend. ({self._names(one_sided)})"
+                f"class, or use a classifier with curved boundaries. ({self._names(one_sided)})"
             )
 
 
@@ -241,7 +241,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         if unsolved.size:
             self._warn(
                 f"still made mistakes in the last of {self.max_epochs} passes ({self._names(unsolved)}).\n"
-                "On most data it never stops: take PoincarePerceptron."
+                "On most data it never converges: use PoincarePerceptron."
             )
         return {
             "coef_": coef,
@@ -280,7 +280,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         where = "for the first w" if failed < 0 else f"after {updates} updates, for the point with X = {rows[failed]}"
         raise ValueError(
             f"The normalisation of the hyperboloid perceptron does not exist {where:.200}: [u, u] = {square:.6g}, and "
-            "w = u / min(1, √[u, u]) needs [u, u] > 0.\nStart from another vector with [w, w] > 1, or take "
+            "w = u / min(1, √[u, u]) needs [u, u] > 0.\nStart from another vector with [w, w] > 1, or use "
             "PoincarePerceptron, which converges."
         )
 

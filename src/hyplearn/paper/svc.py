@@ -97,7 +97,7 @@ class PaperSVC(BaselineClassifier):
             raise ValueError(f"C has {np.size(self.C)} entries; expected {len(reference)} (one per binary problem).")
         solutions = [self._solve(rows, p, k) for k, p in enumerate(reference)]
         names = ("status", "primal", "dual", "n_iter", "n_passes")
-        found = self._certificates(solutions, names, 'Take solver="exact", raise max_iter, or lower C.')
+        found = self._certificates(solutions, names, 'Pass solver="exact", raise max_iter, or lower C.')
         return {"coef_": np.stack([solution.w for solution in solutions]), "reference_": reference, **found}
 
     def _solve(self, rows: BaselineRows, p: Array, k: int) -> Solution:

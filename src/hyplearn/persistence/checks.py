@@ -25,7 +25,7 @@ def check_decision(found: Found) -> None:
     if missing := [name for name in DECISION_PARTS if name not in parts]:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
     if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
-        raise FlawError("slopes and offsets of its decision belong together, and a sharpness needs them")
+        raise FlawError("its decision must have both slopes and offsets or neither, and a sharpness requires both")
     if "mixing" in parts:
         _check_mixing(parts)
     columns = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))
@@ -49,7 +49,7 @@ def check_descents(found: Found) -> None:
     group = ("_descents.w", "_descents.n_steps", "_descents.n_seen")
     present = [name for name in group if name in found]
     if present and len(present) < len(group):
-        raise FlawError(f"{', '.join(group)} belong together; found only {', '.join(present)}")
+        raise FlawError(f"{', '.join(group)} must be stored together; found only {', '.join(present)}")
 
 
 def check_support(found: Found) -> None:
@@ -62,7 +62,7 @@ def check_support(found: Found) -> None:
 def check_first_order(found: Found) -> None:
     """Raise if a first-order perceptron has an inverse matrix."""
     if found["_perceptrons.root"].size or found["_perceptrons.outside"].size:
-        raise FlawError("a perceptron of the first order has no inverse")
+        raise FlawError("a first-order perceptron must not have an inverse")
 
 
 def check_second_order(found: Found) -> None:
@@ -70,9 +70,9 @@ def check_second_order(found: Found) -> None:
     d = found["n_features_in_"]
     for part in ("root", "outside"):
         if found[f"_perceptrons.{part}"].shape[1] not in (0, d):
-            raise FlawError(f"_perceptrons.{part} must be 0 or {d} wide")
+            raise FlawError(f"_perceptrons.{part} must have 0 or {d} columns")
     if not found["_perceptrons.root"].size:
-        raise FlawError("a perceptron of the second order has an inverse")
+        raise FlawError("a second-order perceptron must have an inverse")
 
 
 def check_svc(found: Found) -> None:
@@ -94,7 +94,7 @@ def check_cone(found: Found) -> None:
     if found["coef_"].shape[1] != found["n_features_in_"] + 1:
         raise FlawError("coef_ must have one column more than there are features")
     if np.any(found["reference_"] != found["reference_"][:1]):
-        raise FlawError("reference_ must hold one centre, repeated")
+        raise FlawError("all rows of reference_ must be equal")
 
 
 def check_neighbors(found: Found) -> None:
@@ -110,16 +110,16 @@ def check_conformal(found: Found) -> None:
     K, by_distance = len(found["classes_"]), found["conformity"] == "distance"
     folds = 1 if by_distance else int(found["folds"])
     if np.any(found["_codes"] >= K) or not np.array_equal(np.unique(found["_folds"]), np.arange(folds)):
-        raise FlawError(f"_codes must be below {K}, and _folds the numbers below {folds}")
+        raise FlawError(f"_codes must be below {K}, and _folds must contain every number below {folds}")
     near = [f"_near.{name}" in found for name in Neighbours._fields]
     if near != [by_distance] * len(near) or len(found["estimators_"]) != (0 if by_distance else folds):
-        raise FlawError('_near belongs to conformity="distance", and estimators_, one per fold, to "probability"')
+        raise FlawError('_near requires conformity="distance"; estimators_, one per fold, require "probability"')
     if by_distance and not np.array_equal(found["_near.codes"], found["_codes"]):
-        raise FlawError("_near.codes must be _codes")
+        raise FlawError("_near.codes must equal _codes")
     for model in (found["estimator_"], *found["estimators_"]):
         labels = getattr(model, "classes_", np.empty(0))
         if type(model) is not type(found["estimator"]) or model.n_features_in_ != found["n_features_in_"]:
-            raise FlawError("its nested models must be of one class and one number of features")
+            raise FlawError("its nested models must have the same class and the same number of features")
         if not len(labels) or not set(labels.tolist()) <= set(found["classes_"].tolist()):
             raise FlawError("its nested models must be fitted to its classes")
     try:
@@ -136,7 +136,7 @@ def check_landmarks(found: Found) -> None:
         raise FlawError(f"landmarks_ must be three or more distinct row numbers below {n}")
     low, high = GAMMAS
     if found["gamma"] == "auto" and not low <= found.get("gamma_", 0.0) <= high:
-        raise FlawError(f'gamma_ must be a number from {low:g} to {high:g} where gamma is "auto"')
+        raise FlawError(f'gamma_ must be a number from {low:g} to {high:g} if gamma is "auto"')
 
 
 def check_input_shape(found: Found) -> None:
@@ -146,7 +146,9 @@ def check_input_shape(found: Found) -> None:
     if second != shape[0] and (len(shape) == 1 or (1, second) != shape[:2]):
         raise FlawError(f"input_shape_ {shape} does not fit rows with a second axis of length {second}")
     if found["encoder"] == "conv" and (len(shape) == 1 or min(shape[1:]) < SMALLEST_SIDE):
-        raise FlawError(f"encoder 'conv' takes images of {SMALLEST_SIDE} by {SMALLEST_SIDE} or more; it has {shape}")
+        raise FlawError(
+            f"encoder 'conv' takes images of {SMALLEST_SIDE} by {SMALLEST_SIDE} or more; input_shape_ is {shape}"
+        )
 
 
 def check_weights(found: Found) -> None:
@@ -159,9 +161,11 @@ def check_weights(found: Found) -> None:
     for name, part in zip(shapes, np.split(found["weights_"], np.cumsum(sizes)[:-1]), strict=True):
         last = name.rpartition(".")[2]
         if (last == "scale" and np.any(part <= 0)) or (last == "running_var" and np.any(part < 0)):
-            raise FlawError(f"weights_ must hold deviations of rows; those of {name} go down to {part.min():.3g}")
+            raise FlawError(
+                f"weights_ must hold scales above 0 and variances from 0; the smallest in {name} is {part.min():.3g}"
+            )
         if last == "num_batches_tracked" and (part[0] < 0 or part[0] != np.round(part[0])):
-            raise FlawError(f"weights_ must hold a count of batches in {name}; it is {part[0]:.3g}")
+            raise FlawError(f"weights_ must hold a non-negative integer in {name}; it is {part[0]:.3g}")
 
 
 def check_embedding(found: Found) -> None:

@@ -58,7 +58,7 @@ def pack(header: dict[str, Any], arrays: Sequence[Array]) -> bytes:
         raise FlawError(
             f"it takes {len(text):,} bytes of labels, names and parameters and {len(body):,} bytes of arrays; the "
             f"limits are {LARGEST_HEADER:,} for the former and {LARGEST_FILE:,} for the whole file",
-            "Shorten the labels and names, or fit with fewer support vectors (a lower C has more, a higher one fewer).",
+            "Shorten the labels and names, or raise C, so that there are fewer support vectors.",
         )
     data = PREFIX.pack(MAGIC, SCHEMA_VERSION, len(text), len(body)) + text + body
     return data + hashlib.sha256(data).digest()
@@ -153,7 +153,7 @@ def read_whole(path: Path) -> bytes:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_FILE:
-            raise FlawError(f"it has {size:,} bytes; a model file has up to {LARGEST_FILE:,}")
+            raise FlawError(f"it has {size:,} bytes; the limit for a model file is {LARGEST_FILE:,}")
         start = file.read(len(MAGIC))
         # The first bytes are enough to recognise a file that is not a model file.
         return start + file.read(size + 1) if start == MAGIC else start
@@ -200,7 +200,7 @@ class Encoder:
         if array.ndim > LARGEST_DIMENSIONS or not (dtype in DTYPES or BYTES_DTYPE.fullmatch(dtype)):
             raise FlawError(
                 f"a model file cannot store an array of dtype {array.dtype} and shape {array.shape}",
-                "Pass labels as text, integers or booleans, and numbers as float64.",
+                "Pass labels as strings, integers or booleans, and numbers as float64.",
             )
         self.arrays.append(array)
         return len(self.arrays) - 1
@@ -248,7 +248,7 @@ class Decoder:
 
     def _array(self, content: Any) -> Array:
         if type(content) is not int or content != self.used or content >= len(self.arrays):
-            raise FlawError(f"array {content!r:.80} is in the place of array {self.used} of {len(self.arrays)}")
+            raise FlawError(f"it refers to array {content!r:.80} instead of array {self.used} of {len(self.arrays)}")
         self.used += 1
         return self.arrays[content]
 

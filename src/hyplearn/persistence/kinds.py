@@ -95,17 +95,17 @@ costs = partial(_array, "positive float64 numbers", ("f8",), lambda a, c: a > 0)
 proof = partial(_array, "float64 numbers", ("f8",), lambda a, c: True)
 units = partial(_array, "float64 numbers from -1 to 1", ("f8",), lambda a, c: np.abs(a) <= 1)
 shares = partial(_array, "float64 numbers from 0 to 1", ("f8",), lambda a, c: (a >= 0) & (a <= 1))
-weights = partial(_array, "numbers from 0", ("f8",), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
+weights = partial(_array, "non-negative numbers", ("f8",), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
 # Weights of networks must be in the range of float32, in which networks compute.
 single = partial(_array, "float64 numbers in the range of float32", ("f8",), lambda a, c: np.abs(a) <= SINGLE)
-count = partial(_array, "integers from 0", ("i4", "i8"), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
+count = partial(_array, "non-negative integers", ("i4", "i8"), lambda a, c: (a >= 0) & (a < LARGEST_INTEGER))
 # Row number of the parent of each node; -1 for a root.
 parents = partial(_array, "integers from -1", ("i8",), lambda a, c: (a >= -1) & (a < len(a)))
 truth = partial(_array, "booleans", ("b1",), lambda a, c: True)
 points = partial(_array, "points inside the ball, float32 or float64,", ("f4", "f8"), are_inside)
 unit_points = partial(_array, "points inside the unit ball, float64,", ("f8",), lambda a, c: are_inside(a, 1.0))
 features = partial(
-    _array, f"float64 numbers up to {LARGEST_FEATURE:g}, rows different and in order,", ("f8",), _are_features
+    _array, f"float64 numbers up to {LARGEST_FEATURE:g}, with distinct, sorted rows,", ("f8",), _are_features
 )
 # Feature names are strings in an object array, as in scikit-learn.
 names = partial(_array, "names,", ("O",), lambda a, c: True)
@@ -113,7 +113,7 @@ names = partial(_array, "names,", ("O",), lambda a, c: True)
 
 def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
     """Kind of arrays of strings from a fixed set."""
-    return _array(f"words out of {', '.join(among)},", ("U",), lambda a, c: np.isin(a, among), *shape)
+    return _array(f"strings out of {', '.join(among)},", ("U",), lambda a, c: np.isin(a, among), *shape)
 
 
 def labels(symbol: str) -> Kind:
@@ -125,7 +125,7 @@ def labels(symbol: str) -> Kind:
         whole = value.dtype.kind != "f" or bool(np.all(np.isfinite(value) & (value == np.round(value))))
         return whole and bool(np.all(value[:-1] < value[1:])) and sizes.fit(value.shape, (symbol,))
 
-    return Kind(f"two or more labels, all different and in order, floats being integers, of shape ({symbol})", holds)
+    return Kind(f"two or more distinct, sorted labels (integral if floats) of shape ({symbol})", holds)
 
 
 def node_labels(symbol: str) -> Kind:
@@ -146,7 +146,7 @@ def none_or(kind: Kind) -> Kind:
 def size(symbol: str) -> Kind:
     """Kind of positive integers that equal the value of a symbol."""
     return Kind(
-        f"the integer {symbol} from 1",
+        f"the positive integer {symbol}",
         lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),
     )
 
@@ -168,8 +168,8 @@ def _is_row_shape(value: Any, sizes: Sizes) -> bool:
     return is_shape and all(type(n) is int and 1 <= n < LARGEST_INTEGER for n in value)
 
 
-INTEGER = Kind("an integer from 0", lambda value, sizes: type(value) is int and 0 <= value < LARGEST_INTEGER)
+INTEGER = Kind("a non-negative integer", lambda value, sizes: type(value) is int and 0 <= value < LARGEST_INTEGER)
 BOOL = Kind("True or False", lambda value, sizes: type(value) is bool)
 SHARE = Kind("a float from 0 to 1", lambda value, sizes: type(value) is float and 0 <= value <= 1)
 # Shape of one sample: a vector (one axis) or an image (three axes).
-ROW_SHAPE = Kind("a tuple of one or three integers from 1", _is_row_shape)
+ROW_SHAPE = Kind("a tuple of one or three positive integers", _is_row_shape)

@@ -38,7 +38,7 @@ def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = F
 
 def integer(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
     """Kind of integers between two bounds, or None if ``none``."""
-    described = f"an integer from {least}" + (" or None" if none else "")
+    described = f"an integer of at least {least}" + (" or None" if none else "")
     return Parameter(described, lambda value: (none and value is None) or (_is_whole(value) and least <= value <= most))
 
 
@@ -98,7 +98,7 @@ def _is_hierarchy(value: Any) -> bool:
 
 
 HIERARCHY = Parameter(
-    "None, a Newick string, or a dict of strings or integers to parents, alone or in lists",
+    "None, a Newick string, or a dict from strings or integers to a parent or a list of parents",
     _is_hierarchy,
     "Set hierarchy to a dict: {node: list(graph.predecessors(node)) for node in graph}, and save again.",
 )
@@ -108,7 +108,7 @@ PARAMETERS = {
     "reference": Parameter(
         "a strategy's name, or finite points as an array or lists",
         lambda value: value in STRATEGIES if isinstance(value, str) else _are_numbers(value, np.isfinite, 1, 2),
-        "Set it to the points that were found, set_params(reference=model.reference_) (reference_[0] for a logistic "
+        "Set it to the fitted points with set_params(reference=model.reference_) (reference_[0] for a logistic "
         "regression or one point), or to the name of a strategy, and save again.",
     ),
     "C": Parameter(
@@ -116,7 +116,7 @@ PARAMETERS = {
         lambda value: bool(value > 0) if _is_number(value) else _are_costs(value, 0, 1),
     ),
     "Cs": Parameter("positive numbers", lambda value: _are_costs(value, 1), "Pass a list of numbers, and save again."),
-    "cv": integer(2, none=True)._replace(advice="Set cv to a number of folds, and save again: C_ is chosen already."),
+    "cv": integer(2, none=True)._replace(advice="Set cv to a number of folds, and save again: C_ is already chosen."),
     "a": number_in(above=0.0, closed=True),
     "start": Parameter("None, or finite numbers", lambda value: value is None or _are_numbers(value, np.isfinite, 1)),
     "kernel": choice("laplacian", "secant", "heat"),
@@ -134,9 +134,9 @@ PARAMETERS = {
         lambda value: value is None or (_is_whole(value) and 0 < abs(value) <= 2**20),
     ),
     "random_state": integer(0, none=True, most=2**32 - 1)._replace(
-        advice="A file cannot store the state of a generator: set_params(random_state=0) and save again."
+        advice="A model file cannot store the state of a generator: call set_params(random_state=0), and save again."
     ),
-    "class_weight": Parameter('None, "balanced", or a dict of label to non-negative weight', _is_class_weight),
+    "class_weight": Parameter('None, "balanced", or a dict from labels to non-negative weights', _is_class_weight),
     "loss": choice("hinge", "squared_hinge"),
     "margin": choice("bound", "exact"),
     "keep": choice("auto", "last", "average", "best"),
@@ -151,9 +151,9 @@ PARAMETERS = {
     "early_exaggeration": number_in(above=1.0, below=1e3, closed=True),
     "n_landmarks": or_word(integer(3), "auto", None),
     "root": Parameter(
-        "None, a text or an integer",
+        "None, a string or an integer",
         lambda value: value is None or isinstance(value, str) or _is_whole(value),
-        "A file holds names of nodes that are texts or integers: relabel them, and save again.",
+        "A model file stores only node names that are strings or integers: relabel the nodes, and save again.",
     ),
     "layout": choice("sarkar", "wedges"),
     **dict.fromkeys(("spread", "scale"), or_word(number_in(above=0.0), "auto")),

@@ -171,8 +171,8 @@ _NETWORK = {
 _NETWORK_CHECKS = (checks.check_input_shape, checks.check_weights, checks.check_embedding)
 _NETWORK_PARAMETERS = {
     "encoder": choice("mlp", "conv")._replace(
-        advice="A module or a function is code, which no model file holds: keep its weights by torch.save(model."
-        "network_.state_dict(), path), or save a classifier of the points that transform gives."
+        advice="A model file does not store code, such as a module or a function: save the weights with torch.save("
+        "model.network_.state_dict(), path), or save a classifier fitted to the transformed points."
     ),
     "head": choice("hyperbolic", "euclidean"),
     **dict.fromkeys(("max_radius", "learning_rate"), number_in(above=0.0)),
@@ -184,7 +184,7 @@ _NETWORK_PARAMETERS = {
     "checkpoint": Parameter(
         "None",
         lambda value: value is None,
-        "Set it by set_params(checkpoint=None), and save again: a finished fit needs no checkpoint.",
+        "Set it with set_params(checkpoint=None), and save again: a finished fit needs no checkpoint.",
     ),
 }
 
@@ -194,12 +194,12 @@ def _is_estimator(value: Any) -> bool:
     return any(type(value) is schema.cls for schema in _SCHEMAS if schema.cls is not estimators.ConformalClassifier)
 
 
-_MODEL = Kind("an estimator of this page but ConformalClassifier", lambda value, sizes: _is_estimator(value))
+_MODEL = Kind("an estimator of this page other than ConformalClassifier", lambda value, sizes: _is_estimator(value))
 _CONFORMAL = {
     **_LABELS,
     "estimator_": _MODEL,
     "estimators_": Kind(
-        "a list of estimators of this page but ConformalClassifier",
+        "a list of estimators of this page other than ConformalClassifier",
         lambda value, sizes: type(value) is list and all(map(_is_estimator, value)),
     ),
     "scores_": real("n"),
@@ -293,7 +293,7 @@ _SCHEMAS = (
         (checks.check_conformal,),
         {
             "estimator": Parameter(
-                _MODEL.words, _is_estimator, "A file holds estimators of hyplearn alone: wrap one of these."
+                _MODEL.words, _is_estimator, "A model file stores only estimators of hyplearn: wrap one of these."
             ),
             "coverage": number_in(above=0.0, below=1.0),
             "conformity": choice("probability", "distance"),

@@ -140,8 +140,8 @@ class BoundaryDisplay(Display):
         found, curvature = decision.boundary(), -decision.c
         if margin is not None and found is None:
             raise ValueError(
-                f"A margin needs a hyperplane, an equidistant or a sphere as the boundary of two classes, and "
-                f"{type(estimator).__name__} of {len(decision.classes)} classes has none; got margin={margin!r}.\n"
+                f"A margin can be drawn only if the boundary is a hyperplane, an equidistant or a sphere between two "
+                f"classes; got margin={margin!r} for {type(estimator).__name__} with {len(decision.classes)} classes.\n"
                 "Leave margin out."
             )
         X, y = (None, None) if X is None else check_labelled(X, y)

@@ -280,7 +280,7 @@ def check_width(X: Array, d: int, estimator: Any) -> None:
     """Raise ValueError unless X has d columns, like the data that the estimator was fitted on."""
     if X.shape[1] != d:
         raise ValueError(
-            f"X must have {d} coordinates, as many as {type(estimator).__name__} was fitted on; got {X.shape[1]}.\n"
+            f"X must have {d} coordinates, like the training data of {type(estimator).__name__}; got {X.shape[1]}.\n"
             "Pass points of the same ball."
         )
 

@@ -89,16 +89,16 @@ class Plane:
         if self.projection == "along":
             return (
                 f"{where} p\nalong w and the main spread of the points about p:\n"
-                "sides and distances to the boundary are true"
+                "sides and distances to the boundary are exact"
             )
         if self.projection == "around":
             return (
-                f"{where} the centre\nof the spherical boundary, points turned about it into the plane:\n"
-                "sides and distances to the boundary are true"
+                f"{where} the centre\nof the spherical boundary, points rotated into the plane:\n"
+                "sides and distances to the boundary are exact"
             )
         return (
-            f"{where} the mean\nthat parts the predicted classes. Regions: what is\n"
-            f"predicted nearby, the prediction of {self.agreement:.0%} of the points"
+            f"{where} the mean\nthat best separates the predicted classes. Regions: prediction for\n"
+            f"nearby points, which is right for {self.agreement:.0%} of the points"
         )
 
     def project(self, X: Array) -> Array:

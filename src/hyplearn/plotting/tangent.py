@@ -140,7 +140,7 @@ class TangentDisplay(Display):
         elif self.dimensions == 2:
             self.boundary = self._curve(normal, height, c)
         else:
-            self.boundary, self.boundary_name = self._line(normal), f"H(w, p); classes change {height:.3g} from it"
+            self.boundary, self.boundary_name = self._line(normal), f"H(w, p); the boundary is at distance {height:.3g}"
 
     def _add_margins(self, estimator: Any, normal: Array, c: float, margin: float | None, problem: int) -> None:
         """Add the margins of the given binary problem."""

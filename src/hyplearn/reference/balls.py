@@ -24,7 +24,7 @@ from hyplearn.tangent import z_dot, z_features
 from hyplearn.types import Array
 
 EPS = float(np.finfo(float).eps)
-# Bound, in units of EPS, on the rounding error of a row's coordinate relative to a point, not counting its sums.
+# The rounding error of a row's coordinate relative to a point is at most OPERATIONS * EPS, plus the error of its sums.
 OPERATIONS = 16
 # Slack added to the constraints of the convex problem, in rounding errors of a height. It covers that heights are
 # computed twice, here and in verify, and that the stored hyperplane is rounded. It matters only for distant rows.
@@ -56,7 +56,7 @@ class Contact(NamedTuple):
     p: Array  # the contact point, or a common point of both hulls if there is no hyperplane
     active: Array  # positions of the rows whose balls touch
     weights: Array  # weights of these rows, which sum to 1
-    points: Array  # points of their balls, or the rows themselves if there is no hyperplane
+    points: Array  # one point in the ball of each of these rows; the rows themselves if there is no hyperplane
     lower: float  # smallest proven distance of a row to the hyperplane
     upper: float  # proven upper bound on the margin of any hyperplane
 

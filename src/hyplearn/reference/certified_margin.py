@@ -14,7 +14,7 @@ from hyplearn.types import Array, Points
 
 Status: TypeAlias = Literal["optimal", "inseparable", "stalled"]
 EPS = float(np.finfo(float).eps)
-# Bound, in units of EPS, on the rounding error of an element of z, not counting its sums.
+# The rounding error of an element of z is at most OPERATIONS * EPS, plus the error of its sums.
 OPERATIONS = 16
 # Number of rows per block, which limits the memory use of verify.
 CHUNK = 2**16
@@ -117,7 +117,7 @@ class WidestMargin:
         if self.support.max() >= len(X):
             last = self.support.max()
             raise ValueError(
-                f"verify() needs the rows of the search; row {last} is in the support, X has {len(X)} rows."
+                f"verify() needs the rows that were searched, up to row {last} or more; X has {len(X)} rows."
             )
         return self.interval(X, codes > 0)
 

@@ -105,8 +105,8 @@ def _between_two(name: str, data: TrainingData, sides: Array) -> Array:
     groups = weighted_sides(data, sides)
     if len(groups) > 2:
         raise ValueError(
-            f'reference="{name}" lies between 2 classes; got {len(groups)}.\n'
-            'Pass the labels of one against the rest, or pass reference="means".'
+            f'reference="{name}" needs exactly 2 classes; got {len(groups)}.\n'
+            'Pass the labels of one class against the rest, or pass reference="means".'
         )
     if len(groups) == 1:
         return group_means(data, np.array(groups), 1e-12)[0][0]
@@ -167,9 +167,9 @@ def given_points(reference: Any, n_problems: int, d: int, c: float) -> Array:
         given = np.asarray(reference, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"reference must be a point of shape (n_features,), or points of shape (n_problems, n_features), of "
-            f"equal length and real; got {reference!r:.80}.\n"
-            f"Pass such an array, a function, or one of {list(STRATEGIES)}."
+            f"reference must be an array of real numbers, of shape (n_features,) or (n_problems, n_features); got "
+            f"{reference!r:.80}.\n"
+            f"Pass one point, one point per binary problem, a function, or one of {list(STRATEGIES)}."
         ) from None
     if given.ndim == 2 and len(given) != n_problems > 1:
         raise ValueError(
@@ -196,7 +196,7 @@ def _checked_result(reference: Strategy, point: Any, d: int, c: float) -> Array:
     if problem:
         raise ValueError(
             f"reference={_name(reference)} must return one point of the ball, an array of shape ({d},); {problem}\n"
-            "It is called with the points, labels of ±1, weights (None where equal) and c."
+            "It is called with the points, labels of ±1, weights (None if all are equal) and c."
         )
     return p
 

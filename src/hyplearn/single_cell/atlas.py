@@ -103,8 +103,8 @@ def placed_features(kept: dict[str, Any], query: Any, use_rep: str | None) -> Ar
     if "genes" not in kept:
         raise ValueError(
             f"The atlas's {kept['params']['use_rep']!r} cannot be computed from its X, so new cells cannot be mapped "
-            "from their genes.\nRun scanpy.pp.pca and poincare_map on the atlas as it is; or put the query's "
-            "features of the same space into obsm (as scanpy.tl.ingest does), and pass use_rep= to tl.place."
+            "from their genes.\nRun scanpy.pp.pca and poincare_map on the atlas as it is; or compute the "
+            "same features of the query (as scanpy.tl.ingest does), store them in obsm, and pass use_rep= to tl.place."
         )
     X = _same_genes(query, kept["genes"])
     _check_matrix(Matrix.of(X), Matrix(**kept["matrix"]))
@@ -123,7 +123,7 @@ def _same_genes(query: Any, genes: Any) -> Any:
     missing = [name for name, place in zip(names, places, strict=True) if place < 0]
     if missing:
         raise ValueError(
-            f"The query lacks {len(missing)} of the {len(names)} genes of the atlas's map, first "
+            f"The query lacks {len(missing)} of the {len(names)} genes of the atlas's map, such as "
             f"{', '.join(missing[:5])}.\nCompute the atlas's map with the genes that both have, or rename var_names: "
             "are they symbols in one and identifiers in the other?"
         )
@@ -134,20 +134,20 @@ def _check_matrix(query: Matrix, atlas: Matrix) -> None:
     """Raise ValueError if the two matrices were apparently normalised in different ways."""
     if str(atlas.kind) != query.kind:
         raise ValueError(
-            f"The query's X holds {_described(query)}, that of the atlas {_described(atlas)}.\n"
+            f"The query's X holds {_described(query)}, the atlas's X {_described(atlas)}.\n"
             "Normalise the query like the atlas (scanpy.pp.normalize_total, log1p, scale), from its counts."
         )
     ratio = query.mean_total / atlas.mean_total if atlas.mean_total > 0 and query.mean_total > 0 else 1.0
     if query.kind != "scaled" and not 1 / SAME_SCALE < ratio < SAME_SCALE:
         raise ValueError(
-            f"A cell of the query has a mean total of {query.mean_total:.4g} over the atlas's genes, one of the atlas "
-            f"{atlas.mean_total:.4g}.\nNormalise the query like the atlas: is log1p missing, or target_sum different?"
+            f"The mean total per cell, over the atlas's genes, is {query.mean_total:.4g} in the query and "
+            f"{atlas.mean_total:.4g} in the atlas.\nNormalise the query like the atlas: check log1p and target_sum."
         )
 
 
 def _described(matrix: Matrix) -> str:
     return {"counts": "counts", "scaled": "scaled values, some below 0"}.get(
-        matrix.kind, "values from 0 that are no counts"
+        matrix.kind, "non-negative values that are not counts"
     )
 
 
@@ -156,10 +156,10 @@ def check_same_ball(reference: Any, query: Any, basis: str) -> None:
     own, other = (_fingerprint(adata, basis) for adata in (reference, query))
     if own == other:
         return
-    seen = "from a map of its own" if other else "from no map that is recorded"
+    seen = "from a different map" if other else "from an unknown map"
     raise ValueError(
-        f"The query's {basis!r} comes {seen}, not from the reference's; different maps are not comparable.\n"
-        f"Call hyplearn.single_cell.tl.place(reference, query), or delete query.obsm[{basis!r}] to have it placed."
+        f"The query's {basis!r} comes {seen}, not from that of the reference, so the two are not comparable.\n"
+        f"Call hyplearn.single_cell.tl.place(reference, query), or delete query.obsm[{basis!r}] to place it again."
     )
 
 

@@ -59,9 +59,9 @@ def warn_if_at_tip(X: Array, root: int) -> None:
     one_sided = float(np.linalg.norm(np.mean(vectors[lengths > 0] / lengths[lengths > 0, None], axis=0)))
     if one_sided > ONE_SIDED and far > FAR:
         warnings.warn(
-            f"The root is at a tip: all cells lie in one direction from it, half of them beyond the distance {far:.1f},"
-            " where the disk shows them in a few pixels.\nOmit root to centre the disk at the mean of all cells;"
-            " tl.pseudotime has its own root parameter.",
+            "The root is at the edge of the map: all cells lie in one direction from it, and half of them are farther "
+            f"away than {far:.1f}, where the disk shows them in a few pixels.\nOmit root to centre the disk at the "
+            "mean of all cells; tl.pseudotime has a separate root parameter.",
             UserWarning,
             stacklevel=3,
         )

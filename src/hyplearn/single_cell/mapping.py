@@ -198,9 +198,9 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
     far = np.mean(distances > np.quantile(within, FAR) / unit)
     if far > MANY_FAR:
         warnings.warn(
-            f"{far:.0%} of the query's cells are farther from the atlas than {FAR:.0%} of its cells are from each "
-            "other.\nThey may have types that the atlas lacks, or come from another batch: check the column "
-            "_atlas_distance, and pass coverage= to mark such cells as unknown.",
+            f"{far:.0%} of the query's cells are farther from the nearest cell of the atlas than {FAR:.0%} of the "
+            "atlas's cells are.\nThey may have types that the atlas lacks, or come from another batch: check the "
+            "column _atlas_distance, and pass coverage= to mark such cells as unknown.",
             UserWarning,
             stacklevel=3,
         )
@@ -211,11 +211,11 @@ def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
     """Warn about raw counts and values without a log transform, for which nearest neighbours are poor."""
     if matrix.kind == "scaled" or matrix.largest <= LARGEST:
         return
-    made = "" if use_rep == "X" else f", of which {use_rep!r} was made"
+    made = "" if use_rep == "X" else f", from which {use_rep!r} was computed"
     if matrix.kind == "counts":
-        seen = f"X holds counts up to {matrix.largest:g}{made}: distances between cells then follow their depth."
+        seen = f"X holds counts up to {matrix.largest:g}{made}, so distances depend on sequencing depth."
     else:
-        seen = f"X holds values up to {matrix.largest:.4g}{made}: the few largest genes then decide. Is log1p missing?"
+        seen = f"X holds values up to {matrix.largest:.4g}{made}, so a few genes dominate. Is log1p missing?"
     warnings.warn(
         f"{seen}\nRun scanpy.pp.normalize_total, scanpy.pp.log1p and scanpy.pp.pca first"
         f"{PASS_COMPONENTS if use_rep == 'X' else ''}.",

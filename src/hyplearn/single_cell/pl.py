@@ -35,7 +35,7 @@ ENTRIES = 20
 # Settings that keep text in vector graphics as text, so that it can be searched and edited.
 TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
-# Suffixes of the columns written by a classification with prediction sets.
+# Endings of the names of the columns in obs that tl.classify writes if coverage is passed.
 OF_SETS = ("", "_set", "_answer", "_probability")
 
 
@@ -120,7 +120,9 @@ def disk(
     names = [color] if color is None or isinstance(color, str) else list(color)
     panels = [_panel(adata, name, boundaries, unknown, palette) for name in names]
     if ax is not None and len(panels) != 1:
-        raise ValueError(f"ax= takes one panel; color= has {len(panels)}.\nLeave ax out, or draw them one by one.")
+        raise ValueError(
+            f"ax= takes one panel, but color= names {len(panels)}.\nOmit ax, or draw the panels one by one."
+        )
     size = float(np.clip(120_000 / len(X), 1, 30)) if size is None else size
     axes = _new_axes(len(panels)) if ax is None else [ax]
     for one, panel in zip(axes, panels, strict=True):

@@ -100,7 +100,7 @@ def test_every_encoder_and_head_learns_the_digits(digits, encoder, head):
     np.testing.assert_array_equal(net.classes_[net.predict_proba(X).argmax(axis=1)], net.predict(X))
 
 
-def test_points_serve_the_classifiers_of_the_ball(digits):
+def test_points_can_be_classified_by_the_classifiers_of_the_ball(digits):
     X, y = digits
     model = make_pipeline(BallNet(**FAST | {"epochs": 20}), PoincareSVC(folds=2)).fit(X[:160], y[:160])
     assert model.score(X[160:], y[160:]) > 0.9
@@ -117,7 +117,7 @@ def test_a_euclidean_head_leaves_features_flat(digits):
     assert net.clipped_ == 0
 
 
-def test_channels_shapes_and_bytes_make_no_difference(digits):
+def test_channel_axis_and_dtype_of_images_do_not_matter(digits):
     X, y = digits
     net = BallNet(encoder="conv", **FAST | {"epochs": 1})
     plain = net.fit(X, y).embedding_
@@ -128,7 +128,7 @@ def test_channels_shapes_and_bytes_make_no_difference(digits):
     assert clone(flat).fit(X, y).input_shape_ == (1, 8, 8)
 
 
-def test_rows_that_may_not_be_written_to_are_not_shared_with_torch(digits):
+def test_read_only_rows_are_not_shared_with_torch(digits):
     X, y = digits[0].astype(np.uint8), digits[1]
     X.flags.writeable = False
     torch.set_warn_always(True)  # torch warns once in a process, and an earlier test may have used that up
@@ -167,7 +167,7 @@ def test_a_module_is_copied_and_trained_on_from_its_weights(digits):
     assert net.score(X / 16, y) > barely.score(X / 16, y)
 
 
-def test_modules_are_in_training_exactly_while_they_are_trained(digits):
+def test_modules_are_in_training_mode_only_during_training(digits):
     class Watching(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -190,7 +190,7 @@ def test_a_factory_is_given_the_shape_of_a_row_and_the_dimension(digits):
     assert list(net.get_feature_names_out()) == ["ballnet0", "ballnet1", "ballnet2"]
 
 
-def test_the_same_seed_gives_the_same_bits_and_leaves_torchs_generator_alone(digits, net):
+def test_the_same_seed_gives_identical_results_and_leaves_torchs_generator_alone(digits, net):
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -232,7 +232,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25])
-def test_a_killed_training_goes_on_to_the_same_result(digits, tmp_path, monkeypatch, share):
+def test_a_killed_training_resumes_to_the_same_result(digits, tmp_path, monkeypatch, share):
     X, y = digits
     path = tmp_path / "net.checkpoint"
     dropping = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Dropout(0.2), small_encoder((64,), 2))
@@ -262,7 +262,7 @@ def test_a_killed_training_goes_on_to_the_same_result(digits, tmp_path, monkeypa
         np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name))
 
 
-def test_a_checkpoint_of_another_training_is_refused(digits, tmp_path, monkeypatch):
+def test_a_checkpoint_of_another_training_is_rejected(digits, tmp_path, monkeypatch):
     X, y = digits
     path = tmp_path / "net.checkpoint"
     net = BallNet(epochs=2, checkpoint=path)
@@ -281,7 +281,7 @@ def test_a_checkpoint_of_another_training_is_refused(digits, tmp_path, monkeypat
         net.fit(X, y)
 
 
-def test_a_checkpoint_in_no_folder_is_refused_before_the_training(digits, tmp_path):
+def test_a_checkpoint_in_a_missing_folder_is_rejected_before_the_training(digits, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere for the checkpoint\.\nMake it first"):
         BallNet(encoder=lambda shape, n_components: pytest.fail("trained"), checkpoint=tmp_path / "nowhere" / "x").fit(
             *digits
@@ -299,7 +299,7 @@ def test_a_checkpoint_that_would_run_code_is_not_read(tmp_path):
         read_state(path, "me")
 
 
-def test_progress_is_a_line_per_epoch_where_nobody_watches(digits, capsys):
+def test_progress_is_one_line_per_epoch_without_a_terminal(digits, capsys):
     BallNet(epochs=2, validation_fraction=0.1, verbose=1).fit(*digits)
     first, second = capsys.readouterr().out.splitlines()
     pattern = r"BallNet: epoch {} of 2, loss \d\.\d\d\d, accuracy [\d.]+%, [\d.]+% of held-out rows"
@@ -327,7 +327,7 @@ def test_progress_is_a_bar_in_a_terminal(digits, monkeypatch, capsys):
         ({"learning_rate": "fast"}, "learning_rate must be a positive number; got 'fast'"),
         ({"weight_decay": -1}, "weight_decay must be 0 or a positive number; got -1"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a number from 0 to below 1"),
-        ({"validation_fraction": 1e-9}, r"of 240 rows is 0 held-out rows\.\nChoose"),
+        ({"validation_fraction": 1e-9}, r"holds out 0 of 240 rows\.\nChoose"),
         ({"max_radius": 13.0}, r"max_radius must be a number above 0 and up to 12, the limit of float32; got 13\.0"),
         ({"max_radius": 7.0, "curvature": -4.0}, "up to 6, the limit of float32"),
         ({"curvature": 1.0}, "curvature must be a negative number"),
@@ -339,12 +339,12 @@ def test_progress_is_a_bar_in_a_terminal(digits, monkeypatch, capsys):
         ({"encoder": torch.nn.Identity()}, r"shape \(30, 1, 8, 8\) for 30 rows"),
     ],
 )
-def test_bad_parameters_are_named(digits, parameters, problem):
+def test_bad_parameters_raise_clear_errors(digits, parameters, problem):
     with pytest.raises(ValueError, match=problem):
         BallNet(**parameters).fit(digits[0], digits[1])
 
 
-def test_a_factory_that_makes_no_module_is_refused(digits):
+def test_a_factory_that_does_not_return_a_module_is_rejected(digits):
     with pytest.raises(TypeError, match=r"must return a torch\.nn\.Module; got list"):
         BallNet(encoder=lambda shape, n_components: []).fit(*digits)
 
@@ -358,12 +358,12 @@ def test_a_factory_that_makes_no_module_is_refused(digits):
         ((20, 1, 2, 8, 8), r"flat rows or images; got shape \(20, 1, 2, 8, 8\)"),
     ],
 )
-def test_shapes_that_are_no_images_are_refused(shape, problem):
+def test_shapes_other_than_images_are_rejected(shape, problem):
     with pytest.raises(ValueError, match=problem):
         BallNet(encoder="conv").fit(np.ones(shape), np.arange(20) % 2)
 
 
-def test_one_class_and_missing_pixels_are_refused(digits):
+def test_one_class_and_missing_pixels_are_rejected(digits):
     X, y = digits
     with pytest.raises(ValueError, match="at least two classes; got one class, 'nought'"):
         BallNet().fit(X, np.full(len(X), "nought"))
@@ -371,7 +371,7 @@ def test_one_class_and_missing_pixels_are_refused(digits):
         BallNet().fit(np.where(X > 15, np.nan, X), y)
 
 
-def test_rows_of_another_shape_than_those_of_the_fit_are_refused(net, digits):
+def test_rows_of_another_shape_than_those_of_the_fit_are_rejected(net, digits):
     X, _ = digits
     with pytest.raises(ValueError, match=r"shape \(1, 8, 7\); the network was fitted on \(1, 8, 8\)"):
         net.transform(X[:, :, :7])
@@ -416,7 +416,7 @@ def test_parameters_changed_after_the_fit_are_an_error_not_another_network(net, 
         changed.transform(digits[0])
 
 
-def test_without_torch_the_error_says_what_to_install():
+def test_without_torch_the_error_names_the_package_to_install():
     code = """
 import sys
 class Hidden:

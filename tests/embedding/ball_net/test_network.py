@@ -22,13 +22,13 @@ def vectors(n, d, longest, c, seed=0):
 
 @cs
 @pytest.mark.parametrize("d", [2, 7])
-def test_the_exponential_map_is_that_of_the_library(c, d):
+def test_the_exponential_map_matches_the_library(c, d):
     v = vectors(50, d, 10, c)
     np.testing.assert_allclose(exp_map(torch.tensor(v), c).numpy(), from_frame(v, np.zeros(d), c=c), rtol=1e-12)
 
 
 @cs
-def test_hyperboloid_coordinates_are_those_of_the_library(c):
+def test_hyperboloid_coordinates_match_the_library(c):
     v = vectors(50, 3, 10, c)
     time, space = hyperboloid(torch.tensor(v), c)
     found = ball_to_hyperboloid(from_frame(v, np.zeros(3), c=c), c=c)
@@ -38,7 +38,7 @@ def test_hyperboloid_coordinates_are_those_of_the_library(c):
 
 @cs
 @pytest.mark.parametrize(("dtype", "longest", "tolerance"), [("float64", 10, 1e-9), ("float32", 4, 2e-4)])
-def test_distances_to_hyperplanes_are_those_of_the_library(c, dtype, longest, tolerance):
+def test_distances_to_hyperplanes_match_the_library(c, dtype, longest, tolerance):
     v, q, a = vectors(40, 3, longest, c), vectors(6, 3, 3, c, seed=1), vectors(7, 3, 2, c, seed=2)[1:]
     found = signed_distances(*(torch.tensor(part, dtype=getattr(torch, dtype)) for part in (v, a, q)), c)
     x, p = from_frame(v, np.zeros(3), c=c), from_frame(q, np.zeros(3), c=c)
@@ -48,7 +48,7 @@ def test_distances_to_hyperplanes_are_those_of_the_library(c, dtype, longest, to
 
 
 @cs
-def test_logits_are_those_of_ganea_et_al(c):  # equation 25, with normal vectors in coordinates of the ball
+def test_logits_match_ganea_et_al(c):  # equation 25, with normal vectors in coordinates of the ball
     torch.manual_seed(0)
     head = HyperbolicHead(2, 3, c, max_radius=5 / np.sqrt(c)).double()
     torch.nn.init.normal_(head.references)
@@ -72,7 +72,7 @@ def test_a_radius_is_kept_up_to_the_largest_and_direction_always():
 
 
 @cs
-def test_gradients_are_those_of_finite_differences(c):
+def test_gradients_match_finite_differences(c):
     v, q, a = vectors(6, 2, 3, c)[1:], vectors(4, 2, 2, c, seed=1)[1:], vectors(4, 2, 2, c, seed=2)[1:]
     given = [torch.tensor(part, requires_grad=True) for part in (v, a, q)]
     assert torch.autograd.gradcheck(lambda *parts: signed_distances(*parts, c), given)

@@ -47,14 +47,14 @@ def test_the_curvature_of_hyperbolic_distances_is_found():
     assert model.stress_ < HyperbolicMDS(2, curvature=-1.0, refine=False).fit(D).stress_
 
 
-def test_distances_are_all_that_counts():  # invariance under isometries
+def test_only_distances_matter():  # invariance under isometries
     X, D = hyperbolic(30, 2)
     moved = pairwise_distance(translate(X, np.array([0.3, -0.4])))
     one, other = HyperbolicMDS(curvature=-1.0).fit(D), HyperbolicMDS(curvature=-1.0).fit(moved)
     np.testing.assert_allclose(pairwise_distance(one.embedding_), pairwise_distance(other.embedding_), atol=1e-8)
 
 
-def test_the_order_of_points_does_not_count(noisy):
+def test_the_order_of_points_does_not_matter(noisy):
     order = np.random.default_rng(0).permutation(len(noisy))
     one = HyperbolicMDS(refine=False, curvature=-1.0).fit(noisy)
     other = HyperbolicMDS(refine=False, curvature=-1.0).fit(noisy[np.ix_(order, order)])
@@ -65,7 +65,7 @@ def test_the_order_of_points_does_not_count(noisy):
 
 
 @pytest.mark.parametrize("relative", [False, True])
-def test_stress_is_that_of_the_formula(noisy, relative):
+def test_stress_matches_the_formula(noisy, relative):
     X = Hydra.of(noisy, 2).points
     above = np.triu_indices(len(X), 1)
     errors = pairwise_distance(X)[above] - noisy[above]
@@ -95,13 +95,13 @@ def test_stress_never_rises(noisy, relative):
     assert descent.values[-1] == pytest.approx(stress_and_gradient(descent.X, noisy, relative)[0])
 
 
-def test_refinement_lowers_the_stress_and_says_by_how_much(noisy):
+def test_refinement_lowers_the_stress_and_reports_by_how_much(noisy):
     model = HyperbolicMDS(curvature=-1.0).fit(noisy)
     assert model.stress_ < 0.9 * model.spectral_stress_
     assert model.spectral_stress_ == pytest.approx(HyperbolicMDS(refine=False, curvature=-1.0).fit(noisy).stress_)
 
 
-def test_points_that_are_one_stay_one():
+def test_identical_points_stay_identical():
     X = hyperbolic(12, 2)[0]
     D = pairwise_distance(X[[*range(12), 3]])
     embedding = HyperbolicMDS().fit_transform(D)
@@ -111,7 +111,7 @@ def test_points_that_are_one_stay_one():
 
 
 @pytest.mark.parametrize("refine", [False, True])
-def test_a_training_point_lands_on_itself(noisy, refine):
+def test_a_training_point_is_transformed_to_itself(noisy, refine):
     exact = HyperbolicMDS(5, refine=refine, curvature=-1.0).fit(noisy)
     np.testing.assert_allclose(exact.transform(noisy), exact.embedding_, atol=1e-8)
     model = HyperbolicMDS(refine=refine, tol=1e-7, max_iter=200, curvature=-1.0).fit(noisy)
@@ -119,7 +119,7 @@ def test_a_training_point_lands_on_itself(noisy, refine):
 
 
 @pytest.mark.parametrize("refine", [False, True])
-def test_a_new_point_finds_its_place(refine):
+def test_a_new_point_is_placed_at_the_given_distances(refine):
     D = hyperbolic(50, 3)[1]
     model = HyperbolicMDS(3, refine=refine, curvature=-1.0).fit(D[:40, :40])
     placed = model.transform(D[40:, :40])
@@ -169,7 +169,7 @@ def test_parameters_are_cloned():
     assert clone(HyperbolicMDS(**parameters)).get_params() == parameters
 
 
-def test_sides_that_are_too_long_are_warned_of():
+def test_sides_that_are_too_long_cause_a_warning():
     D = hyperbolic(20, 2)[1]
     D[2, 5] = D[5, 2] = 9.0
     with pytest.warns(
@@ -178,15 +178,15 @@ def test_sides_that_are_too_long_are_warned_of():
         HyperbolicMDS().fit(D)
 
 
-def test_of_many_points_some_triples_are_looked_at():
+def test_with_many_points_a_sample_of_triples_is_checked():
     """Squared distances along a line: every way round is shorter."""
     D = np.subtract.outer(np.arange(301.0), np.arange(301.0)) ** 2
     with pytest.warns(UserWarning, match=r"; 3[23]\.\d\d% of 1,000,000 triples violate"):
         read_distances(D)
 
 
-def test_a_descent_that_is_cut_short_is_warned_of(noisy):
-    with pytest.warns(ConvergenceWarning, match="still decreases after 2 steps"):
+def test_a_descent_that_reaches_max_iter_causes_a_warning(noisy):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 steps"):
         HyperbolicMDS(max_iter=2).fit(noisy)
 
 
@@ -200,15 +200,15 @@ def test_a_descent_that_is_cut_short_is_warned_of(noisy):
         (lambda D: np.where(D > 2, np.nan, D), "finite and not negative.* nan at"),
         (lambda D: np.where(D > 2, np.inf, D), "finite and not negative.* inf at"),
         (lambda D: 30 * D, "the limit of float64 is 70 in curvature -1"),
-        (lambda D: D[:2, :2], "2 components need more than 2 points"),
+        (lambda D: D[:2, :2], "n_components=2 needs more than 2 points"),
     ],
 )
-def test_what_are_no_distances_is_refused(spoil, problem):
+def test_invalid_distances_are_rejected(spoil, problem):
     with pytest.raises(ValueError, match=problem):
         HyperbolicMDS(curvature=-1.0).fit(spoil(hyperbolic(10, 2)[1]))
 
 
-def test_strings_are_refused():
+def test_strings_are_rejected():
     with pytest.raises(TypeError, match="real numbers"):
         HyperbolicMDS().fit(np.array([["a", "b"], ["c", "d"]]))
 
@@ -221,19 +221,19 @@ def edges(*triples, n=4):
 @pytest.mark.parametrize(
     ("adjacency", "problem"),
     [
-        (edges((0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1)), "2 parts, the smallest with row 0"),
+        (edges((0, 1, 1), (1, 0, 1), (2, 3, 1), (3, 2, 1)), "2 connected components, .*; row 0 is in the smallest"),
         (edges((0, 1, 1), (1, 2, 1), (2, 3, 1)), "must be symmetric; it differs from its transpose by up to 1"),
         (edges((0, 1, -1), (1, 0, -1)), "Weights of edges must be finite and not negative; 2 are not"),
         (edges((0, 1, np.nan), (1, 0, np.nan)), "2 are not, the first is nan"),
         (edges((0, 1, 0), (1, 0, 0)), "2 edges have weight 0"),
     ],
 )
-def test_graphs_without_distances_are_refused(adjacency, problem):
+def test_graphs_without_distances_are_rejected(adjacency, problem):
     with pytest.raises(ValueError, match=problem):
         HyperbolicMDS().fit(adjacency)
 
 
-def test_directed_graphs_are_refused():
+def test_directed_graphs_are_rejected():
     networkx = pytest.importorskip("networkx")
     with pytest.raises(ValueError, match="directed"):
         HyperbolicMDS().fit(networkx.DiGraph([(0, 1), (1, 2)]))
@@ -241,7 +241,7 @@ def test_directed_graphs_are_refused():
         HyperbolicMDS().fit(networkx.MultiGraph([(0, 1), (0, 1), (1, 2)]))
     graph = networkx.path_graph(3)
     graph.add_node("b")
-    with pytest.raises(ValueError, match="2 parts, the smallest with 'b'"):
+    with pytest.raises(ValueError, match=r"2 connected components, .*; 'b' is in the smallest"):
         HyperbolicMDS().fit(graph)
 
 
@@ -256,12 +256,12 @@ def test_directed_graphs_are_refused():
         ({"max_iter": 0}, "max_iter must be"),
     ],
 )
-def test_bad_parameters_are_refused(noisy, parameters, problem):
+def test_bad_parameters_are_rejected(noisy, parameters, problem):
     with pytest.raises(ValueError, match=problem):
         HyperbolicMDS(**parameters).fit(noisy)
 
 
-def test_new_rows_of_another_length_are_refused(noisy):
+def test_new_rows_of_another_length_are_rejected(noisy):
     model = HyperbolicMDS().fit(noisy)
     with pytest.raises(ValueError, match="distances to the 30 points of the fit"):
         model.transform(noisy[:, :10])
@@ -270,7 +270,7 @@ def test_new_rows_of_another_length_are_refused(noisy):
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_the_descent_begins_at_the_spanning_tree_where_that_has_less_stress(d):
+def test_the_descent_starts_at_the_spanning_tree_if_it_has_less_stress(d):
     """Distances along a tree: the spanning tree is the tree, and far better than the spectral solution."""
     parents = np.array([-1, *(k // 3 for k in range(120))])
     D = np.zeros((121, 121))
@@ -309,7 +309,7 @@ def test_the_default_keeps_the_curvature_of_distances_of_the_unit_ball():
     assert np.abs(pairwise_distance(model.embedding_) - D).max() < 1e-6
 
 
-def test_torn_pairs_are_reported_with_the_worst():
+def test_badly_embedded_pairs_are_reported_with_the_worst_pair():
     X = np.array([[0.0, 0.0], [0.5, 0.0], [0.5, 1e-4], [-0.5, 0.0]])
     D = pairwise_distance(X)
     warn_of_torn_pairs(X, D, 1.0, automatic=True)  # filterwarnings = error: exact distances are not reported
@@ -317,8 +317,8 @@ def test_torn_pairs_are_reported_with_the_worst():
     with pytest.warns(UserWarning, match="more than 10 times") as caught:
         warn_of_torn_pairs(X, D, 2.0, automatic=False)
     assert str(caught[0].message) == (
-        "1 pair of points is more than 10 times too near or too far; the worst is rows 1 and 2, at a distance of "
-        '0.000133 for 0.25.\nTake more components or curvature="auto"; for a tree, TreeEmbedding.'
+        "The distances of 1 pair of points are wrong by more than a factor of 10; the worst is between rows 1 and 2: "
+        '0.000133 instead of 0.25.\nUse more components or curvature="auto", or embed a tree with TreeEmbedding.'
     )
     with pytest.warns(UserWarning, match="Take more components; for a tree"):
         warn_of_torn_pairs(X, D, 1.0, automatic=True)

@@ -25,7 +25,7 @@ def test_a_graph_is_symmetric_with_weights_by_the_longest_edge_of_each_cell(cell
     assert set(connected_graph(cells, 4, None)[0].data) == {1.0}
 
 
-def test_weights_do_not_see_the_scale_and_equal_cells_weigh_one(cells):
+def test_weights_are_scale_invariant_and_1_for_equal_cells(cells):
     np.testing.assert_allclose(connected_graph(1e9 * cells, 4, 1.0)[0].data, connected_graph(cells, 4, 1.0)[0].data)
     assert edge_weights(np.zeros((2, 3)), 0.5).tolist() == [[1.0] * 3] * 2
 

@@ -22,7 +22,7 @@ def cells():
     return np.random.default_rng(0).standard_normal((40, 3))
 
 
-def test_accessibilities_are_those_of_the_definition_and_rows_add_up_to_one(cells):
+def test_accessibilities_match_the_definition_and_rows_add_up_to_one(cells):
     graph, _ = connected_graph(cells, 4, 1.0)
     Q = forest_accessibilities(graph)
     np.testing.assert_allclose(Q, naive.forest_accessibilities(graph.toarray()), rtol=1e-10)
@@ -43,7 +43,7 @@ def test_the_smallest_accessibilities_keep_their_digits():
     np.testing.assert_allclose(Q[30, 2:29] / Q[30, 3:30], share, rtol=1e-11)
 
 
-def test_accessibilities_below_the_range_of_floats_are_refused():
+def test_accessibilities_below_the_range_of_floats_are_rejected():
     with pytest.raises(ValueError, match=r"of the 60 cells are so far.*\nRaise sigma or n_neighbors"):
         forest_accessibilities(chain(60, 1e-7))
 
@@ -81,7 +81,7 @@ def moved(X, V):
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_loss_and_normalisers_are_those_of_the_formula(d, gamma):
+def test_loss_and_normalisers_match_the_formula(d, gamma):
     X, Q = problem(d=d)
     D = naive.pairwise_distance(X, X, 1.0)
     divergence = Divergence(Q, gamma)

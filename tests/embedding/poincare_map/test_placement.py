@@ -45,7 +45,7 @@ def terms(among, gamma, x):
     return loss_at(Fixed.of(X, Q, gamma), q, np.log(q), own, x)
 
 
-def test_the_loss_of_a_new_cell_is_that_of_all_rows_with_it(among):
+def test_the_loss_of_a_new_cell_matches_all_rows_with_it(among):
     here, there = np.array([0.1, 0.2]), np.array([-0.3, 0.5])
     naive_change = loss_of_one_more(*among, 1.2, there) - loss_of_one_more(*among, 1.2, here)
     assert terms(among, 1.2, there)[0] - terms(among, 1.2, here)[0] == pytest.approx(naive_change, rel=1e-9)
@@ -60,14 +60,14 @@ def test_gradient_and_hessian_of_a_new_cell_are_slopes_along_geodesics(among):
         assert (ahead - 2 * value + behind) / 1e-8 == pytest.approx(v @ hessian @ v, rel=1e-4)
 
 
-def test_a_walk_is_the_exponential_map(among):
+def test_a_step_follows_the_exponential_map(among):
     X = among[0]
     V = np.random.default_rng(0).standard_normal(X.shape)
     np.testing.assert_allclose([walk(x, v) for x, v in zip(X, V, strict=True)], moved(X, V), rtol=1e-14)
     assert np.array_equal(walk(X[0], np.zeros(2)), X[0])
 
 
-def test_a_placed_cell_is_at_rest():
+def test_the_gradient_vanishes_at_a_placed_cell():
     rng = np.random.default_rng(0)
     cells, new = rng.standard_normal((60, 3)), rng.standard_normal((5, 3))
     Q = forest_accessibilities(connected_graph(cells, 8, 1.0)[0])

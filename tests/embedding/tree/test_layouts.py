@@ -19,7 +19,7 @@ def test_points_lie_on_the_sphere(n, d):
 
 
 @pytest.mark.parametrize("d", [2, 3, 6])
-def test_few_points_are_as_far_apart_as_points_can_be(d):  # Rankin's bounds
+def test_few_points_reach_the_largest_possible_distance(d):  # Rankin's bounds
     for n in range(2, d + 2):
         assert least_angle(spherical_code(n, d)) == pytest.approx(np.degrees(np.arccos(-1 / (n - 1))))
     assert least_angle(spherical_code(2 * d, d)) == pytest.approx(90)

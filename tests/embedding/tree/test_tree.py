@@ -53,7 +53,7 @@ def test_distances_are_tree_distances_up_to_the_stated_distortion(d, layout, tre
 @pytest.mark.parametrize(("d", "layout"), LAYOUTS)
 @settings(max_examples=20)
 @given(tree=trees(100))
-def test_float64_holds_every_edge_to_one_per_cent_at_the_largest_scale(d, layout, tree):
+def test_at_the_largest_scale_float64_represents_every_edge_to_one_percent(d, layout, tree):
     parents, lengths = tree
     model = TreeEmbedding(d, layout=layout).fit(parents, edge_lengths=lengths)
     found = distance(model.embedding_[1:], model.embedding_[parents[1:]])
@@ -133,7 +133,7 @@ def test_newick_mappings_lists_and_graphs_give_the_same_tree():
         np.testing.assert_array_equal(model.parents_, newick.parents_)
 
 
-def test_an_undirected_tree_hangs_at_the_middle_of_its_longest_path():
+def test_an_undirected_tree_is_rooted_in_the_middle_of_its_longest_path():
     networkx = pytest.importorskip("networkx")
     model = TreeEmbedding().fit(networkx.path_graph(7))
     assert model.parents_.tolist() == [1, 2, 3, -1, 3, 4, 5]
@@ -155,7 +155,7 @@ def test_curvature_scales_the_ball_and_keeps_the_distortion():
     gap(other.embedding_, c=4.0)
 
 
-def test_the_packaged_mammals_are_made_by_it():
+def test_tree_embedding_reproduces_the_packaged_mammals():
     mammals = load_mammals()
     X = TreeEmbedding(layout="wedges", scale=1.0).fit_transform(mammals.parents)
     assert X.tobytes() == mammals.data.tobytes()
@@ -164,7 +164,7 @@ def test_the_packaged_mammals_are_made_by_it():
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("kind", ["star", "path", "random"])
 @pytest.mark.parametrize("n", [4000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_the_nodes_of_large_trees_are_held_apart(n, kind, d):
+def test_the_nodes_of_large_trees_do_not_coincide(n, kind, d):
     rng = np.random.default_rng(0)
     parents = {
         "star": np.r_[-1, np.zeros(n - 1, dtype=int)],
@@ -212,20 +212,20 @@ def test_parameters_are_cloned():
         ("(a,b", "Newick"),
     ],
 )
-def test_what_is_no_tree_is_refused(source, problem):
+def test_invalid_trees_are_rejected(source, problem):
     with pytest.raises(ValueError, match=problem):
         TreeEmbedding().fit(source)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_lengths_that_are_none_are_named(bad):
+def test_invalid_lengths_are_rejected(bad):
     with pytest.raises(ValueError, match=f"1 of 2 are not, the first is {bad:g} between 2 and 0"):
         TreeEmbedding().fit([-1, 0, 0], edge_lengths=[0, 1, bad])
 
 
-def test_graphs_that_are_no_trees_are_refused():
+def test_graphs_that_are_no_trees_are_rejected():
     networkx = pytest.importorskip("networkx")
-    with pytest.raises(ValueError, match=r"closes one.\nTake a spanning tree"):
+    with pytest.raises(ValueError, match=r"closes one.\nPass a spanning tree"):
         TreeEmbedding().fit(networkx.cycle_graph(4))
     graph = networkx.path_graph(3)
     graph.add_node("alone")
@@ -255,30 +255,30 @@ def test_graphs_that_are_no_trees_are_refused():
         ({"root": "horse"}, "root must be a node"),
     ],
 )
-def test_bad_parameters_are_refused(parameters, problem):
+def test_bad_parameters_are_rejected(parameters, problem):
     with pytest.raises(ValueError, match=problem):
         TreeEmbedding(**parameters).fit(NEWICK)
 
 
-def test_too_large_a_scale_says_which_one_float64_holds():
+def test_the_error_for_too_large_a_scale_gives_the_largest_one():
     largest = TreeEmbedding().fit(NEWICK).scale_
     with pytest.raises(ValueError, match=rf"146 binary digits; float64 has 53, enough for scale {largest:.4g}"):
         TreeEmbedding(scale=25.0).fit(NEWICK)
 
 
-def test_edges_that_no_scale_holds_are_refused():
-    with pytest.raises(ValueError, match="No scale lets float64 hold this tree: its shortest edge is 1e-20"):
+def test_edges_too_short_for_any_scale_are_rejected():
+    with pytest.raises(ValueError, match="This tree does not fit into float64 at any scale: a shortest edge of 1e-20"):
         TreeEmbedding().fit([-1, 0, 1], edge_lengths=[0, 1, 1e-20])
 
 
-def test_branches_that_meet_are_refused_with_the_scale_they_need():
+def test_branches_that_meet_are_rejected_with_the_scale_they_need():
     # A bundle of very short edges far out: float64 holds each edge, but not 5,000 directions at its end.
     parents, lengths = np.r_[-1, 0, 0, 0, np.full(5000, 2)], np.r_[0, 1, 1, 1, np.full(5000, 1e-4)]
-    with pytest.raises(ValueError, match=r"nodes coincide with others.*needs scale .*, which takes floats of \d+ b"):
+    with pytest.raises(ValueError, match=r"nodes coincide with others.*needs scale .*, which needs \d+ b"):
         TreeEmbedding(spread=1.0).fit(parents, edge_lengths=lengths)
 
 
-def test_lengths_for_newick_text_are_refused():
+def test_lengths_for_newick_text_are_rejected():
     with pytest.raises(ValueError, match="contain lengths"):
         TreeEmbedding().fit(NEWICK, edge_lengths=[1, 2])
     with pytest.raises(ValueError, match="edge_lengths lacks 1 nodes; the first is 'b'"):

@@ -199,8 +199,8 @@ def _split(data: Labelled, settings: Settings) -> tuple[Labelled, Labelled]:
     n_held_out = round(settings.validation_fraction * len(data))
     if settings.validation_fraction and not 0 < n_held_out < len(data):
         raise ValueError(
-            f"validation_fraction={settings.validation_fraction:g} of {len(data)} rows is {n_held_out} held-out rows.\n"
-            "Choose it so that there are held-out rows and training rows."
+            f"validation_fraction={settings.validation_fraction:g} holds out {n_held_out} of {len(data)} rows.\n"
+            "Choose it so that both the held-out part and the training part have rows."
         )
     if not n_held_out:
         return data.at(slice(0)), data

@@ -131,7 +131,9 @@ class HyperbolicMDS(BaseEstimator):
         D, labels = read_distances(X)
         n = len(D)
         if n <= self.n_components:
-            raise ValueError(f"{self.n_components} components need more than {n} points.\nPass a smaller n_components.")
+            raise ValueError(
+                f"n_components={self.n_components} needs more than {n} points.\nPass a smaller n_components."
+            )
         c = self._best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
         _check_longest(D, c)
         scaled = np.sqrt(c) * D

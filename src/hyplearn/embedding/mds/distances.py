@@ -116,12 +116,13 @@ def warn_of_torn_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> N
         return
     worst = int(np.argmin(np.where(torn, least / np.maximum(most, np.finfo(float).tiny), 1.0)))
     count = int(np.count_nonzero(torn))
-    are = "pair of points is" if count == 1 else "pairs of points are"
+    pairs = "pair" if count == 1 else "pairs"
     other = "" if automatic else ' or curvature="auto"'
     warnings.warn(
-        f"{count:,} {are} more than {TORN} times too near or too far; the worst is rows {rows[worst]} and "
-        f"{columns[worst]}, at a distance of {found[worst] / root:.3g} for {given[worst] / root:.3g}.\n"
-        f"Take more components{other}; for a tree, TreeEmbedding.",
+        f"The distances of {count:,} {pairs} of points are wrong by more than a factor of {TORN}; the worst is between "
+        f"rows {rows[worst]} and {columns[worst]}: {found[worst] / root:.3g} instead of {given[worst] / root:.3g}.
+"
+        f"Use more components{other}, or embed a tree with TreeEmbedding.",
         UserWarning,
         stacklevel=3,
     )
@@ -168,21 +169,21 @@ def _along_edges(adjacency: Any, labels: list[Any] | None) -> Array:
     if np.any(weights == 0):
         raise ValueError(
             f"{np.count_nonzero(weights == 0)} edges have weight 0.\n"
-            "Merge their ends, or call eliminate_zeros() if they are not edges."
+            "Merge the nodes that they connect, or call eliminate_zeros() if they are not edges."
         )
     asymmetry = abs(adjacency - adjacency.T)
     if asymmetry.nnz and asymmetry.max() > SYMMETRY_TOLERANCE * weights.max():
         raise ValueError(
             f"The adjacency matrix must be symmetric; it differs from its transpose by up to {asymmetry.max():.6g}.\n"
-            "Take adjacency.maximum(adjacency.T) if edges have no direction."
+            "Pass adjacency.maximum(adjacency.T) if edges have no direction."
         )
     parts, part = connected_components(adjacency, directed=False)
     if parts > 1:
         row = int(np.argmax(part == np.argmin(np.bincount(part))))
         name = f"row {row}" if labels is None else repr(labels[row])
         raise ValueError(
-            f"The graph is in {parts} parts, the smallest with {name}; there is no distance between them.\n"
-            "Embed the largest part alone, or add edges."
+            f"The graph has {parts} connected components, and distances between them are not defined; {name} is in "
+            "the smallest.\nEmbed the largest component alone, or add edges."
         )
     return np.asarray(shortest_path(adjacency.astype(np.float64), method="D", directed=False))
 

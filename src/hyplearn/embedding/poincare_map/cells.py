@@ -50,7 +50,7 @@ def root_row(root: Any, names: Any, n: int) -> int | None:
     known = "cells have no names" if names is None else f"the first are called {[str(name) for name in names[:3]]}"
     raise ValueError(
         f"root must be a row from 0 to {n - 1}, or the name of a cell; got {root!r}, and {known}.\n"
-        "Pass the number of its row."
+        "Pass the row number of the root."
     )
 
 
@@ -58,7 +58,7 @@ def check_features(X: Array) -> Array:
     """Replace -0 by 0 in features; raise if their squares overflow."""
     if (largest := np.max(np.abs(X))) > LARGEST_FEATURE:
         raise ValueError(
-            f"Squared distances of features of up to {largest:.3g} are beyond the range of float64.\n"
+            f"The squared distances of features as large as {largest:.3g} overflow float64.\n"
             "Scale them, for example with sklearn.preprocessing.StandardScaler."
         )
     return X + 0.0
@@ -68,8 +68,8 @@ def warn_about_copies(n: int, n_different: int) -> None:
     """Warn if cells have the same features."""
     if n_different < n:
         warnings.warn(
-            f"{n - n_different} of {n} cells are copies of others: all their features agree. Copies share one point "
-            "and count once.\nCheck the features.",
+            f"{n - n_different} of {n} cells have the same features as another cell. Such cells share one point and "
+            "count once.\nCheck the features.",
             UserWarning,
             stacklevel=3,
         )
@@ -166,9 +166,9 @@ def warn_about_joints(joints: Joints) -> None:
     """Warn if a graph was not connected."""
     if len(joints.edges):
         warnings.warn(
-            f"The graph of nearest neighbours has {len(joints.sizes)} parts, the smallest with "
-            f"{np.min(joints.sizes)} cells. They were joined by their {len(joints.edges)} shortest edges, of length "
-            f"{np.min(joints.lengths):.3g} to {np.max(joints.lengths):.3g}.\n"
+            f"The graph of nearest neighbours has {len(joints.sizes)} connected components, the smallest with "
+            f"{np.min(joints.sizes)} cells. They were joined by the {len(joints.edges)} shortest edges between them, "
+            f"of length {np.min(joints.lengths):.3g} to {np.max(joints.lengths):.3g}.\n"
             "Raise n_neighbors if they belong together.",
             UserWarning,
             stacklevel=3,

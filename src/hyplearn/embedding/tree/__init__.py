@@ -163,8 +163,8 @@ class TreeEmbedding(BaseEstimator):
         if np.isnan(largest):
             needed = digits_needed(depths, lengths, 1 / np.max(depths), d)
             raise ValueError(
-                f"No scale lets float64 hold this tree: its shortest edge is {np.min(lengths):.3g}, its height "
-                f"{np.max(depths):.3g}; that takes floats of {needed} binary digits, and these have {DIGITS}.\n"
+                f"This tree does not fit into float64 at any scale: a shortest edge of {np.min(lengths):.3g} and a "
+                f"height of {np.max(depths):.3g} need {needed} binary digits; float64 has {DIGITS}.\n"
                 "Lengthen or merge the shortest edges."
             )
         if self.scale == "auto":
@@ -173,9 +173,9 @@ class TreeEmbedding(BaseEstimator):
         if scale > largest:
             needed = digits_needed(depths, lengths, scale * np.sqrt(c), d)
             raise ValueError(
-                f"At scale {scale:g} the farthest node has hyperbolic radius {scale * np.max(depths):.4g} and takes "
-                f"floats of {needed} binary digits; float64 has {DIGITS}, enough for scale {largest:.4g}.\n"
-                'Pass at most that, or scale="auto".'
+                f"At scale {scale:g} the farthest node has hyperbolic radius {scale * np.max(depths):.4g} and needs "
+                f"{needed} binary digits; float64 has {DIGITS}, enough for scale {largest:.4g}.\n"
+                'Pass a scale up to this value, or scale="auto".'
             )
         return scale
 
@@ -191,8 +191,8 @@ def _check_apart(tree: RootedTree, points: Array, labels: list[Any], scale: floa
         needed = digits_needed(tree.depths[1:], tree.lengths[1:], free, d)
         raise ValueError(
             f"{same.size} nodes coincide with others at scale {scale:.4g}; {one!r} and {other!r} are the first pair. "
-            f"To keep its branches apart this tree needs scale {free / np.sqrt(c):.4g}, which takes floats of "
-            f"{needed} binary digits; float64 has {DIGITS}.\nPass more components or a larger scale, or split the tree."
+            f"To separate all nodes, this tree needs scale {free / np.sqrt(c):.4g}, which needs {needed} binary "
+            f"digits; float64 has {DIGITS}.\nPass more components or a larger scale, or split the tree."
         )
 
 

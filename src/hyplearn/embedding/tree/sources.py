@@ -90,21 +90,21 @@ def adjacency(edges: Array, n: int) -> Any:
 def _check_tree(labels: Sequence[Any], edges: Array) -> None:
     n = len(labels)
     if n == 0:
-        raise ValueError("The tree has no nodes.\nPass at least one.")
+        raise ValueError("The tree has no nodes.\nPass at least one node.")
     parts, part = connected_components(adjacency(edges, n), directed=False)
     if len(edges) > n - parts:
         joined = DisjointSet(range(n))
         u, v = next((u, v) for u, v in edges.tolist() if not joined.merge(u, v))
         raise ValueError(
             f"The graph has a cycle: the edge between {labels[u]!r} and {labels[v]!r} closes one.\n"
-            "Take a spanning tree of it, or embed the graph with HyperbolicMDS."
+            "Pass a spanning tree, or embed the graph with HyperbolicMDS."
         )
     if parts > 1:
         sizes = np.bincount(part)
         raise ValueError(
-            f"The graph is in {parts} parts, of {', '.join(map(str, np.sort(sizes)[::-1][:5]))} nodes; "
+            f"The graph has {parts} connected components, of {', '.join(map(str, np.sort(sizes)[::-1][:5]))} nodes; "
             f"{labels[int(np.argmax(part == np.argmin(sizes)))]!r} is in the smallest.\n"
-            "Join them below one root, or embed each alone."
+            "Join them below one root, or embed each separately."
         )
 
 
@@ -180,14 +180,16 @@ def _from_mapping(parents: Mapping[Any, Any], edge_lengths: Any) -> _Parts:
     for node, parent in parents.items():
         if parent is not None and parent not in place:
             raise ValueError(
-                f"The parent {parent!r} of {node!r} is not a node itself.\n"
-                "Add it with its own parent; the root has None."
+                f"The parent {parent!r} of {node!r} is not a node of the tree.\n"
+                "Add it with its parent; the parent of the root is None."
             )
     rows = [-1 if parent is None else place[parent] for parent in parents.values()]
     if edge_lengths is not None:
         missing = [node for node in labels if parents[node] is not None and node not in edge_lengths]
         if missing:
-            raise ValueError(f"edge_lengths lacks {len(missing)} nodes; the first is {missing[0]!r}.\nAdd them.")
+            raise ValueError(
+                f"edge_lengths lacks {len(missing)} nodes; the first is {missing[0]!r}.\nAdd their lengths."
+            )
         edge_lengths = [edge_lengths.get(node, 0.0) for node in labels]
     return _from_parents(rows, edge_lengths, labels)
 
@@ -203,7 +205,9 @@ def _from_parents(parents: Any, edge_lengths: Any, labels: list[Any] | None = No
     labels = list(range(n)) if labels is None else labels
     if given.min() < -1 or given.max() >= n:
         row = int(np.argmax((given < -1) | (given >= n)))
-        raise ValueError(f"Parents are rows 0 to {n - 1}, or -1; row {row} has {given[row]}.\nCount rows from 0.")
+        raise ValueError(
+            f"Parents must be row numbers from 0 to {n - 1}, or -1; row {row} has {given[row]}.\nCount rows from 0."
+        )
     start = _single_root(labels, np.flatnonzero(given == -1).tolist(), "no parent is given for")
     lengths = np.ones(n) if edge_lengths is None else np.asarray(edge_lengths, dtype=np.float64)
     if lengths.shape != (n,):
