@@ -1,7 +1,7 @@
-"""A page to walk through: the mammals of WordNet, their classifier's regions, and every animal by name.
+"""An interactive page: the mammals of WordNet, the regions of their classifier, and the name of every animal.
 
-Writes ``out/explore.html``, one file that any browser opens; drag the disk, scroll, point at a point,
-find one by name, colour them by depth, select some.
+Writes ``out/explore.html``, a single file for any browser. Drag the disk, scroll to zoom, point at a point, search for
+a name, colour the points by depth, or select some of them.
 """
 
 from pathlib import Path

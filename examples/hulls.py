@@ -1,9 +1,10 @@
-"""Where the reference point comes from: two classes, their hyperbolic hulls, and what lies between them.
+"""Choosing the reference point: two classes, their hyperbolic hulls, and the points between them.
 
-Left, classes that a geodesic separates: the closest vertices of the hulls and their midpoint, which is the paper's
-reference point (dashed), and the closest points of the hulls themselves (solid); the boundaries are the SVM's through
-each of the two. Right, classes that overlap, as real ones do: the paper's pair are two stray points, and the default
-lies on the hyperplane of a convex fit. Writes ``out/hulls.png``.
+Left: separable classes. The pink points are the closest vertices of the hulls. Their midpoint is the paper's reference
+point, and the dashed line is the boundary of an SVM through it. The black points are the closest points of the hulls,
+with their midpoint and the SVM through it. Right: overlapping classes, as in most real data. The closest vertices are
+outliers; the black reference point, of the strategy ``"boundary"``, lies on the hyperplane of a convex fit. Writes
+``out/hulls.png``.
 """
 
 from pathlib import Path
@@ -25,7 +26,7 @@ from hyplearn.tangent import from_frame
 
 
 def apart(rng):
-    """Points of the disk on two sides of a geodesic, at some distance from it."""
+    """Sample points of the disk on both sides of a geodesic, at a distance of more than 0.4 from it."""
     X = from_frame(1.1 * rng.standard_normal((140, 2)), [0.25, 0.1])
     heights = signed_distance(X, [1.0, 0.5], [0.3, 0.15])
     keep = np.abs(heights) > 0.4
@@ -39,10 +40,10 @@ def overlapping(rng):
 
 
 def draw_boundary(ax, X, y, p, style, label):
-    """The SVM's boundary through p, named by how many points it has on the wrong side."""
+    """Draw the boundary of the SVM through p, with the number of misclassified points as its label."""
     svc = PoincareSVC(p, C=1000).fit(X, y)
     wrong = int(np.sum(svc.predict(X) != y))
-    name = f"SVM through {label}: {wrong} of {len(y)} on the wrong side"
+    name = f"SVM through {label}: {wrong} of {len(y)} misclassified"
     ax.plot(*hyperplane_points(svc.coef_[0], p).T, linewidth=1.5, zorder=2.2, **style, label=name)
     ax.plot(*p, "*", markersize=13, color=style["color"], markeredgecolor="white", zorder=2.6)
 
@@ -59,8 +60,8 @@ def draw(ax, X, y, title):
 def main():
     plt.rcParams.update(STYLE)
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 5.6), layout="constrained")
-    draw(left, *apart(np.random.default_rng(3)), "Classes apart")
-    draw(right, *overlapping(np.random.default_rng(1)), "Classes that overlap")
+    draw(left, *apart(np.random.default_rng(3)), "Separable classes")
+    draw(right, *overlapping(np.random.default_rng(1)), "Overlapping classes")
     path = Path("out") / "hulls.png"
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path)

@@ -1,8 +1,8 @@
-"""From raw images to boundaries: handwritten digits, by a small network that learns its way into the disk.
+"""From images to boundaries: a small network maps handwritten digits into the disk.
 
-The network sees 8 by 8 pixels and is trained, in a few seconds, to tell the ten digits apart by their distances to
-geodesics. Left, where it puts the digits that it was trained on; right, the regions of a classifier that has learned
-the classes from these points, with digits that neither has seen. Needs torch: ``pip install 'hyplearn[torch,plots]'``.
+The network takes images of 8 by 8 pixels. It is trained for a few seconds to classify the ten digits by their distances
+to geodesics. Left: the training digits in the disk. Right: the regions of a classifier that was fitted to these points,
+with digits that neither the network nor the classifier has seen. Needs torch: ``pip install 'hyplearn[torch,plots]'``.
 Writes ``out/images.png``.
 """
 
@@ -34,12 +34,12 @@ def main():
     DiskDisplay.from_points(net.embedding_, y_train).plot(ax=left, legend=False, grid=True)
     left.set_title(f"{len(train):,} training digits,\n{net.clipped_:.0%} at the largest radius")
     BoundaryDisplay.from_estimator(model, X, y_test).plot(ax=right, legend=False)
-    right.set_title(f"{len(test)} held-out digits,\n{model.score(X, y_test):.1%} in the region of their class")
+    right.set_title(f"{len(test)} held-out digits,\naccuracy {model.score(X, y_test):.1%}")
     draw_legend_below(figure, [right], 10)
     path = Path("out") / "images.png"
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path)
-    print(f"The network's own softmax is right about {net.score(test, y_test):.1%} of the digits never seen.")
+    print(f"The softmax of the network classifies {net.score(test, y_test):.1%} of the held-out digits correctly.")
     print(f"The picture is in {path}.")
 
 

@@ -1,8 +1,9 @@
-"""Kernels of hyperbolic space: their values around points, and the regions that they draw.
+"""Kernels of hyperbolic space: their values around three points, and the regions of classifiers that use them.
 
-Above, the Laplacian and the secant kernel of scale 1 around three points: level sets are hyperbolic circles, so that
-the kernel sees as far near the rim as in the middle, while a Gaussian of the coordinates sees past the rim. Below,
-three arms of a spiral: the linear softmax, the softmax on a kernel, and 15 neighbours. Writes ``out/kernels.png``.
+Top: the Laplacian and the secant kernel of scale 1 around three points. Their level sets are hyperbolic circles, so the
+kernels reach equally far near the rim and at the centre; a Gaussian of the coordinates reaches across the rim. Bottom:
+three arms of a spiral, classified by a linear softmax, a softmax on a kernel, and 15 nearest neighbours. Writes
+``out/kernels.png``.
 """
 
 from pathlib import Path
@@ -43,7 +44,7 @@ def draw_kernel(ax, kernel, title):
 
 
 def spiral(n=900):
-    """Three arms that wind around one another to the rim."""
+    """Sample three arms of a spiral that wind outwards to the rim."""
     rng = np.random.default_rng(0)
     y, radius = rng.integers(3, size=n), rng.uniform(0.3, 4, n)
     angle = 1.3 * radius + 2 * np.pi * y / 3 + 0.2 * rng.standard_normal(n)
@@ -67,10 +68,10 @@ def main():
     ):
         model.fit(X[train], y[train])
         BoundaryDisplay.from_estimator(model, X[~train], y[~train]).plot(ax=ax, legend=False, size=6)
-        ax.set_title(f"{type(model).__name__}\n{model.score(X[~train], y[~train]):.0%} held out")
+        ax.set_title(f"{type(model).__name__}\n{model.score(X[~train], y[~train]):.0%} held-out accuracy")
     Path("out").mkdir(exist_ok=True)
     figure.savefig("out/kernels.png")
-    print("Wrote out/kernels.png")
+    print("The picture is in out/kernels.png.")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Mammals in the disk: a real hierarchy, classified by order, beside Euclidean classifiers with intercept.
+"""Mammals in the disk: a real hierarchy, classified by order with hyperbolic and Euclidean classifiers.
 
-The 1,170 mammals of WordNet stand in the Poincaré disk as a tree. Every classifier sees the same two coordinates and
-the same folds. The baselines tune their C by an inner cross-validation, so that none loses by a poor default; ours
-have their defaults. Writes ``out/mammals.png``, and ``out/mammals.html`` to explore.
+The 1,170 mammals of WordNet are embedded in the Poincaré disk as a tree. All classifiers get the same two coordinates
+and the same folds. The baselines tune C by an inner cross-validation, so that none is at a disadvantage; the hyperbolic
+classifiers use their defaults. Writes ``out/mammals.png`` and the interactive page ``out/mammals.html``.
 """
 
 import time
@@ -33,13 +33,13 @@ COSTS = 10.0 ** np.arange(-2, 7, 2)
 
 
 def tuned(*steps):
-    """A pipeline whose last step chooses its C by cross-validation inside the training fold."""
+    """Return a pipeline whose last step chooses C by cross-validation inside the training fold."""
     model = make_pipeline(*steps)
     return GridSearchCV(model, {f"{model.steps[-1][0]}__C": COSTS}, cv=3)
 
 
 def softmax(**kwargs):
-    """Multinomial logistic regression by Newton's method, which does not mind large coordinates."""
+    """Return multinomial logistic regression with Newton's method, which converges for large coordinates, too."""
     return LogisticRegression(solver="newton-cholesky", max_iter=1000, **kwargs)
 
 
@@ -54,35 +54,35 @@ MODELS = {
 
 
 def main():
-    warnings.filterwarnings("ignore", "Classes with fewer distinct rows")  # some orders have a handful of members
+    warnings.filterwarnings("ignore", "Classes with fewer distinct rows")  # some orders have only a few members
     mammals = load_mammals()
     X, y = mammals.data, mammals.target
     print(f"{len(X)} mammals of WordNet in the Poincaré disk, {len(mammals.target_names)} classes.")
-    print("Accuracy by 5-fold cross-validation; baselines tune C inside each training fold, ours have defaults.\n")
+    print("Accuracy by 5-fold cross-validation; baselines tune C inside each training fold.\n")
     print(f"{'classifier':50} accuracy    std   time")
     accuracies = {}
     for name, model in MODELS.items():
         start = time.perf_counter()
-        with timed_compilation(announced=True) as compiling:  # the first fits of an installation compile; not counted
+        with timed_compilation(announced=True) as compiling:  # compilation at first use is not counted
             scores = cross_val_score(model, X, y, cv=FOLDS)
         seconds = time.perf_counter() - start - compiling[0]
         accuracies[name] = scores.mean()
         print(f"{name:50} {scores.mean():7.1%} {scores.std():6.1%} {seconds:5.1f} s", flush=True)
     picture = draw(mammals, accuracies, Path("out") / "mammals.png")
-    print(f"\nThe disk with the regions of two of them is in {picture}.")
+    print(f"\nThe regions of two of the classifiers are drawn in {picture}.")
     page = picture.with_suffix(".html")
     model = MODELS["PoincareLogisticRegression"]
     explore(model, X, y, names=mammals.names, edges=tree(mammals), title="Mammals of WordNet", path=page)
-    print(f"Open {page} in a browser to walk through it.")
+    print(f"Open {page} in a browser to explore the disk.")
 
 
 def tree(mammals):
-    """Every mammal but the first with its parent."""
+    """Return the edges of the tree: each mammal except the root, with its parent."""
     return np.stack([np.arange(1, len(mammals.parents)), mammals.parents[1:]], axis=1)
 
 
 def draw(mammals, accuracies, path):
-    """The tree over the regions of the best Euclidean classifier, and over those of ours, fitted to all mammals."""
+    """Draw the tree over the regions of the best Euclidean classifier and of PoincareLogisticRegression."""
     plt.rcParams.update(STYLE)
     X, y = mammals.data, mammals.target
     figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 5.1), layout="constrained")

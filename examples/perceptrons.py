@@ -1,8 +1,8 @@
-"""Perceptrons in the disk: a boundary learned online, and how few updates it takes.
+"""Perceptrons in the disk: boundaries that are learned online, with few updates.
 
-Left, two classes with a margin and the geodesic that the second-order perceptron found in a few updates, beside the one
-that made the data. Right, Table I of the paper as a picture: the updates of our 20 runs (from experiments/results), the
-paper's means, and the theorem's bound. Writes ``out/perceptrons.png``.
+Left: two classes with a margin. The second-order perceptron finds a boundary after a few updates; the dotted line is
+the boundary from which the data were generated. Right: Table I of the paper as a plot, with the updates of our 20 runs
+(from experiments/results), the means in the paper, and the bound of the theorem. Writes ``out/perceptrons.png``.
 """
 
 import csv
@@ -31,7 +31,7 @@ def draw_boundary(ax):
     X, y, p, w = make_ball_classification(400, 2, margin=0.1, reference_norm=0.57, random_state=1)
     model = PoincareSecondOrderPerceptron(reference=p).fit(X, y)
     BoundaryDisplay.from_estimator(model, X, y).plot(ax=ax, legend=False)
-    ax.plot(*hyperplane_points(w, p).T, ":", color=LIGHT[3], linewidth=2, label="boundary that made the data")
+    ax.plot(*hyperplane_points(w, p).T, ":", color=LIGHT[3], linewidth=2, label="true boundary")
     draw_legend_under(ax, 2)
     ax.set_title(f"{model.n_updates_[0]} updates, training accuracy {model.score(X, y):.0%}")
 
@@ -48,7 +48,7 @@ def draw_table(ax):
         ax.loglog(margins, [updates[margin == m].mean() for m in margins], "-", color=colour, label=f"{label}, mean")
         ax.loglog(margins, PAPER[name], "x", color=colour, markersize=8, label=f"{label}, the paper's mean")
     ax.invert_xaxis()
-    ax.set(xlabel="margin ε", ylabel="updates until a pass has no mistake", title="Table I, ‖p‖ = R/5, 20 runs")
+    ax.set(xlabel="margin ε", ylabel="updates until a pass without mistakes", title="Table I, ‖p‖ = R/5, 20 runs")
     ax.legend()
 
 

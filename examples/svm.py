@@ -1,8 +1,8 @@
-"""The Poincaré SVM: the widest margin through a point, and a proof of how close to it the fit came.
+"""The Poincaré SVM: the widest margin through a point, and a proof that the solver has reached it.
 
-Left, two boundaries of the hard SVM: that of the widest hyperbolic margin, with the margin dashed, and that of the
-paper's lower bound. Right, how far solvers are above the optimum after so many passes over 100,000 rows (C = 1000):
-ours with the gap that it proves on the way, scikit-learn's LinearSVC on the same rows, and the paper's algorithm.
+Left: two boundaries of the hard-margin SVM, one with the widest hyperbolic margin (dashed) and one that maximises the
+paper's lower bound. Right: excess of three solvers over the optimum, by the number of passes over 100,000 rows (C =
+1000): PoincareSVC with the gap that it proves, scikit-learn's LinearSVC on the same rows, and the paper's algorithm.
 Writes ``out/svm.png``.
 """
 
@@ -37,7 +37,7 @@ def draw_margins(ax):
     X, y, p, _ = make_ball_classification(150, 2, margin=0.3, reference_norm=0.57, random_state=5)
     bound, exact = (PoincareSVC(p, C=np.inf, margin=margin).fit(X, y) for margin in ("bound", "exact"))
     BoundaryDisplay.from_estimator(exact, X, y).plot(ax=ax, legend=False)
-    label = f"boundary of the bound, margin {bound.margin_[0]:.3g}"
+    label = f"boundary of the lower bound, margin {bound.margin_[0]:.3g}"
     ax.plot(*hyperplane_points(bound.coef_[0], p).T, "-.", color=LIGHT[3], linewidth=1.6, label=label)
     draw_legend_under(ax, 2)
     ax.set_title("The widest margin through p")
@@ -55,26 +55,30 @@ def draw_convergence(ax):
 
     passes = [progress.n_passes for progress in seen]
     ax.loglog(
-        passes, [max(progress.gap, 1e-16) for progress in seen], "o-", color=LIGHT[0], label="PoincareSVC: proven gap"
+        passes, [max(progress.gap, 1e-16) for progress in seen], "o-", color=LIGHT[0], label="PoincareSVC (proven gap)"
     )
     lengths = (3, 10, 30, 100, 300, 1000, 3000)
     models = [LinearSVC(loss="hinge", C=C, fit_intercept=False, max_iter=n).fit(features, y) for n in lengths]
     ax.loglog(
-        lengths, [above(model.coef_[0]) for model in models], "s-", color=LIGHT[1], label="LinearSVC: above the optimum"
+        lengths,
+        [above(model.coef_[0]) for model in models],
+        "s-",
+        color=LIGHT[1],
+        label="LinearSVC (excess over the optimum)",
     )
     steps = (1, 3, 10, 30, 100)
     descents = [solve_sgd(rows, tol=1e-300, max_iter=n, seed=0).w for n in steps]
-    ax.loglog(
-        steps, [above(w) for w in descents], "^-", color=LIGHT[2], label="the paper's algorithm: above the optimum"
-    )
+    ax.loglog(steps, [above(w) for w in descents], "^-", color=LIGHT[2], label="the paper's algorithm (excess)")
     ax.axhline(1e-6, color="0.5", linewidth=1, linestyle=":")
     ax.text(3000, 1.3e-6, "tol", color="0.4", ha="right")
-    ax.set(xlabel="passes over the data", ylabel="relative to the optimum", title="100,000 points in 10 dimensions")
+    ax.set(
+        xlabel="passes over the data", ylabel="excess relative to the optimum", title="100,000 points in 10 dimensions"
+    )
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
 def main():
-    warnings.simplefilter("ignore", ConvergenceWarning)  # LinearSVC's, which is the point of the picture
+    warnings.simplefilter("ignore", ConvergenceWarning)  # LinearSVC does not converge, as the picture shows
     plt.rcParams.update(STYLE)
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 4.6), layout="constrained")
     draw_margins(left)

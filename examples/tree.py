@@ -1,8 +1,8 @@
-"""From a raw tree to boundaries: the carnivores of WordNet, from names and parents alone.
+"""From a tree to boundaries: the carnivores of WordNet, embedded from names and parents only.
 
-A mapping of names to parents becomes points of the disk, without any training: the root is the centre, every edge has
-the same hyperbolic length, and no two edges cross. Left, the tree; right, the regions of a classifier that has learned
-the families from the points. Writes ``out/tree.png``.
+A mapping of names to parents is embedded in the disk without any training: the root is at the centre, all edges have
+the same hyperbolic length, and no two edges cross. Left: the tree. Right: the regions of a classifier that was fitted
+to the points, with the families as classes. Writes ``out/tree.png``.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ ROOT = "carnivore"
 
 
 def carnivores():
-    """The raw data: each carnivore's name and that of its parent."""
+    """Return the raw data: a mapping from the name of each carnivore to the name of its parent."""
     mammals = load_mammals()
     parents = {ROOT: None}
     for name, parent in zip(mammals.names.tolist(), mammals.names[mammals.parents].tolist(), strict=True):
@@ -35,7 +35,7 @@ def carnivores():
 
 
 def families(parents, least=8):
-    """The child of the root that a node is or is below of; "other" for families of few, and for the root."""
+    """Return the family of each node, a child of the root; "other" for small families and for the root."""
     family = {}
     for name, parent in parents.items():
         family[name] = ROOT if parent is None else name if parent == ROOT else family[parent]
@@ -61,10 +61,9 @@ def main():
     path = Path("out") / "tree.png"
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path)
-    print(
-        f"Tree distances are {tree.average_distortion_:.0%} off on average at scale 1, and with the largest scale that"
-    )
-    print(f"float64 holds {TreeEmbedding().fit(parents).average_distortion_:.0%}. The picture is in {path}.")
+    print(f"Average distortion of tree distances at scale 1: {tree.average_distortion_:.0%};")
+    print(f"at the largest scale for float64: {TreeEmbedding().fit(parents).average_distortion_:.0%}.")
+    print(f"The picture is in {path}.")
 
 
 if __name__ == "__main__":

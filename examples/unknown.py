@@ -1,9 +1,9 @@
-"""What a classifier does not know: prediction sets of the mammals, with the primates left out of the training.
+"""Unknown classes: prediction sets of the mammals, if the primates are left out of the training.
 
-Left, the number of orders in the set of each mammal, by distance, at a coverage of 0.9: most sets hold one, those
-between orders two or more. Middle and right, which mammals have an empty set, so that they are unlike all orders: by
-distance most of the primates, which the model has never seen; by probability hardly any, since far out one of the known
-orders is always the most probable. Writes ``out/unknown.png``.
+Left: the number of orders in the prediction set of each mammal, with distances as scores and a coverage of 0.9. Most
+sets contain one order; sets between orders contain two or more. Middle and right: mammals with an empty set, which are
+unlike all known orders. With distances, these are most of the primates. With probabilities, no primate is among them:
+far from the data, one of the known orders is always the most probable. Writes ``out/unknown.png``.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ from hyplearn.plotting.canvas import draw_legend_under, draw_rim
 from hyplearn.plotting.palette import LIGHT
 from hyplearn.plotting.style import STYLE, WIDTH
 
-# Blue, orange, wine and sky of the palette; grey where nothing is to be seen.
+# Blue, orange, wine and sky of the palette; grey for points that are not of interest.
 BLUE, ORANGE, WINE, SKY, PALE = LIGHT[0], LIGHT[1], LIGHT[3], LIGHT[4], "#BBBBBB"
 SIZES = {0: ("none", WINE), 1: ("one", PALE), 2: ("two", SKY), 3: ("three or more", BLUE)}
 
@@ -45,8 +45,8 @@ def main():
                 draw_points(axes[0], X, np.minimum(sizes, 3) == size, colour, label)
     axes[0].set_title("Orders in the set")
     for ax, (conformity, unknown) in zip(axes[1:], empty.items(), strict=True):
-        draw_points(ax, X, ~unknown & ~primates, PALE, "known")
-        draw_points(ax, X, unknown & ~primates, ORANGE, "known, called unknown")
+        draw_points(ax, X, ~unknown & ~primates, PALE, "known orders")
+        draw_points(ax, X, unknown & ~primates, ORANGE, "known orders, called unknown")
         draw_points(ax, X, ~unknown & primates, SKY, "primates, missed")
         draw_points(ax, X, unknown & primates, WINE, "primates, called unknown")
         ax.set_title(f"Unknown by {conformity}")

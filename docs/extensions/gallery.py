@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 STORIES = Path(__file__).resolve().parents[1] / "stories"
 PICTURES, OUTPUT = "{{ pictures }}", "{{ output }}"
 # The last sentence of a docstring, which is for those who run the script.
-WRITES = re.compile(r"\s*Writes ``out/[^`]*``.*$")
+WRITES = re.compile(r"\s*Writes\s+``out/[^`]*``.*$")
 
 
 class Shown(NamedTuple):
