@@ -178,7 +178,7 @@ def embedded(config, method, tree, d):
         make = partial(model.fit_transform, D * config.radius / D[0].max())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows what so many steps reach
-        warnings.filterwarnings("ignore", message=".* too near or too far")
+        warnings.filterwarnings("ignore", message="The distances of .* are wrong by more than a factor")
         warm()
         start, busy = perf_counter(), process_time()
         points = make()

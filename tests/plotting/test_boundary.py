@@ -280,7 +280,7 @@ def test_several_classes_of_more_dimensions_are_shown_by_their_predictions(ax):
     svc = PoincareSVC("boundary", C=10, calibration=None).fit(X, y)
     display = BoundaryDisplay.from_estimator(svc, X, y, resolution=40).plot(ax)
     assert "4 dimensions on the geodesic plane through the mean" in ax.get_title()
-    assert f"prediction of {display.plane.agreement:.0%} of the points" in ax.get_title()
+    assert f"right for {display.plane.agreement:.0%} of the points" in ax.get_title()
     assert display.boundaries == []
     wrong = svc.predict(X) != y
     assert wrong.sum() >= 5

@@ -165,7 +165,7 @@ def test_cells_far_from_the_atlas_cause_a_warning():
 @pytest.mark.parametrize(
     ("prepare", "said"),
     [
-        (lambda X: X, r"X holds counts up to \d+, of which 'X_pca' was made.*\n.*normalize_total"),
+        (lambda X: X, r"X holds counts up to \d+, from which 'X_pca' was computed.*\n.*normalize_total"),
         (lambda X: X / X.sum(axis=1, keepdims=True) * 1e4, r"X holds values up to \d.*Is log1p missing\?\n.*log1p"),
     ],
 )

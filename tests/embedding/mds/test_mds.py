@@ -314,13 +314,13 @@ def test_badly_embedded_pairs_are_reported_with_the_worst_pair():
     D = pairwise_distance(X)
     warn_of_torn_pairs(X, D, 1.0, automatic=True)  # filterwarnings = error: exact distances are not reported
     D[1, 2] = D[2, 1] = 0.5
-    with pytest.warns(UserWarning, match="more than 10 times") as caught:
+    with pytest.warns(UserWarning, match="more than a factor of 10") as caught:
         warn_of_torn_pairs(X, D, 2.0, automatic=False)
     assert str(caught[0].message) == (
         "The distances of 1 pair of points are wrong by more than a factor of 10; the worst is between rows 1 and 2: "
         '0.000133 instead of 0.25.\nUse more components or curvature="auto", or embed a tree with TreeEmbedding.'
     )
-    with pytest.warns(UserWarning, match="Take more components; for a tree"):
+    with pytest.warns(UserWarning, match="Use more components, or embed a tree"):
         warn_of_torn_pairs(X, D, 1.0, automatic=True)
     D[1, 2] = D[2, 1] = 1e-9  # too near to be seen apart
     warn_of_torn_pairs(X, D, 1.0, automatic=True)

@@ -229,7 +229,7 @@ def test_graphs_that_are_no_trees_are_rejected():
         TreeEmbedding().fit(networkx.cycle_graph(4))
     graph = networkx.path_graph(3)
     graph.add_node("alone")
-    with pytest.raises(ValueError, match="2 parts, of 3, 1 nodes; 'alone' is in the smallest"):
+    with pytest.raises(ValueError, match="2 connected components, of 3, 1 nodes; 'alone' is in the smallest"):
         TreeEmbedding().fit(graph)
     with pytest.raises(ValueError, match="2 roots"):
         TreeEmbedding().fit(networkx.DiGraph([(0, 2), (1, 2)]))
