@@ -107,7 +107,7 @@ def test_hull_is_the_midpoint_of_the_closest_vertices():
 
 def test_hulls_need_few_dimensions():
     X, y = apart(d=6)
-    with pytest.raises(ValueError, match="at most 5 dimensions; X has 6"):
+    with pytest.raises(ValueError, match="up to 5 dimensions; X has 6"):
         reference_point("hull", X, y, None, 1.0)
 
 

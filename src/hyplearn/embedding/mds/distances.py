@@ -120,8 +120,7 @@ def warn_of_torn_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> N
     other = "" if automatic else ' or curvature="auto"'
     warnings.warn(
         f"The distances of {count:,} {pairs} of points are wrong by more than a factor of {TORN}; the worst is between "
-        f"rows {rows[worst]} and {columns[worst]}: {found[worst] / root:.3g} instead of {given[worst] / root:.3g}.
-"
+        f"rows {rows[worst]} and {columns[worst]}: {found[worst] / root:.3g} instead of {given[worst] / root:.3g}.\n"
         f"Use more components{other}, or embed a tree with TreeEmbedding.",
         UserWarning,
         stacklevel=3,
