@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -19,6 +20,7 @@ from support.balls import cloud
 from support.explored import rgb, scene_of, waited
 from support.luminance import contrast
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 N = 150
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>\'&amp;{{scene}}\u2028'
 LASSO = np.array([[200, 150], [420, 130], [450, 330], [330, 260], [230, 400]])
@@ -564,17 +566,20 @@ def test_the_theme_follows_the_url_the_embedding_page_and_the_switch(browser, tm
     assert not browser.ask("state().isDark")
     assert browser.pixels([(2, 2)])[0, :3].min() > 200
     around = tmp_path / "around.html"
-    around.write_text("<!DOCTYPE html><body data-theme='auto'><iframe src='page.html' width=900 height=600></iframe>")
+    frame = "<iframe class='live' src='page.html' width=900 height=600></iframe>"
+    script = (DOCS / "_static" / "theme.js").read_text(encoding="utf-8")  # the manual's
+    around.write_text(f"<!DOCTYPE html><script>{script}</script><body data-theme='auto'>{frame}")
     browser.driver.get(around.as_uri())
     browser.driver.switch_to.frame(0)
     browser.rest()
     assert not browser.ask("state().isDark")
     browser.driver.switch_to.default_content()
-    browser.run("document.querySelector('iframe').contentWindow.postMessage({ hyplearn: 'theme', name: 'dark' }, '*')")
-    browser.driver.switch_to.frame(0)
-    browser.next_frames()
-    assert browser.ask("state().isDark")
-    browser.driver.switch_to.default_content()
+    for theme, is_dark in (("dark", True), ("auto", False)):
+        browser.run("document.body.dataset.theme = arguments[0]", theme)
+        browser.driver.switch_to.frame(0)
+        browser.next_frames()
+        assert browser.ask("state().isDark") == is_dark
+        browser.driver.switch_to.default_content()
 
 
 def test_printed_pages_are_light_and_have_no_buttons(browser, tmp_path, page):
