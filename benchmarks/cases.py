@@ -224,7 +224,7 @@ def read_data(folder):
 
 
 def first_rows(data):
-    """The first rows, in files of their own."""
+    """Write the first rows to separate files."""
     folder = data.folder / "few"
     folder.mkdir(exist_ok=True)
     np.save(folder / "X.npy", data.X[:FEW])
@@ -277,7 +277,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--data"]:
         write_data(*sys.argv[2:])
     else:
-        # Replies have a descriptor of their own: output of the library must not mix with them.
+        # Replies use a separate file descriptor: output of the library must not mix with them.
         replies = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)
         serve(sys.stdin, replies)

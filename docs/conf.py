@@ -1,4 +1,4 @@
-"""How the manual is built: ``make docs``. Nothing in its pages comes from a network."""
+"""Configuration of the manual, which ``make docs`` builds without a network."""
 
 import shutil
 import sys
@@ -8,7 +8,7 @@ import hyplearn
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
-# Pages of names that are no more would stay, and be in no list of contents.
+# Remove pages of names that no longer exist: they would be in no table of contents.
 shutil.rmtree(HERE / "api" / "generated", ignore_errors=True)
 
 project = "hyplearn"
@@ -31,14 +31,14 @@ extensions = [
 exclude_patterns = ["_build", "gallery/*/*", "stories"]
 templates_path = ["_templates"]
 nitpicky = True
-smartquotes = False  # "boundary" is a value, to be typed as it stands
+smartquotes = False  # "boundary" is a value, to be typed with straight quotes
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 viewcode_line_numbers = True
 myst_heading_anchors = 3
 
 autosummary_ignore_module_all = False
-# Names that also stand at the top are described there.
+# Names that are also at the top level are described there.
 autosummary_context = {"at_the_top": hyplearn.__all__}
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"

@@ -1,4 +1,4 @@
-"""Pages are run in a folder of their own."""
+"""Run each page of the manual in its own temporary folder."""
 
 import pytest
 

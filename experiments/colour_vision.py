@@ -1,4 +1,4 @@
-"""How well readers tell the colours of classes apart, and the search that chose them.
+"""Search for class colours that readers with and without colour blindness can distinguish, and its results.
 
 ``python experiments/colour_vision.py`` repeats the search and prints the tables of ``hyplearn.plotting.palette``.
 

@@ -1,4 +1,4 @@
-"""Our classifiers with their defaults beside those that a user would otherwise take, on embeddings of many classes.
+"""Comparison of our classifiers with the usual alternatives, on embeddings with many classes.
 
 Every classifier sees the same rows in the same splits: the official ones, and 5 × 2-fold cross-validation over all rows
 (seeds 0 to 4). Rivals have scikit-learn's defaults but for what the table says; linear ones and the forest see the
@@ -190,7 +190,7 @@ def calibration_error(confidence, right, bins=15):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the table."""
+    """Measure the missing cells, then write the table."""
     rows = fill(folder, "comparison", config, all_cells(config), partial(measure, config))
     (folder / "comparison.md").write_text(f"{table(rows)}\n{NOTE}\n")
     return rows

@@ -1,4 +1,4 @@
-"""Classes whose boundaries curve: our classifiers with their defaults beside tuned ones of scikit-learn.
+"""Classes with curved boundaries: our classifiers with their defaults and tuned classifiers of scikit-learn.
 
 Every classifier sees the same rows in the same splits: repeated 2-fold cross-validation, stratified by class. A subtree
 of WordNet is separated from all other nouns and judged by average precision. C and gamma of the Gaussian SVC are chosen

@@ -1,4 +1,4 @@
-"""The evidence for the defaults: C, rows and calibration, on made sets that are in no other table.
+"""Evidence for the defaults: C, rows and calibration, on data sets that are in no other table.
 
 Every classifier sees the same halves of a set (2-fold, stratified, seed 0; ``splits`` of them). Beside the defaults
 stand the best C of a grid, chosen on the test rows ("oracle", accuracy and log-loss each with its own C) and by inner
@@ -115,7 +115,7 @@ def measure(cell):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the tables."""
+    """Measure the missing cells, then write the tables."""
     cells = [
         {"set": name, "split": split, "method": method}
         for split in range(config.splits)

@@ -1,4 +1,4 @@
-"""Cells in two dimensions: PoincareMap beside PCA, t-SNE and UMAP, as features for the same classifiers.
+"""Embeddings of cells in two dimensions: PoincareMap, PCA, t-SNE and UMAP as features for the same classifiers.
 
 scanpy's packaged blood cells (`pbmc68k_reduced`, 50 principal components, ten types) and simulated lineage
 (`krumsiek11`, eleven genes, five types), and scikit-learn's digits. Every embedding sees all rows and no labels, with
@@ -114,7 +114,7 @@ def embedded(name, method, config):
     X, _ = data(name, config.every)
     # Threads that wait for one another on a busy machine count as CPU seconds.
     with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # UMAP's, of its own defaults; copies of cells
+        warnings.simplefilter("ignore")  # UMAP warns about its defaults, PoincareMap about copies of cells
         warm()
         start = process_time()
         points = embeddings()[method](X, config.seed)
@@ -166,7 +166,7 @@ def measure(config, cell):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the table and the picture."""
+    """Measure the missing cells, then write the table and the picture."""
     cells = [{"set": name, "embedding": method} for name in config.sets for method in embeddings()]
     rows = fill(folder, "embedding_cells", config, cells, partial(measure, config))
     draw(config, folder)

@@ -1,4 +1,4 @@
-"""Trees in the ball, beside gensim: how well the hypernyms of WordNet's mammals are found again.
+"""Embeddings of trees: how well TreeEmbedding, HyperbolicMDS and gensim recover the hypernyms of WordNet's mammals.
 
 The relations are the transitive closure of the tree: each mammal with everything it is a kind of. A relation is found
 again at the rank of the hypernym among all nodes that are none, by their distance from the mammal; mean rank and mean
@@ -205,7 +205,7 @@ def measure(config, cell):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the table and the picture."""
+    """Measure the missing cells, then write the table and the picture."""
     rows = fill(
         folder,
         "embedding_trees",

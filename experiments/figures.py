@@ -1,4 +1,4 @@
-"""The paper's pictures of the geometry: embedded data, tangent spaces, reference points, hulls, margins.
+"""Figures of the paper: embedded data, tangent spaces, reference points, hulls and margins.
 
 python experiments figures           # half a minute; writes experiments/results/quick/figures/*.png and *.svg
 python experiments figures --full    # finer; in experiments/results/figures
@@ -186,7 +186,7 @@ def draw(config, folder, cell):
 
 
 def run(config, folder):
-    """Draw what is missing, then write the list of pictures."""
+    """Draw the missing pictures, then write the list of pictures."""
     cells = [{"picture": name} for name in config.only]
     rows = fill(folder, "figures", config, cells, partial(draw, config, folder))
     parts = [f"![{row['shows']}](figures/{row['picture']}.png)\n\n*{row['shows']}*\n" for row in rows]

@@ -1,4 +1,4 @@
-"""What the paper's hyperboloid SVM suffered from: its faults one by one, on the paper's synthetic data.
+"""Faults of the paper's hyperboloid SVM, one by one, on the paper's synthetic data.
 
 Points uniform in the ball of radius R = 0.95 on the two sides of a hyperplane with ‖p‖ = 2R/5 and ε = 0.01, where the
 paper plots 9 hours against 1 minute at N = 10⁶. The looping baseline (:mod:`looping`) with all its faults, without one
@@ -88,7 +88,7 @@ def all_cells(config):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the table."""
+    """Measure the missing cells, then write the table."""
     cost = {LOOP: 30.0, START: 30.0}
     cells = all_cells(config)
     rows = fill(

@@ -1,4 +1,4 @@
-"""From raw images to classes: a network into the ball and our classifiers on its points, beside a Euclidean head.
+"""From raw images to classes: a network into the ball with our classifiers, and a network with a Euclidean head.
 
 For each set of images the same convolutional encoder is trained twice by BallNet, on the official training images: with
 the hyperbolic softmax into the ball, and with a linear layer on flat features of the same dimension. Each embedding is
@@ -169,7 +169,7 @@ def draw(config, folder, name):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the table and the pictures."""
+    """Measure the missing cells, then write the table and the pictures."""
     scratch = folder / "images.training"
     cells = all_cells(config)
     if not cells:

@@ -1,4 +1,4 @@
-"""Measurements that survive a kill: every finished cell is a line of a file, and a restart skips what is there.
+"""Measurements that survive a kill: each finished cell is one line of a file, and a restart skips finished cells.
 
 The lines of an unfinished run stand in ``name.part.jsonl``, whose first line is the configuration and the versions. A
 run of the same configuration goes on from there; any other begins anew. When all cells are measured, they become

@@ -1,4 +1,4 @@
-r"""A baseline with its handicaps: the hyperboloid SVM of Cho et al. as the paper's numbers were made with it.
+r"""Baseline with its faults: the hyperboloid SVM of Cho et al. as it was used for the numbers in the paper.
 
 The descent is that of :mod:`hyplearn.paper.arsinh_svm`, with fifty batches an epoch and a step of 0.001
 that is halved when epochs stop helping. Three faults are kept, and two of them can be taken away one by one:

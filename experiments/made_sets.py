@@ -1,4 +1,4 @@
-"""Sets by which defaults are chosen: hierarchies, maps of tables and made classes, none of them in the README's tables.
+"""Data sets for the choice of defaults: hierarchies, maps of tables and synthetic classes, none in the README.
 
 A set is a function without parameters that returns points of the ball and their classes. The trees need the Web of
 Life's phylogeny in HYPLEARN_DATA and the nouns of WordNet (Debian's wordnet-base).

@@ -1,4 +1,4 @@
-"""How every picture is drawn and kept: in one style, as PNG and as SVG, the same bytes from the same numbers."""
+"""Drawing and saving of all pictures: in one style, as PNG and SVG, with reproducible bytes."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""The published embeddings and how they are split, the same for every experiment."""
+"""The published embeddings and their splits, shared by all experiments."""
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split

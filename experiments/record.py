@@ -1,4 +1,4 @@
-"""What every result says of its making: configuration, date, versions, commit, machine."""
+"""Provenance of every result: configuration, date, versions, commit, machine."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Where the reference point should lie, and whether there should be one: every strategy beside no point and baselines.
+"""Choice of the reference point: every strategy compared with no reference point and with baselines.
 
 PoincareSVC with its defaults, which need no reference point ("none"); with the hinge loss and C = 1, the defaults of
 version 0.1, through the point of each strategy ("boundary" was the default), and through the authors' published
@@ -201,7 +201,7 @@ def accuracy(method, split, authors_points, config):
 
 
 def run(config, folder):
-    """Measure what is missing, on all cores, then write the table."""
+    """Measure the missing cells on all cores, then write the table."""
     rows = fill(folder, "reference_points", config, all_cells(config), partial(measure, config), n_jobs=-1)
     (folder / "reference_points.md").write_text(f"{table(rows)}\n\n{NOTE}\n")
     return rows

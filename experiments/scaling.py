@@ -1,4 +1,4 @@
-"""How a fit grows past one machine: measured passes over a Dask cluster, and expectations for larger ones.
+"""Scaling beyond one machine: measured passes over a Dask cluster, and estimates for larger clusters.
 
 A fit is a number of passes. A pass costs every worker its own rows, and the cluster a message to each worker and one
 back; between passes the client solves a working set, which grows like the root of the number of rows. Each of the
@@ -139,7 +139,7 @@ def _cost(cell):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the table."""
+    """Measure the missing cells, then write the table."""
     rows = fill(folder, "scaling", config, all_cells(config), partial(measure, config), cost=_cost, grows=("workers",))
     (folder / "scaling.md").write_text(text(rows, config))
     return rows

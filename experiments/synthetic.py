@@ -1,4 +1,4 @@
-"""The paper's synthetic figures: how well and how fast SVMs separate the two sides of a hyperplane.
+"""The paper's synthetic figures: accuracy and time of SVMs that separate the two sides of a hyperplane.
 
 Points uniform (in the Euclidean sense) in the ball of radius R = 0.95, on the sides of a random H(w, p) with ‖p‖ of
 R/5, 2R/5 or 3R/5, none nearer to it than ε. One of the dimension d, the number N and the margin ε varies, the others
@@ -160,7 +160,7 @@ def measure(config, cell):
     X, y, X_test, y_test, p = draw(config, *(cell[name] for name in ("d", "N", "margin", "fifths", "run")))
     model = classifier(cell["method"], p)
     with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # what is not optimal shows in its gap and its accuracy
+        warnings.simplefilter("ignore")  # the gap and the accuracy show which fits are not optimal
         warm()
         seconds, clock = fit_times(model, X, y)
         found = scores("train", y, model.predict(X)) | scores("test", y_test, model.predict(X_test))
@@ -174,7 +174,7 @@ def measure(config, cell):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the table and the pictures."""
+    """Measure the missing cells, then write the table and the pictures."""
     rows = fill(
         folder,
         "synthetic",

@@ -1,4 +1,4 @@
-"""Table I of the paper: how many updates the two perceptrons need, beside the theorem's bound.
+"""Table I of the paper: the number of updates of the two perceptrons, and the bound of the theorem.
 
 Data: N = 10,000 points uniform (in the Euclidean sense) in the ball of radius R = 0.95, d = 10; the boundary H(w, p)
 has a random w and ‖p‖ of R/5 or 3R/5; points within the margin ε of it are removed, so fewer than N remain. Both
@@ -108,7 +108,7 @@ def hyperboloid_outcome(X, y):
 
 
 def run(config, folder):
-    """Measure what is missing, on all cores, then write the table."""
+    """Measure the missing cells on all cores, then write the table."""
     rows = fill(
         folder,
         "table1",

@@ -1,4 +1,4 @@
-"""Table II of the paper: SVMs on embeddings of cells and pictures, the paper's protocol beside ours and fair baselines.
+"""Table II of the paper: SVMs on embeddings of cells and images, by the paper's protocol and with fair baselines.
 
 The paper's protocol: logarithms at the published reference points, liblinear's squared hinge with C = 5 and without
 intercept, Platt's sigmoids of the training scores, the official split. "Solved to the optimum" is the same problem in
@@ -187,7 +187,7 @@ def measure(config, cell):
     shown, data = data_of(cell["set"], config)
     X_train, y_train, X_test, y_test = split(data, cell["protocol"], cell["trial"])
     model = classifier(cell["method"], data.reference_points, config.C, cell["trial"])
-    with warnings.catch_warnings(), threadpool_limits(1):  # threads that wait are no work of the processor
+    with warnings.catch_warnings(), threadpool_limits(1):  # waiting threads would count as processor time
         warnings.simplefilter("ignore")  # liblinear that stops short of its tolerance, as it did for the paper
         start = process_time()
         model.fit(X_train, y_train)
@@ -226,7 +226,7 @@ def warm(config):
 
 
 def run(config, folder):
-    """Measure what is missing, then write the table."""
+    """Measure the missing cells, then write the table."""
     warm(config)
     rows = fill(folder, "table2", config, all_cells(config), partial(measure, config))
     (folder / "table2.md").write_text(text(rows, config))

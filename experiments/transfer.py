@@ -1,4 +1,4 @@
-"""Labels from an atlas to new cells: placed in the atlas's ball, mapped together, and mapped apart; and times.
+"""Labels from an atlas for new cells: cells placed in the atlas's ball, mapped together, or mapped separately.
 
 scanpy's blood cells (`pbmc68k_reduced`, 30 principal components of the atlas) and simulated lineage (`krumsiek11`, all
 genes), cut in halves at random, atlas and query. "placed": tl.transfer, which places the query by the atlas's map, that

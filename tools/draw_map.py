@@ -1,4 +1,4 @@
-"""Draw what the parameters of a Poincaré map do, for docs/images/map_parameters.png: python tools/draw_map.py.
+"""Draw the effect of the parameters of a Poincaré map, for docs/images/map_parameters.png: python tools/draw_map.py.
 
 scanpy's simulated lineage (krumsiek11), one row for each parameter, the defaults in the middle column.
 """

@@ -7,8 +7,8 @@ Run from the root of the checkout, with the nouns of WordNet 3.0 (Debian: ``apt-
 The tree
     Everything below the synset "mammal, mammalian" by hyponym pointers. Instances (Secretariat, Lucy) are left out. A
     synset met twice keeps the parent of the first visit, breadth first, so its path to the root is a shortest one. That
-    concerns one synset: the elephant is a pachyderm first and a proboscidean second. Rows stand in the order of the
-    visit; a parent stands before its children.
+    concerns one synset: the elephant is a pachyderm first and a proboscidean second. Rows are in the order of the
+    visit; a parent comes before its children.
 
 The names
     The first lemma of each synset. Where a lemma repeats, its second bearer is called "pony 2", its third "pony 3".

@@ -1,4 +1,4 @@
-"""The gallery: every script of ``examples/`` is run as its reader would run it, in a folder of its own.
+"""The gallery: runs every script of ``examples/`` in its own folder, and makes a page of its output.
 
 Its page is a story, ``docs/stories/NAME.md``, with the pictures and pages that the run wrote to ``out/``, what the run
 printed, and the code.
@@ -17,15 +17,15 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# One story for each example. These lines in it are replaced by what a run left.
+# One story for each example. These lines in it are replaced by the output of a run.
 STORIES = Path(__file__).resolve().parents[1] / "stories"
 PICTURES, OUTPUT = "{{ pictures }}", "{{ output }}"
-# The last sentence of a docstring, which is for those who run the script.
+# The last sentence of a docstring, which is left out of the caption.
 WRITES = re.compile(r"\s*Writes\s+``out/[^`]*``.*$")
 
 
 class Shown(NamedTuple):
-    """An example: its script, the words of its docstring, and what a run left."""
+    """An example: its script, the parts of its docstring, and the output of a run."""
 
     script: Path
     title: str
@@ -58,7 +58,7 @@ def write_gallery(app: Sphinx) -> None:
 
 
 def copy_pages(app: Sphinx, problem: Exception | None) -> None:
-    """Pages that examples wrote stand beside theirs."""
+    """Copy the pages that examples wrote next to the pages of the examples."""
     gallery = Path(app.srcdir) / "gallery"
     for page in sorted(gallery.glob("*/out/*.html")) if problem is None else []:
         target = Path(app.outdir) / "gallery" / page.relative_to(gallery)

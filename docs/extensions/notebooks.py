@@ -1,6 +1,6 @@
 """Tutorials as notebooks: a page with the directive ``{notebook}`` has an executed notebook to download.
 
-The directive stands where the link shall stand, and takes no arguments. Text between blocks of ``python`` becomes cells
+The directive is replaced by a link and takes no arguments. Text between blocks of ``python`` becomes cells
 of Markdown; the doctests become cells of code, without prompts, that end where a doctest shows an output. The notebook
 is run from its first cell to its last when the manual is built, and keeps what it printed and drew. An error of a cell
 is one of the build.
@@ -151,7 +151,7 @@ def marked_pages(folder: Path) -> list[Path]:
 
 
 def write_notebooks(app: Sphinx) -> None:
-    """Run and write the notebooks of all marked pages, each in a process of its own."""
+    """Run and write the notebooks of all marked pages, each in a separate process."""
     if app.builder.format != "html" or not int(app.config.run_examples):
         return
     for page in marked_pages(Path(app.srcdir)):

@@ -1,4 +1,4 @@
-"""What the paper claims, what was measured here, and whether the claim holds; from the result files of the others.
+"""The claims of the paper, the measurements here, and whether each claim holds; from the other result files.
 
 python experiments claims           # reads and writes experiments/results/quick
 python experiments claims --full    # reads and writes experiments/results

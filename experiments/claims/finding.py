@@ -1,4 +1,4 @@
-"""What is said of a claim."""
+"""The result of checking a claim."""
 
 from dataclasses import dataclass
 
