@@ -29,9 +29,10 @@ RANGES, BEYOND = 3.0, 4.0
 MOST = 0.02
 # Size of the subsample from which the fences are estimated: SAMPLE rows, or SAMPLE_PER_CLASS rows per class if
 # that is more.
-SAMPLE, SAMPLE_PER_CLASS = 2**12, 128
-# Newton's method for the centres: maximum number of steps, longest step, and the step length at which it stops.
-STEPS, LONGEST, SHORTEST = 50, 2.0, 1e-7
+SAMPLE, SAMPLE_PER_CLASS = 2**11, 128
+# Newton's method for the centres: maximum number of steps, longest step, and the step length at which it stops. For
+# fences FENCE_STEP is enough: in few dimensions the error is about its square.
+STEPS, LONGEST, SHORTEST, FENCE_STEP = 50, 2.0, 1e-7, 1e-3
 # Largest dimension in which Newton steps are taken. Above it, the Hessian is bounded by the identity (majorisation),
 # which avoids solving a linear system.
 FEW_DIMENSIONS = 16
@@ -102,7 +103,7 @@ def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
     present = np.flatnonzero(block.present)
     part = block if len(present) == len(block.X) else block.taken(present)
     weights, codes = part.row_weights, part.codes
-    centres = robust_centres(part.X, codes, part.gaps, weights, n_classes, c)
+    centres = robust_centres(part.X, codes, part.gaps, weights, n_classes, c, shortest=FENCE_STEP)
     rho = distances_to_own(part.X, codes, part.gaps, centres, c)
     radii = np.zeros(n_classes)
     order = np.lexsort((rho, codes))
@@ -119,11 +120,13 @@ def find_fences(block: LabelledBlock, n_classes: int, c: float) -> Fences:
     return Fences(centres, radii)
 
 
-def robust_centres(X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int, c: float) -> Array:
+def robust_centres(
+    X: Array, codes: Array, gaps: Array, weights: Array, n_classes: int, c: float, *, shortest: float = SHORTEST
+) -> Array:
     r"""Robust centre of each class: the point that minimises :math:`\sum w \log \cosh \rho` over the rows of the class.
 
     The gradient is the sum of the Klein coordinates seen from the centre, the Hessian the sum of the identity less
-    their squares, which is at most the identity.
+    their squares, which is at most the identity. Steps are taken until none is longer than ``shortest``.
     """
     # Rows of a class are consecutive, so that their sums are matrix products.
     order = np.argsort(codes, kind="stable")
@@ -143,7 +146,7 @@ def robust_centres(X: Array, codes: Array, gaps: Array, weights: Array, n_classe
         lengths = np.linalg.norm(step, axis=1, keepdims=True)
         step *= np.minimum(1.0, LONGEST / np.maximum(lengths, LONGEST))
         M = _moved(M, step, c)
-        if lengths.max(initial=0.0) <= SHORTEST:
+        if lengths.max(initial=0.0) <= shortest:
             break
     return M
 

@@ -244,7 +244,15 @@ def subsample_strides(counts: Array, most: int) -> Array:
 
 
 def subsample(start: int, codes: Array, strides: Array) -> Array:
-    """Indices of the kept rows of a block that starts at row ``start``; with stride k, about one in k is kept."""
-    if np.all(strides == 1):
-        return np.arange(len(codes))
-    return np.flatnonzero(uniforms(0, start + np.arange(len(codes))) * strides[codes] < 1)
+    """Indices of the kept rows of a block that starts at row ``start``; with stride k, about one in k is kept.
+
+    Each k consecutive positions of the source have one random position, at which a row of a class with stride k is
+    kept. Few positions are drawn, so that a small subsample takes little time.
+    """
+    stop, kept = start + len(codes), []
+    for stride in np.unique(strides):
+        cells = np.arange(start // stride, (stop - 1) // stride + 1)
+        positions = cells * stride + (uniforms(0, cells) * stride).astype(np.int64) - start
+        positions = positions[(positions >= 0) & (positions < len(codes))]
+        kept.append(positions[strides[codes[positions]] == stride])
+    return np.sort(np.concatenate(kept)) if len(kept) > 1 else kept[0]

@@ -23,6 +23,8 @@ TINY = 1e-300
 # CHUNK_NUMBERS is the number of elements per chunk, chosen so that a chunk fits into the cache. FEWEST_ROWS is the
 # minimum number of rows per chunk, which limits the number of calls from Python.
 CHUNK_NUMBERS, FEWEST_ROWS = 2**14, 64
+# Number of elements of differences that are computed at a time, in memory that is allocated once.
+DIFFERENCE_NUMBERS = 2**15
 # FEW_COLUMNS is the largest dimension in which sums over coordinates are computed column by column. SUMMED_AT_ONCE is
 # the number of columns per partial sum of squares.
 FEW_COLUMNS, SUMMED_AT_ONCE = 16, 32
@@ -104,9 +106,9 @@ def column_chunks(X: Array) -> Iterator[tuple[slice, Array]]:
         yield part, X[part].T.astype(np.float64, order="C")
 
 
-def chunk_slices(X: Array) -> Iterator[slice]:
-    """Slices of rows, each small enough for the cache."""
-    step = max(FEWEST_ROWS, CHUNK_NUMBERS // X.shape[1])
+def chunk_slices(X: Array, numbers: int = CHUNK_NUMBERS) -> Iterator[slice]:
+    """Slices of rows with about so many elements, small enough for the cache."""
+    step = max(FEWEST_ROWS, numbers // X.shape[1])
     return (slice(start, min(start + step, len(X))) for start in range(0, len(X), step))
 
 
@@ -266,12 +268,14 @@ def distance_sums(X: Array, p: Array, w: Array | None = None) -> tuple[Array, Ar
     """
     squares, products = np.empty(len(X)), np.zeros(len(X))
     few = X.shape[1] <= FEW_COLUMNS
-    for part in chunk_slices(X):
+    buffer = np.empty(max(2 * X.shape[1], min(X.size, DIFFERENCE_NUMBERS + FEWEST_ROWS * X.shape[1])))
+    for part in chunk_slices(X, DIFFERENCE_NUMBERS):
         # With few coordinates, sum column by column; with many, sum along rows, which einsum does with small rounding
         # errors. A single row is duplicated, because einsum adds the elements of one column in a different order than
         # those of several columns.
         rows = X[part] if len(X[part]) > 1 else np.repeat(X[part], 2, axis=0)
-        s = np.subtract(rows.T, p[:, None], order="C", dtype=np.float64) if few else rows - p
+        s = buffer[: rows.size].reshape(rows.shape[::-1] if few else rows.shape)
+        np.subtract(rows.T if few else rows, p[:, None] if few else p, out=s)
         if w is not None:
             products[part] = np.einsum("j,ji->i" if few else "j,ij->i", w, s)[: len(X[part])]
         squares[part] = np.einsum("ji,ji->i" if few else "ij,ij->i", s, s)[: len(X[part])]
