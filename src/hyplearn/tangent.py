@@ -20,7 +20,6 @@ from numba import njit
 from hyplearn.geometry import exp_map, gap
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
 from hyplearn.geometry.kernels import (
-    centred_sum,
     column_chunks,
     distance_sums,
     dot,
@@ -158,7 +157,7 @@ def row_product(X, p, along, base, i, w, p_dot_w):  # type: ignore[no-untyped-de
 class TangentRows:
     """Implicit matrix with rows ``along_i (x_i - p) + base_i p``, stored as X, p and two values per row.
 
-    Supports ``rows @ w``, ``rows.transposed_dot(q)`` and ``rows[i:j]`` (explicit rows).
+    Supports ``rows @ w`` and ``rows[i:j]`` (explicit rows).
     """
 
     X: Array
@@ -185,10 +184,6 @@ class TangentRows:
         w = np.ascontiguousarray(w, dtype=np.float64)
         _product_at(self.X, unrolled(self.p), self.along, self.base, index, w, out)
         return out
-
-    def transposed_dot(self, q: Array) -> Array:
-        """Return the product of the transposed matrix with q, ``Σ q_i row_i``."""
-        return centred_sum(self.X, q * self.along, self.p) + (q @ self.base) * self.p
 
     def __getitem__(self, index: slice | Array) -> Array:
         """Return the selected rows as an explicit float64 array."""

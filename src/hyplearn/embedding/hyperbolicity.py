@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits
 
-from hyplearn.embedding.mds import HyperbolicMDS
+from hyplearn.embedding.mds import Scaling
 from hyplearn.embedding.mds.distances import read_distances
 from hyplearn.geometry import pairwise_distance
 from hyplearn.geometry.border import check_integer
@@ -280,9 +280,9 @@ def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
 
     Torn pairs and the limit of steps do not matter here: the distortion says how good the points are.
     """
-    mds = HyperbolicMDS(n_components)
-    c = mds._best_curvature(D)
-    return -c, mds._solve(np.sqrt(c) * D)[2].X
+    scaling = Scaling(n_components)
+    c = scaling.best_curvature(D)
+    return -c, scaling.solve(np.sqrt(c) * D)[2].X
 
 
 def _flat_distances(D: Array, points: Array) -> Array:

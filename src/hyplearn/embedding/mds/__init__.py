@@ -134,18 +134,19 @@ class HyperbolicMDS(BaseEstimator):
             raise ValueError(
                 f"n_components={self.n_components} needs more than {n} points.\nPass a smaller n_components."
             )
-        c = self._best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
+        scaling = self._scaling
+        c = scaling.best_curvature(D) if self.curvature == "auto" else absolute_curvature(self.curvature)
         _check_longest(D, c)
         scaled = np.sqrt(c) * D
-        hydra, spectral, descent = self._solve(scaled)
+        hydra, spectral, descent = scaling.solve(scaled)
         descent.warn_if_not_converged("stress", self.max_iter)
         if self.refine:
             warn_of_torn_pairs(descent.X, scaled, np.sqrt(c), automatic=self.curvature == "auto")
         self._hydra, self._points = hydra, descent.X
         self.embedding_ = descent.X / np.sqrt(c)
         self.labels_, self.curvature_, self.n_features_in_ = labels, -c, n
-        self.spectral_stress_ = normalise(spectral, scaled, self._relative)
-        self.stress_ = normalise(descent.values[-1], scaled, self._relative)
+        self.spectral_stress_ = normalise(spectral, scaled, scaling.relative)
+        self.stress_ = normalise(descent.values[-1], scaled, scaling.relative)
         self.n_iter_ = len(descent.values) - 1
         return self
 
@@ -176,45 +177,12 @@ class HyperbolicMDS(BaseEstimator):
         _check_longest(D, c)
         scaled = np.sqrt(c) * D
         if self.refine:
-            return place(scaled, self._points, self._relative) / np.sqrt(c)
+            return place(scaled, self._points, self._scaling.relative) / np.sqrt(c)
         return self._hydra.extend(scaled) / np.sqrt(c)
 
     @property
-    def _relative(self) -> bool:
-        return self.loss == "relative"
-
-    def _solve(self, D: Array) -> tuple[Hydra, float, Descent]:
-        """Return the spectral solution, its stress, and the result of the descent from the better of two starts."""
-        hydra = Hydra.of(D, self.n_components)
-        spectral = stress_and_gradient(hydra.points, D, self._relative)[0]
-        if not self.refine:
-            return hydra, spectral, Descent(hydra.points, [spectral], True)
-        start = hydra.points
-        if self.n_components > 1 and np.any(D):
-            tree = spanning_tree_start(D, self.n_components)
-            start = tree if stress_and_gradient(tree, D, self._relative)[0] < spectral else start
-        return hydra, spectral, descend(start, D, self._relative, tol=self.tol, max_iter=self.max_iter)
-
-    def _best_curvature(self, D: Array) -> float:
-        """Find the absolute curvature with the least stress on a fixed subset of points: a refined grid search."""
-        n, longest = len(D), float(np.max(D))
-        if longest == 0:
-            return 1.0
-        chosen = np.sort(np.random.default_rng(0).permutation(n)[:SEARCH_POINTS])
-        part = D[np.ix_(chosen, chosen)] / longest
-
-        def stress(log_size: float) -> float:
-            scaled = np.exp(log_size) * part
-            return normalise(self._solve(scaled)[2].values[-1], scaled, self._relative)
-
-        grid = np.linspace(np.log(SEARCH_BOUNDS[0]), np.log(SEARCH_BOUNDS[1]), SEARCH_GRID)
-        best = int(np.argmin([stress(size) for size in grid]))
-        bounds = grid[max(best - 1, 0)], grid[min(best + 1, SEARCH_GRID - 1)]
-        found = minimize_scalar(stress, bounds=bounds, method="bounded", options={"xatol": 0.02})
-        # Distances measured in the unit ball fit exactly at curvature -1, which a search would find only approximately.
-        if longest <= LONGEST and stress(np.log(longest)) <= found.fun:
-            return 1.0
-        return float((np.exp(found.x) / longest) ** 2)
+    def _scaling(self) -> "Scaling":
+        return Scaling(self.n_components, self.loss == "relative", self.refine, self.tol, self.max_iter)
 
     def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, 1)
@@ -225,6 +193,50 @@ class HyperbolicMDS(BaseEstimator):
             absolute_curvature(self.curvature)
         check_parameter("loss", self.loss, self.loss in ("absolute", "relative"), '"absolute" or "relative"')
         check_parameter("tol", self.tol, 0 < as_real(self.tol) < 1, "a number between 0 and 1")
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Multidimensional scaling in the unit ball: the dimension, the stress that is minimised, and how far."""
+
+    n_components: int
+    relative: bool = False
+    refine: bool = True
+    tol: float = 1e-4
+    max_iter: int = 100
+
+    def solve(self, D: Array) -> tuple[Hydra, float, Descent]:
+        """Return the spectral solution, its stress, and the result of the descent from the better of two starts."""
+        hydra = Hydra.of(D, self.n_components)
+        spectral = stress_and_gradient(hydra.points, D, self.relative)[0]
+        if not self.refine:
+            return hydra, spectral, Descent(hydra.points, [spectral], True)
+        start = hydra.points
+        if self.n_components > 1 and np.any(D):
+            tree = spanning_tree_start(D, self.n_components)
+            start = tree if stress_and_gradient(tree, D, self.relative)[0] < spectral else start
+        return hydra, spectral, descend(start, D, self.relative, tol=self.tol, max_iter=self.max_iter)
+
+    def best_curvature(self, D: Array) -> float:
+        """Find the absolute curvature with the least stress on a fixed subset of points: a refined grid search."""
+        n, longest = len(D), float(np.max(D))
+        if longest == 0:
+            return 1.0
+        chosen = np.sort(np.random.default_rng(0).permutation(n)[:SEARCH_POINTS])
+        part = D[np.ix_(chosen, chosen)] / longest
+
+        def stress(log_size: float) -> float:
+            scaled = np.exp(log_size) * part
+            return normalise(self.solve(scaled)[2].values[-1], scaled, self.relative)
+
+        grid = np.linspace(np.log(SEARCH_BOUNDS[0]), np.log(SEARCH_BOUNDS[1]), SEARCH_GRID)
+        best = int(np.argmin([stress(size) for size in grid]))
+        bounds = grid[max(best - 1, 0)], grid[min(best + 1, SEARCH_GRID - 1)]
+        found = minimize_scalar(stress, bounds=bounds, method="bounded", options={"xatol": 0.02})
+        # Distances measured in the unit ball fit exactly at curvature -1, which a search would find only approximately.
+        if longest <= LONGEST and stress(np.log(longest)) <= found.fun:
+            return 1.0
+        return float((np.exp(found.x) / longest) ** 2)
 
 
 def _check_longest(D: Array, c: float) -> None:
