@@ -12,7 +12,7 @@ from pathlib import Path
 RESULTS = Path(__file__).parent / "results"
 EXPERIMENTS = (
     "table1", "synthetic", "handicapped", "table2", "figures", "reference_points", "comparison", "claims", "scaling",
-    "images", "embedding_trees", "embedding_cells", "curved", "conformal", "transfer", "defaults",
+    "images", "embedding_trees", "embedding_cells", "curved", "conformal", "transfer", "defaults", "map_settings",
 )  # fmt: skip
 
 

@@ -53,7 +53,10 @@ def embed(
         str | None,
         typer.Option("--root", help="Centre of the embedding: a node of the tree, or a cell (its name or row number)."),
     ] = None,
-    neighbors: Annotated[int, typer.Option("--neighbors", help="Number of nearest neighbours, for map.")] = 15,
+    neighbors: Annotated[
+        int | None,
+        typer.Option("--neighbors", help="Number of nearest neighbours, for map; by default 10 to 15."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Random seed, for map.")] = 0,
     curvature: Annotated[
         float, typer.Option("--curvature", help="Curvature of the points, for hyperboloid and klein.")
@@ -63,7 +66,11 @@ def embed(
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
     if method == "map" and output.suffix.lower() in SUFFIXES:
-        options: dict[str, Any] = {"n_components": dimensions, "n_neighbors": neighbors, "random_state": seed}
+        options: dict[str, Any] = {
+            "n_components": dimensions,
+            "n_neighbors": "auto" if neighbors is None else neighbors,
+            "random_state": seed,
+        }
         return _embed_cells(data, output, points, root, options)
     check_output(output, (".npz", ".csv"))
     start = perf_counter()
@@ -75,7 +82,7 @@ def embed(
         read = read_points(data, points, label)
         found = Embedded(READERS[method](read.X, curvature=curvature), read.names, read.y, {"curvature": curvature})
     else:
-        chosen = PoincareMap(dimensions, n_neighbors=neighbors, random_state=seed)
+        chosen = PoincareMap(dimensions, n_neighbors="auto" if neighbors is None else neighbors, random_state=seed)
         found = _embed_features(data, label, points, root, chosen)
     return _written(output, found, label, {"method": method, "seconds": perf_counter() - start})
 

@@ -351,7 +351,7 @@ _SCHEMAS = (
             "n_iter_": kinds.INTEGER,
         },
         (checks.check_landmarks,),
-        choices={"gamma": or_word(PARAMETERS["gamma"], "auto")},
+        choices={name: or_word(PARAMETERS[name], "auto") for name in ("gamma", "n_neighbors")},
         settings=_OUTPUT,
     ),
     Schema(embedding.BallNet, _NETWORK, _NETWORK_CHECKS, _NETWORK_PARAMETERS, _OUTPUT),

@@ -27,7 +27,7 @@ def poincare_map(
     *,
     use_rep: str = "X_pca",
     n_components: int = 2,
-    n_neighbors: int = 15,
+    n_neighbors: int | str = "auto",
     sigma: float | None = 0.5,
     gamma: float | str = "auto",
     root: Any = None,
@@ -77,12 +77,13 @@ def poincare_map(
     Examples
     --------
     >>> import anndata
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
     >>> import hyplearn.single_cell as hs
-    >>> cells = anndata.AnnData(load_iris().data[::2])
+    >>> cells = anndata.AnnData(scale(load_wine().data))
     >>> hs.tl.poincare_map(cells, use_rep="X", root="0")
     >>> cells.obsm["X_poincare"].shape, cells.obsm["X_poincare"][0].tolist()
-    ((75, 2), [0.0, 0.0])
+    ((178, 2), [0.0, 0.0])
     """
     adata = check_adata(adata, copy)
     X = cell_features(adata, use_rep)
@@ -161,14 +162,15 @@ def place(
     Examples
     --------
     >>> import anndata
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
     >>> import hyplearn.single_cell as hs
-    >>> flowers = anndata.AnnData(load_iris().data)
-    >>> atlas, query = flowers[::2].copy(), flowers[1::2].copy()
+    >>> bottles = anndata.AnnData(scale(load_wine().data))
+    >>> atlas, query = bottles[::2].copy(), bottles[1::2].copy()
     >>> hs.tl.poincare_map(atlas, use_rep="X")
     >>> hs.tl.place(atlas, query)
     >>> query.obsm["X_poincare"].shape
-    (75, 2)
+    (89, 2)
     """
     query = check_adata(query, copy)
     model, kept = stored_map(check_adata(reference), basis)

@@ -10,11 +10,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hyplearn.embedding import PoincareMap
-from hyplearn.embedding.poincare_map.cells import connected_graph
+from hyplearn.embedding.poincare_map.cells import connected_graph, neighbours_for
 from hyplearn.embedding.poincare_map.divergence import Divergence, forest_accessibilities
 from hyplearn.geometry import distance, gap, pairwise_distance
 
-UNLIKE = "ignore:n_neighbors=15", "ignore:.* cells have the same features", "ignore:The graph of nearest"
+UNLIKE = "ignore:.* cells have the same features", "ignore:The graph of nearest"
 
 
 @pytest.mark.filterwarnings(*UNLIKE)
@@ -186,8 +186,18 @@ def test_parts_that_were_joined_cause_a_warning(cells):
 def test_more_neighbours_than_cells_cause_a_warning_and_all_are_taken(cells):
     X = cells[0][:10]
     with pytest.warns(UserWarning, match=r"n_neighbors=15, but only 9 other cells differ.*\nLower n_neighbors"):
-        model = PoincareMap().fit(X)
+        model = PoincareMap(n_neighbors=15).fit(X)
     assert np.array_equal(model.embedding_, PoincareMap(n_neighbors=9).fit_transform(X))
+
+
+def test_neighbours_follow_the_number_of_cells_that_are_embedded_together(cells):
+    assert [neighbours_for("auto", n) for n in (4, 11, 100, 400, 480, 600, 10**6)] == [3, 10, 10, 10, 12, 15, 15]
+    X = cells[0]
+    for options, n_neighbors in (({}, 10), ({"n_landmarks": 9}, 8)):
+        chosen = PoincareMap(**options, random_state=0).fit(X[:100])
+        given = PoincareMap(**options, n_neighbors=n_neighbors, random_state=0).fit(X[:100])
+        assert np.array_equal(chosen.embedding_, given.embedding_)
+        assert np.array_equal(chosen.transform(X[100:]), given.transform(X[100:]))
 
 
 @pytest.mark.filterwarnings("ignore:The loss did not converge")
