@@ -310,3 +310,13 @@ def test_a_page_says_whether_its_cells_are_training_cells(cells):
     assert scene_of(hs.pl.explore(cells, "kind_predicted"))["of"] == "training"
     assert scene_of(hs.pl.explore(query, "kind_predicted"))["of"] == "held-out"
     assert scene_of(hs.pl.explore(cells, "kind_predicted", of="held-out"))["of"] == "held-out"
+
+
+def test_the_legend_of_unknown_cells_stays_with_their_panel(cells):
+    hs.tl.classify(cells, "kind", coverage=0.6)
+    assert cells.obs["kind_predicted_unknown"].any()
+    cells.obs["phase"] = pd.Categorical(np.arange(60) % 2)
+    axes = hs.pl.disk(cells, ["kind_predicted_set", "phase"])
+    found = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in axes]
+    assert found == [["unknown"], ["0", "1"]]
+    plt.close(axes[0].figure)

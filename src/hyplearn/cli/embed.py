@@ -65,13 +65,9 @@ def embed(
     """Embed a tree, distances or features in the ball, or convert points from another model of hyperbolic space."""
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
+    settings: dict[str, Any] = {"n_neighbors": "auto" if neighbors is None else neighbors, "random_state": seed}
     if method == "map" and output.suffix.lower() in SUFFIXES:
-        options: dict[str, Any] = {
-            "n_components": dimensions,
-            "n_neighbors": "auto" if neighbors is None else neighbors,
-            "random_state": seed,
-        }
-        return _embed_cells(data, output, points, root, options)
+        return _embed_cells(data, output, points, root, {"n_components": dimensions, **settings})
     check_output(output, (".npz", ".csv"))
     start = perf_counter()
     if method == "tree":
@@ -82,7 +78,7 @@ def embed(
         read = read_points(data, points, label)
         found = Embedded(READERS[method](read.X, curvature=curvature), read.names, read.y, {"curvature": curvature})
     else:
-        chosen = PoincareMap(dimensions, n_neighbors="auto" if neighbors is None else neighbors, random_state=seed)
+        chosen = PoincareMap(dimensions, **settings)
         found = _embed_features(data, label, points, root, chosen)
     return _written(output, found, label, {"method": method, "seconds": perf_counter() - start})
 

@@ -90,14 +90,8 @@ def secant_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: 
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        Points of the ball, float32 or float64.
-    Y : array-like of shape (m, d), optional
-        Other points.
-    scale : float, default=1.0
-        Distance s at which the kernel has fallen to 1/e, in units of the curvature's radius.
-    c : float, default=1.0
-        Absolute curvature.
+    X, Y, scale, c
+        As in :func:`laplacian_kernel`.
 
     Returns
     -------
@@ -133,12 +127,10 @@ def heat_kernel(X: Points, Y: Points | None = None, *, scale: float = 1.0, c: fl
     ----------
     X : array-like of shape (n, d)
         Points of the ball, float32 or float64, of up to 1001 dimensions.
-    Y : array-like of shape (m, d), optional
-        Other points.
     scale : float, default=1.0
         Distance s that heat has spread, in units of the curvature's radius.
-    c : float, default=1.0
-        Absolute curvature.
+    Y, c
+        As in :func:`laplacian_kernel`.
 
     Returns
     -------

@@ -322,7 +322,7 @@ def _agree(one: dict[Any, ClassStyle] | None, *others: dict[Any, ClassStyle] | N
     """Whether panels can share a legend: equal styles for equal categories, and one panel has all categories."""
     together = [styles or {} for styles in (one, *others)]
     most = max(together, key=len)
-    return bool(one) and all(most.get(label) == style for own in together for label, style in own.items())
+    return all(together) and all(most.get(label) == style for own in together for label, style in own.items())
 
 
 def _values(adata: Any, color: str) -> Any:
@@ -347,7 +347,7 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
     given = adata.uns.get(f"{color}_colors", ())
     if len(given) >= len(categories):
         return _circles(dict(zip(categories, map(str, given), strict=False)))
-    if set(categories) <= {True, False}:
+    if categories.dtype.kind == "b":  # 0 and 1 are equal to False and True, but are other categories
         return _circles({False: UNKNOWN, True: YES})
     key = _classification(adata, color)
     if key is not None and color == f"{key}_answer":
