@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyplearn.rows import Rows
-from hyplearn.solvers.svm import squared_hinge
+from hyplearn.solvers.svm import solve_svm, squared_hinge
 from hyplearn.solvers.svm.squared_hinge import ConjugateDescent, DirectDescent, solve_squared_hinge
 from support import naive
 
@@ -192,3 +192,15 @@ def test_sources_of_many_columns_in_memory_have_no_hessians():
         Rows.explicit(np.ones((3, d)), np.ones(3)) for d in (squared_hinge.MANY_COLUMNS - 1, squared_hinge.MANY_COLUMNS)
     )
     assert (squared_hinge.descent_of(narrow), squared_hinge.descent_of(wide)) == (DirectDescent, ConjugateDescent)
+
+
+def test_no_shorter_step_is_searched_where_rounding_hides_the_decrease():
+    """At the solution P changes only in its last bits: a pass for the start, one for the step, one for α."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows = Rows.explicit(rng.normal([0.5, 0.0, 0.0], 1.0, (20_000, 3)), np.ones(20_000))
+        solution = solve_svm(rows, loss="squared_hinge")
+        for _ in range(3):
+            solution = solve_svm(rows, loss="squared_hinge", start=solution.w)
+            assert solution.status == "optimal"
+            assert solution.n_passes <= 3

@@ -185,8 +185,9 @@ class Descent(ABC):
             step = self._newton_step(gradient, part, shortest)
         except np.linalg.LinAlgError:  # the rows are so long that the added identity is lost in rounding
             return None
-        following = self._at(point.w + step)
-        if following.primal > point.primal + ENOUGH * float(gradient @ step):
+        following, slope = self._at(point.w + step), float(gradient @ step)
+        # Rounding may hide a small decrease; a search for a shorter step would not find it either.
+        if following.primal > point.primal + ENOUGH * slope and -slope > ROUNDING * point.primal:
             self.n_passes += len(GRIDS)
             following = self._at(point.w + _lowest(self.source, point.w, step) * step)
         lower = following.primal < point.primal or following.gap < 0.5 * point.gap
