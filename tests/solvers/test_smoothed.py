@@ -58,13 +58,19 @@ def test_the_start_is_close_to_the_solution(kind):
     assert 0 < n_within < 1000
 
 
+class Streamed(Rows):
+    """Rows that the solver takes from samples, as those of a file."""
+
+    most_kept = 10.0**9
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rows_of_many_columns_have_the_solution_of_samples(threads, monkeypatch):
-    U, C = problem(n=3000, d=20)
+    U, C = problem(n=3000, d=smoothed.MANY_COLUMNS)
     rows = Rows.explicit(U, C)
-    expected = solve_svm(rows)
-    monkeypatch.setattr(smoothed, "MANY_COLUMNS", 10)
     assert smoothed.smoothing_pays(rows)
+    assert not smoothed.smoothing_pays(Streamed.explicit(U, C))
+    expected = solve_svm(Streamed.explicit(U, C))
     starts = []
     inner = hinge.solve_smoothed
     monkeypatch.setattr(hinge, "solve_smoothed", lambda *a, **o: starts.append(inner(*a, **o)) or starts[-1])
