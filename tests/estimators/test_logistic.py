@@ -535,7 +535,7 @@ def test_published_embeddings_are_certified_and_as_accurate_as_with_hyperboloid_
     published_data, monkeypatch
 ):
     monkeypatch.setenv("HYPLEARN_DATA", str(published_data))
-    for fetch, accuracy in ((fetch_olsson, 0.909), (fetch_cifar10, 0.918), (fetch_fashion_mnist, 0.901)):
+    for fetch, accuracy in ((fetch_olsson, 0.897), (fetch_cifar10, 0.918), (fetch_fashion_mnist, 0.901)):
         data = fetch(download_if_missing=False)
         model = PoincareLogisticRegression().fit(data.X_train, data.y_train)
         assert model.verify(data.X_train, data.y_train).gap[0] <= 1e-6

@@ -37,3 +37,10 @@ def test_the_shift_towards_the_lighter_class_is_limited(labelled):
 def test_classes_with_one_mean_have_it_as_their_point():
     X = np.array([[0.5, 0.0], [-0.5, 0.0], [0.0, 0.5], [0.0, -0.5]])
     assert np.allclose(reference_point("means", X, np.array([0, 0, 1, 1]), None, 1.0), 0, atol=1e-12)
+
+
+def test_the_mean_of_slightly_more_rows_than_a_sample_is_exact():
+    """The sample that Newton's method starts from is at most every other row."""
+    rng = np.random.default_rng(0)
+    X = 0.5 / np.sqrt(1000) * rng.standard_normal((5000, 1000))
+    assert distance(reference_point("mean", X, np.arange(5000) % 2, None, 1.0), frechet_mean(X)) < 1e-6

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from hyplearn.rows import ClassRows
-from hyplearn.solvers.choice import ENOUGH, HIGHEST, LOWEST, choose_cost, choose_softmax_cost, leave_one_out_loss
+from hyplearn.solvers.choice import (
+    ASSUMED_OUTLIERS,
+    ENOUGH,
+    HIGHEST,
+    LOWEST,
+    choose_cost,
+    choose_softmax_cost,
+    leave_one_out,
+    outlier_share,
+    with_floor,
+)
 from hyplearn.solvers.softmax import solve_softmax
 from support import naive
 
@@ -65,6 +75,15 @@ def test_the_search_may_start_at_another_cost():
     assert seen == [100.0, 1000.0, 10000.0]
 
 
+def test_a_patient_search_crosses_a_rise():
+    values = {-3: 9, -2: 9, -1: 9, 0: 9, 1: 5, 2: 4, 3: 4.5, 4: 2, 5: 3}
+    assert choose_cost(lambda C: values[round(np.log10(C))], first=2) == 100.0
+    assert choose_cost(lambda C: values[round(np.log10(C))], first=2, patience=2) == 10000.0
+    evaluate, seen = watched(lambda C: 1 + abs(np.log10(C) - 2))
+    assert choose_cost(evaluate, first=2, patience=2) == 100.0
+    assert seen == [100.0, 1000.0, 10000.0, 10.0, 1.0]
+
+
 def softmax_problem(K, n=60, d=4):
     rng = np.random.default_rng(K)
     codes = rng.integers(K, size=n)
@@ -78,35 +97,55 @@ def solve(rows, codes, costs, K, **options):
 @pytest.mark.parametrize("most", [300, 0], ids=["full Hessian", "blocks"])
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
 @pytest.mark.parametrize("K", [2, 3, 6])
-def test_leave_one_out_loss_matches_a_newton_step_without_the_row(K, C, most):
+def test_leave_one_out_probabilities_match_a_newton_step_without_the_row(K, C, most):
     rows, codes, weights = softmax_problem(K)
     solution = solve(rows, codes, C * weights, K, full_hessian=most)
-    due = naive.leave_one_out_loss(rows, codes, weights, C, solution.W)
-    assert leave_one_out_loss(rows, codes, weights, solution, C) == pytest.approx(due, rel=1e-6)
+    due = naive.leave_one_out(rows, codes, weights, C, solution.W)
+    assert np.allclose(leave_one_out(rows, codes, weights, solution, C), due, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(("K", "close"), [(2, 0.02), (5, 0.1)])
-def test_leave_one_out_loss_is_close_to_that_of_fits_without_the_row(K, close):
+def test_the_leave_one_out_loss_is_close_to_that_of_fits_without_the_row(K, close):
     rows, codes, _ = softmax_problem(K, n=150)
     solution = solve(rows, codes, np.ones(150), K)
     due = 0.0
     for i in range(150):
         W = solve(np.delete(rows, i, 0), np.delete(codes, i), np.ones(149), K, start=solution.W).W
         due -= np.log(naive.softmax_probabilities(rows[[i]], W)[0, codes[i]])
-    assert leave_one_out_loss(rows, codes, np.ones(150), solution, 1.0) == pytest.approx(due, rel=close)
+    assert -leave_one_out(rows, codes, np.ones(150), solution, 1.0).sum() == pytest.approx(due, rel=close)
+
+
+@pytest.mark.parametrize("wrong", [0, 3, 30])
+def test_the_share_of_misplaced_rows_is_the_most_likely_one(wrong):
+    rng = np.random.default_rng(wrong)
+    weights = rng.integers(1, 3, 300).astype(float)
+    log_pi = np.where(np.arange(300) < wrong, -rng.uniform(20, 800, 300), -rng.exponential(0.1, 300))
+    found = outlier_share(log_pi, weights, 5)
+    assert found == pytest.approx(naive.outlier_share(log_pi, weights, 5, ASSUMED_OUTLIERS), rel=1e-4)
+    assert found == pytest.approx(1.25 * weights[:wrong].sum() / weights.sum(), abs=0.01)
+
+
+def test_a_floor_bounds_the_log_loss_and_keeps_sums_and_ranks():
+    log_pi = np.log([[0.7, 0.2, 0.1], [1.0, 1e-300, 1e-300]])
+    mixed = with_floor(log_pi, 0.03, 3)
+    assert np.allclose(np.exp(mixed), 0.97 * np.exp(log_pi) + 0.01, rtol=1e-14)
+    assert np.allclose(np.exp(mixed).sum(axis=1), 1.0)
+    assert np.array_equal(with_floor(log_pi, 0.0, 3), log_pi)
+    assert with_floor(np.array([-5000.0]), 0.03, 3)[0] == pytest.approx(np.log(0.01))
 
 
 def test_weights_count_as_copies_in_the_choice():
     rows, codes, weights = softmax_problem(3)
     copies = np.repeat(np.arange(60), weights.astype(int))
     options = {"tol": 1e-12}
-    C, W = choose_softmax_cost(rows, codes, weights, 3, **options)
-    again, copied = choose_softmax_cost(rows[copies], codes[copies], np.ones(len(copies)), 3, **options)
+    C, W, floor = choose_softmax_cost(rows, codes, weights, 3, **options)
+    again, copied, same = choose_softmax_cost(rows[copies], codes[copies], np.ones(len(copies)), 3, **options)
     assert again == C
     assert np.allclose(W, copied, atol=1e-6)
+    assert same == pytest.approx(floor, rel=1e-6)
 
 
 def test_fewer_rows_than_columns_have_the_weights_of_all_columns():
     rows, codes, _ = softmax_problem(3, n=12, d=30)
-    C, W = choose_softmax_cost(rows, codes, np.ones(12), 3, tol=1e-12)
+    C, W, _ = choose_softmax_cost(rows, codes, np.ones(12), 3, tol=1e-12)
     assert np.allclose(W, solve(rows, codes, np.full(12, C), 3).W, atol=1e-6)

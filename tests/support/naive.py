@@ -215,9 +215,9 @@ def softmax_hessian(rows, C, W):
     return hessian
 
 
-def leave_one_out_loss(rows, codes, weights, C, W):
-    """Log-loss of each row after a Newton step without a copy of it in the diagonal blocks, at most log(1 + rows)."""
-    (K, d), total = W.shape, 0.0
+def leave_one_out(rows, codes, weights, C, W):
+    """Log-probability of each row's class after a Newton step without a copy of it in the diagonal blocks."""
+    (K, d), found = W.shape, []
     hessian = softmax_hessian(rows, C * weights, W)
     for x, code, weight, pi in zip(rows, codes, weights, softmax_probabilities(rows, W), strict=True):
         scores, factor, cost = W @ x, K / (K - 1), C * min(weight, 1.0)
@@ -225,8 +225,19 @@ def leave_one_out_loss(rows, codes, weights, C, W):
             block = hessian[k * d : (k + 1) * d, k * d : (k + 1) * d] - np.eye(d)
             without = np.eye(d) + factor * (block - cost * pi[k] * (1 - pi[k]) * np.outer(x, x))
             scores[k] += cost * (pi[k] - (k == code)) * (x @ np.linalg.solve(without, x))
-        total += weight * min(np.logaddexp.reduce(scores) - scores[code], np.log1p(weights.sum()))
-    return total
+        found.append(scores[code] - np.logaddexp.reduce(scores))
+    return np.array(found)
+
+
+def outlier_share(log_pi, weights, K, assumed):
+    """The most likely share of rows with a class at random, on a grid that becomes finer, after some are added."""
+    low, high = np.log(1e-9), np.log(1 - 1e-9)
+    for _ in range(40):
+        shares = np.exp(np.linspace(low, high, 41))
+        mixed = np.log(shares[:, None] / K + (1 - shares[:, None]) * np.exp(log_pi))
+        best = np.argmax(mixed @ weights)
+        low, high = np.log(shares[max(best - 1, 0)]), np.log(shares[min(best + 1, 40)])
+    return (shares[best] * weights.sum() + assumed) / (weights.sum() + 2 * assumed)
 
 
 def forest_accessibilities(weights):

@@ -14,7 +14,8 @@ probabilities of the scores:
 
 A and b minimise the log-loss of values of rows that the model has not seen (:func:`deal_folds`): a model is too sure of
 its training rows. The slope of two classes has Platt's targets, just short of 1 and 0. Those of more classes have a
-normal prior, whose variance is chosen as the C of a softmax (``hyplearn.solvers.choice``).
+normal prior, whose variance is chosen as the C of a softmax, together with the share ε of misplaced rows, which keeps
+probabilities away from 0 (``hyplearn.solvers.choice``).
 
 ``sharpness`` stands for the calibration of version 0.1 and of the paper, where each score has a sigmoid of its own and
 :math:`P(k) \propto \sigma(s_k)^\beta`.
@@ -28,7 +29,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from hyplearn.rows import ClassRows
-from hyplearn.solvers.choice import choose_softmax_cost
+from hyplearn.solvers.choice import choose_softmax_cost, with_floor
 from hyplearn.solvers.platt import Sigmoids, fit_sigmoid
 from hyplearn.solvers.platt import fit_sigmoids as fit_each
 from hyplearn.solvers.softmax import solve_softmax
@@ -71,17 +72,21 @@ class Calibration:
         The matrix A, if scores are ``A values + offsets``; ``slopes`` is its diagonal.
     sharpness : float or None
         None for the softmax of the scores (of one score, its sigmoid); else the power of their sigmoids.
+    floor : float
+        Share ε of the uniform distribution in the probabilities ``(1 - ε) softmax(s) + ε / K``
+        (:mod:`hyplearn.solvers.choice`). It does not change which class is the most likely.
     """
 
     slopes: Array
     offsets: Array
     sharpness: float | None = None
     mixing: Array | None = None
+    floor: float = 0.0
 
     @classmethod
-    def identity(cls, n_problems: int) -> "Calibration":
+    def identity(cls, n_problems: int, floor: float = 0.0) -> "Calibration":
         """Return the calibration for values that are already log-odds."""
-        return cls(np.ones(n_problems), np.zeros(n_problems))
+        return cls(np.ones(n_problems), np.zeros(n_problems), floor=floor)
 
     def scores(self, values: Array) -> Array:
         """Convert values to scores of the same shape."""
@@ -97,8 +102,9 @@ class Calibration:
     def log_probabilities(self, scores: Array) -> Array:
         """Logarithms of the probabilities of all classes, accurate even if the probabilities underflow."""
         if scores.shape[1] == 1:
-            return -np.logaddexp(0, np.hstack([scores, -scores]))
-        return log_softmax(scores if self.sharpness is None else -self.sharpness * np.logaddexp(0, -scores), axis=1)
+            return with_floor(-np.logaddexp(0, np.hstack([scores, -scores])), self.floor, 2)
+        logs = scores if self.sharpness is None else -self.sharpness * np.logaddexp(0, -scores)
+        return with_floor(log_softmax(logs, axis=1), self.floor, scores.shape[1])
 
 
 def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> Calibration:
@@ -151,10 +157,10 @@ def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, ::-1][:, :DIRECTIONS]
     rows = np.column_stack([scaled @ directions, np.ones(len(values))])
 
-    C, start = choose_softmax_cost(rows, codes, weights, K, tol=CHOICE_TOL, highest=LARGEST)
+    C, start, floor = choose_softmax_cost(rows, codes, weights, K, tol=CHOICE_TOL, highest=LARGEST)
     W = solve_softmax(ClassRows.of(rows, codes, C * weights, K), tol=TOL, start=start).W
     mixing = W[:, :-1] @ directions.T / scales
-    return Calibration(np.diag(mixing).copy(), W[:, -1].copy(), mixing=mixing)
+    return Calibration(np.diag(mixing).copy(), W[:, -1].copy(), mixing=mixing, floor=floor)
 
 
 def own_values(values: Array, codes: Array) -> Array:

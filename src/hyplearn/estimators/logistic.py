@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -28,8 +28,9 @@ from hyplearn.types import Array, CostOrAuto
 # but there are at least CHOICE_ROWS rows per class.
 CHOICE_NUMBERS, CHOICE_ROWS = 2**20, 50
 # The search for C starts at 10**CHOICE_FIRST. On deep trees, whose best C may be 1e5, a search that started at 10 ended
-# in a local minimum. CHOICE_TOL is the tolerance (relative duality gap) of the fits in this search.
-CHOICE_FIRST, CHOICE_TOL = 2, 1e-3
+# in a local minimum; for the same reason it ends only after CHOICE_PATIENCE steps without improvement. CHOICE_TOL is
+# the tolerance (relative duality gap) of the fits in this search.
+CHOICE_FIRST, CHOICE_PATIENCE, CHOICE_TOL = 2, 2, 1e-3
 
 
 class ConeClassifier(SoftmaxClassifier):
@@ -41,8 +42,8 @@ class ConeClassifier(SoftmaxClassifier):
     reference_: Array
 
     @abstractmethod
-    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None]:
-        """Return the value of C for the fit, and starting weights if the search for C provides them, else None."""
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None, float]:
+        """Return C, starting weights (None if the search for C provides none), and the floor of probabilities."""
 
     def _centre(self, data: TrainingData) -> Array:
         return reference_points(self.reference, data, [np.arange(data.n_classes)])[0]
@@ -55,7 +56,7 @@ class ConeClassifier(SoftmaxClassifier):
     def _minimise(self, data: TrainingData, start: Array | None, report: FitReporter | None) -> None:
         """Solve the optimisation problem, and set the fitted attributes."""
         centre, K, d = self._centre(data), data.n_classes, data.n_features
-        self.C_, found = self._chosen_cost(data, centre)
+        self.C_, found, floor = self._chosen_cost(data, centre)
         rows = self._rows(data, centre, self.C_)
         if start is None or start.shape != (K, rows.shape[1]):
             start = found
@@ -65,7 +66,7 @@ class ConeClassifier(SoftmaxClassifier):
         self.coef_ = np.ascontiguousarray(W[:, : d + 1])
         self.intercept_ = W[:, d + 1].copy() if self.fit_intercept else np.zeros(len(W))
         self.reference_ = np.tile(centre, (len(self.coef_), 1))
-        self.decision_ = self._decide()
+        self.decision_ = replace(self._decide(), calibration=Calibration.identity(len(self.coef_), floor))
 
     def _decide(self) -> Decision:
         return Decision(
@@ -190,7 +191,9 @@ class PoincareLogisticRegression(ConeClassifier):
     C : float or "auto", default="auto"
         Inverse regularisation strength, the weight of the log-loss against the penalty. "auto": the power of ten with
         the smallest log-loss on unseen rows, estimated from the evidence and by leave-one-out
-        (``hyplearn.solvers.choice``). ``C_`` holds the value used.
+        (``hyplearn.solvers.choice``). ``C_`` holds the value used. Also estimates the share ε of misplaced rows,
+        ``decision_.calibration.floor``: probabilities are (1 - ε) times the softmax, plus ε / n_classes. This does not
+        change predictions.
     fit_intercept : bool, default=True
         Whether to fit an intercept; without one the boundaries are geodesic hyperplanes.
     tol : float, default=1e-6
@@ -265,13 +268,14 @@ class PoincareLogisticRegression(ConeClassifier):
     outside: str = "raise"
     verbose: int = 0
 
-    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None]:
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None, float]:
         if not isinstance(self.C, str):
-            return float(self.C), None
+            return float(self.C), None, 0.0
         n_columns = data.n_classes * (data.n_features + 2)
         block = choice_rows(data, max(CHOICE_NUMBERS // n_columns, CHOICE_ROWS * data.n_classes))
         rows = ClassRowBuilder(centre, data.c, 1.0, self.fit_intercept, data.n_classes)(block)
-        options: dict[str, Any] = {"first": CHOICE_FIRST, "tol": CHOICE_TOL, "max_iter": self.max_iter}
+        options: dict[str, Any] = {"first": CHOICE_FIRST, "patience": CHOICE_PATIENCE, "tol": CHOICE_TOL}
+        options["max_iter"] = self.max_iter
         return choose_softmax_cost(rows[:], rows.codes, rows.costs, data.n_classes, **options)
 
     def _check_parameters(self) -> None:

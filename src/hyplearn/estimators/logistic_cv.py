@@ -68,8 +68,8 @@ class PoincareLogisticRegressionCV(ConeClassifier):
     outside: str = "raise"
     verbose: int = 0
 
-    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None]:
-        return self.C_, None
+    def _chosen_cost(self, data: TrainingData, centre: Array) -> tuple[float, Array | None, float]:
+        return self.C_, None, 0.0
 
     def _check_parameters(self) -> None:
         self._checked_costs()

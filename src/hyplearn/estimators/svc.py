@@ -42,8 +42,9 @@ TOGETHER_NUMBERS = 2**20
 # Relative duality gap of the held-out fits of the calibration that are solved together. They start from the fit to all
 # rows and take at least one Newton step, which finds most of the difference.
 HELD_OUT_TOL = 1e-3
-# Largest number of elements (rows times columns) in the subsample on which C is chosen, to limit the time.
-CHOICE_NUMBERS = 2**17
+# Size of the subsample on which C is chosen: at most CHOICE_NUMBERS elements (rows times columns), to limit the time,
+# but at least CHOICE_FEWEST rows. In many dimensions the time follows the number of rows, and fewer say little about C.
+CHOICE_NUMBERS, CHOICE_FEWEST = 2**17, 500
 
 
 def _is_auto(C: EachCostOrAuto) -> bool:
@@ -297,7 +298,7 @@ class PoincareSVC(StreamClassifier):
             return ChosenCost(self.C)
         if self.reference is not None or self.loss != "squared_hinge":
             return ChosenCost(1.0)
-        rows = choice_rows(data, CHOICE_NUMBERS // self._rows.n_columns(data.n_features))
+        rows = choice_rows(data, max(CHOICE_FEWEST, CHOICE_NUMBERS // self._rows.n_columns(data.n_features)))
         chosen = choose_held_out(self._shared(rows, data.c), self.folds, data.n_classes)
         return chosen if len(rows.X) == data.n_rows else chosen._replace(held_out=None)
 

@@ -252,6 +252,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         "offsets": None if calibration is None else calibration.offsets.tolist(),
         "mixing": None if calibration is None or calibration.mixing is None else calibration.mixing.tolist(),
         "sharpness": None if calibration is None else calibration.sharpness,
+        "floor": 0.0 if calibration is None else calibration.floor,
         "through_points": decision.through_points,
         "kernel": None
         if kernel is None

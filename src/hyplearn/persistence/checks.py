@@ -24,8 +24,11 @@ def check_decision(found: Found) -> None:
     parts = decision_parts(found)
     if missing := [name for name in DECISION_PARTS if name not in parts]:
         raise FlawError(f"its decision lacks {', '.join(missing)}", "Fit it again.")
-    if ("slopes" in parts) != ("offsets" in parts) or ("sharpness" in parts and "slopes" not in parts):
-        raise FlawError("its decision must have both slopes and offsets or neither, and a sharpness requires both")
+    needing = {"sharpness", "floor"} & parts.keys()
+    if ("slopes" in parts) != ("offsets" in parts) or (needing and "slopes" not in parts):
+        raise FlawError(
+            "its decision must have both slopes and offsets or neither, and a sharpness or a floor requires both"
+        )
     if "mixing" in parts:
         _check_mixing(parts)
     columns = found["n_features_in_"] + parts["link"].startswith(("sphere", "cone"))

@@ -209,7 +209,10 @@ def _model(estimator: Any, dtype: str) -> Any:
     kind = onnx.helper.np_dtype_to_tensor_dtype(labels.dtype)
     outputs = {"label": (kind, [None]), "decision": (double, [None] if K == 2 else [None, K])}
     if calibration is not None:
-        graph.node("Identity", _probabilities(graph, scores, decision), name="probabilities")
+        probabilities = _probabilities(graph, scores, decision)
+        if calibration.floor:
+            probabilities = probabilities * (1 - calibration.floor) + calibration.floor / K
+        graph.node("Identity", probabilities, name="probabilities")
         outputs["probabilities"] = (double, [None, K])
     return graph.model(outputs, decision.n_features, type(estimator).__name__, dtype)
 

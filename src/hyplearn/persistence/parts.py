@@ -96,6 +96,8 @@ def _parts_of_decision(decision: Decision) -> Values:
             parts["mixing"] = decision.calibration.mixing
         if decision.calibration.sharpness is not None:
             parts["sharpness"] = float(decision.calibration.sharpness)
+        if decision.calibration.floor:
+            parts["floor"] = float(decision.calibration.floor)
     if decision.kernel is not None:  # scale and landmarks of the kernel are attributes of the estimator
         parts["kernel"] = decision.kernel.name
     return {PREFIX + name: value for name, value in parts.items()}
@@ -104,7 +106,8 @@ def _parts_of_decision(decision: Decision) -> Values:
 def _decision_from(parts: Values, classes: Any, c: float, kernel: LandmarkKernel | None) -> Decision:
     calibration = None
     if "slopes" in parts:
-        calibration = Calibration(parts["slopes"], parts["offsets"], parts.get("sharpness"), parts.get("mixing"))
+        shape = parts.get("sharpness"), parts.get("mixing"), parts.get("floor", 0.0)
+        calibration = Calibration(parts["slopes"], parts["offsets"], *shape)
     own = {name: parts[name] for name in DECISION_PARTS}
     return Decision(np.asarray(classes), c, calibration=calibration, kernel=kernel, **own)
 

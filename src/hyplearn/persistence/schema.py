@@ -90,6 +90,7 @@ _DECISION: dict[str, Kind] = {
     "decision_.offsets": real("P").perhaps,
     "decision_.mixing": real("P", "P").perhaps,
     "decision_.sharpness": number(above=0.0, below=kinds.LARGEST_NUMBER).perhaps,
+    "decision_.floor": number(above=0.0, below=1.0).perhaps,
 }
 _ONE_VS_REST = {**_LABELS, "coef_": real("P", "d"), **_DECISION}
 _AT_POINTS = {**_ONE_VS_REST, "reference_": points("P", "d")}
@@ -152,7 +153,7 @@ _KERNEL = {
     **{
         name: replace(kind, optional=False)
         for name, kind in _DECISION.items()
-        if name not in ("decision_.sharpness", "decision_.mixing")
+        if name not in ("decision_.sharpness", "decision_.mixing", "decision_.floor")
     },
     "decision_.link": kinds.word("kernel"),
     "decision_.kernel": kinds.word("laplacian", "secant", "heat"),

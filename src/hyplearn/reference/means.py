@@ -93,7 +93,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
         return [
             (*part[:2], float(total)) for part, total in zip(_means_of_some(data, groups, 1, tol), totals, strict=True)
         ]
-    parts = _means_of_some(data, groups, data.n_rows // first, START_TOL)
+    parts = _means_of_some(data, groups, max(2, data.n_rows // first), START_TOL)
     searches: list[Steps] = [mean_steps(start, tol=tol) for *_, start, _ in parts]
     centres: list[Array | None] = [next(search) for search in searches]
     found: list[Any] = [None] * len(groups)

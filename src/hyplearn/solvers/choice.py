@@ -1,6 +1,6 @@
 r"""Choice of C among the powers of ten, by minimising a criterion.
 
-For a softmax the criterion is the sum of two estimates of the log-loss on unseen rows, with different weaknesses:
+For a softmax the criterion combines two estimates of the log-loss on unseen rows, with different weaknesses:
 
 - the negative logarithm of the *evidence*, the probability of the labels if W is drawn from a normal prior with
   variance C, by Laplace's approximation. It gives too large a C for nearly separated classes.
@@ -10,16 +10,21 @@ For a softmax the criterion is the sum of two estimates of the log-loss on unsee
   .. math:: s_{ik} + \frac{C h_{ik} (\pi_{ik} - y_{ik})}{1 - \frac{K}{K - 1} C h_{ik} \pi_{ik} (1 - \pi_{ik})}
 
   exact to second order for two classes; with more classes, the factor K / (K - 1) accounts for the second derivatives
-  between classes. Single rows far on the wrong side would dominate this loss, so the loss of a row is capped at the
-  logarithm of the number of rows, the loss of a class that was seen once.
+  between classes. It counts twice.
 
 Both cost less than a Newton step, because the solver has already computed H.
+
+Embeddings have misplaced rows, deep inside another class, whose log-loss of a hundred or more would dominate the
+mean. Therefore probabilities are :math:`(1 - \varepsilon) \pi + \varepsilon / K`: a share ε of all rows is assumed to
+have a class at random. ε is the most likely share given the leave-one-out probabilities (:func:`outlier_share`), and
+the leave-one-out log-loss is that of these probabilities.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import log_softmax
 
 from hyplearn.rows import ClassRows
@@ -31,14 +36,34 @@ FIRST, LOWEST, HIGHEST = 1, -3, 5
 # Minimum relative improvement of the criterion for the search to continue to the next power of ten. For separated
 # classes the criterion hardly decreases with C, so the search stops at a small C.
 ENOUGH = 2e-3
+# Weight of the leave-one-out loss relative to the evidence. It was chosen on 63 made sets: 3 gives the same mean
+# log-loss, 1 a mean log-loss that is 0.5 % higher.
+LEFT_OUT_WEIGHT = 2.0
+# Number of misplaced rows assumed in addition to those found. Without it a set in which no row is misplaced would have
+# infinite log-losses; from 0.1 to 1 the mean log-loss on 63 made sets is within 0.3 %.
+ASSUMED_OUTLIERS = 0.25
+# Smallest share of misplaced rows that is found. At 0 the derivative may be infinite.
+LEAST_SHARE = 1e-12
 # Lower bound of the denominator in the leave-one-out formula.
 LEAST = 1e-6
 # Number of elements per chunk of rows when leverages are computed, which limits the memory.
 CHUNK_NUMBERS = 2**18
 
 
-def choose_cost(criterion: Callable[[float], float], *, first: int = FIRST, highest: int = HIGHEST) -> float:
+class SoftmaxChoice(NamedTuple):
+    """A chosen C with the weights fitted with it, and the share of misplaced rows."""
+
+    C: float
+    W: Array
+    floor: float
+
+
+def choose_cost(
+    criterion: Callable[[float], float], *, first: int = FIRST, highest: int = HIGHEST, patience: int = 1
+) -> float:
     """Find the power of ten with the lowest criterion, at most 10**``highest``, by descent from 10**``first``.
+
+    The descent ends after ``patience`` steps in a row without improvement.
 
     Examples
     --------
@@ -46,17 +71,17 @@ def choose_cost(criterion: Callable[[float], float], *, first: int = FIRST, high
     >>> choose_cost(lambda C: (C - 90) ** 2)
     100.0
     """
-    values = {first: criterion(10.0**first)}
+    best, least = first, criterion(10.0**first)
     for way in (1, -1):
         k = first
-        while LOWEST <= k + way <= highest:
-            values[k + way] = criterion(10.0 ** (k + way))
-            if not values[k + way] < values[k] - ENOUGH * abs(values[k]):
-                break
+        while LOWEST <= k + way <= highest and abs(k - best) < patience:
             k += way
-        if k != first:
+            value = criterion(10.0**k)
+            if value < least - ENOUGH * abs(least):
+                best, least = k, value
+        if best != first:
             break
-    return 10.0**k
+    return 10.0**best
 
 
 def choose_softmax_cost(
@@ -67,9 +92,10 @@ def choose_softmax_cost(
     *,
     first: int = FIRST,
     highest: int = HIGHEST,
+    patience: int = 1,
     **options: Any,
-) -> tuple[float, Array]:
-    """Choose C for a softmax by evidence and leave-one-out log-loss; return C and the weights fitted with it.
+) -> SoftmaxChoice:
+    """Choose C for a softmax by evidence and leave-one-out log-loss, and estimate the share of misplaced rows.
 
     ``options`` are passed to :func:`solve_softmax`.
     """
@@ -79,27 +105,51 @@ def choose_softmax_cost(
         # The solution lies in the span of the rows, so they are rotated into n coordinates.
         basis, triangle = np.linalg.qr(rows.T)
         rows = np.ascontiguousarray(triangle.T)
-    found: dict[float, Array] = {}
+    found: dict[float, SoftmaxChoice] = {}
     last: Array | None = None
 
     def criterion(C: float) -> float:
         nonlocal last
         solution = solve_softmax(ClassRows.of(rows, codes, C * weights, n_classes), start=last, **options)
-        found[C] = last = solution.W
-        return solution.evidence(C) + leave_one_out_loss(rows, codes, weights, solution, C)
+        last = solution.W
+        log_pi = leave_one_out(rows, codes, weights, solution, C)
+        floor = outlier_share(log_pi, weights, n_classes)
+        found[C] = SoftmaxChoice(C, solution.W, floor)
+        left_out = -float(weights @ with_floor(log_pi, floor, n_classes))
+        return solution.evidence(C) + LEFT_OUT_WEIGHT * left_out
 
-    C = choose_cost(criterion, first=first, highest=highest)
-    return C, found[C] if basis is None else found[C] @ basis.T
+    chosen = found[choose_cost(criterion, first=first, highest=highest, patience=patience)]
+    return chosen if basis is None else chosen._replace(W=chosen.W @ basis.T)
 
 
-def leave_one_out_loss(rows: Array, codes: Array, weights: Array, solution: SoftmaxSolution, C: float) -> float:
-    """Return the approximate leave-one-out log-loss, summed over all rows, with one Newton step per row.
+def with_floor(log_pi: Array, floor: float, n_classes: int) -> Array:
+    """Logarithms of ``(1 - floor) π + floor / K``, accurate even if π underflows."""
+    return log_pi if floor == 0 else np.logaddexp(np.log1p(-floor) + log_pi, np.log(floor / n_classes))
+
+
+def outlier_share(log_pi: Array, weights: Array, n_classes: int) -> float:
+    """Return the share of rows with a class at random, given log-probabilities of each row's own class.
+
+    It is the most likely share, after ``ASSUMED_OUTLIERS`` such rows and as many others are added.
+    """
+    pi, total = np.exp(log_pi), float(weights.sum())
+
+    def slope(share: float) -> float:
+        """Derivative of the log-likelihood, which decreases."""
+        return float(weights @ ((1 / n_classes - pi) / (share / n_classes + (1 - share) * pi)))
+
+    likeliest = 0.0 if slope(LEAST_SHARE) <= 0 else 1.0 if slope(1.0) >= 0 else brentq(slope, LEAST_SHARE, 1.0)
+    return (float(likeliest) * total + ASSUMED_OUTLIERS) / (total + 2 * ASSUMED_OUTLIERS)
+
+
+def leave_one_out(rows: Array, codes: Array, weights: Array, solution: SoftmaxSolution, C: float) -> Array:
+    """Approximate log-probability of each row's class if the row is left out, with one Newton step per row.
 
     A row with weight greater than 1 counts as several copies, of which one is left out.
     """
     W, factor = solution.W, len(solution.W) / (len(solution.W) - 1)
     inverses = np.linalg.inv(np.eye(rows.shape[1]) + factor * _diagonal_blocks(solution))
-    most, total = np.log1p(weights.sum()), 0.0
+    log_pi = np.empty(len(rows))
     step = max(1, CHUNK_NUMBERS // sum(W.shape))
     for start in range(0, len(rows), step):
         cut = slice(start, start + step)
@@ -110,9 +160,8 @@ def leave_one_out_loss(rows: Array, codes: Array, weights: Array, solution: Soft
         pi = np.exp(log_softmax(scores, axis=1))
         left = np.maximum(1 - factor * leverages * pi * (1 - pi), LEAST)
         pi[own] -= 1
-        losses = -log_softmax(scores + leverages * pi / left, axis=1)[own]
-        total += float(weights[cut] @ np.minimum(losses, most))
-    return total
+        log_pi[cut] = log_softmax(scores + leverages * pi / left, axis=1)[own]
+    return log_pi
 
 
 def _diagonal_blocks(solution: SoftmaxSolution) -> Array:

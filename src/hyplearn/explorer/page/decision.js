@@ -201,8 +201,14 @@ export class Decision {
   // Probabilities of all classes, in their order.
   probabilities(x, y, gapOfX = gap(x, y)) {
     if (!this.hasProbabilities) return null;
+    const { floor } = this.spec;
+    const pure = this.withoutFloor(Array.from(this.scores, (_, code) => this.score(code, x, y, gapOfX)));
+    return pure.map((probability) => (1 - floor) * probability + floor / pure.length);
+  }
+
+  // Probabilities from scores, without the share of misplaced rows.
+  withoutFloor(scores) {
     const { sharpness } = this.spec;
-    const scores = Array.from(this.scores, (_, code) => this.score(code, x, y, gapOfX));
     if (this.isBinary) return [Math.exp(logSigmoid(-scores[1])), Math.exp(logSigmoid(scores[1]))];
     return softmax(sharpness === null ? scores : scores.map((score) => sharpness * logSigmoid(score)));
   }
