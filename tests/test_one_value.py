@@ -127,6 +127,23 @@ def test_all_outputs_of_a_model_agree_on_every_point(name, n_classes):
     check_scene(model, Q, codes, scores)
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("svc, free")])
+def test_everything_a_model_says_of_a_point_agrees_if_each_class_has_a_centre(name):
+    rng = np.random.default_rng(3)
+    places = from_frame(8.0 * np.array([[1.0, 0.0], [-0.5, 0.8], [-0.5, -0.8]]), np.zeros(2), c=0.25)
+    codes = np.arange(90) % 3
+    X = np.stack([from_frame(v, places[k], c=0.25) for v, k in zip(rng.standard_normal((90, 2)), codes, strict=True)])
+    model = type(MODELS[name])(**MODELS[name].get_params() | {"curvature": CURVATURE}).fit(X, codes)
+    assert len(np.unique(model.reference_, axis=0)) == 3
+    Q = points(np.random.default_rng(7), 400, 16.0)
+    scores, codes = model.decision_function(Q), model.predict(Q)
+    assert np.array_equal(codes_of(scores), codes)
+    check_probabilities(model, Q, codes)
+    check_distances(model, Q, codes)
+    check_picture(model)
+    check_scene(model, Q, codes, scores)
+
+
 def check_probabilities(model, Q, codes):
     if not model.decision_.has_probabilities:
         with pytest.raises(AttributeError):

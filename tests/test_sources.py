@@ -15,7 +15,7 @@ from hyplearn import (
     PoincareSVC,
 )
 from hyplearn.datasets import make_ball_classification
-from hyplearn.geometry import exp_map
+from hyplearn.geometry import exp_map, mobius_add
 from hyplearn.paper import AuthorsSVC, EuclideanSVC, HyperboloidPerceptron, HyperboloidSVC, PaperSVC
 from support.sources import KINDS, arguments
 from support.stored import written
@@ -42,6 +42,13 @@ def overlapping():
     y = np.minimum(rng.integers(0, 4, 100), 2)
     X = exp_map(0.5 * rng.normal(size=(3, 2))[y] + 0.3 * rng.normal(size=(100, 2)), np.zeros(2))
     return X, y, rng.choice([0.0, 0.3, 1.0, 2.0], 100)
+
+
+def deep():
+    """Three classes so far from the mean of all that each has a centre of its own."""
+    X, y, weights = overlapping()
+    places = exp_map(2.0 * np.array([[1.0, 0.0], [-0.5, 0.8], [-0.5, -0.8]]), np.zeros(2))
+    return mobius_add(places[y], 0.5 * X), y, weights
 
 
 def unweighted():
@@ -83,6 +90,7 @@ SVCS = {
     "no reference, no intercept": (PoincareSVC(C=[1.0, 10.0, 100.0], fit_intercept=False), overlapping),
     "no reference, hinge, no intercept": (hinge(None, fit_intercept=False), overlapping),
     "no reference, hard margin": (PoincareSVC(C=np.inf), apart),
+    "no reference, deep": (PoincareSVC(), deep),
     "at a point": (hinge([0.1, 0.0], calibration=None), overlapping),
     "at points": (hinge(POINTS, calibration=None), overlapping),
     "hull": (hinge("hull", calibration=None), overlapping),

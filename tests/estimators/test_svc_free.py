@@ -1,13 +1,15 @@
-"""PoincareSVC without a reference point: rows are cone coordinates about the mean, with or without an intercept."""
+"""PoincareSVC without a reference point: rows are cone coordinates about a mean, with or without an intercept."""
 
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from hyplearn import PoincareSVC
+from hyplearn import PoincareSVC, load, save
 from hyplearn.data.training import TrainingData
 from hyplearn.datasets import make_ball_classification
-from hyplearn.geometry import distance, mobius_add, signed_distance
+from hyplearn.embedding import TreeEmbedding
+from hyplearn.estimators.svc_rows import DEEP
+from hyplearn.geometry import distance, frechet_mean, mobius_add, signed_distance
 from hyplearn.rows.built import ConeRowBuilder, KeptRows, StreamedRows, build_rows
 from hyplearn.solvers.svm import solve_svm
 from hyplearn.tangent import from_frame
@@ -158,3 +160,81 @@ def test_a_second_fit_with_another_reference_replaces_all_attributes(references,
     fresh = PoincareSVC(second, calibration=None).fit(X, y)
     assert hasattr(model, "intercept_") == (second is None)
     assert np.allclose(model.coef_, fresh.coef_, rtol=1e-6, atol=1e-9)
+
+
+def classes_at(depth, d=3, n=240, seed=0, spread=1.0):
+    """Four overlapping wrapped normals around points at a distance from the centre."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 4
+    places = from_frame(depth * np.linalg.qr(rng.standard_normal((max(d, 4), 4)))[0].T[:, :d], np.zeros(d))
+    X = np.stack([from_frame(spread * v, places[k]) for v, k in zip(rng.standard_normal((n, d)), y, strict=True)])
+    return X, y
+
+
+def test_more_than_two_classes_far_from_the_mean_have_their_own_centres():
+    X, y = classes_at(6.0)
+    means = np.stack([frechet_mean(X[y == k]) for k in range(4)])
+    assert np.sqrt(np.mean(distance(means, frechet_mean(X)) ** 2)) > DEEP
+    assert np.allclose(PoincareSVC().fit(X, y).reference_, means, atol=1e-9)
+    two = y < 2
+    assert np.allclose(PoincareSVC().fit(X[two], y[two]).reference_, frechet_mean(X[two]), atol=1e-9)
+    X, y = classes_at(1.0)
+    assert np.allclose(PoincareSVC().fit(X, y).reference_, np.tile(frechet_mean(X), (4, 1)), atol=1e-9)
+
+
+def test_a_class_without_weight_has_the_mean_of_all_as_its_centre():
+    X, y = classes_at(6.0)
+    weights = np.where(y == 2, 0.0, 1.0)
+    model = PoincareSVC(calibration=None).fit(X, y, weights)
+    assert np.allclose(model.reference_[2], frechet_mean(X[y != 2]), atol=1e-9)
+    assert np.allclose(model.reference_[0], frechet_mean(X[y == 0]), atol=1e-9)
+
+
+@kinds
+def test_problems_with_their_own_centres_are_certified(kind):
+    X, y = classes_at(6.0)
+    model = PoincareSVC(C=3.0, calibration=None, **kind).fit(X, y)
+    assert set(model.status_) == {"optimal"}
+    certificate = model.verify(X, y)
+    assert certificate.gap.max() <= 1e-6
+    assert certificate.violation.max() == 0
+    for k in range(4):
+        W = np.append(model.coef_[k], model.intercept_[k]) if model.fit_intercept else model.coef_[k]
+        rows = naive.cone_coordinates(X, model.reference_[k], 1.0)[:, : len(W)]
+        slack = np.maximum(0, 1 - np.where(y == k, 1, -1) * (rows @ W))
+        P = 0.5 * W @ W + 3.0 * np.sum(slack if model.loss == "hinge" else slack**2)
+        assert model.primal_[k] == pytest.approx(P, rel=1e-9)
+        assert np.allclose(model.decision_function(X)[:, k], np.arcsinh(rows @ W), rtol=1e-9, atol=1e-9)
+
+
+def test_isometries_change_no_probability_of_classes_with_their_own_centres():
+    X, y = classes_at(4.5)
+    turn = np.linalg.qr(np.random.default_rng(5).standard_normal((3, 3)))[0]
+    moved = mobius_add(np.array([0.3, -0.2, 0.1]), X) @ turn.T
+    one, other = (PoincareSVC().fit(Z, y).predict_proba(Z) for Z in (X, moved))
+    assert np.allclose(one, other, atol=1e-4)
+
+
+def test_a_file_and_a_model_file_keep_the_centres_of_classes(tmp_path):
+    X, y = classes_at(6.0)
+    model = PoincareSVC().fit(X, y)
+    np.savez(tmp_path / "points.npz", X=X, y=y)
+    assert np.allclose(PoincareSVC().fit(str(tmp_path / "points.npz"), "y").predict_proba(X), model.predict_proba(X))
+    save(model, tmp_path / "model.hyp")
+    assert np.array_equal(load(tmp_path / "model.hyp").predict_proba(X), model.predict_proba(X))
+
+
+def test_branches_of_a_deep_tree_are_separated():
+    """Twelve branches at the ends of a comb, up to 30 units from its root: about one centre their angles vanish."""
+    parents, labels = {0: None}, {}
+    for branch in range(12):
+        parents[f"stem {branch}"] = 0 if branch == 0 else f"stem {branch - 1}"
+        for leaf in range(12):
+            parents[f"{branch}.{leaf}"] = f"stem {branch}"
+            labels[f"{branch}.{leaf}"] = branch
+    tree = TreeEmbedding(2).fit(parents)
+    y = np.array([labels.get(str(node), -1) for node in tree.labels_])
+    X, y = tree.embedding_[y >= 0], y[y >= 0]
+    assert np.max(distance(X, np.zeros(2))) > 25
+    held = np.arange(len(y)) % 2 == 0
+    assert PoincareSVC().fit(X[~held], y[~held]).score(X[held], y[held]) == 1

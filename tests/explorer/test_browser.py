@@ -382,6 +382,19 @@ def test_predictions_of_the_page_match_python(browser, tmp_path, data):
         assert_cards_agree(model, points[:25], spec, browser.run(TELL, 25), name)
 
 
+def test_the_page_decides_as_python_does_if_each_class_has_a_centre(browser, tmp_path):
+    rng, codes = np.random.default_rng(5), np.arange(90) % 3
+    places = from_frame(5.0 * np.array([[1.0, 0.0], [-0.5, 0.8], [-0.5, -0.8]]), np.zeros(2))
+    X = np.stack([from_frame(v, places[k]) for v, k in zip(rng.standard_normal((90, 2)), codes, strict=True)])
+    model = PoincareSVC().fit(X, codes)
+    assert len(np.unique(model.reference_, axis=0)) == 3
+    page = explore(model, X, codes)
+    browser.open(page, tmp_path)
+    check_regions(browser, page, lambda V, p: model.predict(translate(V, p)))
+    assert_page_agrees(browser, model, cloud(np.random.default_rng(8), 300, 2, 1.6), "svc")
+    assert_cards_agree(model, X[:25], scene_of(page)["models"][0], browser.run(TELL, 25), "svc")
+
+
 @pytest.mark.parametrize("name", ["svc", "svc through a point", "softmax", "kernel", "neighbours", "conformal"])
 def test_cards_agree_with_python_for_points_off_the_plane_of_the_picture(browser, tmp_path, name):
     for data in (many, two):

@@ -142,17 +142,24 @@ class Decision:
         return X @ w + self.intercepts[k]
 
     def _sphere_values(self, X: Array, gaps: Array) -> Array:
-        space, times = cone_rows(X, self.points[0], c=self.c, gaps=gaps)
-        out = np.empty((len(X), len(self.weights)))
+        out, P = np.empty((len(X), len(self.weights))), len(self.weights)
+        shared = bool(np.all(self.points == self.points[0]))
+        for own in [slice(P)] if shared else [slice(k, k + 1) for k in range(P)]:
+            self._fill_sphere_values(X, gaps, own, out)
+        return out
+
+    def _fill_sphere_values(self, X: Array, gaps: Array, own: slice, out: Array) -> None:
+        """Write the values of problems with the same centre into their columns of ``out``."""
+        weights, intercepts = self.weights[own], self.intercepts[own]
+        space, times = cone_rows(X, self.points[own.start or 0], c=self.c, gaps=gaps)
         constant = shortening(space, times, self.c) if np.any(self.intercepts) else None
         for start in range(0, len(X), SCORED_ROWS):
             cut = slice(start, start + SCORED_ROWS)
             # BLAS is not used, because the last bits of its results depend on the number of rows.
-            products = np.einsum("ij,kj->ik", space[cut], self.weights[:, 1:])
-            out[cut] = times[cut, None] * self.weights[:, 0] + products
+            products = np.einsum("ij,kj->ik", space[cut], weights[:, 1:])
+            out[cut, own] = times[cut, None] * weights[:, 0] + products
             if constant is not None:
-                out[cut] += constant[cut, None] * self.intercepts
-        return out
+                out[cut, own] += constant[cut, None] * intercepts
 
     def _values_of_0_1(self, X: Array, gaps: Array) -> Array:
         z = implicit_rows(X, self.points[0], features="z", c=self.c, gaps=gaps)

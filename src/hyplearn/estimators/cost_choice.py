@@ -1,6 +1,7 @@
 """Choose C for an SVM without a reference point by the log-loss on held-out rows."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,23 +34,25 @@ class ChosenCost(NamedTuple):
     held_out: HeldOut | None = None  # None if some rows were not held out, or some of the fits did not converge
 
 
-def choose_held_out(problems: Problems, n_folds: int, n_classes: int) -> ChosenCost:
+def choose_held_out(groups: Sequence[Problems], n_folds: int, n_classes: int) -> ChosenCost:
     """Choose the power of ten for C with the smallest log-loss on held-out rows, or 1 if no row can be held out.
 
-    ``problems`` contains one binary problem for each positive class, on all rows, with the costs for C = 1.
+    ``groups`` contain one binary problem for each positive class, on all rows, with the costs for C = 1. The problems
+    of a group share their rows.
     """
-    codes, weights = problems.codes, problems.costs[:, 0]
-    W = solve_together(problems, tol=CHOICE_TOL).W
-    values = np.arcsinh(problems.rows @ W.T)
-    lengths = np.linalg.norm(problems.rows, axis=1)
+    codes, weights = groups[0].codes, groups[0].costs[:, 0]
+    starts = [solve_together(problems, tol=CHOICE_TOL).W for problems in groups]
+    W = np.vstack(starts)
+    values = np.arcsinh(np.hstack([problems.rows @ own.T for problems, own in zip(groups, starts, strict=True)]))
+    lengths = np.linalg.norm(groups[0].rows, axis=1)
     dealt, n_distinct = deal_folds(own_values(values, codes), codes, weights, n_folds, n_classes, spare=lengths)
     used = min(n_folds, -(-CHOICE_ROWS * n_folds // len(codes)))
     held = np.flatnonzero((dealt >= 0) & (dealt < used))
     if not len(held):
         return ChosenCost(1.0, W)
-    path = _Path(problems, dealt, held, used, W)
+    path = _Path(groups, dealt, held, used, starts)
     C = choose_cost(path.log_loss)
-    found, W = path.found[C], path.weights[C].reshape(used, *W.shape).mean(axis=0)
+    found, W = path.found[C], np.vstack([own.mean(axis=0) for own in path.weights[C]])
     if used < n_folds or found.gap > CHOICE_TOL:
         return ChosenCost(C, W)
     values[held] = found.values
@@ -66,20 +69,30 @@ class _Found(NamedTuple):
 class _Path:
     """Held-out fits for several values of C, each of which starts from the fits with the nearest one."""
 
-    def __init__(self, problems: Problems, dealt: Array, held: Array, n_folds: int, W: Array) -> None:
-        weights = problems.costs[:, 0]
-        self.folds = problems.in_folds(np.column_stack([without(weights, dealt == fold) for fold in range(n_folds)]))
-        self.rows, self.codes, self.row_weights = problems.rows[held], problems.codes[held], weights[held]
-        self.fold, self.shape = dealt[held], (n_folds, *W.shape)
-        self.weights, self.found = {1.0: np.tile(W, (n_folds, 1))}, dict[float, _Found]()
+    def __init__(
+        self, groups: Sequence[Problems], dealt: Array, held: Array, n_folds: int, starts: Sequence[Array]
+    ) -> None:
+        weights, codes = groups[0].costs[:, 0], groups[0].codes
+        costs = np.column_stack([without(weights, dealt == fold) for fold in range(n_folds)])
+        self.folds = [problems.in_folds(costs) for problems in groups]
+        self.rows = [problems.rows[held] for problems in groups]
+        self.codes, self.row_weights, self.fold = codes[held], weights[held], dealt[held]
+        # Weights of each group, of shape (folds, problems, columns).
+        self.weights = {1.0: [np.tile(own, (n_folds, 1, 1)) for own in starts]}
+        self.found = dict[float, _Found]()
         self.sigmoids: Sigmoids | None = None
 
     def log_loss(self, C: float) -> float:
         """Log-loss of the held-out rows with C."""
         nearest = min(self.weights, key=lambda other: abs(math.log(other / C)))
-        fits = solve_together(self.folds.at_costs(C), tol=CHOICE_TOL, start=self.weights[nearest])
-        values = np.arcsinh(np.einsum("im,ipm->ip", self.rows, fits.W.reshape(self.shape)[self.fold]))
-        self.weights[C], self.found[C] = fits.W, _Found(values, float(fits.gap.max()))
+        weights, parts, gap = [], [], 0.0
+        for folds, rows, start in zip(self.folds, self.rows, self.weights[nearest], strict=True):
+            fits = solve_together(folds.at_costs(C), tol=CHOICE_TOL, start=start.reshape(-1, start.shape[2]))
+            weights.append(fits.W.reshape(start.shape))
+            parts.append(np.einsum("im,ipm->ip", rows, weights[-1][self.fold]))
+            gap = max(gap, float(fits.gap.max()))
+        values = np.arcsinh(np.hstack(parts))
+        self.weights[C], self.found[C] = weights, _Found(values, gap)
         pinned = values.shape[1] == 1
         loss, self.sigmoids = sigmoid_loss(values, self.codes, self.row_weights, pinned=pinned, start=self.sigmoids)
         return loss

@@ -33,7 +33,7 @@ from hyplearn.solvers.certificate import (
 )
 from hyplearn.solvers.sgd import Descent
 from hyplearn.solvers.svm import Solution, solve_svm
-from hyplearn.solvers.svm.together import Problems, TogetherSolution, solutions_of, solve_together
+from hyplearn.solvers.svm.together import Problems, solutions_of, solve_together
 from hyplearn.types import Array, EachCostOrAuto
 
 # Largest number of elements (rows times columns) for which all problems are solved together. For larger data, it is
@@ -69,9 +69,10 @@ class PoincareSVC(StreamClassifier):
 
     .. math:: \min_w \tfrac12 \|w\|^2 + C \sum_i \max(0, 1 - y_i \langle f_i, w \rangle)^2
 
-    By default the features are :func:`~hyplearn.cone.cone_coordinates` about the mean of all points. The boundary
-    between a class and the rest is then a generalised sphere: a geodesic hyperplane, an equidistant of one, a
-    horosphere or a sphere (see ``boundaries_``). With ``fit_intercept=False`` it is a geodesic hyperplane. With
+    By default the features are :func:`~hyplearn.cone.cone_coordinates` about the mean of all points, or, if there are
+    more than two classes far from it, about the mean of each class. The boundary between a class and the rest is then
+    a generalised sphere: a geodesic hyperplane, an equidistant of one, a horosphere or a sphere (see
+    ``boundaries_``). With ``fit_intercept=False`` it is a geodesic hyperplane. With
     ``reference=`` the features are coordinates relative to a reference point p, and the boundary is the geodesic
     hyperplane through p with normal w: the SVM of the paper.
 
@@ -142,7 +143,8 @@ class PoincareSVC(StreamClassifier):
     intercept_ : ndarray of shape (n_problems,)
         Intercepts; only with ``reference=None``.
     reference_ : ndarray of shape (n_problems, n_features)
-        The reference points; with ``reference=None`` the mean of all points, once per problem.
+        The reference points; with ``reference=None`` the mean of all points, once per problem, or the mean of the
+        class of each problem if the class means lie more than 2.75 curvature radii from it (root mean square).
     status_ : ndarray of str of shape (n_problems,)
         "optimal" if the tolerance is reached; otherwise "max_iter", "stalled" (limited by rounding), "infeasible" (no
         hard margin) or "online" (after ``partial_fit``).
@@ -250,10 +252,14 @@ class PoincareSVC(StreamClassifier):
         """Solve small problems together; return a dict from problem index to solution, if it reached the tolerance."""
         if not self._are_small(data):
             return {}
-        problems = self._shared(data.gathered(), data.c).at_costs(self.C_)
-        found = solve_together(problems, tol=self.tol, max_iter=self.max_iter, start=start)
-        solutions = enumerate(solutions_of(problems, found, self.tol))
-        return {k: solution for k, solution in solutions if solution.status == "optimal"}
+        solutions: list[Solution] = []
+        for group in self._groups(data.gathered(), data.c):
+            own = slice(len(solutions), len(solutions) + len(group.positives))
+            problems = group.at_costs(self.C_[own])
+            at = None if start is None else start[own]
+            found = solve_together(problems, tol=self.tol, max_iter=self.max_iter, start=at)
+            solutions += solutions_of(problems, found, self.tol)
+        return {k: solution for k, solution in enumerate(solutions) if solution.status == "optimal"}
 
     def _solvers(
         self,
@@ -282,15 +288,20 @@ class PoincareSVC(StreamClassifier):
             )
 
     def _are_small(self, data: TrainingData) -> bool:
-        """Whether all problems share the same rows and are small enough to be solved together."""
+        """Whether problems with the same centre share their rows and are small enough to be solved together."""
         fits = data.in_memory and data.n_rows * self._rows.n_columns(data.n_features) <= TOGETHER_NUMBERS
         return fits and self.reference is None and self.loss == "squared_hinge" and bool(np.all(np.isfinite(self.C_)))
 
-    def _shared(self, block: LabelledBlock, c: float) -> Problems:
-        """Binary problems of all classes with shared rows, and the costs of C = 1."""
-        rows = ClassRowBuilder(self.reference_[0], c, 1.0, self.fit_intercept, 2)(block)[:]
-        codes = block.codes.astype(np.int64, copy=False)
-        return Problems.of_classes(rows, codes, np.array(self._positives), block.row_weights)
+    def _groups(self, block: LabelledBlock, c: float) -> list[Problems]:
+        """Binary problems of all classes with the costs of C = 1, in groups with the same centre, which share rows."""
+        positives, codes = np.array(self._positives), block.codes.astype(np.int64, copy=False)
+        shared = bool(np.all(self.reference_ == self.reference_[0]))
+        centres = self.reference_[:1] if shared else self.reference_
+        groups = []
+        for centre, own in zip(centres, np.split(positives, len(centres)), strict=True):
+            rows = ClassRowBuilder(centre, c, 1.0, self.fit_intercept, 2)(block)[:]
+            groups.append(Problems.of_classes(rows, codes, own, block.row_weights))
+        return groups
 
     def _chosen_cost(self, data: TrainingData) -> ChosenCost:
         """Return C; if C="auto", the power of ten with the smallest log-loss on held-out rows and its weights."""
@@ -299,21 +310,28 @@ class PoincareSVC(StreamClassifier):
         if self.reference is not None or self.loss != "squared_hinge":
             return ChosenCost(1.0)
         rows = choice_rows(data, max(CHOICE_FEWEST, CHOICE_NUMBERS // self._rows.n_columns(data.n_features)))
-        chosen = choose_held_out(self._shared(rows, data.c), self.folds, data.n_classes)
+        chosen = choose_held_out(self._groups(rows, data.c), self.folds, data.n_classes)
         return chosen if len(rows.X) == data.n_rows else chosen._replace(held_out=None)
 
     def _refits(self, data: TrainingData, weights: Sequence[Array]) -> Iterator[Decision]:
-        n = len(weights)
-        found: TogetherSolution | None = None
-        if weights and self._are_small(data):
-            folds = self._shared(data.gathered(), data.c).in_folds(np.column_stack(weights))
-            start = np.tile(self._W, (n, 1))
-            found = solve_together(folds.at_costs(np.tile(self.C_, n)), tol=HELD_OUT_TOL, start=start)
+        found = self._refit_together(data, weights) if weights and self._are_small(data) else None
         for fold, own in enumerate(weights):
-            if found is not None and np.all(found.gap.reshape(n, -1)[fold] <= HELD_OUT_TOL):
-                yield self._decision_of(found.W.reshape(n, self._n_problems, -1)[fold])
+            if found is not None and found[1][fold] <= HELD_OUT_TOL:
+                yield self._decision_of(found[0][fold])
             else:
                 yield self._refit(data.reweighted(own))
+
+    def _refit_together(self, data: TrainingData, weights: Sequence[Array]) -> tuple[Array, Array]:
+        """Weights of all problems, of shape (n_folds, n_problems, m), and the largest duality gap of each fold."""
+        n, first = len(weights), 0
+        parts, gaps = [], np.zeros(n)
+        for group in self._groups(data.gathered(), data.c):
+            own = slice(first, first + len(group.positives))
+            folds = group.in_folds(np.column_stack(weights)).at_costs(np.tile(self.C_[own], n))
+            found = solve_together(folds, tol=HELD_OUT_TOL, start=np.tile(self._W[own], (n, 1)))
+            parts.append(found.W.reshape(n, len(group.positives), -1))
+            gaps, first = np.maximum(gaps, found.gap.reshape(n, -1).max(axis=1)), own.stop
+        return np.concatenate(parts, axis=1), gaps
 
     def _refit(self, data: TrainingData) -> Decision:
         with self._problem_map(data) as (each, threads):

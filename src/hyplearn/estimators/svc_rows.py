@@ -1,4 +1,4 @@
-"""Kinds of rows for SVMs: features at each problem's reference point, or cone coordinates about the mean."""
+"""Kinds of rows for SVMs: features at each problem's reference point, or cone coordinates about a mean."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -11,12 +11,21 @@ import numpy as np
 from hyplearn.cone import plain_cone_rows
 from hyplearn.data.training import TrainingData
 from hyplearn.decision import Decision
+from hyplearn.geometry import distance
 from hyplearn.reference import reference_points
 from hyplearn.reference.certified_margin import WidestMargin
+from hyplearn.reference.means import mean_and_class_means
 from hyplearn.reference.widest import widest
 from hyplearn.rows.built import ConeRowBuilder, RowBuilder, SignedRowBuilder
 from hyplearn.tangent import Features, frame_coordinates, z_features
 from hyplearn.types import Array
+
+# Root mean square of the distances of class means from the mean of all points, in units of the curvature's radius,
+# beyond which cone coordinates are centred at the means of the classes. Seen from one centre, classes at the distance D
+# differ by angles of e^-D, which takes weights of e^D: these are penalised, and rounding forbids them beyond D = 15. On
+# 23 made sets beyond this number, own centres gain 2.8 points of accuracy on average and lose at most 0.1; on 29 sets
+# below it they lose 0.1 on average and up to 7.5.
+DEEP = 2.75
 
 
 class RowKind(ABC):
@@ -105,7 +114,7 @@ def _point_of(found: WidestMargin) -> Array:
 
 @dataclass(frozen=True)
 class FreeRows(RowKind):
-    """Cone coordinates about the mean of all points: boundaries are generalised spheres, or geodesic hyperplanes."""
+    """Cone coordinates about a mean: boundaries are generalised spheres, or geodesic hyperplanes."""
 
     intercept: bool
 
@@ -114,8 +123,12 @@ class FreeRows(RowKind):
         return d + 1 + self.intercept
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Mean of all points, repeated for each problem."""
-        return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)] * len(sides))
+        """Mean of all points, repeated for each problem; for more than two deep classes, the mean of each class."""
+        if len(sides) == 1:
+            return reference_points("mean", data, [np.zeros(data.n_classes, dtype=np.int64)])
+        mean, own = mean_and_class_means(data)
+        depths = np.sqrt(data.c) * distance(own, mean, c=data.c)
+        return own if np.sqrt(np.mean(depths**2)) > DEEP else np.tile(mean, (len(own), 1))
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
         """Return a builder of explicit rows."""

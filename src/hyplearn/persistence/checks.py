@@ -84,7 +84,7 @@ def check_svc(found: Found) -> None:
     if is_free != ("intercept_" in found):
         raise FlawError("intercept_ requires reference=None")
     if is_free:
-        check_cone(found)
+        _check_cone_columns(found)
     elif found["coef_"].shape[1] != d:
         raise FlawError(f"coef_ must have {d} columns")
     columns = d + is_free + (is_free and found["fit_intercept"])
@@ -94,10 +94,14 @@ def check_svc(found: Found) -> None:
 
 def check_cone(found: Found) -> None:
     """Raise unless the weights fit cone coordinates, and all reference points are the same centre."""
-    if found["coef_"].shape[1] != found["n_features_in_"] + 1:
-        raise FlawError("coef_ must have one column more than there are features")
+    _check_cone_columns(found)
     if np.any(found["reference_"] != found["reference_"][:1]):
         raise FlawError("all rows of reference_ must be equal")
+
+
+def _check_cone_columns(found: Found) -> None:
+    if found["coef_"].shape[1] != found["n_features_in_"] + 1:
+        raise FlawError("coef_ must have one column more than there are features")
 
 
 def check_neighbors(found: Found) -> None:

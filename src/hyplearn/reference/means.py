@@ -37,6 +37,14 @@ def mean_of_all(data: TrainingData) -> Array:
     return group_means(data, np.ones((1, data.n_classes), dtype=bool), _tolerance(data, EXACT))[0][0]
 
 
+def mean_and_class_means(data: TrainingData) -> tuple[Array, Array]:
+    """Weighted Fréchet means of all points and of each class; the mean of all for a class without weight."""
+    groups = np.vstack([np.ones(data.n_classes, dtype=bool), np.eye(data.n_classes, dtype=bool)])
+    found = group_means(data, groups, _tolerance(data, EXACT))
+    mean = found[0][0]
+    return mean, np.stack([own if total > 0 else mean for own, _, total in found[1:]])
+
+
 def _tolerance(data: TrainingData, of_many: float) -> float:
     return MEAN_TOL if data.n_features <= FEW_DIMENSIONS else of_many
 

@@ -49,7 +49,7 @@ function softmax(logs) {
 // Numbers of each problem in one array, which pixels are fast to read: p, w, w0, b, 1 / gap of p, ⟨p, w⟩, and the slope
 // and offset that make a score of its value.
 const STRIDE = 10;
-// Links whose values are linear in hyperboloid coordinates about one centre.
+// Links whose values are linear in hyperboloid coordinates about a centre.
 const HYPERBOLOID = new Set(["sphere", "sphere-arsinh", "cone"]);
 
 function flattened({ link, points, weights, intercepts, slopes, offsets }) {
@@ -107,6 +107,8 @@ export class Decision {
     this.problems = spec.points.length;
     this.isBinary = this.problems === 1;
     this.hasProbabilities = spec.slopes !== null;
+    const [[px, py]] = spec.points;
+    this.hasOneCentre = HYPERBOLOID.has(spec.link) && spec.points.every(([qx, qy]) => qx === px && qy === py);
     // Of scores that mix the values of all problems: the matrix by rows, and the values at the last point.
     this.mixing = spec.mixing === null ? null : Float64Array.from(spec.mixing.flat());
     this.values = new Float64Array(this.problems);
@@ -164,7 +166,7 @@ export class Decision {
   // The class of the largest score; `scores` keeps all of them.
   classOf(x, y, gapOfX) {
     const { scores } = this;
-    if (HYPERBOLOID.has(this.spec.link)) this.fillAtOnce(x, y, gapOfX);
+    if (this.hasOneCentre) this.fillAtOnce(x, y, gapOfX);
     else if (this.mixing === null) for (let k = 0; k < scores.length; k++) scores[k] = this.score(k, x, y, gapOfX);
     else for (let k = 0; k < this.problems; k++) this.values[k] = this.value(k, x, y, gapOfX);
     if (this.mixing !== null) for (let k = 0; k < scores.length; k++) scores[k] = this.mixed(k);
