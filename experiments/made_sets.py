@@ -9,6 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
+from numba import njit
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
@@ -19,6 +20,8 @@ from hyplearn.geometry import translate
 WORDNET = Path("/usr/share/wordnet/data.noun")
 # Classes with fewer rows than this are left out.
 FEWEST = 10
+# Settings of the Poincaré embeddings: as in their paper, with fewer epochs. No point is farther out than FARTHEST.
+EPOCHS, BURN_IN, RATE, NEGATIVES, FARTHEST = 150, 20, 0.3, 10, 1 - 1e-5
 
 
 def in_ball(v):
@@ -158,6 +161,61 @@ def scaled_nouns(word, d, classes, rows=500):
     return np.sqrt(-found.curvature_) * found.embedding_, np.array([labels[node] for node in chosen])
 
 
+def learned_nouns(word, d, classes, rows=900):
+    """Nouns below a word, as Poincaré embeddings of all pairs of a noun and one above it, and their branches."""
+    parents = subtree(word)
+    labels = branches(parents, classes)
+    chosen = np.random.default_rng(9).permutation(list(parents))[:rows].tolist()
+    nodes = sorted({above for node in chosen for above in ancestors(parents, node)})
+    places = {node: k for k, node in enumerate(nodes)}
+    pairs = [(places[node], places[above]) for node in nodes for above in list(ancestors(parents, node))[1:]]
+    X = poincare_embedding(np.array(pairs), len(nodes), d, np.random.default_rng(0))
+    y = np.array([labels.get(node, "") for node in nodes]).astype(str)
+    return X[y != ""], y[y != ""]
+
+
+def network(sizes, d, inside, between):
+    """Poincaré embedding of a network whose communities have more edges inside than between them."""
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    chances = np.where(y[:, None] == y, inside, between)
+    edges = np.triu(np.random.default_rng([10, d]).uniform(size=chances.shape) < chances, 1)
+    return poincare_embedding(np.argwhere(edges | edges.T), len(y), d, np.random.default_rng(0)), y
+
+
+@njit
+def poincare_embedding(pairs, n, d, rng):
+    """Embed n nodes so that linked ones are near: Riemannian gradient steps for the softmax of negative distances."""
+    X = rng.uniform(-1e-3, 1e-3, (n, d))
+    nodes, shares, steps = np.empty(NEGATIVES + 2, np.int64), np.empty(NEGATIVES + 2), np.empty((NEGATIVES + 2, d))
+    for epoch in range(EPOCHS):
+        rate = RATE / 10 if epoch < BURN_IN else RATE
+        for pair in rng.permutation(np.arange(len(pairs))):
+            nodes[:2] = pairs[pair]
+            nodes[2:] = rng.integers(0, n, NEGATIVES)
+            x = X[nodes[0]]
+            gap_x = 1 - np.sum(x**2)
+            for k in range(1, len(nodes)):
+                cosh = 1 + 2 * np.sum((x - X[nodes[k]]) ** 2) / gap_x / (1 - np.sum(X[nodes[k]] ** 2))
+                shares[k] = 1 / (cosh + np.sqrt(max(cosh**2 - 1, 0.0)))  # exp(-distance)
+            shares[1:] /= np.sum(shares[1:])
+            steps[0] = 0
+            for k in range(1, len(nodes)):
+                y = X[nodes[k]]
+                gap_y = 1 - np.sum(y**2)
+                cosh = 1 + 2 * np.sum((x - y) ** 2) / gap_x / gap_y
+                slope = ((k == 1) - shares[k]) * 4 / np.sqrt(max(cosh**2 - 1, 1e-12))
+                common = 1 + np.sum(x**2) + np.sum(y**2) - 2 * np.sum(x * y)
+                steps[0] += slope / gap_y * ((common - np.sum(x**2)) / gap_x**2 * x - y / gap_x)
+                steps[k] = slope / gap_x * ((common - np.sum(y**2)) / gap_y**2 * y - x / gap_y)
+            for k in range(len(nodes)):
+                point = X[nodes[k]]
+                point -= rate * (1 - np.sum(point**2)) ** 2 / 4 * steps[k]
+                length = np.sqrt(np.sum(point**2))
+                if not length < FARTHEST:
+                    point *= FARTHEST / length
+    return X
+
+
 @lru_cache(maxsize=4)
 def life_points(d):
     """Nodes of the Web of Life."""
@@ -189,6 +247,11 @@ MAKERS = {
        for word, k in (("bird", 8), ("vehicle", 12), ("worker", 20)) for d in (2, 10)},
     **{f"WordNet {word}, MDS, {d}-D": partial(scaled_nouns, word, d, k)
        for word, k in (("food", 8), ("tree", 12)) for d in (2, 10)},
+    **{f"WordNet {word}, learned, {d}-D": partial(learned_nouns, word, d, k)
+       for word, k in (("bird", 8), ("vehicle", 12), ("worker", 20), ("food", 8), ("mammal", 12)) for d in (2, 5, 10)},
+    **{f"network, {len(sizes)} of {sum(sizes)}, {d}-D": partial(network, sizes, d, inside, between)
+       for sizes, inside, between in (((10,) * 12, 0.8, 0.03), ((49, 43, 13), 0.2, 0.03), ((300, 300), 0.05, 0.008))
+       for d in (2, 5)},
     **{f"Web of Life, {rank}, {d}-D": partial(web_of_life, rank, d, rows)
        for rank, d, rows in (("phylum", 2, 3000), ("phylum", 5, 3000), ("class", 10, 3000), ("order", 50, 800),
                              ("order", 2, 3000))},
