@@ -44,7 +44,9 @@ SUBTREES = ("worker", "group", "tree", "occupation", "animal", "artifact", "loca
 # Classes with fewer rows than this are left out.
 FEWEST = 10
 # Sets with more rows than this have ``large_repeats`` repeats, because their scores vary less between splits.
-LARGE = 30_000
+LARGE = 5000
+# Maximum number of rows of sets with so many classes (110) that fits to all rows take minutes.
+LIMITS = {"Web of Life, classes, 2-D": 6000, "Web of Life, classes, 10-D": 6000}
 # Maximum number of training rows in the grid search of the SVC.
 TUNING_ROWS = 5000
 
@@ -205,7 +207,8 @@ def is_subtree(name):
 def points(name, rows):
     """At most ``rows`` random rows of a set (all, if None) from classes that are large enough; labels as integers."""
     X, y = MAKERS[name]()
-    chosen = np.random.default_rng(0).permutation(len(X))[:rows]
+    most = min(rows or len(X), LIMITS.get(name, len(X)))
+    chosen = np.random.default_rng(0).permutation(len(X))[:most]
     X = np.ascontiguousarray(np.asarray(X, dtype=np.float64)[chosen])
     y = np.unique(np.asarray(y)[chosen], return_inverse=True)[1]
     kept = np.bincount(y)[y] >= FEWEST
@@ -279,7 +282,7 @@ def text(rows, config):
     names = [name for name in config.sets if any(row["set"] == name for row in rows)]
     subtrees = [name for name in names if is_subtree(name)]
     others = [name for name in names if not is_subtree(name)]
-    size = "all rows" if config.rows is None else f"at most {config.rows:,} rows"
+    size = "the rows" if config.rows is None else f"at most {config.rows:,} rows"
     lines = [
         f"Classes whose boundaries curve, {config.name} configuration: repeated 2-fold cross-validation on {size} of "
         f"each set. The SVC is tuned on at most {TUNING_ROWS:,} training rows and fitted to all. The best of a row is "

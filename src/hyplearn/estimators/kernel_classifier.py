@@ -24,6 +24,9 @@ from hyplearn.types import Array, CostOrAuto
 
 # Number of candidate rows per landmark. If the search for scale and C uses more rows, all of these are candidates.
 ROWS_PER_LANDMARK = 20
+# Maximum number of elements of the sample whose Hessian is used for all rows if these are not kept: 56 MiB, of which
+# the solver holds several copies. With half as many, a fit takes twice the passes.
+SAMPLE_NUMBERS = 7 * 2**20
 
 
 @dataclass(eq=False, repr=False)
@@ -170,7 +173,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         if rows_are_kept(data, kernel_map):
             found = solve_softmax(rows, **options)
         else:
-            found = solve_softmax_by_sample(rows, raw_projection(kernel_map), **options)
+            found = solve_softmax_by_sample(rows, raw_projection(kernel_map), sample_numbers=SAMPLE_NUMBERS, **options)
         self.landmarks_, self.projection_ = kernel_map.kernel.landmarks, kernel_map.projection
         W = self._keep_solution(found, data, before)
         self.coef_, self.intercept_ = np.ascontiguousarray(W[:, :-1]), INTERCEPT * W[:, -1]
