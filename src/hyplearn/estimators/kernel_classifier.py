@@ -24,9 +24,10 @@ from hyplearn.types import Array, CostOrAuto
 
 # Number of candidate rows per landmark. If the search for scale and C uses more rows, all of these are candidates.
 ROWS_PER_LANDMARK = 20
-# Maximum number of elements of the sample whose Hessian is used for all rows if these are not kept: 56 MiB, of which
-# the solver holds several copies. With half as many, a fit takes twice the passes.
-SAMPLE_NUMBERS = 7 * 2**20
+# If rows are not kept, the Hessian of a sample is used for all rows: of one row in SAMPLE_RATIO, but at least and at
+# most of so many elements (16 and 56 MiB, of which the solver holds several copies). With a smaller sample a fit takes
+# more passes, with a larger one each step takes longer.
+SAMPLE_RATIO, SAMPLE_NUMBERS = 8, (2**21, 7 * 2**20)
 
 
 @dataclass(eq=False, repr=False)
@@ -173,7 +174,8 @@ class PoincareKernelClassifier(SoftmaxClassifier):
         if rows_are_kept(data, kernel_map):
             found = solve_softmax(rows, **options)
         else:
-            found = solve_softmax_by_sample(rows, raw_projection(kernel_map), sample_numbers=SAMPLE_NUMBERS, **options)
+            options["sample_numbers"] = int(np.clip(data.n_rows * rows.shape[1] // SAMPLE_RATIO, *SAMPLE_NUMBERS))
+            found = solve_softmax_by_sample(rows, raw_projection(kernel_map), **options)
         self.landmarks_, self.projection_ = kernel_map.kernel.landmarks, kernel_map.projection
         W = self._keep_solution(found, data, before)
         self.coef_, self.intercept_ = np.ascontiguousarray(W[:, :-1]), INTERCEPT * W[:, -1]
