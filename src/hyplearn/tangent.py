@@ -20,6 +20,8 @@ from numba import njit
 from hyplearn.geometry import exp_map, gap
 from hyplearn.geometry.border import as_rows, as_vectors, border, check_c, check_inside
 from hyplearn.geometry.kernels import (
+    FEW_COLUMNS,
+    centred_dot_at,
     column_chunks,
     distance_sums,
     dot,
@@ -174,16 +176,19 @@ class TangentRows:
         return len(self.X)
 
     def __matmul__(self, w: Array) -> Array:
+        if self.X.shape[1] > FEW_COLUMNS:
+            return self.product_at(np.arange(len(self.X)), w)
         out = np.empty(len(self.X))
         _product(self.X, unrolled(self.p), self.along, self.base, np.ascontiguousarray(w, dtype=np.float64), out)
         return out
 
     def product_at(self, index: Array, w: Array) -> Array:
         """Return ``⟨row_k, w⟩`` for the rows k at the given positions."""
-        out = np.empty(len(index))
         w = np.ascontiguousarray(w, dtype=np.float64)
-        _product_at(self.X, unrolled(self.p), self.along, self.base, index, w, out)
-        return out
+        products = centred_dot_at(self.X, index, w, self.p)
+        products *= self.along[index]
+        products += (self.p @ w) * self.base[index]
+        return products
 
     def __getitem__(self, index: slice | Array) -> Array:
         """Return the selected rows as an explicit float64 array."""
@@ -236,10 +241,3 @@ def _product(X, p, along, base, w, out):  # type: ignore[no-untyped-def]
     p_dot_w = dot(p, w)
     for i in range(X.shape[0]):
         out[i] = row_product(X, p, along, base, i, w, p_dot_w)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _product_at(X, p, along, base, index, w, out):  # type: ignore[no-untyped-def]
-    p_dot_w = dot(p, w)
-    for k in range(index.size):
-        out[k] = row_product(X, p, along, base, index[k], w, p_dot_w)

@@ -103,7 +103,7 @@ class PoincareKernelClassifier(SoftmaxClassifier):
     primal_, dual_gap_ : ndarrays of shape (1,)
         P(W), and ``½‖∇P‖² / max(1, P)``, a proven bound on the distance of P from the optimum relative to max(1, P).
     n_iter_, n_passes_ : ndarrays of shape (1,)
-        Number of Newton steps, and of passes over the data.
+        Number of Newton steps (or rounds of quasi-Newton steps), and of passes over the data.
     decision_ : Decision
         The fitted model as an immutable value, from which predictions, plots and model files are made.
 

@@ -199,7 +199,7 @@ class PoincareLogisticRegression(ConeClassifier):
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=100
-        Largest number of Newton steps.
+        Largest number of Newton steps, or of rounds of ten quasi-Newton steps if there are more than 300 coefficients.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply C and ``sample_weight``.
     trim : bool, default=True
@@ -235,7 +235,7 @@ class PoincareLogisticRegression(ConeClassifier):
     C_ : float
         Value of C used.
     n_iter_, n_passes_ : ndarrays of shape (1,)
-        Number of Newton steps, and of passes over the data.
+        Number of Newton steps (or rounds of quasi-Newton steps), and of passes over the data.
     decision_ : Decision
         The fitted model as an immutable value, from which predictions, plots and model files are made.
 
@@ -291,7 +291,7 @@ class PoincareLogisticRegression(ConeClassifier):
         ----------
         X, y, sample_weight
             Points in the ball, labels and weights, as in :meth:`PoincareSVC.fit`. Data in blocks are read in about ten
-            passes.
+            passes, with more than 300 coefficients in 20 to 100.
         """
         previous = self._W if self.warm_start and hasattr(self, "coef_") else None
         with self._training(X, y, sample_weight) as (data, report):

@@ -310,34 +310,52 @@ def row_dot(X, i, w, p):  # type: ignore[no-untyped-def]
 
 def centred_dot(X: Array, w: Array, p: Array) -> Array:
     """``⟨x - p, w⟩`` of every row of X."""
-    out = np.empty(len(X))
-    _centred_dot(X, w, unrolled(p), out)
+    return centred_dot_at(X, np.arange(len(X)), w, p)
+
+
+def centred_sum(X: Array, q: Array, p: Array) -> Array:
+    """``Σ q_i (x_i - p)`` over the rows of X."""
+    return centred_sum_at(X, np.arange(len(X)), q, p)
+
+
+# Four rows are read together: their sums need not wait for one another, and w, p and the result are loaded once.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def centred_dot_at(X, index, w, p):  # type: ignore[no-untyped-def]
+    """``⟨x_i - p, w⟩`` for all k, with ``i = index[k]``; computing the difference first keeps the digits close to p."""
+    out = np.empty(index.size)
+    whole = index.size - index.size % 4
+    for k in range(0, whole, 4):
+        x0, x1, x2, x3 = X[index[k]], X[index[k + 1]], X[index[k + 2]], X[index[k + 3]]
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for j in range(X.shape[1]):
+            s0 += (x0[j] - p[j]) * w[j]
+            s1 += (x1[j] - p[j]) * w[j]
+            s2 += (x2[j] - p[j]) * w[j]
+            s3 += (x3[j] - p[j]) * w[j]
+        out[k], out[k + 1], out[k + 2], out[k + 3] = s0, s1, s2, s3
+    for k in range(whole, index.size):
+        x0, s0 = X[index[k]], 0.0
+        for j in range(X.shape[1]):
+            s0 += (x0[j] - p[j]) * w[j]
+        out[k] = s0
     return out
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _centred_dot(X, w, p, out):  # type: ignore[no-untyped-def]
-    for i in range(X.shape[0]):
-        out[i] = row_dot(X, i, w, p)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def centred_sum_at(X, index, q, p):  # type: ignore[no-untyped-def]
     """``Σ q_k (x_i - p)`` over all k, with ``i = index[k]``."""
     out = np.zeros(X.shape[1])
-    for k in range(index.size):
+    whole = index.size - index.size % 4
+    for k in range(0, whole, 4):
+        x0, x1, x2, x3 = X[index[k]], X[index[k + 1]], X[index[k + 2]], X[index[k + 3]]
+        q0, q1, q2, q3 = q[k], q[k + 1], q[k + 2], q[k + 3]
         for j in range(X.shape[1]):
-            out[j] += q[k] * (X[index[k], j] - p[j])
-    return out
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def centred_sum(X, q, p):  # type: ignore[no-untyped-def]
-    """``Σ q_i (x_i - p)`` over the rows of X."""
-    out = np.zeros(X.shape[1])
-    for i in range(X.shape[0]):
+            upper = q0 * (x0[j] - p[j]) + q1 * (x1[j] - p[j])
+            out[j] += upper + (q2 * (x2[j] - p[j]) + q3 * (x3[j] - p[j]))
+    for k in range(whole, index.size):
+        x0, q0 = X[index[k]], q[k]
         for j in range(X.shape[1]):
-            out[j] += q[i] * (X[i, j] - p[j])
+            out[j] += q0 * (x0[j] - p[j])
     return out
 
 

@@ -1,7 +1,7 @@
 """The Fréchet mean by Newton's method, with a proven error bound."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +29,9 @@ SAMPLE, SAMPLE_STRIDE, SAMPLE_TOL = 10_000, 16, 1e-4
 NEAR_THE_RIM = 0.01
 # Largest dimension in which the Hessian is computed as a matrix; above it, only its products with vectors are computed.
 FEW_DIMENSIONS = 16
+# Systems with the Hessian of a sample are solved to this relative residual, which is below the sampling error.
+SAMPLE_FORCING = 1e-2
+Hessian: TypeAlias = Array | Callable[[Array], Array] | None
 
 
 @border("X", scalars=("weights",), into_ball=True)
@@ -141,12 +144,12 @@ class MeanEquations:
     """Gradient and Hessian of half the mean squared distance at m, in frame coordinates and for c = 1.
 
     ``stiffness`` is ``Σ w ρ coth ρ``, which no eigenvalue of the Hessian exceeds; ``gradient`` is ``Σ w v`` and
-    ``residual`` its length; ``hessian`` is ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, the stiffness minus the Hessian, or None;
-    ``variance`` is ``Σ w ρ²``.
+    ``residual`` its length; ``hessian`` is ``Σ w (ρ coth ρ - 1) v̂ v̂ᵀ``, the stiffness minus the Hessian, or a function
+    that multiplies the Hessian of a sample by a vector, or None; ``variance`` is ``Σ w ρ²``.
     """
 
     def __init__(
-        self, m: Array, c: float, stiffness: float, gradient: Array, hessian: Array | None, variance: float
+        self, m: Array, c: float, stiffness: float, gradient: Array, hessian: Hessian, variance: float
     ) -> None:
         self.m, self.c, self.gap_m = m, c, float(gap(m, c=c))
         self.stiffness, self.gradient, self.hessian, self.variance = stiffness, gradient, hessian, variance
@@ -155,6 +158,8 @@ class MeanEquations:
     def newton_step(self) -> Array:
         """Step to the minimum of the quadratic model of the objective."""
         assert self.hessian is not None
+        if callable(self.hessian):
+            return _solve_by_products(self.hessian, self.gradient, SAMPLE_FORCING)
         return np.linalg.solve(self.stiffness * np.eye(len(self.m)) - self.hessian, self.gradient)
 
     def majorising_step(self) -> Array:
@@ -188,7 +193,7 @@ class _RowEquations(MeanEquations):
             squares = np.einsum("ij,ij->i", rows, rows)
             sums = _fill_numbers(squares, gaps[part], own, gap_m, c, *numbers)
             stiffness, variance = stiffness + sums[0], variance + sums[2]
-            gradient += np.einsum("ij,i->j", rows, own * numbers[0]) + sums[1] * m
+            gradient += centred_sum(X[part], own * numbers[0], m) + sums[1] * m
         super().__init__(m, c, stiffness, gradient, None, variance)
 
     def at(self, m: Array) -> "_RowEquations":
@@ -199,34 +204,35 @@ class _RowEquations(MeanEquations):
         """Newton's step; in many dimensions it is approximated by conjugate gradients."""
         if self.hessian is not None:
             return super().newton_step()
-        d = len(self.m)
-        operator = LinearOperator((d, d), matvec=self._hessian_times)
-        step, _ = cg(operator, self.gradient, rtol=min(0.1, self.residual), maxiter=d)
-        return step
+        return _solve_by_products(self.hessian_times, self.gradient, min(0.1, self.residual))
 
-    def _hessian_times(self, u: Array) -> Array:
+    def hessian_times(self, u: Array) -> Array:
         """Product of the Hessian with u: ``Σ w (ρ coth ρ · u - (ρ coth ρ - 1) ⟨v̂, u⟩ v̂)``."""
         projected = self.along * centred_dot(self.X, u, self.m) + self.base * (self.m @ u)
         q = self.weights * self.radial * projected
         return self.stiffness * u - centred_sum(self.X, q * self.along, self.m) - (q @ self.base) * self.m
 
 
-def summed_equations(
-    X: Array, gaps: Array, weights: Array, m: Array, c: float, *, second: bool = True
-) -> tuple[float, Array, Any, float]:
+def summed_equations(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Any, float]:
     """Stiffness, gradient, Hessian and variance at m; all are sums over rows, so results of blocks can be added.
 
-    In many dimensions the hessian is the most of the work, and 0 without ``second``.
+    In many dimensions the hessian is 0: it would be the most of the work.
     """
-    d = X.shape[1]
-    if d <= FEW_DIMENSIONS:
+    if X.shape[1] <= FEW_DIMENSIONS:
         return _summed_columns(X, gaps, weights, m, c)
     at = _RowEquations(X, gaps, weights, m, c)
-    if not second:
-        return at.stiffness, at.gradient, 0.0, at.variance
-    rows = at.along[:, None] * (X - m) + at.base[:, None] * m
-    rows *= np.sqrt(weights * np.maximum(at.radial, 0.0))[:, None]
-    return at.stiffness, at.gradient, rows.T @ rows, at.variance
+    return at.stiffness, at.gradient, 0.0, at.variance
+
+
+def sample_hessian(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> Callable[[Array], Array]:
+    """Return a function that multiplies the Hessian of a sample at m by a vector, for many dimensions."""
+    return _RowEquations(X, gaps, weights, m, c).hessian_times
+
+
+def _solve_by_products(product: Callable[[Array], Array], right: Array, rtol: float) -> Array:
+    """Solve ``product(x) = right`` by conjugate gradients."""
+    d = len(right)
+    return cg(LinearOperator((d, d), matvec=product), right, rtol=rtol, maxiter=d)[0]
 
 
 def _summed_columns(X: Array, gaps: Array, weights: Array, m: Array, c: float) -> tuple[float, Array, Array, float]:

@@ -15,6 +15,7 @@ from hyplearn.geometry.mean import (
     Steps,
     mean_and_variance,
     mean_steps,
+    sample_hessian,
     summed_equations,
 )
 from hyplearn.types import Array
@@ -111,7 +112,7 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
             if (centre := centres[g]) is None:
                 continue
             if d > FEW_DIMENSIONS:  # use the Hessian of the sample: for all rows it would take most of the time
-                part = (parts[g][3][0], part[1], parts[g][3][2], part[3])
+                part = (*part[:2], parts[g][3], part[3])
             try:
                 centres[g] = searches[g].send(MeanEquations(centre, data.c, *part))
             except StopIteration as end:
@@ -122,7 +123,8 @@ def group_means(data: TrainingData, groups: Array, tol: float) -> list[tuple[Arr
 def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -> list[tuple[Array, float, Array, Any]]:
     """Return the mean and variance of every ``stride``-th row of each group; the mean of no rows is the origin.
 
-    Also returns the start for all rows, which is not near the rim, and the equations of the sample there.
+    Also returns the start for all rows, which is not near the rim, and in many dimensions the Hessian of the sample
+    there.
     """
     X, codes, weights, gaps = data.fold(_every, columns_joined, stride)
     present = weights > 0
@@ -130,14 +132,15 @@ def _means_of_some(data: TrainingData, groups: Array, stride: int, tol: float) -
     def of_group(group: Array) -> tuple[Array, float, Array, Any]:
         own, origin = np.flatnonzero(group[codes] & present), np.zeros(data.n_features)
         if not len(own):
-            return origin, 0.0, origin, (1.0, origin, np.zeros((data.n_features,) * 2), 0.0)
+            return origin, 0.0, origin, np.copy
         # All rows are used without a copy.
         parts = (X, gaps, weights) if len(own) == len(X) else (np.take(a, own, axis=0) for a in (X, gaps, weights))
         rows, row_gaps, shares = parts
         rows, shares = rows.astype(np.float64, copy=False), shares / shares.sum()
         m, variance = mean_and_variance(rows, row_gaps, shares, data.c, tol=tol)
         start = m if gap(m, c=data.c) > NEAR_THE_RIM else origin
-        return m, variance, start, summed_equations(rows, row_gaps, shares, start, data.c) if stride > 1 else None
+        use_sample = stride > 1 and data.n_features > FEW_DIMENSIONS
+        return m, variance, start, sample_hessian(rows, row_gaps, shares, start, data.c) if use_sample else None
 
     return list(map_in_threads(of_group, groups, data.threads))
 
@@ -157,7 +160,7 @@ def _equations(
             parts.append(None)
             continue
         own = block if group.all() else block.taken(np.flatnonzero(group[block.codes]))
-        parts.append(summed_equations(own.X, own.gaps, own.row_weights / total, centre, c, second=False))
+        parts.append(summed_equations(own.X, own.gaps, own.row_weights / total, centre, c))
     return parts
 
 

@@ -30,9 +30,9 @@ TWO_SIDED: dict[str, Callable[[TrainingData, Array], Array]] = {
 STRATEGIES = ("boundary", "closest", "hull", "mean", "means", "origin")
 # Strategies whose point depends on the extreme rows of each side, so that a single outlying row can move it.
 OF_EXTREME_ROWS = ("closest", "hull")
-# Maximum number of rows for which equal rows are merged before a reference point is computed. Results are then
-# identical for repeated rows and for weights, and for any order of the rows.
-FEW_ROWS = 10_000
+# Maximum numbers of rows and of coordinates for which equal rows are merged before a reference point is computed.
+# Results are then identical for repeated rows and for weights, and for any order of the rows.
+FEW_ROWS, FEW_NUMBERS = 10_000, 2**22
 
 
 def reference_points(reference: Reference, data: TrainingData, problems: Sequence[Array]) -> Array:
@@ -53,7 +53,7 @@ def reference_points(reference: Reference, data: TrainingData, problems: Sequenc
                 f"reference={reference!r} is not a strategy.\n"
                 f"Choose one of {list(STRATEGIES)}, or pass a point as an array of shape ({data.n_features},)."
             )
-        if data.n_rows <= FEW_ROWS:
+        if data.n_rows <= FEW_ROWS and data.n_rows * data.n_features <= FEW_NUMBERS:
             data = merge_copies(data)
         return np.stack(_by_name(reference, data, problems))
     if callable(reference):
@@ -143,7 +143,7 @@ def _row_keys(X: Array) -> Array:
 
 def _without_signed_zeros(X: Array) -> Array:
     """Convert to float64 and replace -0.0 with 0.0, so that equal numbers have equal bits."""
-    return X.astype(np.float64) + 0.0
+    return np.add(X, 0.0, dtype=np.float64)
 
 
 def _by_function(reference: Strategy, data: TrainingData, sides: Array) -> Array:

@@ -7,7 +7,8 @@ rows is a :class:`Rows` and therefore also a source.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from hyplearn.data.checkpoint import checkpointable
 from hyplearn.data.folding import Merge, fold_parts, joined, map_in_threads
 from hyplearn.data.points import BLOCK_NUMBERS, PIECE_NUMBERS
 from hyplearn.data.training import Costs
-from hyplearn.geometry.kernels import centred_sum_at, unrolled
+from hyplearn.geometry.kernels import centred_dot, centred_sum, centred_sum_at, unrolled
 from hyplearn.numerics import uniforms
 from hyplearn.tangent import TangentRows
 from hyplearn.types import Array
@@ -272,15 +273,21 @@ class HyperboloidRows(Rows):
             yield replace(Rows.explicit(self[cut], self.costs[cut]), start=self.start + start)
 
 
-class RowChunk(NamedTuple):
-    """Chunk of rows that BLAS multiplies by the weights of all classes."""
+@dataclass(frozen=True)
+class RowChunk:
+    """Chunk of rows that is multiplied by the weights of all classes: one by compiled kernels, several by BLAS."""
 
-    offsets: Array  # x - p
+    X: Array
     p: Array
     along: Array
     base: Array
     times: Array
     last: Array | None
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Differences x - p."""
+        return self.X - self.p
 
     @property
     def rows(self) -> Array:
@@ -291,7 +298,7 @@ class RowChunk(NamedTuple):
     def scores(self, W: Array) -> Array:
         """Compute ``⟨W_k, x_i⟩`` for every class k and row i; return an array of shape (K, n)."""
         of_space = W[:, 1 : 1 + len(self.p)]
-        scores = of_space @ self.offsets.T
+        scores = centred_dot(self.X, of_space[0], self.p)[None] if len(W) == 1 else of_space @ self.offsets.T
         scores *= self.along
         scores += np.outer(of_space @ self.p, self.base)
         scores += np.outer(W[:, 0], self.times)
@@ -301,8 +308,9 @@ class RowChunk(NamedTuple):
 
     def sums(self, Q: Array) -> Array:
         """``Σ_i Q_ki x_i`` for every class k."""
-        of_space = (Q * self.along) @ self.offsets + np.outer(Q @ self.base, self.p)
-        columns = [Q @ self.times, of_space]
+        scaled = Q * self.along
+        of_space = centred_sum(self.X, scaled[0], self.p)[None] if len(Q) == 1 else scaled @ self.offsets
+        columns = [Q @ self.times, of_space + np.outer(Q @ self.base, self.p)]
         return np.column_stack(columns if self.last is None else [*columns, Q @ self.last])
 
 
@@ -331,7 +339,7 @@ class ClassRows(HyperboloidRows):
     def chunk(self, cut: slice) -> RowChunk:
         """Return a slice of the rows as a chunk."""
         last = self._last(cut) if self.inverse_root else None
-        return RowChunk(self.X[cut] - self.p, self.p, self.along[cut], self.base[cut], self.times[cut], last)
+        return RowChunk(self.X[cut], self.p, self.along[cut], self.base[cut], self.times[cut], last)
 
     def taken(self, index: Array | slice) -> "ClassRows":
         """Return the rows at the given positions as explicit rows, with their classes and costs."""

@@ -18,16 +18,9 @@ from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
 from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.conjugate_gradients import Operator, conjugate_gradients
-from hyplearn.solvers.softmax.solve import (
-    ENOUGH,
-    LENGTHS,
-    SoftmaxSolution,
-    _chunks,
-    _losses_along_block,
-    _probabilities,
-    _sample_product,
-    solve_softmax,
-)
+from hyplearn.solvers.softmax.probabilities import chunks, loss_and_sums, probabilities
+from hyplearn.solvers.softmax.quasi_newton import quasi_newton
+from hyplearn.solvers.softmax.solve import ENOUGH, LENGTHS, SoftmaxSolution, _losses_along_block, solve_softmax
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
@@ -81,7 +74,7 @@ def solve_softmax_by_sample(
         if n_iter == max_iter:
             status = "max_iter"
             break
-        step = -_quasi_newton(point.gradient, steps, _sample_inverse(sample, point.W, factors))
+        step = -quasi_newton(point.gradient, steps, _sample_inverse(sample, point.W, factors))
         following, passes = _line_search(source, projection, point, step)
         n_iter, n_passes = n_iter + 1, n_passes + passes
         if following is None:
@@ -97,28 +90,16 @@ def solve_softmax_by_sample(
 
 
 def _gradient(source: RowSource, projection: Array, W: Array) -> Gradient:
-    loss, sums = source.fold(_gradient_block, columns_summed, W @ projection.T)
+    loss, sums = source.fold(loss_and_sums, columns_summed, W @ projection.T)
     return Gradient(W, float(0.5 * np.sum(W**2) + loss), W - sums @ projection)
-
-
-def _gradient_block(block: ClassRows, V: Array) -> tuple[float, Array]:
-    """Return the loss of the rows u of a block with the weights V, and ``Σ α uᵀ``."""
-    loss, sums = 0.0, np.zeros_like(V)
-    for chunk, codes, costs in _chunks(block, sum(V.shape)):
-        pi, own, rest = _probabilities(chunk.scores(V), codes)
-        loss += float(costs @ (np.log1p(rest + np.expm1(own)) - own))
-        # 1 - π_y is computed as the sum of the other probabilities, without cancellation.
-        pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
-        sums -= chunk.sums(costs * pi)
-    return loss, sums
 
 
 def _class_factors(sample: ClassRows, W: Array) -> list[tuple[Array, bool]]:
     """Return the Cholesky factor of the identity plus the Hessian's diagonal block, for each class of the sample."""
     blocks = np.tile(np.eye(W.shape[1]), (len(W), 1, 1))
-    for chunk, codes, costs in _chunks(sample, sum(W.shape)):
+    for chunk, codes, costs in chunks(sample, sum(W.shape)):
         rows = chunk.rows
-        pi, _, _ = _probabilities(W @ rows.T, codes)
+        pi, _, _ = probabilities(W @ rows.T, codes)
         for k, share in enumerate(pi):
             blocks[k] += (rows * (costs * share * (1 - share))[:, None]).T @ rows
     return [cho_factor(block, overwrite_a=True) for block in blocks]
@@ -137,16 +118,18 @@ def _sample_inverse(sample: ClassRows, W: Array, factors: Sequence[tuple[Array, 
     return solve
 
 
-def _quasi_newton(gradient: Array, steps: Sequence[tuple[Array, Array]], inverse: Operator) -> Array:
-    """Multiply the gradient by the inverse Hessian, corrected with the stored steps (L-BFGS)."""
-    shares, rest = [], gradient
-    for step, change in reversed(steps):
-        shares.append(np.sum(step * rest) / np.sum(step * change))
-        rest = rest - shares[-1] * change
-    out = inverse(rest)
-    for (step, change), share in zip(steps, reversed(shares), strict=True):
-        out = out + (share - np.sum(change * out) / np.sum(step * change)) * step
-    return out
+def _sample_product(sample: ClassRows, W: Array) -> Operator:
+    """Return a function that multiplies by the identity plus the Hessian of a sample's loss at W."""
+    rows = sample[:]
+    pi, _, _ = probabilities(W @ rows.T, sample.codes)
+    weights = sample.costs * pi
+
+    def product(direction: Array) -> Array:
+        slopes = direction @ rows.T
+        slopes -= np.sum(pi * slopes, axis=0)
+        return direction + (weights * slopes) @ rows
+
+    return product
 
 
 def _line_search(source: RowSource, projection: Array, point: Gradient, step: Array) -> tuple[Gradient | None, int]:

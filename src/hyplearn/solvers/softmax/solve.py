@@ -8,7 +8,7 @@ with :math:`\alpha_i = C_i (e_{y_i} - \pi_i)`, any probabilities :math:`\pi_i` a
 probabilities of W itself the gap is :math:`\tfrac12 \|\nabla P(W)\|^2`: the gradient is the certificate.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, cast
@@ -18,32 +18,23 @@ from scipy.linalg import cho_factor, cho_solve
 
 from hyplearn.data.folding import columns_summed, summed
 from hyplearn.rows import ClassRows, RowSource
-from hyplearn.rows.memory import SAMPLE_NUMBERS, RowChunk
-from hyplearn.solvers.conjugate_gradients import Operator, conjugate_gradients
+from hyplearn.rows.memory import SAMPLE_NUMBERS
 from hyplearn.solvers.softmax.kernels import point_block
+from hyplearn.solvers.softmax.probabilities import chunks, loss_and_sums, probabilities
+from hyplearn.solvers.softmax.quasi_newton import QuasiNewton
 from hyplearn.solvers.solution import Progress, Report, Status
 from hyplearn.types import Array
 
-# If W has at most this many entries, the Hessian is computed and factorised; otherwise only products with it are
-# computed.
+# If W has at most this many entries, the Hessian is computed and factorised in every step; otherwise steps are those of
+# a quasi-Newton method.
 FULL_HESSIAN = 300
-# With at most this many columns the preconditioner has a diagonal block for each class; with more columns, all
-# classes share the mean of these blocks.
+# With at most this many columns the Hessian of a solution that is not full has a diagonal block for each class; with
+# more columns, all classes share the mean of these blocks.
 BLOCK_COLUMNS = 128
-# Number of elements per chunk, so that a chunk stays in the cache, and minimum number of rows per chunk, for
-# efficient matrix products.
-CHUNK_NUMBERS, FEWEST_ROWS = 2**16, 128
 # The starting point is the solution of a sample of at most one row in SAMPLE_RATIO, if it has at least FIRST_ROWS
 # rows and at least FIRST_ROWS_PER_ENTRY rows per entry of W.
 SAMPLE_RATIO, FIRST_ROWS, FIRST_ROWS_PER_ENTRY = 16, 1000, 8
 SAMPLE_TOL = 1e-4
-# Conjugate gradients stop when the norm of the residual is this fraction of the gradient norm.
-FORCING = 0.2
-# The preconditioner comes from a sample with SAMPLED_PER_COLUMN rows per column and at most SAMPLED_NUMBERS elements,
-# if there are SAMPLED_RATIO times as many rows. If a step takes more than FEW_PRODUCTS products, the preconditioner is
-# recomputed, and later steps use the whole Hessian of the sample; systems with it are solved to a residual of
-# SAMPLED_FORCING times the norm of the right-hand side.
-SAMPLED_PER_COLUMN, SAMPLED_NUMBERS, SAMPLED_RATIO, FEW_PRODUCTS, SAMPLED_FORCING = 4, 2**20, 3, 10, 0.1
 # Armijo's constant: a full step must achieve this fraction of the decrease that the slope predicts. Otherwise the
 # step lengths LENGTHS are tried.
 ENOUGH = 1e-4
@@ -58,7 +49,7 @@ class SoftmaxSolution:
     primal: float  # P(W)
     gap: float  # ½‖∇P‖² / max(1, P)
     status: Status  # "optimal", "max_iter" or "stalled" (limited by rounding)
-    n_iter: int  # number of Newton steps
+    n_iter: int  # number of Newton steps, or of rounds of quasi-Newton steps
     n_passes: int  # number of passes over all rows
     make_hessian: Callable[[], Array]
     is_full: bool  # whether the hessian is the full matrix, not only diagonal blocks
@@ -130,9 +121,9 @@ def solve_softmax(
 ) -> SoftmaxSolution:
     """Minimise the penalised log-loss until the relative duality gap is at most ``tol``.
 
-    ``start`` holds weights to start from, ``seed`` is the seed of samples that give them otherwise. At most
-    ``max_iter`` Newton steps are made, and ``report`` is called after each. Up to ``full_hessian`` entries of W the
-    Hessian is computed; beyond, only products with it.
+    ``start`` holds weights to start from, ``seed`` is the seed of samples. At most ``max_iter`` Newton steps are made,
+    and ``report`` is called after each. If W has more than ``full_hessian`` entries, an iteration is a round of
+    quasi-Newton steps instead, with one pass per step.
 
     Examples
     --------
@@ -158,14 +149,17 @@ def solve_softmax(
         start = _start(source, **options)
     full = start.size <= full_hessian
     point = _point(source, start, full=full, second=full)
-    preconditioner = None if full else Preconditioner(source, np.random.default_rng(seed))
+    step = partial(_newton_step, source) if full else _rounds(source, seed, tol)
     n_iter, n_passes = 0, 1
     status: Status = "optimal"
     while point.gap > tol:
         if n_iter == max_iter:
             status = "max_iter"
             break
-        following, passes = _newton_step(source, point, tol, preconditioner)
+        try:
+            following, passes = step(point)
+        except np.linalg.LinAlgError:  # the rows are so long that the added identity is lost in rounding
+            following, passes = None, 0
         n_iter, n_passes = n_iter + 1, n_passes + passes
         if following is None:
             status = "stalled"
@@ -176,6 +170,12 @@ def solve_softmax(
             report(Progress(n_passes, point.primal, dual, point.gap, n))
     make_hessian = partial(_hessian_at, source, point)
     return SoftmaxSolution(point.W, point.primal, point.gap, status, max(n_iter, 1), n_passes, make_hessian, full)
+
+
+def _rounds(source: RowSource, seed: int, tol: float) -> Callable[[Point], tuple[Point | None, int]]:
+    """Return a function that makes a round of quasi-Newton steps."""
+    evaluate = partial(_point, source, full=False, second=False)
+    return partial(QuasiNewton(source, seed).round, evaluate, tol=tol)
 
 
 def _hessian_at(source: RowSource, point: Point) -> Array:
@@ -193,99 +193,20 @@ def _start(source: RowSource, seed: int, **options: Any) -> Array:
     return np.zeros((source.n_classes, d))
 
 
-def _newton_step(
-    source: RowSource, point: Point, tol: float, preconditioner: "Preconditioner | None"
-) -> tuple[Point | None, int]:
+def _newton_step(source: RowSource, point: Point) -> tuple[Point | None, int]:
     """Return the point after a Newton step or a part of it (None if P does not decrease), and the number of passes."""
-    gradient, full = point.gradient, preconditioner is None
-    try:
-        if preconditioner is None:
-            factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
-            step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
-        else:
-            step, passes = _conjugate_step(source, point, preconditioner, tol)
-    except np.linalg.LinAlgError:  # the rows are so long that the added identity is lost in rounding
-        return None, 0
+    gradient = point.gradient
+    factor = cho_factor(np.eye(len(point.hessian)) + point.hessian)
+    step, passes = -cho_solve(factor, gradient.ravel()).reshape(gradient.shape), 1
     slope = float(np.sum(gradient * step))
-    following = _point(source, point.W + step, full=full, second=full)
+    following = _point(source, point.W + step)
     if not following.primal <= point.primal + ENOUGH * slope:
         values = source.fold(_losses_along_block, summed, point.W, step, LENGTHS)
         values += [0.5 * np.sum((point.W + t * step) ** 2) for t in LENGTHS]
-        following = _point(source, point.W + LENGTHS[np.argmin(values)] * step, full=full, second=full)
+        following = _point(source, point.W + LENGTHS[np.argmin(values)] * step)
         passes += 2
     lower = following.primal < point.primal or following.gap < 0.5 * point.gap
     return (following if lower else None), passes
-
-
-class Preconditioner:
-    """Preconditioner for Newton's equations: an approximate solver with the Hessian of a sample at an earlier W.
-
-    It uses the identity plus the diagonal blocks, one for each class or one for all. If that takes too many products,
-    it uses the whole Hessian of the sample, solved by conjugate gradients with the blocks as preconditioner.
-    """
-
-    def __init__(self, source: RowSource, rng: np.random.Generator) -> None:
-        n, d = source.shape
-        size = max(SAMPLED_PER_COLUMN * d, SAMPLED_NUMBERS // d)
-        self.is_part = n >= SAMPLED_RATIO * size
-        self.sample = source.sample(size, rng) if self.is_part else source
-        self.blocks: Operator | None = None
-        self.products: Operator | None = None
-        self.sampled = False
-
-    def renew(self, W: Array) -> None:
-        """Recompute the preconditioner from the Hessian at W."""
-        K, hessian = len(W), _point(self.sample, W, full=False).hessian
-        # The factor K / (K - 1) makes the blocks exact for two classes, because gradients sum to zero over the classes.
-        hessian = np.eye(W.shape[1]) + K / (K - 1) * hessian
-        if hessian.ndim == 2:
-            factor = cho_factor(hessian, overwrite_a=True)
-            self.blocks = lambda residual: cho_solve(factor, residual.T).T
-        else:
-            np.linalg.cholesky(hessian)  # raises if the added identity is lost in rounding
-            inverses = np.linalg.inv(hessian)
-            self.blocks = lambda residual: (inverses @ residual[:, :, None])[:, :, 0]
-        self.products = _sample_product(cast(ClassRows, self.sample), W) if self.sampled else None
-
-    def __call__(self, residual: Array) -> Array:
-        """Solve Newton's equations approximately, with ``residual`` as the right-hand side."""
-        assert self.blocks is not None
-        if self.products is None:
-            return self.blocks(residual)
-        due = SAMPLED_FORCING * float(np.linalg.norm(residual))
-        return conjugate_gradients(self.products, self.blocks, residual, due)[0]
-
-
-def _conjugate_step(
-    source: RowSource, point: Point, preconditioner: Preconditioner, tol: float, forcing: float = FORCING
-) -> tuple[Array, int]:
-    """Inexact Newton step by conjugate gradients, with one pass per product with the Hessian."""
-
-    def product(direction: Array) -> Array:
-        return direction + source.fold(_product_block, summed, point.W, direction)
-
-    if preconditioner.blocks is None:
-        preconditioner.renew(point.W)
-    target = float(max(forcing * np.linalg.norm(point.gradient), np.sqrt(0.5 * tol * max(1.0, point.primal))))
-    step, products = conjugate_gradients(product, preconditioner, -point.gradient, target)
-    if products > FEW_PRODUCTS:  # the new preconditioner is used from the next step on
-        preconditioner.sampled = preconditioner.is_part
-        preconditioner.renew(point.W)
-    return step, products + 1
-
-
-def _sample_product(sample: ClassRows, W: Array) -> Operator:
-    """Return a function that multiplies by the identity plus the Hessian of a sample's loss at W."""
-    rows = sample[:]
-    pi, _, _ = _probabilities(W @ rows.T, sample.codes)
-    weights = sample.costs * pi
-
-    def product(direction: Array) -> Array:
-        slopes = direction @ rows.T
-        slopes -= np.sum(pi * slopes, axis=0)
-        return direction + (weights * slopes) @ rows
-
-    return product
 
 
 def _point(source: RowSource, W: Array, *, full: bool = True, second: bool = True) -> Point:
@@ -307,14 +228,11 @@ def _point_block(block: ClassRows, W: Array, full: bool, second: bool) -> tuple[
         codes = block.codes.astype(np.int64, copy=False)
         loss = point_block(X, block.p, *numbers, codes, block.costs, W, V, hessian)
         return loss, V, hessian
-    for chunk, codes, costs in _chunks(block, K + d):
-        pi, own, rest = _probabilities(chunk.scores(W), codes)
-        loss += float(costs @ np.log1p(rest + np.expm1(own)) - costs @ own)
-        if second:
-            _add_blocks(chunk.rows, costs, pi, hessian)
-        # 1 - π_y is computed as the sum of the other probabilities, without cancellation.
-        pi[codes, np.arange(len(codes))] = -rest / (rest + np.exp(own))
-        V -= chunk.sums(costs * pi)
+    loss, V = loss_and_sums(block, W)
+    if second:
+        for chunk, codes, costs in chunks(block, K + d):
+            rows = chunk.rows
+            _add_blocks(rows, costs, probabilities(W @ rows.T, codes)[0], hessian)
     return loss, V, hessian
 
 
@@ -329,49 +247,12 @@ def _add_blocks(rows: Array, costs: Array, pi: Array, hessian: Array) -> None:
         block += scaled.T @ scaled
 
 
-def _probabilities(scores: Array, codes: Array) -> tuple[Array, Array, Array]:
-    """Return the softmax of scores of shape (K, n), computed in place, and two arrays from which the loss is computed.
-
-    ``own`` is the score of each row's class minus the row's highest score; ``rest`` is the sum of
-    ``exp(score - highest score)`` over the other classes. The loss is ``log1p(rest + expm1(own)) - own``,
-    which is accurate even if it is tiny.
-    """
-    columns = np.arange(len(codes))
-    scores -= scores.max(axis=0)
-    own = scores[codes, columns]
-    np.exp(scores, out=scores)
-    scores[codes, columns] = 0.0
-    rest = scores.sum(axis=0)
-    scores[codes, columns] = np.exp(own)
-    scores /= rest + scores[codes, columns]
-    return scores, own, rest
-
-
-def _product_block(block: ClassRows, W: Array, direction: Array) -> Array:
-    """Return the product of the Hessian of a block's loss with a direction."""
-    out, both = np.zeros_like(W), np.concatenate([W, direction])
-    for chunk, codes, costs in _chunks(block, sum(W.shape)):
-        scores, slopes = np.split(chunk.scores(both), 2)
-        pi, _, _ = _probabilities(scores, codes)
-        slopes -= np.sum(pi * slopes, axis=0)
-        out += chunk.sums(costs * pi * slopes)
-    return out
-
-
 def _losses_along_block(block: ClassRows, W: Array, step: Array, lengths: Array) -> Array:
     """Return the loss of a block at each length of a step."""
     out = np.zeros(len(lengths))
-    for chunk, codes, costs in _chunks(block, sum(W.shape)):
+    for chunk, codes, costs in chunks(block, sum(W.shape)):
         scores, slopes = chunk.scores(W), chunk.scores(step)
         for k, t in enumerate(lengths):
-            _, own, rest = _probabilities(scores + t * slopes, codes)
+            _, own, rest = probabilities(scores + t * slopes, codes)
             out[k] += costs @ (np.log1p(rest + np.expm1(own)) - own)
     return out
-
-
-def _chunks(block: ClassRows, width: int) -> Iterator[tuple[RowChunk, Array, Array]]:
-    """Yield chunks of rows with codes and costs, small enough for the cache with ``width`` elements per row."""
-    length = max(FEWEST_ROWS, CHUNK_NUMBERS // width)
-    for start in range(0, len(block.X), length):
-        cut = slice(start, start + length)
-        yield block.chunk(cut), block.codes[cut], block.costs[cut]

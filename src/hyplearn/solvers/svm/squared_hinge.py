@@ -43,8 +43,8 @@ FEW_COLUMNS, LOW_COST = 16, 1.0
 # column; it is recomputed when a step takes more than FEW_PRODUCTS products.
 MANY_COLUMNS, ROWS_PER_COLUMN, FEW_PRODUCTS = 200, 4, 12
 # Conjugate gradients stop when the norm of the residual is FORCING times the gradient norm, or FORCING_LAST times in
-# the final step.
-FORCING, FORCING_LAST = 0.1, 1e-4
+# the final step. There is no final step for a tolerance above POLISHED_TOL.
+FORCING, FORCING_LAST, POLISHED_TOL = 0.1, 1e-4, 1e-4
 # The preconditioner is summed in threads, over strips of this many rows.
 STRIP = 1024
 # Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts.
@@ -100,7 +100,7 @@ def solve_squared_hinge(
     start, n_passes = _starting_point(source, start, max_iter, rng)
     descent = descent_of(source)(source, start, report, n_passes)
     status = descent.run(tol, max_iter)
-    if status == "optimal" and polish and descent.point.gap > 0:
+    if status == "optimal" and polish and tol <= POLISHED_TOL and descent.point.gap > 0:
         descent.polish()
     point, n_iter, n_passes = descent.point, descent.n_iter, descent.n_passes
     if status != "optimal" and 0 < point.n_active <= source.shape[1]:

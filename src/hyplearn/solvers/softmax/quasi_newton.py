@@ -1,0 +1,181 @@
+"""Quasi-Newton steps for a softmax with many weights: one pass over the rows per step.
+
+Steps are those of the L-BFGS method (limited-memory Broyden-Fletcher-Goldfarb-Shanno). Its initial guess of the inverse
+Hessian comes from a sample of the rows and is renewed after every few steps: the inverse of the whole matrix if it is
+small, of its diagonal blocks or of their mean if there are few columns, otherwise of its diagonal.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from hyplearn.rows import ClassRows, RowSource
+from hyplearn.solvers.conjugate_gradients import Operator
+from hyplearn.solvers.softmax.probabilities import probabilities
+from hyplearn.types import Array
+
+# Number of steps between two renewals of the initial guess, and number of most recent steps that are remembered.
+ROUND, REMEMBERED = 10, 20
+# The initial guess is the whole matrix for at most MATRIX_ENTRIES weights, diagonal blocks with at most BLOCK_COLUMNS
+# columns, and their mean with at most MEAN_COLUMNS columns. With 55 classes of ten coordinates, the whole matrix saves
+# four in five passes; with 300 columns of a kernel map, the mean saves two in three.
+MATRIX_ENTRIES, BLOCK_COLUMNS, MEAN_COLUMNS = 1000, 128, 400
+# Maximum number of elements in the sample, and maximum number of its rows per weight, which bounds the time for the
+# whole matrix.
+SAMPLE_NUMBERS, ROWS_PER_ENTRY = 2**20, 8
+# Number of rows whose part of the whole matrix is computed at once, which limits the memory.
+STRIP = 256
+# Armijo's constant: a step must achieve this fraction of the decrease that the slope predicts. If the decrease is less
+# than the fraction ROUNDING of P, it is lost in rounding; then the slope must decrease by the factor FLATTER.
+ENOUGH, ROUNDING, FLATTER = 1e-4, 1e-13, 0.9
+# Bounds of the factor by which a step that is too long is shortened, and maximum number of lengths that are tried.
+SHORTEST, LONGEST, MOST_LENGTHS = 0.1, 0.5, 20
+
+
+class Evaluated(Protocol):
+    """Weights W with the value and the gradient of P at W."""
+
+    @property
+    def W(self) -> Array: ...  # noqa: N802, D102, as in the mathematics
+    @property
+    def primal(self) -> float: ...  # noqa: D102
+    @property
+    def gradient(self) -> Array: ...  # noqa: D102
+    @property
+    def gap(self) -> float: ...  # noqa: D102
+
+
+E = TypeVar("E", bound=Evaluated)
+Steps = Sequence[tuple[Array, Array]]
+
+
+class QuasiNewton:
+    """Quasi-Newton method that remembers its last steps; each step is a pair of changes, of W and of the gradient."""
+
+    def __init__(
+        self,
+        source: RowSource,
+        seed: int,
+        *,
+        matrix_entries: int = MATRIX_ENTRIES,
+        block_columns: int = BLOCK_COLUMNS,
+        mean_columns: int = MEAN_COLUMNS,
+        sample_numbers: int = SAMPLE_NUMBERS,
+    ) -> None:
+        entries, d = source.n_classes * source.shape[1], source.shape[1]
+        self.source, self.seed = source, seed
+        self.size = max(1, min(sample_numbers // d, ROWS_PER_ENTRY * entries))
+        kinds = {"whole": entries <= matrix_entries, "blocks": d <= block_columns, "mean": d <= mean_columns}
+        self.kind = next((kind for kind, applies in kinds.items() if applies), "diagonal")
+        self.steps: Steps = []
+
+    @cached_property
+    def sample(self) -> tuple[Array, Array, Array]:
+        """Rows, codes and costs of the sample, drawn in one pass."""
+        is_part = self.source.shape[0] > self.size
+        rng = np.random.default_rng(self.seed)
+        sample = self.source.sample(self.size, rng) if is_part else self.source.gathered()
+        assert isinstance(sample, ClassRows)
+        return sample[:], sample.codes, sample.costs
+
+    def round(self, evaluate: Callable[[Array], E], point: E, tol: float) -> tuple[E | None, int]:
+        """Make up to ``ROUND`` steps; return the last point (None if P does not decrease) and the number of passes."""
+        passes = 0 if "sample" in self.__dict__ else 1
+        inverse, first = self._inverse(point.W), point
+        if self.kind == "whole":  # the new matrix is better than the old one with its corrections
+            self.steps = []
+        for _ in range(ROUND):
+            if point.gap <= tol:
+                break
+            step = -quasi_newton(point.gradient, self.steps, _scaled(inverse, self.steps))
+            following, tried = _line_search(evaluate, point, step)
+            passes += tried
+            if following is None:
+                self.steps = []
+                break
+            self.steps = [*self.steps, (following.W - point.W, following.gradient - point.gradient)][-REMEMBERED:]
+            point = following
+        lower = point.primal < first.primal or point.gap < 0.5 * first.gap
+        return (point if lower else None), passes
+
+    def _inverse(self, W: Array) -> Operator:
+        """Return the initial guess of the inverse Hessian at W, as a function; raises LinAlgError if it is singular."""
+        rows, codes, costs = self.sample
+        pi, _, _ = probabilities(W @ rows.T, codes)
+        if self.kind == "whole":
+            factor = cho_factor(_whole(rows, costs, pi), overwrite_a=True)
+            return lambda x: cho_solve(factor, x.ravel()).reshape(x.shape)
+        # The factor K / (K - 1) makes the blocks exact for two classes, because gradients sum to zero over the classes.
+        weights = len(W) / (len(W) - 1) * costs * pi * (1 - pi)
+        if self.kind == "mean":
+            factor = cho_factor(np.eye(W.shape[1]) + _square(rows, weights.mean(axis=0)), overwrite_a=True)
+            return lambda x: cho_solve(factor, x.T).T
+        if self.kind == "blocks":
+            blocks = np.eye(W.shape[1]) + np.stack([_square(rows, own) for own in weights])
+            np.linalg.cholesky(blocks)  # raises if the added identity is lost in rounding
+            inverses = np.linalg.inv(blocks)
+            return lambda x: (inverses @ x[:, :, None])[:, :, 0]
+        diagonal = 1 + weights @ rows**2
+        return lambda x: x / diagonal
+
+
+def quasi_newton(gradient: Array, steps: Steps, inverse: Operator) -> Array:
+    """Multiply the gradient by the inverse Hessian, corrected with the remembered steps (L-BFGS)."""
+    shares, rest = [], gradient
+    for step, change in reversed(steps):
+        shares.append(np.sum(step * rest) / np.sum(step * change))
+        rest = rest - shares[-1] * change
+    out = inverse(rest)
+    for (step, change), share in zip(steps, reversed(shares), strict=True):
+        out = out + (share - np.sum(change * out) / np.sum(step * change)) * step
+    return out
+
+
+def _scaled(inverse: Operator, steps: Steps) -> Operator:
+    """Scale the initial guess so that it agrees with the length of the last step."""
+    if not steps:
+        return inverse
+    step, change = steps[-1]
+    scale = np.sum(step * change) / np.sum(change * inverse(change))
+    return lambda x: scale * inverse(x)
+
+
+def _line_search(evaluate: Callable[[Array], E], point: E, step: Array) -> tuple[E | None, int]:
+    """Return the point after the step or a part of it (None if P does not decrease), and the number of passes."""
+    slope, length = float(np.sum(point.gradient * step)), 1.0
+    for tried in range(1, MOST_LENGTHS + 1):
+        following = evaluate(point.W + length * step)
+        rise = following.primal - point.primal
+        if rise <= ENOUGH * length * slope:
+            return following, tried
+        flat = abs(np.sum(following.gradient * step)) <= FLATTER * abs(slope)
+        if flat and rise <= ROUNDING * abs(point.primal):
+            return following, tried
+        # The minimum of the parabola through both values, with the slope at the first.
+        length *= float(np.clip(-0.5 * length * slope / (rise - length * slope), SHORTEST, LONGEST))
+    return None, tried
+
+
+def _whole(rows: Array, costs: Array, pi: Array) -> Any:
+    """Return the identity plus ``Σ C (diag π - ππᵀ) ⊗ xxᵀ``."""
+    (K, n), d = pi.shape, rows.shape[1]
+    hessian = np.zeros((K * d, K * d))
+    for start in range(0, n, STRIP):
+        cut = slice(start, start + STRIP)
+        scaled = (np.sqrt(costs[cut]) * pi[:, cut]).T[:, :, None] * rows[cut, None, :]
+        scaled = scaled.reshape(-1, K * d)
+        hessian -= scaled.T @ scaled
+    for k, own in enumerate(costs * pi):
+        block = slice(k * d, (k + 1) * d)
+        hessian[block, block] += _square(rows, own)
+    hessian[np.diag_indices(K * d)] += 1.0
+    return hessian
+
+
+def _square(rows: Array, weights: Array) -> Array:
+    """Return ``Σ weight xxᵀ``; weights are not negative."""
+    scaled = np.sqrt(weights)[:, None] * rows
+    return scaled.T @ scaled
