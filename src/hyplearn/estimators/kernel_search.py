@@ -35,7 +35,7 @@ FINER = (0.3, 3.0)
 LINEAR_COSTS = (30.0, 300.0, 3000.0)
 # Tolerance (relative duality gap) of the fits in the search. Smaller values do not change the first three digits of the
 # held-out log-losses.
-SEARCH_TOL = 1e-2
+SEARCH_TOL = 1e-3
 # Columns with ``C Σ x²`` below this are left out of a fit. Their weights would be close to 0: the penalty ½w² has the
 # second derivative 1, the loss at most a quarter of this. The held-out log-losses change in the third digit.
 NEGLIGIBLE = 1.0
