@@ -537,3 +537,23 @@ def test_the_mammals_are_predicted_better_with_probabilities():
             for calibration in ("cross-fitted", None)
         ]
     assert scores[0] > scores[1]
+
+
+def test_values_of_a_part_of_the_rows_calibrate_the_model_of_all_rows():
+    """Ten values of four columns: large entries of A cancel, and a small common deviation of the values would not."""
+    rng = np.random.default_rng([1, 200_000, 10, 2])
+    angles = rng.standard_normal((10, 2))
+    radii = 3.5 * rng.uniform(0.1, 1, (10, 1)) ** 0.5
+    centres = from_frame(radii * angles / np.linalg.norm(angles, axis=1, keepdims=True), np.zeros(2))
+    shapes = 0.5 * (rng.standard_normal((10, 2, 2)) + 0.6 * np.eye(2))
+    y = rng.choice(10, 100_000, p=rng.dirichlet(np.full(10, 1.5)))
+    assert calibrated_rows(10, 2) < len(y)
+    normals = np.einsum("nij,nj->ni", shapes[y], rng.standard_normal((len(y), 2)))
+    X = np.empty_like(normals)
+    for k in range(10):
+        X[y == k] = from_frame(normals[y == k], centres[k])
+    model = PoincareSVC(C=100.0).fit(X, y)
+    rows = X[:20_000]
+    chances = model.predict_proba(rows)[np.arange(20_000), y[:20_000]]
+    assert model.score(rows, y[:20_000]) > 0.85
+    assert -np.mean(np.log(chances)) < 0.4

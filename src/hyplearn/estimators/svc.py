@@ -323,15 +323,19 @@ class PoincareSVC(StreamClassifier):
 
     def _refit_together(self, data: TrainingData, weights: Sequence[Array]) -> tuple[Array, Array]:
         """Weights of all problems, of shape (n_folds, n_problems, m), and the largest duality gap of each fold."""
-        n, first = len(weights), 0
+        n, first = len(weights) + 1, 0
         parts, gaps = [], np.zeros(n)
+        # The fits to a part of the data share its deviation from all rows; the last fit, without held-out rows, shows
+        # it.
+        costs = np.column_stack([*weights, data.gathered().row_weights])
         for group in self._groups(data.gathered(), data.c):
             own = slice(first, first + len(group.positives))
-            folds = group.in_folds(np.column_stack(weights)).at_costs(np.tile(self.C_[own], n))
+            folds = group.in_folds(costs).at_costs(np.tile(self.C_[own], n))
             found = solve_together(folds, tol=HELD_OUT_TOL, start=np.tile(self._W[own], (n, 1)))
             parts.append(found.W.reshape(n, len(group.positives), -1))
             gaps, first = np.maximum(gaps, found.gap.reshape(n, -1).max(axis=1)), own.stop
-        return np.concatenate(parts, axis=1), gaps
+        W = np.concatenate(parts, axis=1)
+        return self._W + (W[:-1] - W[-1]), np.maximum(gaps[:-1], gaps[-1])
 
     def _refit(self, data: TrainingData) -> Decision:
         with self._problem_map(data) as (each, threads):
