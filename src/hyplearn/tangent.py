@@ -205,6 +205,16 @@ class TangentRows:
         out += self.base[index, None] * self.p
         return out
 
+    def products(self, index: slice | Array, weights: Array) -> Array:
+        """Return the products of the selected rows with each row of ``weights``; bits do not depend on other rows."""
+        # BLAS is not used, because the last bits of its results depend on the number of rows.
+        if len(weights) >= self.X.shape[1]:
+            return np.einsum("ij,kj->ik", self[index], weights)
+        products = np.einsum("ij,kj->ik", self.X[index] - self.p, weights)
+        products *= self.along[index, None]
+        products += self.base[index, None] * (weights @ self.p)
+        return products
+
     def fill_columns(self, part: slice, columns: Array) -> None:
         """Convert points (the slice ``part`` of X, stored by columns) to explicit rows, in place."""
         columns -= self.p[:, None]

@@ -155,9 +155,7 @@ class Decision:
         constant = shortening(space, times, self.c) if np.any(self.intercepts) else None
         for start in range(0, len(X), SCORED_ROWS):
             cut = slice(start, start + SCORED_ROWS)
-            # BLAS is not used, because the last bits of its results depend on the number of rows.
-            products = np.einsum("ij,kj->ik", space[cut], weights[:, 1:])
-            out[cut, own] = times[cut, None] * weights[:, 0] + products
+            out[cut, own] = times[cut, None] * weights[:, 0] + space.products(cut, weights[:, 1:])
             if constant is not None:
                 out[cut, own] += constant[cut, None] * intercepts
 
