@@ -1,1 +1,1 @@
-"""Sources of points: file readers, column roles, label codes, class counts and checkpoints."""
+"""Sources of points: readers for files, roles of columns, encoding of labels, class counts, and checkpoints."""

@@ -22,11 +22,12 @@ from hyplearn.files import Watched, WatchedFile, check_kind, check_unpacked, dam
 from hyplearn.types import Array
 
 NPY_MAGIC, ZIP_MAGIC = b"\x93NUMPY", b"PK"
-# Bytes per read if the rows of an array are not contiguous. Larger reads need fewer calls but more memory.
+# Number of bytes per read if the rows of an array are not contiguous. Larger reads need fewer calls but more memory.
 SPAN = 2**23
-# Size of the fixed part of a local header in a zip file, and the position of the variable parts' lengths in it.
+# Size in bytes of the fixed part of a local file header in a zip file, and the offset in this part at which the lengths
+# of the variable parts are stored.
 LOCAL_HEADER, LENGTHS_AT = 30, 26
-# Bytes per read while a checksum is computed: large enough that the number of calls does not matter.
+# Number of bytes per read while a checksum is computed: large enough that the number of calls does not matter.
 CHUNK = 2**20
 
 
@@ -65,7 +66,7 @@ class StoredArray(ABC):
 
 
 class ArrayFile(StoredArray):
-    """Array in a file, in C order, Fortran order or with other strides."""
+    """Array stored in a file, in C order, in Fortran order, or with other strides."""
 
     file: WatchedFile
 
@@ -126,7 +127,7 @@ class ArrayFile(StoredArray):
         return out
 
     def _collect(self, out: Array, place: int, strides: tuple[int, ...]) -> None:
-        """Fill an array with values that are not contiguous in the file, column by column if it is in Fortran order."""
+        """Read values that are not contiguous in the file into ``out``, column by column for Fortran order."""
         if out.ndim == 2 and abs(strides[0]) < abs(strides[1]):
             for j in range(out.shape[1]):
                 self._collect(out[:, j], place + j * strides[1], strides[:1])
@@ -141,7 +142,7 @@ class ArrayFile(StoredArray):
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """State of the file, and the offset and strides of the array in the file."""
+        """State of the file, with the offset and strides of the array in it."""
         return self.file.state, self.offset, self.strides
 
 
@@ -160,12 +161,12 @@ def _refuse_objects(dtype: np.dtype[Any], name: str) -> None:
 
 
 def _strides(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
-    """Strides in bytes of an array in C order."""
+    """Return the strides, in bytes, of an array in C order."""
     return tuple(dtype.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def _bounds(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Start and end of the bytes of an array, relative to its first element."""
+    """Return where the bytes of an array start and end, relative to its first element."""
     if 0 in shape:
         return 0, 0
     reach = [max(0, n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
@@ -235,7 +236,7 @@ class ArrayPoints(PointSource):
         return _part(names, 0, self.X.shape[0]).astype(str)
 
     def column(self, name: str) -> Array:
-        """Read any array by its name: numbers (NaN if missing), or objects (None if missing)."""
+        """Read any array by its name, as numbers (with NaN for missing values) or as objects (with None)."""
         if self.opened_by_name is None:
             return super().column(name)
         array, n = self.opened_by_name(name), self.X.shape[0]
@@ -249,7 +250,7 @@ class ArrayPoints(PointSource):
 
 
 def _with_missing(values: Array, known: Array) -> Array:
-    """Return values with NaN or None where they are not known."""
+    """Return the values, with NaN or None for each missing value."""
     if known.all():
         return values
     if values.dtype.kind in "iuf":
@@ -260,7 +261,7 @@ def _with_missing(values: Array, known: Array) -> Array:
 
 
 def _state(array: Any) -> tuple[Any, ...]:
-    """Value that changes when the contents of an array change; empty if such a change cannot be detected."""
+    """Return a value that changes when the contents of an array change; empty if changes cannot be detected."""
     if isinstance(array, StoredArray):
         return (array.name, *array.state)
     return (checksum(array),) if isinstance(array, np.ndarray) else ()
@@ -308,7 +309,7 @@ def _member(path: Path, info: ZipInfo) -> Any:
             with damage_named(name), archive.open(info) as stream:
                 return np.lib.format.read_array(stream, allow_pickle=False)
         with damage_named(path), archive.open(info) as stream:
-            while stream.read(CHUNK):  # zipfile verifies the checksum once all bytes are read
+            while stream.read(CHUNK):  # zipfile verifies the checksum after all bytes have been read
                 pass
     with damage_named(path), path.open("rb") as file:
         file.seek(info.header_offset + LENGTHS_AT)

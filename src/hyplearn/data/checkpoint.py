@@ -1,4 +1,4 @@
-"""Checkpoints: results of passes are written to a file, so that an interrupted fit can continue from it.
+"""Checkpoints, which store the results of passes in a file, so that an interrupted fit can continue.
 
 A fit is a chain of passes, each determined by the results of earlier passes. So the state of a solver need not be
 saved: the solver is run again from its start, gets the results of finished passes from the file, and only reads the
@@ -65,7 +65,7 @@ class CheckpointedPoints(PointSource):
         self.points, self.path, self.every = points, Path(path).expanduser(), every
         self.name, self.paths, self.feature_names = points.name, points.paths, points.feature_names
         self.n_rows, self.n_features, self.memory = points.n_rows, points.n_features, points.memory
-        place_of(self.path, "a checkpoint")  # raise now if the path is not writable, not at the first checkpoint
+        place_of(self.path, "a checkpoint")  # if the path is not writable, raise now instead of at the first checkpoint
         self._begin()
 
     def _begin(self) -> None:
@@ -174,7 +174,7 @@ class _Reader(pickle.Unpickler):
 
 
 def digest(value: Any) -> str:
-    """Hash of the arguments of a pass; functions are hashed by name, all other arguments by value."""
+    """Return a hash of the arguments of a pass; functions are hashed by name, all other arguments by value."""
     state = hashlib.sha256()
     _hash_value(value, state.update)
     return state.hexdigest()
@@ -183,7 +183,7 @@ def digest(value: Any) -> str:
 def _hash_value(value: Any, update: Callable[[bytes], None]) -> None:
     if isinstance(value, np.ndarray):
         update(f"{value.dtype.str}{value.shape}".encode())
-        if value.dtype.hasobject:  # the bytes of an object array are memory addresses
+        if value.dtype.hasobject:  # hash the objects: the bytes of such an array are memory addresses
             _hash_value(value.tolist(), update)
         else:
             update(np.ascontiguousarray(value).tobytes())

@@ -92,7 +92,7 @@ def find_outside(block: Block, gaps: Array, name: str, c: float) -> Outside:
     return Outside(count, float(gaps[far]), block.start + far, norm, hyperboloid_advice(X, c))
 
 
-@in_any_order  # the order of ``gaps`` matters, but only sources in memory have them, and those are merged in order
+@in_any_order  # ``gaps`` must stay in order, but only sources in memory keep gaps, and their parts are merged in order
 def _merge(parts: Sequence[ClassCounts]) -> ClassCounts:
     classes, counts, totals, lows, highs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:5])
     classes, places = distinct(classes)

@@ -1,4 +1,4 @@
-"""Assign roles to columns and arrays, by the names that the caller passes or else by naming conventions."""
+"""Assign roles to columns and arrays, using the names given by the caller or else naming conventions."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,7 +14,8 @@ POINTS_NAMES = ("X", "x", "points", "embedding", "embeddings", "data", "X_train"
 LABEL_NAMES = ("y", "label", "labels", "target")
 # Conventional names of label columns. "y" is not one of them: next to a column "x" it is a coordinate.
 LABEL_COLUMNS = ("label", "labels", "target", "class")
-# Conventional names for the column and the array of row names, which are used as labels only if label= names them.
+# Conventional name of the column of row names, and of the array of row names. These are used as labels only if they are
+# passed as label=.
 NAME_COLUMN, NAMES_ARRAY = "name", "names"
 # Number of leading rows that are read to find out which columns contain strings, and which contain class names.
 HEAD_ROWS = 10_000
@@ -25,9 +26,9 @@ Names: TypeAlias = str | Sequence[str] | None
 class Wanted(NamedTuple):
     """Names of columns or arrays passed by the caller; None means that the naming conventions decide."""
 
-    # Names of the coordinate columns, or name of the array of points.
+    # Names of the coordinate columns, or the name of the array of points.
     points: Names = None
-    # Columns or arrays that contain the labels and the weights.
+    # Names of the columns or arrays that contain the labels and the weights.
     label: Any = None
     weight: Any = None
     # AnnData only: key of the embedding in obsm.
@@ -40,7 +41,7 @@ class Wanted(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Columns of a table by role: coordinates, labels, weights, row names, and ignored columns."""
+    """Names of a table's columns, grouped by role: coordinates, labels, weights, row names, and ignored columns."""
 
     coordinates: list[str]
     label: str | None
@@ -79,7 +80,7 @@ class TablePoints(PointSource):
         """Read one column as strings, or its first ``most`` values."""
 
     def column(self, name: str) -> Array:
-        """Read any column by its name: an array of numbers (NaN if missing) or of objects (None if missing)."""
+        """Read any column by its name, as an array of numbers (with NaN for missing values) or objects (with None)."""
         names = self.columns.names
         if names.count(name) != 1:
             there = "no column" if name not in names else "more than one column"
@@ -98,7 +99,7 @@ class TablePoints(PointSource):
 def choose_columns(
     path: Path, names: Sequence[str], texts: Collection[str], wanted: Wanted, *, named: bool = True
 ) -> Columns:
-    """Assign a role to each column of a table; the columns ``texts`` are not numeric.
+    """Assign a role to each column of a table; ``texts`` contains the columns that are not numeric.
 
     ``named`` says whether the file itself names its columns.
     """

@@ -45,9 +45,10 @@ from hyplearn.data.points import Block, Build, Function, PointSource, Visitor, o
 from hyplearn.types import Array
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-# Size in bytes above which the arguments of a pass are sent once, as a separate task whose result workers share.
+# Size in bytes above which the arguments of a pass are sent only once, in a separate task whose result all workers use.
 LARGE = 2**20
-# Dask configuration without warnings about large graphs: smaller arguments are sent with every task on purpose.
+# Dask configuration that turns off warnings about large graphs: arguments below this size are deliberately sent with
+# every task.
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "10 GiB"}
 # Fitted attributes that may be as large as the data and are not needed for predictions.
 UNUSED = ("support_", "support_vectors_", "dual_coef_")
@@ -97,7 +98,7 @@ class DaskPoints(PointSource):
         holders = self.client.who_has(self._chunks)
         groups: dict[str, list[int]] = {}
         for i, one in enumerate(self._chunks):
-            # If several workers have the chunk, choose the smallest address; "" if no worker has it any more.
+            # If several workers have the chunk, choose the smallest address; if no worker has it any more, use "".
             groups.setdefault(min(holders[one.key], default=""), []).append(i)
         return list(groups.items())
 
@@ -108,7 +109,7 @@ class DaskPoints(PointSource):
             yield Block(X, y, weights, start)
 
     def fold(self, function: Function, merge: Merge, *arguments: Any, build: Build = None, threads: int = 1) -> Any:
-        """Run one pass with all threads of the workers, which reduce their own blocks; the client merges the results.
+        """Run one pass: each worker reduces its blocks with all its threads, and the client merges the results.
 
         If the order of parts matters, a worker merges only consecutive parts, and the client merges the rest.
         """
@@ -142,7 +143,7 @@ class DaskPoints(PointSource):
             ) from lost
 
     def _wait(self, futures: list[Any]) -> None:
-        """Wait for results; raise if there is no worker for ``patience`` seconds."""
+        """Wait for results; raise an error if there is no worker for ``patience`` seconds."""
         last_seen = time.monotonic()
         while True:
             try:
@@ -180,7 +181,7 @@ def _visit_chunk(function: Visitor[Any], start: int, one: Chunk, state: Any) -> 
 
 
 def _fold_on_worker(load: bytes, group: list[int], starts: list[int], chunks: list[Chunk]) -> list[tuple[int, Any]]:
-    """Reduce the chunks of a worker to one part, or to one part per run of consecutive chunks if the order matters."""
+    """Reduce the chunks of a worker to one part; if the order matters, to one part per run of consecutive chunks."""
     function, merge, in_order, build, arguments = pickle.loads(load)
     blocks = [Block(*one, start) for one, start in zip(chunks, starts, strict=True)]
     if build is not None:
@@ -206,7 +207,7 @@ def _running_client(client: Client | None) -> Client:
 
 
 def _check_points(X: Any) -> None:
-    """Raise unless X is a two-dimensional collection of floats."""
+    """Raise an error unless X is a two-dimensional collection of floats."""
     if isinstance(X, da.Array) and X.ndim == 2:
         types = [X.dtype]
     elif isinstance(X, dd.DataFrame):
@@ -224,7 +225,7 @@ def _check_points(X: Any) -> None:
 
 
 def _align_chunks(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
-    """Return the delayed points, labels and weights of every chunk; arrays of known size are rechunked like X."""
+    """Return the points, labels and weights of every chunk, delayed; arrays of known size get the chunks of X."""
     columns = [_parts(X.rechunk({1: -1}) if isinstance(X, da.Array) else X)]
     for name, column in (("y", y), ("sample_weight", sample_weight)):
         columns.append([None] * len(columns[0]) if column is None else _parts(_cut_like(X, column, name)))
@@ -261,7 +262,7 @@ def _parts(collection: Any) -> list[Any]:
 
 
 def _place_chunks(client: Client, parts: Sequence[Sequence[Any]], collections: Sequence[Any]) -> list[Any]:
-    """Return futures of the chunks; persisted chunks stay on their workers, all others are distributed evenly.
+    """Return futures of the chunks; persisted chunks stay on their workers, and all others are distributed evenly.
 
     With runs the place of a chunk, and so the last bits of a sum, depend on the number of workers alone.
     """

@@ -1,4 +1,4 @@
-"""Map and reduce over blocks: compute one part per block, and merge the parts into one result."""
+"""Map and reduce over blocks: a part is computed for each block, and the parts are merged into one result."""
 
 import numbers
 import os
@@ -17,17 +17,17 @@ from hyplearn.types import Array
 # Associative function that merges several parts into one; the parts may be results of earlier merges.
 Merge: TypeAlias = Callable[[Sequence[Any]], Any]
 M = TypeVar("M", bound=Merge)
-# Merges whose parts may be in any order; see :func:`in_any_order`.
+# Merge functions that accept their parts in any order; see :func:`in_any_order`.
 _IN_ANY_ORDER: set[Merge] = {max}
-# Number of parts per merge: small enough that the parts fit into memory, large enough that large parts are not
-# copied for every block.
+# Number of parts that are merged at a time: small enough that the parts fit into memory, and large enough that large
+# parts are not copied for every block.
 PENDING = 8
 # Number of bytes that are copied at a time: few enough that an interrupt is handled within milliseconds.
 PIECE = 2**23
 
 
 def in_any_order(merge: M) -> M:
-    """Decorate a merge whose result does not depend on the order of its parts, up to rounding.
+    """Mark a function as a merge whose result does not depend on the order of its parts, up to rounding.
 
     Sums are such merges, concatenations are not. Interleaved blocks on several machines are then merged on the spot.
     """
@@ -41,7 +41,7 @@ def needs_order(merge: Merge) -> bool:
 
 
 class Folding:
-    """Accumulator of the parts of a pass, which merges every ``PENDING`` parts that cover the same number of blocks.
+    """Accumulator of the parts of a pass; it merges ``PENDING`` parts at a time that cover the same number of blocks.
 
     This way few parts are kept, and each part is copied only O(log(number of blocks)) times. The order of merges
     depends only on the number of blocks, so that an interrupted pass can be resumed.
@@ -75,7 +75,7 @@ def fold_parts(parts: Iterable[Any], merge: Merge) -> Any:
 def map_in_threads(
     function: Callable[..., Any], items: Iterable[Any], threads: int, arguments: Sequence[Any] = ()
 ) -> Iterator[Any]:
-    """Yield ``function(item, *arguments)`` for every item, in order; several items are processed in threads."""
+    """Yield ``function(item, *arguments)`` for every item, in order; the items are processed in threads."""
     items = list(items)
     if threads == 1 or len(items) == 1:
         for item in items:
@@ -94,7 +94,7 @@ def map_in_threads(
 
 @in_any_order
 def summed(parts: Sequence[Any]) -> Any:
-    """Sum of arrays or numbers, added in order."""
+    """Return the sum of arrays or numbers, added in order."""
     return sum(parts[1:], parts[0])
 
 
@@ -129,7 +129,7 @@ def joined(arrays: Sequence[Array], *, piece: int = PIECE) -> Array:
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """Number of threads for ``n_jobs``; None means all cores, but at most OMP_NUM_THREADS."""
+    """Return the number of threads for ``n_jobs``; None means all cores, but at most OMP_NUM_THREADS."""
     if n_jobs is None:
         return min(int(joblib.cpu_count()), _openmp_threads())
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
@@ -140,13 +140,13 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def _openmp_threads() -> int:
-    """Number of threads in the first entry of OMP_NUM_THREADS; no limit if OpenMP would ignore the value."""
+    """Return the first number in OMP_NUM_THREADS; if OpenMP would ignore the value, 2**31, which is no limit."""
     outermost = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(outermost) if outermost.isdecimal() and int(outermost) > 0 else 2**31
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread, because more threads change the rounding, and rows are already processed in threads."""
+    """Limit BLAS to one thread: more threads would change the rounding, and rows are already processed in threads."""
     return _controller().limit(limits=1, user_api="blas")
 
 

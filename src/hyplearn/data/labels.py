@@ -16,7 +16,7 @@ FEW_VALUES = 2**16
 
 
 def as_labels(y: Any) -> Any:
-    """Convert a list of labels to an array, with dtype object if NumPy would change them; return other input as is."""
+    """Convert a list with strings to an array, of dtype object if NumPy would change a label; other input is kept."""
     if isinstance(y, (list, tuple)) and any(isinstance(label, (str, bytes)) for label in y):
         array = np.asarray(y)
         y = array if array.tolist() == list(y) else as_objects(y)
@@ -45,7 +45,7 @@ def check_present(labels: Sequence[Any], start: int = 0) -> None:
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or pandas.NA, for which comparisons raise an error."""
+    """Whether a label is None, NaN or pandas.NA (which raises an error when it is compared)."""
     if label is None or isinstance(label, str):
         return label is None
     try:
@@ -97,6 +97,6 @@ def check_kind(classes: Array) -> None:
 
 
 def object_codes(y: Array, classes: Array) -> Array:
-    """Index of each label in the classes; labels are compared with Python's ``==``."""
+    """Return the index of each label in the classes; labels are compared with Python's ``==``."""
     table = {label: code for code, label in enumerate(classes.tolist())}
     return np.fromiter((table[label] for label in y.tolist()), dtype=np.int64, count=len(y))

@@ -27,7 +27,7 @@ _PLACES = {"start": "at the beginning of a tree", "name": "after a name", "lengt
 
 
 class NewickTree(NamedTuple):
-    """Tree as lists of the names ("" for unnamed nodes), parents and branch lengths of its nodes, in preorder."""
+    """Tree whose nodes are in preorder, as lists of names ("" for unnamed nodes), parents and branch lengths."""
 
     names: list[str]
     parents: list[int]
@@ -37,7 +37,7 @@ class NewickTree(NamedTuple):
 # This parser reads 1e5 nested parentheses in 0.19 s. On the same input, newick and dendropy raise RecursionError and
 # ete4 ends with a segmentation fault; scikit-bio needs 0.54 s, and its errors do not give a position.
 def parse_newick(text: str) -> NewickTree:
-    """Parse one tree; the length of a branch is NaN if none is given.
+    """Parse one tree; branches without a length get the length NaN.
 
     Examples
     --------

@@ -214,7 +214,7 @@ def _parquet_paths(path: Path) -> list[Path]:
 
 
 def _is_on_disk(array: Any) -> bool:
-    """Whether an array is stored on disk, so that its rows are read when they are accessed."""
+    """Whether an array is stored on disk, so that rows are read only when they are accessed."""
     return _is_mapped(array) or isinstance(array, StoredArray) or _library(array) in ("h5py", "zarr")
 
 
@@ -254,7 +254,7 @@ def _gives_blocks(X: Any) -> bool:
 
 
 def _refuse(source: Any, **given: Any) -> None:
-    """Raise if an argument is passed that does not apply to this kind of source."""
+    """Raise an error if an argument is passed that does not apply to this kind of source."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name} does not apply to {source!s:.80}; got {name}={value!r:.80}.\nLeave it out.")
@@ -269,7 +269,7 @@ def _check_names(path: Path, wanted: Wanted) -> None:
 
 
 class BlockPoints(PointSource):
-    """Source of points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``, which keep their size.
+    """Source of points in an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, weights)``, whose sizes are kept.
 
     The iterable must give the same rows in every pass. Blocks are copied: the next one is read while one is processed,
     and may overwrite its memory.
@@ -345,12 +345,12 @@ class BlockPoints(PointSource):
 
 
 def _is_listed(given: Any) -> bool:
-    """Whether an object is a list [points, labels], as data loaders yield, rather than a table of numbers."""
+    """Whether an object is a list [points, labels], as yielded by data loaders, rather than a table of numbers."""
     return isinstance(given, list) and len(given) in (2, 3) and np.ndim(given[0]) == 2
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Kind of the labels. All blocks must have the same kind: NumPy would silently convert numbers to strings."""
+    """Return the kind of the labels, which must not vary: NumPy would silently convert numbers to strings."""
     if len(parts) < 2:
         return "none"
     return {"u": "i", "S": "U"}.get(parts[1].dtype.kind, parts[1].dtype.kind)

@@ -1,4 +1,4 @@
-"""Points in Parquet files, read in batches with verification of page checksums."""
+"""Points in Parquet files, which are read in batches; the checksums of pages are verified."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -66,7 +66,7 @@ class ParquetPoints(TablePoints):
             ahead += count
 
     def _parts_of(self, file: WatchedFile, count: int, ahead: int, start: int) -> Iterator[Block]:
-        """Iterate over the batches of one file from its row ``start`` on; earlier files have ``ahead`` rows."""
+        """Iterate over the batches of one file from its row ``start`` on; the files before it have ``ahead`` rows."""
         place = 0
         for first, batch in self._batches(file, self.columns.read, start):
             place = first + len(batch)
@@ -110,13 +110,13 @@ class ParquetPoints(TablePoints):
         return np.array(list(chain.from_iterable(part.to_pylist() for part in parts)), dtype=object)
 
     def _only(self, path: Path, column: str, batch: Any) -> Any:
-        """Return the only column of a batch; raise if the file lacks it, as only one of several files may."""
+        """Return the only column of a batch; raise an error if this file, unlike the first one, has no such column."""
         if not batch.num_columns:
             raise ValueError(f"{path} has no column {column!r}, which {self.paths[0]} has.\nPass another column.")
         return batch.column(0)
 
     def _batches(self, file: WatchedFile, names: list[str], start: int = 0) -> Iterator[tuple[int, Any]]:
-        """Yield the position of the first row and the data of each batch, from the row group with row ``start`` on."""
+        """Yield each batch with the position of its first row, from the row group that contains row ``start`` on."""
         with file.reading(), _opened(file.path) as opened:
             groups, place = _groups_from(opened.metadata, start)
             with damage_named(file.path):
@@ -135,7 +135,7 @@ def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[An
     import pyarrow as pa
 
     with damage_named(path):
-        # Pandas stores the index of a data frame in columns named __index_level_0__, and so on.
+        # Pandas stores the index of a data frame in columns named __index_level_0__, __index_level_1__, and so on.
         types = {field.name: field.type for field in schema if not field.name.startswith("__index_level_")}
     is_number = pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal
     texts = {name for name, kind in types.items() if not any(check(kind) for check in is_number)}
@@ -146,7 +146,7 @@ def _columns(path: Path, schema: Any, wanted: Wanted) -> tuple[Columns, tuple[An
 
 
 def _refuse_nested(path: Path, types: dict[str, Any], texts: set[str], wanted: Wanted) -> None:
-    """Raise if a nested column (such as lists of coordinates) is requested, or is present and no column is numeric."""
+    """Raise if a nested column, such as lists of coordinates, is requested, or if one exists but no numeric column."""
     from pyarrow.types import is_nested
 
     points = [wanted.points] if isinstance(wanted.points, str) else list(wanted.points or [])
@@ -203,7 +203,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """Return the row groups from the group that contains row ``start`` on, and the number of rows before them."""
+    """Return the row groups that contain row ``start`` or later rows, and the number of rows before them."""
     place = 0
     for group in range(metadata.num_row_groups):
         if place + metadata.row_group(group).num_rows > start:

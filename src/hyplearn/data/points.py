@@ -1,4 +1,4 @@
-"""Sources of labelled points that need not fit into memory; they are read in blocks, as often as needed."""
+"""Sources of labelled points, which need not fit into memory: they are read in blocks, as often as needed."""
 
 import os
 import threading
@@ -31,7 +31,7 @@ PIECE_NUMBERS = 2**17
 
 
 class Block(NamedTuple):
-    """Consecutive points of a source."""
+    """Consecutive points of a source, with their labels and weights."""
 
     X: Array  # the points as they are stored, of shape (n, d), float32 or float64
     y: Array | None  # labels of the points, if the source has labels
@@ -39,7 +39,7 @@ class Block(NamedTuple):
     start: int  # position of the first point in the source
 
     def taken(self, index: Array | slice) -> "Block":
-        """Return a block with the points at the given positions; its ``start`` is not changed."""
+        """Return a block with the points at the given positions and the same ``start``."""
         y, weights = (None if array is None else array[index] for array in (self.y, self.weights))
         return Block(self.X[index], y, weights, self.start)
 
@@ -50,7 +50,8 @@ class Block(NamedTuple):
             yield self.taken(slice(first, first + step))._replace(start=self.start + first)
 
 
-# Function of a pass: called with a block, or with ``build(piece)`` of its pieces, and with the pass's arguments.
+# Function that a pass calls for each block, or for ``build(piece)`` of each piece of a block, with the arguments of the
+# pass.
 Function: TypeAlias = Callable[..., Any]
 Build: TypeAlias = Callable[[Block], Any] | None
 # Function that computes the next state from a block, the current state (which it must not modify) and a number of
@@ -103,7 +104,7 @@ class PointSource(ABC):
 
     @abstractmethod
     def blocks(self, first: int = 0) -> Iterator[Block]:
-        """Iterate over the blocks from block ``first`` on; blocks are not empty, and are the same in every pass."""
+        """Iterate over the blocks from block ``first`` on; they are not empty, and are the same in every pass."""
 
     def limited(self, *, block_rows: int | None = None, memory: int | None = None) -> Self:
         """Set the rows per block and the memory budget in bytes; None keeps the current value."""
@@ -167,7 +168,7 @@ class PointSource(ABC):
         A fit that was killed continues from this file when it is run again, and gives exactly the same result. The file
         is written at most once every ``every`` seconds, and removed when the fit is finished.
         """
-        from hyplearn.data.checkpoint import CheckpointedPoints  # imported here because it is a subclass of PointSource
+        from hyplearn.data.checkpoint import CheckpointedPoints  # imported here to avoid a circular import
 
         return CheckpointedPoints(self, path, every)
 
@@ -179,7 +180,7 @@ class PointSource(ABC):
         return None
 
     def column(self, name: str) -> Array:
-        """Read any column by its name: an array of numbers (NaN if missing) or of objects (None if missing)."""
+        """Read any column by its name, as an array of numbers (with NaN for missing values) or objects (with None)."""
         raise ValueError(f"{self.name} has no named columns; got {name!r}.\nSave the points as a table, .npz or .h5ad.")
 
     def gathered(self, *, labelled: bool = True) -> Block:
@@ -210,7 +211,7 @@ class PointSource(ABC):
 
 
 def join_blocks(blocks: Sequence[Block], start: int = 0) -> Block:
-    """Concatenate blocks into one block; its first row has the position ``start`` in the source."""
+    """Concatenate blocks into one block, whose first row is at position ``start`` in the source."""
     if len(blocks) == 1:
         return blocks[0]._replace(start=start)
     columns = list(zip(*blocks, strict=True))[:3]
@@ -225,12 +226,12 @@ def on_pieces(block: Block, build: Callable[[Block], Any], function: Function, m
 
 
 def point_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Dtype to which coordinates are converted: float32 for float32 of any byte order, float64 for all other types."""
+    """Return the dtype for coordinates of a given dtype: float32 stays float32, all others become float64."""
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64)
 
 
 def checksum(array: Array, so_far: int = 0) -> int:
-    """CRC-32 of the contents of an array, continued from the checksum of earlier arrays."""
+    """Return the CRC-32 of the contents of an array, continued from the checksum of earlier arrays."""
     plain = np.ascontiguousarray(array.astype(str) if array.dtype.hasobject else array)
     return zlib.crc32(plain.view(np.uint8).data, so_far)
 
@@ -283,7 +284,7 @@ def check_finite_rows(X: Array, name: str) -> None:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Format a number with a noun, which is in the plural unless the number is 1."""
+    """Format a number with a noun, in the plural unless the number is 1."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
@@ -298,7 +299,7 @@ def check_finite(block: Block, name: str) -> None:
 
 
 def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
-    """Regroup rows into blocks of ``size`` rows (the last may be smaller); the first row has the position ``start``."""
+    """Regroup rows into blocks of ``size`` rows; the last block may be smaller. The first row is at ``start``."""
     waiting: list[Block] = []
     count = 0
     for part in parts:
@@ -314,7 +315,7 @@ def regrouped(parts: Iterator[Block], size: int, start: int) -> Iterator[Block]:
 
 
 def read_ahead(blocks: Iterator[T]) -> Iterator[T]:
-    """Iterate over blocks; a thread reads the next block in the meantime."""
+    """Iterate over blocks; while a block is processed, a thread reads the next one."""
     with ThreadPoolExecutor(1) as reader:
         stop = threading.Event()
 

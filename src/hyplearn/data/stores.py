@@ -1,4 +1,4 @@
-"""Points in HDF5 files and zarr stores: named arrays, or AnnData in either format.
+"""Points in HDF5 files and zarr stores, which contain named arrays or AnnData objects.
 
 Rows that were never written are an error: both libraries would read them as zeros.
 """
@@ -48,7 +48,7 @@ class Hdf5Array(StoredArray):
         """Read the rows ``start:stop``."""
         with self.reading():
             rows = np.ascontiguousarray(self.dataset[start:stop])
-        self.check()  # if the file was truncated, HDF5 returns zeros beyond its end
+        self.check()  # if the file was truncated, HDF5 returns zeros for the missing part
         return rows.astype(str) if self.dtype.kind == "U" else rows
 
 
@@ -214,7 +214,7 @@ class Store:
         self.path, self.content, self.stored = path, content, stored
 
     def points(self, wanted: Wanted) -> ArrayPoints:
-        """Return the points with labels and weights, found by the names passed or by naming conventions."""
+        """Return the points with labels and weights, which are found by the given names or by naming conventions."""
         is_array = isinstance(wanted.points, str) and wanted.points in self.content
         if wanted.basis is not None or ("obsm" in self.content and not is_array):
             return self._annotated(wanted)
@@ -249,7 +249,7 @@ class Store:
         return points
 
     def _observed(self, name: str) -> Any:
-        """Return a column of ``obs``, or else the expression of a gene."""
+        """Return the column of ``obs`` with the given name or, if there is none, the expression of that gene."""
         obs = self.content["obs"]
         if name in obs:
             return self._column(obs, name)
@@ -261,18 +261,18 @@ class Store:
             )
         X = self.content["X"]
         if hasattr(X, "dtype"):
-            self.stored(X)  # raises if rows were never written
+            self.stored(X)  # this raises an error if some rows were never written
         return _expression(X, int(found[0]))
 
     def _genes(self) -> Array:
-        """Names of the columns of AnnData's ``X``; none if there is no X."""
+        """Return the names of the columns of AnnData's ``X``; an empty array if there is no X."""
         if not all(part in self.content for part in ("X", "var")):
             return np.empty(0, dtype=str)
         index = self._array(self.content["var"], str(self.content["var"].attrs.get("_index", "_index")), "var")
         return index.read(0, index.shape[0]).astype(str)
 
     def _basis(self, keys: list[str], wanted: Wanted) -> str:
-        """Return the key of the embedding: the name passed (with "X_" added if needed), or the default or only key."""
+        """Return the key of the embedding: the given name (with "X_" added if needed), or the default or only key."""
         basis = wanted.points if wanted.basis is None else wanted.basis
         if basis is not None:
             return f"X_{basis}" if basis not in keys and f"X_{basis}" in keys else str(basis)
@@ -320,7 +320,7 @@ class Store:
 
 
 def _expression(X: Any, gene: int) -> Array:
-    """Read one column of AnnData's ``X``, which is an array or a sparse matrix by rows or by columns."""
+    """Read one column of AnnData's ``X``, which is an array, a CSR matrix or a CSC matrix."""
     if hasattr(X, "dtype"):
         return np.asarray(X[:, gene])
     by_rows = X.attrs["encoding-type"] == "csr_matrix"

@@ -155,7 +155,7 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _check_delimiter(path: Path, line: int, fields: list[str], delimiter: str) -> None:
-    """Raise if the fields of the first line seem to be separated by another delimiter."""
+    """Raise an error if the fields of the first line seem to be separated by another delimiter."""
     others = [mark for mark in ",;\t" if mark != delimiter and mark in fields[0]]
     if len(fields) == 1 and others:
         raise ValueError(
@@ -182,4 +182,4 @@ def is_number(field: str) -> bool:
         float(field)
     except ValueError:
         return False
-    return "_" not in field  # float("1_2") is 12.0 in Python, but in a file "1_2" is a name
+    return "_" not in field  # in Python, float("1_2") is 12.0, but "1_2" in a file is a name

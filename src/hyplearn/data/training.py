@@ -1,4 +1,4 @@
-"""Training data: blocks of validated points from any source, with label codes and weights.
+"""Training data: blocks of validated points from any source, with the codes of their labels and their weights.
 
 Points in memory are encoded once and kept; blocks of files and Dask chunks are encoded again in every pass.
 """
@@ -57,7 +57,7 @@ class LabelledBlock(NamedTuple):
     start: int = 0  # position of the first row in the source
 
     def taken(self, index: Array | slice) -> "LabelledBlock":
-        """Return a block with the rows at the given positions; its ``start`` is not changed."""
+        """Return a block with the rows at the given positions and the same ``start``."""
         weights = None if self.weights is None else self.weights[index]
         return LabelledBlock(self.X[index], self.codes[index], weights, self.gaps[index], self.start)
 
@@ -100,7 +100,7 @@ class Encoder:
         return labelled._replace(weights=np.where(self.far(labelled, self.c), 0.0, labelled.row_weights))
 
     def codes(self, y: Array | None) -> Array:
-        """Index of each label in the classes."""
+        """Return the index of each label in the classes."""
         assert y is not None
         if self.classes.dtype.kind == "O":
             return object_codes(y, self.classes)
@@ -237,14 +237,14 @@ def _subsample_block(block: LabelledBlock, sides: Array, strides: Array) -> tupl
 
 
 def subsample_strides(counts: Array, most: int) -> Array:
-    """Stride k of each class: keeping one in k rows leaves about ``most`` rows, equally many of each large class."""
+    """Return a stride k for each class: keeping one in k rows keeps about ``most`` rows, balanced between classes."""
     if counts.sum() <= most:
         return np.ones_like(counts)
     return np.maximum(1, -(-counts // max(1, most // len(counts))))
 
 
 def subsample(start: int, codes: Array, strides: Array) -> Array:
-    """Indices of the kept rows of a block that starts at row ``start``; with stride k, about one in k is kept.
+    """Return the indices of the rows of a block to keep: about one in k rows of a class with stride k.
 
     Each k consecutive positions of the source have one random position, at which a row of a class with stride k is
     kept. Few positions are drawn, so that a small subsample takes little time.

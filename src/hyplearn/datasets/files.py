@@ -154,7 +154,7 @@ def load_cifar10_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
-    """Load mini-ImageNet from an archive of images that you provide; the paper uses 5,600 + 2,400 images, 20 classes.
+    """Load mini-ImageNet from an archive of images that you provide; the paper uses 5,600 + 2,400 images of 20 classes.
 
     Save the images as::
 
@@ -182,7 +182,7 @@ def load_mini_imagenet_images(*, data_home: Location | None = None) -> Bunch:
 
 
 def load_mini_imagenet(*, data_home: Location | None = None) -> Bunch:
-    """Load your embedding of mini-ImageNet in the 512-dimensional Poincaré ball: 5,600 + 2,400 images, 20 classes.
+    """Load your embedding of mini-ImageNet in the 512-dimensional Poincaré ball: 5,600 + 2,400 images of 20 classes.
 
     The authors of the paper did not publish this embedding, made as by Khrulkov et al. (2020). Save yours with the
     names of the published files::
@@ -240,14 +240,14 @@ def _read_split(path: Path, layout: str) -> Bunch:
 
 
 def search_folders(data_home: Any, inside: str, *others: Path) -> list[Path]:
-    """Return the folders to search: data_home or HYPLEARN_DATA, its subfolder, and defaults if data_home is None."""
+    """Return data_home (or HYPLEARN_DATA) and its subfolder ``inside``, and ``others`` if data_home is None."""
     named = os.environ.get("HYPLEARN_DATA") if data_home is None else data_home
     first = [Path(named).expanduser()] if named else []
     return [*first, *(folder / inside for folder in first if inside), *(others if data_home is None else ())]
 
 
 def _find(name: str, folders: Sequence[Path], advice: str) -> Path:
-    """Return the path of the first file in the folders with this name, with or without ``.gz``."""
+    """Return the path of the first file with this name, with or without ``.gz``, in the given folders."""
     for folder in folders:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():

@@ -115,7 +115,7 @@ def load_mammals(*, return_X_y: bool = False) -> Bunch | tuple[NDArray[np.float6
 
 
 class Publication(NamedTuple):
-    """A set of published files: base URL, SHA-256 of each file, and download timeout in seconds.
+    """Set of published files: their base URL, the SHA-256 of each file, and the download timeout in seconds.
 
     ``paths`` are those of files that were published under other names.
     """
@@ -161,7 +161,7 @@ PUBLICATION = Publication(
         "fashion-mnist_poincare_embedding.npz": "ef3a648461a172db2b271bb9bcc5bc7d9bc5de7858e8728cabbd9cebf2a0cc12",
         "fashion-mnist_reference_points_gt.npy": "4e7246d593960638703c238ff896f5a555ff95d04dc4dc683abf42803b10e3bb",
     },
-    timeout=30,  # seconds without receiving data; the largest file has 1.7 MB
+    timeout=30,  # seconds without new data after which a download fails; the largest file has 1.7 MB
 )
 
 _DESCR = """\
@@ -293,7 +293,7 @@ def _integers(labels: Array) -> Array:
     return integers
 
 
-# Pooch is not used here: it would add 8 packages to save about 30 lines, it has no ``download_if_missing=False``, and
+# Pooch is not used here: it would add 8 packages and save about 30 lines, it has no ``download_if_missing=False``, and
 # its error for a missing network does not suggest a next step (pooch 1.9).
 def published_content(name: str, home: Path, download_if_missing: bool, publication: Publication) -> bytes:
     """Read a published file from HYPLEARN_DATA or from `home`; otherwise, download it and save it in `home`."""

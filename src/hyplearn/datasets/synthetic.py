@@ -1,4 +1,4 @@
-"""The paper's synthetic data: points of the ball on the two sides of a geodesic hyperplane."""
+"""The paper's synthetic data: points of the ball on both sides of a geodesic hyperplane."""
 
 import itertools
 import numbers
@@ -10,9 +10,9 @@ import numpy as np
 from hyplearn.geometry import signed_distance
 from hyplearn.types import Array
 
-# Number of coordinates per block, and minimum number of rows per block. A block of 1 MiB stays in the processor's cache
-# while it is drawn and filtered; only X is larger. Without a minimum number of rows, a rare class would cost one call
-# per point.
+# Number of coordinates per block (1 MiB), and minimum number of rows per block. A block stays in the processor's cache
+# while it is drawn and filtered; only X is larger. Without a minimum number of rows, the search for a rare class would
+# take one call per point in very high dimensions.
 BLOCK_NUMBERS = 2**17
 LEAST_BLOCK_ROWS = 1000
 

@@ -1,4 +1,4 @@
-"""Fitted models as immutable values, with scores, probabilities and boundaries."""
+"""Fitted models as immutable objects that compute scores, probabilities and boundaries."""
 
 from hyplearn.decision.adapter import ForeignDecision, decision_of
 from hyplearn.decision.boundary import Boundary, Equidistant, Sphere

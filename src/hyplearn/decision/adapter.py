@@ -1,4 +1,4 @@
-"""Adapter that gives classifiers from outside this package the interface of a decision."""
+"""Adapter that gives classifiers of other packages the interface of a decision."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from hyplearn.types import Array
 
 @dataclass(frozen=True)
 class ForeignDecision:
-    """Decision of a classifier known only by its methods, such as a pipeline, a wrapped model or nearest neighbours.
+    """Decision of any classifier with scikit-learn's methods, such as a pipeline or a nearest-neighbour classifier.
 
     Its boundaries are known if it has ``hyperplane_between(a, b)``, which returns (w, p) for two labels with w on the
     side of a; or ``coef_`` and ``reference_`` of equal shape, a normal and a point per problem.
@@ -58,12 +58,12 @@ class ForeignDecision:
         return np.asarray(self.estimator.reference_ if self._has("reference_") else ())
 
     def _has(self, name: str) -> bool:
-        # An estimator with decision_ is used here only if a subclass overrides a prediction method; its attributes then
-        # do not describe its boundaries.
+        # An estimator with decision_ gets here only if its class overrides a prediction method. Its attributes then do
+        # not describe its boundaries.
         return hasattr(self.estimator, name) and not hasattr(self.estimator, "decision_")
 
     def boundary(self) -> Equidistant | None:
-        """Return the hyperplane that separates two classes; None if it is unknown or there are more classes."""
+        """Return the hyperplane that separates two classes; None if it is unknown or there are more than two."""
         if not self.is_binary:
             return None
         if self.is_pairwise:
@@ -74,7 +74,7 @@ class ForeignDecision:
         return plane_boundary(self.weights[0], self.points[0])
 
     def hyperplane_between(self, a: int, b: int) -> Hyperplane | None:
-        """Return the hyperplane on which classes a and b are equally likely; None if the classifier has none."""
+        """Return the hyperplane on which classes a and b are equally likely; None if there is no such hyperplane."""
         try:
             found = self.estimator.hyperplane_between(self.classes[a], self.classes[b])
         except ValueError:
@@ -82,7 +82,7 @@ class ForeignDecision:
         return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
 
     def steepness(self) -> Array | None:
-        """Return ones, because distances are compared without factors; None if the distances are unknown."""
+        """Return a factor of 1 for each problem, because distances are compared directly; None if they are unknown."""
         if self.is_binary or not self.has_hyperplanes or not np.all(np.any(self.weights, axis=1)):
             return None
         return np.ones(len(self.weights))
@@ -118,7 +118,7 @@ def _evaluates_it(estimator: Any) -> bool:
 
 
 def curvature_of(estimator: Any, given: float | None) -> float:
-    """Return the curvature of the estimator or of a nested estimator; if there is none, the given value, or -1."""
+    """Return the curvature of the estimator or a nested estimator; if they have none, return the given value, or -1."""
     within = estimator.get_params().values() if hasattr(estimator, "get_params") else ()
     own = next((one.curvature for one in [estimator, *within] if hasattr(one, "curvature")), None)
     if own is not None and given is not None and own != given:

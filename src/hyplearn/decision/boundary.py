@@ -23,8 +23,8 @@ from hyplearn.tangent import from_frame, z_dot
 from hyplearn.types import Array
 
 Hyperplane: TypeAlias = tuple[Array, Array]
-# Largest value of N / ‖u‖ that counts as a rounding error of 0: the zero set is then a horosphere. It is represented as
-# an equidistant of a hyperplane at distance 18 from the centre; in float64 the two are the same.
+# Largest value of N / ‖u‖ that is treated as 0: the zero set is then a horosphere. It is represented as an equidistant
+# of a hyperplane at distance 18 from the centre; in float64 the two are the same.
 LIGHT_LIKE = 1e-8
 
 
@@ -120,7 +120,7 @@ def boundaries_of(U: Array, intercepts: Array, centres: Array, *, c: float) -> l
 
 
 class _Form(NamedTuple):
-    """Kind of a boundary ("" if it is empty), and its position relative to the centre."""
+    """Kind of a boundary ("" for an empty boundary), and its position relative to the centre."""
 
     kind: str
     axis: Array  # unit vector
@@ -138,7 +138,7 @@ def _form(u: Array, b: float, root: float) -> _Form:
     light, sign = size <= LIGHT_LIKE * length, math.copysign(1.0, time)
     if light or length > abs(time):
         if light and time * b >= 0:
-            return _Form("", axis)  # no zeros: f - b has the sign of u₀ everywhere, and so has b unless it is 0
+            return _Form("", axis)  # no zeros: f - b has the sign of u₀ everywhere, and b has the same sign or is 0
         size = max(size, LIGHT_LIKE * length)
         kind = "horosphere" if light else "equidistant" if b else "hyperplane"
         # The point of the hyperplane nearest to the centre is at distance t along the axis, with tanh t = -u₀ / ‖u‖.
@@ -185,6 +185,6 @@ def _moved(centre: Array, axis: Array, far: float, c: float) -> Array | None:
 
 
 def _carried(axis: Array, centre: Array, p: Array, c: float) -> Array:
-    """Return the axis transported to p, as a unit vector."""
+    """Return the unit vector that results from transporting the axis to p."""
     normal = transport(axis, centre, p, c=c)
     return normal / np.linalg.norm(normal)

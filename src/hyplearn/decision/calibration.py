@@ -1,4 +1,4 @@
-r"""Calibration: probabilities from the values of the binary problems.
+r"""Calibration, which computes probabilities from the values of the binary problems.
 
 A model's values are signed distances, or another number per problem. A calibration makes scores of them, and
 probabilities of the scores:
@@ -35,19 +35,20 @@ from hyplearn.solvers.platt import fit_sigmoids as fit_each
 from hyplearn.solvers.softmax import solve_softmax
 from hyplearn.types import Array
 
-# Limits on the rows used for calibration: at most CALIBRATED_NUMBERS coordinates in total. ROWS_PER_CLASS rows for each
-# class, but not more than CALIBRATED_ROWS; or ROWS_PER_ENTRY rows per element of A, if that is more. A parameter
-# that is fitted to n rows costs about 1 / 2n of log-loss.
+# Limits on the rows used for calibration. They have at most CALIBRATED_NUMBERS coordinates in total. The number of rows
+# is at most ROWS_PER_CLASS per class and CALIBRATED_ROWS in total, or ROWS_PER_ENTRY per element of A if that is
+# more. A parameter that is fitted to n rows increases the log-loss by about 1 / 2n.
 CALIBRATED_NUMBERS, CALIBRATED_ROWS, ROWS_PER_CLASS, ROWS_PER_ENTRY = 2**21, 2**16, 2**13, 64
 # Number of digits to which values are compared: the values of identical rows may differ in their last bits.
 SAME_VALUE = 9
-# TOL is the relative duality gap of the final fit of A and b, and CHOICE_TOL that of the fits that choose their prior.
-# LARGEST is log10 of the largest prior variance, for values divided by their root mean square.
+# TOL is the relative duality gap at which the final fit of A and b stops, and CHOICE_TOL is this gap for the fits that
+# choose the prior variance. LARGEST is log10 of the largest variance, for values divided by their root mean square.
 TOL, CHOICE_TOL, LARGEST = 1e-6, 3e-3, 3
 # Tolerance (predicted decrease of a mean loss) of the sigmoids of :func:`sigmoid_loss`, well below the differences of
 # the loss that decide between two values of C.
 SIGMOID_TOL = 1e-6
-# Largest rank of A if there are many classes: further directions of the values cost time and change little.
+# Largest rank of A, which matters if there are many classes: further directions of the values take time and change the
+# probabilities little.
 DIRECTIONS = 24
 # Slope used for a binary problem whose held-out values are uninformative: the probabilities are ½ up to rounding, but
 # the sign of the distance still decides the prediction.
@@ -55,14 +56,14 @@ FLAT = 1e-9
 
 
 def calibrated_rows(n_classes: int, d: int) -> int:
-    """Return the largest number of rows of d coordinates to use for calibration."""
+    """Return the maximum number of rows, of d coordinates each, that are used for calibration."""
     most = max(min(ROWS_PER_CLASS * n_classes, CALIBRATED_ROWS), ROWS_PER_ENTRY * n_classes**2)
     return min(CALIBRATED_NUMBERS // d, most)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Calibration that converts values to scores, and scores to probabilities.
+    """Parameters of a map from values to scores, and from scores to probabilities.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class Calibration:
         return np.einsum("ij,kj->ik", values, self.mixing)
 
     def log_probabilities(self, scores: Array) -> Array:
-        """Logarithms of the probabilities of all classes, accurate even if the probabilities underflow."""
+        """Return the logarithms of all class probabilities, accurate even if the probabilities underflow."""
         if scores.shape[1] == 1:
             return with_floor(-np.logaddexp(0, np.hstack([scores, -scores])), self.floor, 2)
         logs = scores if self.sharpness is None else -self.sharpness * np.logaddexp(0, -scores)
@@ -108,7 +109,7 @@ class Calibration:
 
 
 def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool = False) -> Calibration:
-    """Fit a calibration to held-out values of shape (n, P) and the classes of their rows by minimising the log-loss.
+    """Fit a calibration to held-out values of shape (n, P) and class codes of the rows, by minimising the log-loss.
 
     ``pinned`` leaves out the offset of two classes.
     """
@@ -123,7 +124,7 @@ def fit_calibration(values: Array, codes: Array, weights: Array, *, pinned: bool
 def sigmoid_loss(
     values: Array, codes: Array, weights: Array, *, pinned: bool = False, start: Sigmoids | None = None
 ) -> tuple[float, Sigmoids]:
-    """Return the log-loss of Platt's sigmoids, fitted to each problem and summed over problems, and the sigmoids.
+    """Fit Platt's sigmoids to all problems; return their log-loss, summed over the problems, and the sigmoids.
 
     The loss is a fast criterion; ``start`` are sigmoids to start from.
     """
@@ -146,14 +147,14 @@ def _positive(values: Array, codes: Array) -> Array:
 
 
 def _fit_softmax(values: Array, codes: Array, weights: Array) -> Calibration:
-    """Fit A and b of the softmax regression of the classes on the values."""
+    """Fit a softmax regression of the classes on the values, with the matrix A and the offsets b."""
     kept = np.flatnonzero(weights > 0)
     values, codes, weights = values[kept], codes[kept].astype(np.int64), weights[kept]
     K = values.shape[1]
     scales = np.sqrt(weights @ values**2 / weights.sum())
     scales[scales == 0] = 1.0
     scaled = values / scales
-    # Keep the directions in which the values differ most: if there are many classes, the others change little.
+    # Keep the directions in which the values differ most: the others matter little if there are many classes.
     directions = np.linalg.eigh((weights[:, None] * scaled).T @ scaled)[1][:, ::-1][:, :DIRECTIONS]
     rows = np.column_stack([scaled @ directions, np.ones(len(values))])
 
@@ -169,7 +170,7 @@ def own_values(values: Array, codes: Array) -> Array:
 
 
 def without(weights: Array, held: Array) -> Array:
-    """Return the weights, with those of held-out rows set to 0."""
+    """Return the weights, with the weights of held-out rows set to 0."""
     rest = weights.copy()
     rest[held] = 0
     return rest
@@ -178,7 +179,7 @@ def without(weights: Array, held: Array) -> Array:
 def deal_folds(
     values: Array, codes: Array, weights: Array, folds: int, n_classes: int, *, spare: Array | None = None
 ) -> tuple[Array, Array]:
-    """Fold in which each row is held out (-1 if it never is), and the number of distinct rows of each class.
+    """Return the fold in which each row is held out (-1 for never), and the number of distinct rows of each class.
 
     The rows of a class are dealt out in the order of their values: every fold has its share of all classes, near and
     far, copies of a row stay together, and neither the order of rows nor an isometry changes anything. Where all rows
@@ -198,18 +199,18 @@ def deal_folds(
 
 
 class HeldOut(NamedTuple):
-    """Values of rows that the model has not seen, and how the rows were dealt to folds (:func:`deal_folds`).
+    """Values of rows that were held out of the fit, and the assignment of rows to folds (:func:`deal_folds`).
 
     The fits that choose C of an SVM have such values, so that the calibration needs no further fits.
     """
 
-    values: Array  # values of all problems, of shape (n, P); those of rows that are never held out are not used
+    values: Array  # values of all problems, of shape (n, P); rows that are never held out are ignored
     dealt: Array
     n_distinct: Array
 
 
 def constant_problems(values: Array) -> Array:
-    """Indices of the problems in which all rows have the same value, for example because the weights are zero."""
+    """Return the problems in which all rows have the same value, for example because the weights are zero."""
     scale = np.max(np.abs(values), initial=0.0) or 1.0
     return np.flatnonzero(np.ptp(values, axis=0) <= 10.0**-SAME_VALUE * scale)
 

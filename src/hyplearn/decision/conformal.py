@@ -1,4 +1,4 @@
-r"""Prediction sets with guaranteed coverage: conformal p-values, sets, and predictions in a tree of classes.
+r"""Conformal prediction: p-values, prediction sets with guaranteed coverage, and predictions in a tree of classes.
 
 Of a classifier they are cross-conformal. Rows are dealt to folds; a row's own score :math:`s_i`, the larger the less it
 fits its class, comes from a model that has not seen its fold. With the score :math:`s_{f}(x, k)` of class k at x by the
@@ -38,7 +38,7 @@ from hyplearn.geometry.nearest import (
 from hyplearn.types import Array
 
 # Number of digits to which alpha = 1 - coverage is rounded. In floats, 1 - 0.9 is a little less than 0.1, so p = 1/10
-# would count as larger without rounding.
+# would count as larger than alpha without rounding.
 DIGITS = 12
 # Number of nearest rows of a class whose distances are averaged. Any number from 1 to 10 detects unknown classes
 # equally often (experiments/conformal.py); small classes have fewer than 20 rows.
@@ -128,7 +128,7 @@ def least_rows(coverage: float) -> int:
 
 
 def proved_coverage(coverage: float, n: int, folds: int) -> float:
-    r"""Proven lower bound on the coverage for n exchangeable rows of a class, or of all classes without ``by_class``.
+    r"""Return a proven lower bound on the coverage for n exchangeable rows; with ``by_class``, for n rows of a class.
 
     .. math:: 1 - 2 \alpha - \frac{2 (1 - 1/K)}{n/K + 1}, \quad \alpha = 1 - \text{coverage}, K \text{ folds}
 
@@ -165,7 +165,7 @@ class Neighbours(NamedTuple):
             own = np.flatnonzero(codes == k)
             m = min(NEAREST, len(own))
             near = np.full((len(own), m), np.inf)
-            # The nearest row of each row is the row itself, so it is left out.
+            # The nearest row that is found for a row is the row itself, so it is left out.
             found = _Rows.of(rows[own], c).nearest(rows[own], min(m + 1, len(own)))[:, 1:]
             near[:, : found.shape[1]] = found
             sums[own], last[own] = near[:, :-1].sum(axis=1), near[:, -1]
@@ -174,7 +174,7 @@ class Neighbours(NamedTuple):
 
 
 def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | None, by_class: Array | bool) -> Array:
-    r"""Compute the p-values of all classes at points from the mean distance to the nearest rows of each class.
+    r"""Compute the p-values of all classes for points, from mean distances to the nearest rows of each class.
 
     Full conformal prediction: the point joins the class, and all rows of it and the point itself get their mean
     distance to the nearest five others. So the coverage is at least the promised one, and exceeds it by at
@@ -213,13 +213,13 @@ def distance_p_values(X: Array, near: Neighbours, n_classes: int, c: float | Non
 
 
 class _Totals(NamedTuple):
-    """Distances of the rows of a tree to their nearest rows, in its order; the total of a row is ``sums + last``."""
+    """Total distance (``sums + last``) of each row of a tree to its nearest rows, in the order of the tree."""
 
-    sums: Array  # of the distances to all but the farthest of the nearest rows
-    last: Array  # distance to the farthest of them
+    sums: Array  # sum of the distances to all of the nearest rows except the farthest
+    last: Array  # distance to the farthest of the nearest rows
     weights: Array
-    least_sums: Array  # smallest sum of each box
-    largest: Array  # largest total of each box
+    least_sums: Array  # smallest element of ``sums`` in each box
+    largest: Array  # largest total distance in each box
 
     @classmethod
     def of(cls, tree: NearestTree, sums: Array, last: Array, weights: Array) -> "_Totals":
@@ -230,7 +230,7 @@ class _Totals(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Nearest-neighbour tree of rows; ``c`` is the curvature of their ball, or None for Euclidean distances."""
+    """Nearest-neighbour tree of rows; ``c`` is the absolute curvature of the ball, or None for Euclidean distances."""
 
     tree: NearestTree
     c: float | None
@@ -246,7 +246,7 @@ class _Rows(NamedTuple):
         return nearest(self.tree, X, _gaps(X, self.c), k, self.c)[0]
 
     def weight_drawn_below(self, X: Array, least: Array, sums: Array, last: Array, weights: Array) -> Array:
-        """Return the weight of rows whose total distance to their nearest rows drops below ``least`` with a new point.
+        """Return, for each point, the weight of rows whose total distance drops below ``least`` if the point is added.
 
         A row's total is ``sums + last``, the distance to its m-th nearest row last; the point takes the place of that
         row. Few rows lie near enough to the point, and the tree finds them by the least sum and the largest total of
@@ -302,14 +302,14 @@ def weight_at_least(scores: Array, given: Array, weights: Array) -> Array:
 
 
 class Ancestors(NamedTuple):
-    """Ancestors of classes: whether node j is class k or an ancestor of it, and the depths (longest paths) of nodes."""
+    """Whether each node is a class or its ancestor, and the depth of each node (its longest path from a root)."""
 
     above: Array  # of shape (K, n_nodes)
     depths: Array  # of shape (n_nodes,)
 
 
 def least_covers(sets: Array, tree: Ancestors) -> Array:
-    """Return the root of the smallest subtree that covers each set of classes; if several are smallest, the deepest.
+    """Return the root of the smallest subtree that covers each set of classes; of equally small ones, the deepest.
 
     Parameters
     ----------

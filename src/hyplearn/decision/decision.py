@@ -1,4 +1,4 @@
-r"""Fitted models as immutable values.
+r"""Fitted models as immutable objects.
 
 Problem k has a value at a point x, by the link of the model. With z the scaled tangent vector of x at the point p of
 the problem, f the frame coordinates there and ρ the distance to it in units of the curvature's radius:
@@ -52,7 +52,7 @@ Link = Literal["arsinh", "frame", "z", "sphere", "sphere-arsinh", "cone", "ball"
 SCORED_ROWS = 10_000
 
 
-# Distance from the centre beyond which version 0.1 shortened rows.
+# Distance from the centre beyond which version 0.1 scaled rows down.
 NEAR = 4.0
 
 
@@ -183,16 +183,16 @@ class Decision:
         return (scores[:, 0] > 0).astype(np.int64) if self.is_binary else np.argmax(scores, axis=1)
 
     def predict(self, X: Array, gaps: Array) -> Array:
-        """Predicted labels."""
+        """Return the predicted labels."""
         return self.classes[self.codes(self.scores(X, gaps))]
 
     def log_probabilities(self, X: Array, gaps: Array) -> Array:
-        """Logarithms of the class probabilities, of shape (n, K)."""
+        """Return the logarithms of the class probabilities, of shape (n, K)."""
         assert self.calibration is not None
         return self.calibration.log_probabilities(self.scores(X, gaps))
 
     def distances(self, X: Array, gaps: Array) -> Array:
-        """Signed hyperbolic distance to the boundary of each problem, of shape (n, P); requires :attr:`has_distances`.
+        """Return the signed hyperbolic distances to all boundaries, of shape (n, P); requires :attr:`has_distances`.
 
         Infinite for a problem without a boundary. For two classes, positive where the second is predicted.
         """
@@ -208,7 +208,7 @@ class Decision:
         return columns
 
     def margins(self, X: Array, gaps: Array, own: Array) -> Array:
-        """For each problem, the smallest distance of a point to the boundary; negative on the wrong side.
+        """Return the smallest distance of a point to the boundary of each problem; negative on the wrong side.
 
         ``own`` has one row per problem, with 1 for points of the positive class, -1 for points of the other classes,
         and 0 for points to leave out.
@@ -222,7 +222,7 @@ class Decision:
         for boundary, sides in zip(boundaries, own, strict=True):
             assert boundary is not None
             levels = boundary.levels(X, gaps, self.c)
-            # Distances increase with the level, so that two of them suffice.
+            # The distance increases with the level, so only the extreme levels are converted to distances.
             lowest = np.min(levels, where=sides > 0, initial=np.inf)
             highest = np.max(levels, where=sides < 0, initial=-np.inf)
             found.append(min(boundary.distance_at(lowest, self.c), -boundary.distance_at(highest, self.c)))
@@ -230,7 +230,7 @@ class Decision:
 
     @property
     def has_distances(self) -> bool:
-        """Whether signed distances are available: the boundary of every problem is a generalised sphere, or empty."""
+        """Whether signed distances are available: every boundary must be a generalised sphere, or empty."""
         return self.boundaries is not None
 
     def boundary(self) -> Boundary | None:

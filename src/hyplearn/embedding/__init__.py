@@ -1,4 +1,4 @@
-"""Embeddings of trees, distances, graphs, cells and images in the ball, and readers for other tools' embeddings."""
+"""Embedding of trees, distances, graphs, cells and images in the ball, and readers for embeddings of other tools."""
 
 from hyplearn.embedding.ball_net import BallNet
 from hyplearn.embedding.hyperbolicity import Hyperbolicity, hyperbolicity

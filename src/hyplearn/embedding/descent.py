@@ -49,7 +49,7 @@ StepReport: TypeAlias = Callable[[int, float, float], None]
 
 
 class Hydra(NamedTuple):
-    """Eigenpairs that give the coordinates of the spectral start: negated eigenvalues, and eigenvectors as columns."""
+    """Eigenpairs that define the points of the spectral start: negated eigenvalues, and eigenvectors as columns."""
 
     values: Array
     vectors: Array
@@ -57,13 +57,13 @@ class Hydra(NamedTuple):
     @classmethod
     def of(cls, D: Array, d: int) -> Self:
         """Compute the d lowest eigenvalues of cosh(D) and their eigenvectors, for distances D in curvature -1."""
-        # One thread, because results of BLAS depend on the number of threads.
+        # BLAS is limited to one thread, because its results depend on the number of threads.
         with threadpool_limits(limits=1, user_api="blas"):
             values, vectors = _lowest(np.cosh(D), d)
         # The sign of an eigenvector is arbitrary, so its first nonzero coordinate is made positive.
         signs = np.sign(vectors[np.argmax(np.abs(vectors) > 1e-6 / np.sqrt(len(D)), axis=0), np.arange(d)])
-        # Rows are contiguous, as in a loaded model file: products with LAPACK's contiguous columns would round
-        # differently.
+        # LAPACK returns contiguous columns. They are converted to contiguous rows, as in a loaded model file, because
+        # the memory order changes the rounding of products.
         return cls(np.maximum(-values, 0.0), np.ascontiguousarray(vectors * np.where(signs == 0, 1, signs)))
 
     @property
@@ -72,7 +72,7 @@ class Hydra(NamedTuple):
         return _ball(self.vectors * np.sqrt(self.values))
 
     def extend(self, D: Array) -> Array:
-        """Return points of the unit ball, given rows of distances to the old points; an old row gives its old point."""
+        """Return points of the unit ball, given rows of distances to the old points; old rows give the old points."""
         values = np.where(self.values > 0, self.values, np.inf)
         return _ball(-(np.cosh(D) @ self.vectors) / np.sqrt(values))
 
@@ -84,7 +84,7 @@ def _lowest(A: Array, d: int) -> tuple[Array, Array]:
             order = np.argsort(values)
             return values[order], vectors[:, order]
         except ArpackNoConvergence:
-            pass  # Lanczos' method may fail on nearly equal eigenvalues; the full decomposition does not
+            pass  # Lanczos' method may fail for nearly equal eigenvalues; the full decomposition does not
     return eigh(A, subset_by_index=(0, d - 1))
 
 

@@ -1,4 +1,4 @@
-"""Measures of hyperbolicity: Gromov's δ, how well a tree fits, and embeddings with and without curvature."""
+"""Measures of hyperbolicity: Gromov's δ, and the distortion of trees, hyperbolic embeddings and flat embeddings."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +69,7 @@ class Hyperbolicity:
 
     @property
     def star_distortion(self) -> float:
-        """Distortion of the best star, a tree without hierarchy."""
+        """Distortion of the best star, which is a tree without hierarchy."""
         return _distortion(self.star_distances, self.distances)
 
     @property
@@ -173,7 +173,7 @@ def hyperbolicity(
         raise ValueError("All distances are 0.\nPass points that differ.")
     given = squareform(D, checks=False)
     delta, mean_delta = _four_points(D)
-    with threadpool_limits(limits=1, user_api="blas"):  # the last bits of BLAS results depend on the number of threads
+    with threadpool_limits(limits=1, user_api="blas"):  # results of BLAS depend on the number of threads
         curvature, points = _hyperbolic_points(D, n_components)
         flat = _flat_distances(D, points)
         star, tree = _along_tree(np.eye(len(D), dtype=bool), given), _along_tree(_neighbour_joining(D), given)
@@ -237,7 +237,7 @@ def _four_points(D):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _neighbour_joining(D):  # type: ignore[no-untyped-def]
-    """Build a tree by neighbour joining; return one row per edge, True for the leaves on one side of the edge."""
+    """Build a tree by neighbour joining; return one row per edge, which is True for the leaves on one side of it."""
     n = D.shape[0]
     splits = np.zeros((2 * n - 3, n), dtype=np.bool_)
     D, sums, below, n_edges = D.copy(), np.empty(n), np.eye(n) > 0, 0
@@ -276,7 +276,7 @@ def _along_tree(splits: Array, distances: Array) -> Array:
 
 
 def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
-    """Return the best curvature, and points of the unit ball as from :class:`HyperbolicMDS`, but without warnings.
+    """Return the curvature and points that :class:`HyperbolicMDS` would find, in the unit ball and without warnings.
 
     Torn pairs and the limit of steps do not matter here: the distortion says how good the points are.
     """
@@ -286,7 +286,7 @@ def _hyperbolic_points(D: Array, n_components: int) -> tuple[float, Array]:
 
 
 def _flat_distances(D: Array, points: Array) -> Array:
-    """Return distances of flat points with least stress, the better of two starts: classical scaling and unrolling."""
+    """Return the distances of points in flat space with least stress, from the better of two starts."""
     d = points.shape[1]
     centred = D**2 - (D**2).mean(axis=0)
     values, vectors = np.linalg.eigh(-0.5 * (centred - centred.mean(axis=1)[:, None]))

@@ -28,18 +28,18 @@ from hyplearn.types import Array
 # Widths over which the kink of the loss is smoothed, one per stage. The first width smooths the whole loss. The last
 # one changes the loss of a row near the margin by at most half the width, less than a ten-thousandth of the row's cost.
 WIDTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
-# Boundaries may lie up to BEYOND past the farthest row, where all rows are on one side, and up to FARTHEST from the
-# centre, where float64 cannot distinguish n from a vector of the light cone.
+# A boundary may lie at most BEYOND farther out than the farthest row, where all rows are on one side, and at most
+# FARTHEST from the centre, where float64 cannot distinguish n from a vector of the light cone.
 BEYOND, FARTHEST = 3.0, 17.0
 # Number of past steps that L-BFGS stores.
 MEMORY = 20
 LEAST_SQUARES_STEPS = 30
 BATCH = 32
-# First step, as a multiple of the step that is safe even if the gradients of all rows of a batch are parallel, which is
-# rare.
+# First step, as a multiple of a cautious step, which is safe even if the gradients of all rows of a batch are parallel.
+# This is rare, so the first step is much longer.
 FIRST_STEP = 1000.0
 GROWTH = 1.5
-# The descent stops after this number of consecutive halvings of the step, which is then too short to matter.
+# Number of consecutive halvings of the step after which the descent stops: the step is then too short to matter.
 HALVINGS = 16
 ARSINH_1 = float(np.arcsinh(1.0))
 
@@ -60,12 +60,12 @@ class LocalMinimum(NamedTuple):
 
 
 def objective(R: Array, y: Array, costs: Array, u: Array) -> float:
-    """Objective P at a normal u."""
+    """Return the objective P at a normal u."""
     return _objective(R @ u, y, costs, u)
 
 
 def _objective(scores: Array, y: Array, costs: Array, u: Array) -> float:
-    """Objective P at a normal u, given the products of u with all rows."""
+    """Return the objective P at a normal u, given the products of u with all rows."""
     return _sum_of_losses(scores, y, costs) + 0.5 * float(u[1:] @ u[1:] - u[0] ** 2)
 
 
@@ -79,7 +79,7 @@ def _sum_of_losses(scores, y, costs):  # type: ignore[no-untyped-def]
 
 
 def loss_and_gradient(R: Array, y: Array, costs: Array, u: Array, width: float) -> tuple[float, Array]:
-    """Sum of losses, smoothed over ``width`` at the kink, and its gradient with respect to u."""
+    """Return the sum of losses, smoothed over ``width`` at the kink, and its gradient with respect to u."""
     gradient = np.zeros(len(u))
     return _one_pass(R, y, costs, u, width, gradient), gradient
 
@@ -101,7 +101,7 @@ def _one_pass(R, y, costs, u, width, gradient):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _rounded(margin, width):  # type: ignore[no-untyped-def]
-    """Smoothed loss and its slope for a margin below 1.
+    """Return the smoothed loss and its slope for a margin below 1.
 
     With ``s = arsinh 1 - arsinh margin``, the loss is ``s²/(2 width)`` if s < width, otherwise ``s - width/2``.
     """
@@ -114,12 +114,12 @@ def _rounded(margin, width):  # type: ignore[no-untyped-def]
 
 
 def from_polar(v: Array, a: float) -> Array:
-    """Normal ``u = (-‖v‖ sinh a, v cosh a)`` with direction v and shift a."""
+    """Return the normal ``u = (-‖v‖ sinh a, v cosh a)`` with direction v and shift a."""
     return np.concatenate([[-np.linalg.norm(v) * np.sinh(a)], v * np.cosh(a)])
 
 
 def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
-    """Direction v, of length √[n, n], and shift a of a normal u; the shift is clipped to ±``farthest``."""
+    """Return direction v, of length √[n, n], and shift a of a normal u; the shift is clipped to ±``farthest``."""
     space = float(np.linalg.norm(u[1:]))
     if space == 0:
         return np.eye(len(u) - 1)[0], -math.copysign(farthest, u[0])
@@ -128,12 +128,12 @@ def to_polar(u: Array, farthest: float) -> tuple[Array, float]:
 
 
 def farthest_shift(R: Array) -> float:
-    """Largest distance from the centre at which a boundary may lie; usually beyond the farthest row."""
+    """Return the largest allowed distance of a boundary from the centre, usually beyond the farthest row."""
     return min(float(np.arccosh(R[:, 0].max())) + BEYOND, FARTHEST)
 
 
 def starts(R: Array, y: Array, costs: Array) -> Iterator[Array]:
-    """Yield initial normals: halfway between the means, by least squares, and with all rows on one side.
+    """Yield initial normals: one halfway between the means, one by least squares, one with all rows on one side.
 
     The first two use Klein coordinates, in which hyperplanes are straight and no row outweighs the others, and weigh
     both sides equally. The last one has all rows on the side of the costlier label.
@@ -165,7 +165,7 @@ def _scaled(R: Array, y: Array, costs: Array, u: Array) -> Array:
 
 
 def solve_by_stages(R: Array, y: Array, costs: Array, *, tol: float, max_iter: int) -> LocalMinimum:
-    """Run L-BFGS in polar coordinates: from every start at the first width, then from the best result at the others.
+    """Run L-BFGS in polar coordinates from every start with the first width, then from the best result with the others.
 
     Rows R, of shape (n, d + 1), are seen from among them, which keeps their coordinates small; labels y are ±1 and
     costs positive. A stage ends when a step decreases P by at most ``tol``, relative, or after ``max_iter`` steps. The
@@ -213,7 +213,7 @@ def _descend(
 def solve_by_projected_gradient(
     R: Array, y: Array, costs: Array, *, tol: float, max_iter: int, rng: np.random.Generator
 ) -> LocalMinimum:
-    r"""Descend from the best start in mini-batches B; after each, Π projects onto normals with [n, n] > 0.
+    r"""Descend from the best start with mini-batches B; after each step, Π projects onto normals with [n, n] > 0.
 
     .. math:: u \leftarrow \Pi \Bigl( u - \eta \Bigl( \tfrac{|B|}{N} H u
               - \sum_{i \in B,\, y_i \langle u, x_i \rangle < 1} \frac{C_i y_i x_i}{\sqrt{1 + \langle u, x_i \rangle^2}}

@@ -20,7 +20,7 @@ from hyplearn.types import Array
 
 
 class BaselineRows(NamedTuple):
-    """Training rows of positive weight, in float64: points, class codes and weights, and all three as TrainingData."""
+    """Training rows of positive weight, in float64: points, class codes, weights, and the same rows as TrainingData."""
 
     X: Array
     codes: Array
@@ -97,7 +97,7 @@ class BaselineClassifier(OneVsRest):
         return BaselineRows(X, codes, weights, rows)
 
     def _signs(self, rows: BaselineRows, k: int) -> Array:
-        """Labels of binary problem k: 1 for its positive class, -1 for all other classes."""
+        """Return the labels of binary problem k: 1 for its positive class, -1 for all other classes."""
         return np.where(rows.codes == self._positives[k], 1.0, -1.0)
 
     def _certificates(self, solutions: Sequence[Solution], names: Sequence[str], advice: str) -> dict[str, Array]:

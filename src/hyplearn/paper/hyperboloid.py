@@ -1,4 +1,4 @@
-"""Support vector machine and perceptron on the hyperboloid, as precise as in the ball.
+"""Support vector machine and perceptron on the hyperboloid, with the same precision as in the ball.
 
 Seen from a point p, a point x has the hyperboloid coordinates ``(cosh ρ, √c z)``, with ``ρ = √c d(x, p)`` and z the
 scaled tangent vector at p: all of them exact up to the rim of the ball. A normal n with ``[n, n] > 0`` defines the
@@ -26,7 +26,7 @@ def hyperboloid_rows(X: Array, p: Array, c: float) -> Array:
 
 
 def boundary(direction: Array, shift: float, p: Array, c: float) -> tuple[Array, Array]:
-    r"""Normal and foot of the hyperplane with direction v and shift a, seen from p.
+    r"""Return the normal and the foot of the hyperplane with direction v and shift a, as seen from p.
 
     .. math:: n = (\|v\| \sinh a, \; v \cosh a)
 
@@ -262,7 +262,7 @@ class HyperboloidPerceptron(BaselineClassifier):
         return start
 
     def _passes(self, rows: Array, y: Array, weights: Array, start: Array) -> tuple[Array, float, int, int, int]:
-        """Run passes until one makes no mistakes; return normal, square, and counts of mistakes, passes, updates."""
+        """Run passes until one has no mistakes; return n, [n, n], and the counts of mistakes, passes and updates."""
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         w, square = start.copy(), float(start[1:] @ start[1:] - start[0] ** 2)
         best, least, mistakes, updates, epochs = (w, square), np.inf, 1, 0, 0

@@ -1,4 +1,4 @@
-"""Support vector machines of the paper: as printed, as run for the paper's tables, and the Euclidean baseline."""
+"""Support vector machines of the paper, as printed and as used for its tables, and the Euclidean baseline."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -117,7 +117,7 @@ class PaperSVC(BaselineClassifier):
         )
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Decision with the scores ``⟨f, w⟩``."""
+        """Return the decision with the scores ``⟨f, w⟩``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         nothing = np.zeros(len(coef))
         return Decision(self.classes_, c, "frame", coef, fitted["reference_"], nothing, through_points=True)
@@ -152,7 +152,7 @@ def solve_sgd(
 
 
 def _dual_bound(here: MarginScan) -> tuple[float, float]:
-    """Factor t that maximises the dual for ``α = t C`` on the rows inside the margin, and the dual value."""
+    """Return the t that maximises the dual for ``α = t C`` on the rows inside the margin, and the dual value."""
     square = float(here.clamped @ here.clamped)
     t = min(1.0, here.clamped_cost / square) if square > 0 else float(here.clamped_cost > 0)
     return t, t * here.clamped_cost - 0.5 * t * t * square
@@ -232,7 +232,7 @@ class AuthorsSVC(BaselineClassifier):
         return {"coef_": coef, "reference_": reference, "dropped_intercept_": intercepts, "n_iter_": n_iter}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Decision with the scores ``⟨log_p(x), w⟩``: half the gap of p times ``⟨f, w⟩``."""
+        """Return the decision with the scores ``⟨log_p(x), w⟩``: half the gap of p times ``⟨f, w⟩``."""
         c, reference = absolute_curvature(self.curvature), fitted["reference_"]
         scaled = gap(reference, c=c)[:, None] / 2 * fitted["coef_"]
         return Decision(self.classes_, c, "frame", scaled, reference, np.zeros(len(scaled)), through_points=True)
@@ -306,6 +306,6 @@ class EuclideanSVC(BaselineClassifier):
         return {"coef_": W[:, :-1].copy(), "intercept_": column * W[:, -1], **found}
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Decision with the scores ``⟨x, w⟩ + b``."""
+        """Return the decision with the scores ``⟨x, w⟩ + b``."""
         c, coef = absolute_curvature(self.curvature), fitted["coef_"]
         return Decision(self.classes_, c, "ball", coef, np.zeros_like(coef), fitted["intercept_"])

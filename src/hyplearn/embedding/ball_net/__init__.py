@@ -189,7 +189,7 @@ class BallNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin
         return self
 
     def fit_transform(self, X: Any, y: Any) -> Array:
-        """Train the network, and return the points of its training rows."""
+        """Train the network, and return the points of the training rows."""
         return self.fit(X, y).embedding_
 
     def transform(self, X: Any) -> Array:

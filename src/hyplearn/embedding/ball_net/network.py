@@ -102,7 +102,7 @@ class Network(nn.Module):
         self.register_buffer("scale", torch.ones(shape))
 
     def standardise(self, rows: Array) -> None:
-        """Set the mean and scale of each channel or column from rows; constant channels or columns get scale 1."""
+        """Compute the mean and scale of each channel or column of the rows; constant ones get the scale 1."""
         axes = (0, 2, 3) if rows.ndim == 4 else (0,)
         mean = np.mean(rows, axis=axes, dtype=np.float64, keepdims=True)
         squares = [np.sum((rows[i : i + BLOCK] - mean) ** 2, axis=axes) for i in range(0, len(rows), BLOCK)]
@@ -128,7 +128,7 @@ class Network(nn.Module):
 def build(
     encoder: Any, head: str, shape: tuple[int, ...], n_components: int, n_classes: int, c: float, max_radius: float
 ) -> Network:
-    """Build a new network for rows of the given shape; rows are standardised only for the named encoders."""
+    """Build a new network for rows of the given shape; it standardises rows only if ``encoder`` is a name."""
     statistics = statistics_shape(shape) if isinstance(encoder, str) else ()
     if head == "hyperbolic":
         layer: nn.Module = HyperbolicHead(n_components, n_classes, c, max_radius)
@@ -138,7 +138,7 @@ def build(
 
 
 def _encoder(encoder: Any, shape: tuple[int, ...], n_components: int) -> nn.Module:
-    """Return an encoder for rows of the given shape: built from a name or a factory, or copied from a module."""
+    """Return an encoder for rows of the given shape, built from a name or a factory, or copied from a module."""
     if isinstance(encoder, nn.Module):
         return copy.deepcopy(encoder)
     if isinstance(encoder, str):

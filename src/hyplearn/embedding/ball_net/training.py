@@ -28,7 +28,7 @@ MAGIC = b"hyplearn network checkpoint 1\n"
 
 @dataclass(frozen=True)
 class Settings:
-    """Training parameters of :class:`~hyplearn.embedding.BallNet`, and a seed."""
+    """Training parameters of a :class:`~hyplearn.embedding.BallNet`, and the seed."""
 
     epochs: int
     batch_size: int
@@ -55,7 +55,7 @@ class Labelled:
 
 
 class Training:
-    """Training of a network in place; after any epoch it can be resumed from its :meth:`state`."""
+    """Training loop that updates a network in place, and can be resumed after any epoch from its :meth:`state`."""
 
     def __init__(self, network: nn.Module, settings: Settings) -> None:
         self.network, self.settings = network, settings
@@ -113,7 +113,7 @@ class Training:
         # The order of the rows depends only on the seed and the epoch, so a checkpoint does not need to store it.
         seeds = np.random.SeedSequence([self.settings.seed, epoch]).generate_state(1, np.uint64)
         torch.manual_seed(int(seeds[0] >> 1))
-        # Batch sizes differ by at most one row: batch norm would fail on a last batch of one row.
+        # Batch sizes differ by at most one row, because batch norm would fail on a last batch of one row.
         parts = np.array_split(torch.randperm(n).numpy(), math.ceil(n / self.settings.batch_size))
         self.network.train()
         loss, right, seen = 0.0, 0, 0
@@ -127,7 +127,7 @@ class Training:
         return loss / n, right / n
 
     def _report(self, report: TaskReporter, done: float, loss: float, accuracy: float) -> None:
-        """Report the mean loss and accuracy of the epoch so far; lines are printed only at its end."""
+        """Report the mean loss and accuracy so far in the epoch; a line is printed only at the end of the epoch."""
         epoch, epochs = len(self.losses), self.settings.epochs
         message = f"epoch {epoch + 1} of {epochs}, loss {loss:.3f}, accuracy {accuracy:.1%}"
         if done == 1 and self.scores:
@@ -135,7 +135,7 @@ class Training:
         report(message, (epoch + done) / epochs, line=message if done == 1 else "")
 
     def _step(self, rows: Tensor, codes: Tensor, when: str) -> tuple[float, int]:
-        """Take one step of the optimiser; return the loss and the number of correct predictions before it."""
+        """Take one step of the optimiser; return the loss and the number of correct predictions before the step."""
         logits = self.network(rows)
         loss = nn.functional.cross_entropy(logits, codes)
         if not math.isfinite(value := loss.item()):

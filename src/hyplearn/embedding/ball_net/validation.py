@@ -11,10 +11,10 @@ from hyplearn.files import place_of
 from hyplearn.geometry.border import absolute_curvature, as_real, check_integer, check_parameter
 from hyplearn.types import Array
 
-# Largest radius, in units of the radius of curvature: at this radius, hyperboloid coordinates in float32 have an error
-# of about 1 %.
+# Largest allowed radius, in units of the radius of curvature: at this radius, hyperboloid coordinates in float32 have
+# an error of about 1 %.
 LARGEST_RADIUS = 12.0
-# Smallest side of an image for encoder="conv": the three blocks halve it to 1.
+# Smallest side of an image for encoder="conv": each of the three blocks halves it, down to 1.
 SMALLEST_SIDE = 8
 # Numbers of channels of the convolutional blocks, and minimum width of dense layers: small enough to train on a CPU.
 CHANNELS = (16, 32, 64)
@@ -111,7 +111,7 @@ def statistics_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def encoder_layers(encoder: str, shape: tuple[int, ...], n_components: int) -> list[Any]:
-    """Return the layers of a named encoder for rows of a shape, each as the name and arguments of a torch module."""
+    """Return the layers of a named encoder for rows of the given shape, as names and arguments of torch modules."""
     width = max(HIDDEN, n_components)
     layers: list[Any] = []
     if encoder == "conv":

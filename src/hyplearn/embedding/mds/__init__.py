@@ -24,15 +24,16 @@ from hyplearn.geometry.border import absolute_curvature, as_real, check_integer,
 from hyplearn.scikit_learn import BaseEstimator
 from hyplearn.types import Array
 
-# Largest distance in curvature -1 that float64 can represent: that of two opposite points at the largest radius.
+# Largest distance in curvature -1 that float64 can represent: the distance between two opposite points at the largest
+# radius.
 LONGEST = 70.0
 # Settings of the search for the curvature: bounds of the largest distance in units of the radius of curvature, number
-# of grid values, and number of points on which the stress is computed. Each grid value costs a fit of SEARCH_POINTS
-# points.
+# of grid values, and number of points on which the stress is computed. For each grid value, SEARCH_POINTS points are
+# embedded.
 SEARCH_BOUNDS = (0.3, 30.0)
 SEARCH_GRID = 9
 SEARCH_POINTS = 250
-# Largest hyperbolic radius of a node of the spanning tree: beyond it, float64 has too few digits for the edges.
+# Largest hyperbolic radius of a node of the spanning tree: at larger radii, float64 has too few digits for the edges.
 FARTHEST = 30.0
 # Length of an edge between copies of a point, relative to the longest distance; it is positive so that SciPy keeps the
 # edge.
@@ -197,7 +198,7 @@ class HyperbolicMDS(BaseEstimator):
 
 @dataclass(frozen=True)
 class Scaling:
-    """Multidimensional scaling in the unit ball: the dimension, the stress that is minimised, and how far."""
+    """Settings of a multidimensional scaling in the unit ball: dimension, kind of stress, and stopping rule."""
 
     n_components: int
     relative: bool = False
@@ -218,7 +219,7 @@ class Scaling:
         return hydra, spectral, descend(start, D, self.relative, tol=self.tol, max_iter=self.max_iter)
 
     def best_curvature(self, D: Array) -> float:
-        """Find the absolute curvature with the least stress on a fixed subset of points: a refined grid search."""
+        """Find the absolute curvature with the least stress on a fixed subset of points, with a refined grid search."""
         n, longest = len(D), float(np.max(D))
         if longest == 0:
             return 1.0

@@ -1,4 +1,4 @@
-"""Distances to embed: reading and validation, the stress of an embedding, and its minimisation.
+"""Reading and validation of distances, the stress of an embedding, and the minimisation of the stress.
 
 Points lie in the ball of curvature -1. Tangent vectors are in frame coordinates.
 """
@@ -129,7 +129,7 @@ def warn_of_torn_pairs(X: Array, D: Array, root: float, *, automatic: bool) -> N
 
 @njit(cache=True)
 def _long_sides(D, n_triples):  # type: ignore[no-untyped-def]
-    """Count the triples (i, j, k), of all or a random subset, with ``D_ij > D_ik + D_kj``; also return the worst."""
+    """Count the triples (i, j, k), of all or of a random subset, with ``D_ij > D_ik + D_kj``; also return the worst."""
     n = D.shape[0]
     count, excess, worst = 0, 0.0, (0, 0, 0)
     for t in range(n_triples):
@@ -213,7 +213,7 @@ def _pairs(X, gaps, D, relative, first, stride, gradient):  # type: ignore[no-un
             error, sinh = _error(square / (gaps[i] * gaps[j]), D[i, j])
             weight = _weight(D[i, j], relative)
             value += weight * error * error
-            # The gradient has no direction at coincident points, so they contribute none.
+            # The gradient is not defined at coincident points, so such pairs are left out of it.
             if sinh > 0.0:
                 pull = 4.0 * weight * error / sinh
                 pull_i, pull_j = pull / gaps[j], pull / gaps[i]
@@ -252,7 +252,7 @@ def descend(X: Array, D: Array, relative: bool, *, tol: float, max_iter: int) ->
 
 
 def place(D: Array, X: Array, relative: bool) -> Array:
-    """Place new points at given distances to the points X with least stress; a search starts at the nearest of X."""
+    """Place new points with least stress, given their distances D to X; each search starts at the nearest row of X."""
     gaps, starts = row_gaps(X, 1.0), X[np.argmin(D, axis=1)]
     points = [_place_row(due, X, gaps, relative, x) for due, x in zip(D, starts, strict=True)]
     return np.array(points).reshape(starts.shape)

@@ -29,8 +29,8 @@ from hyplearn.progress import TaskReporter, report_tasks
 from hyplearn.scikit_learn import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from hyplearn.types import Array
 
-# Maximum number of landmarks for n_landmarks="auto": these take half a gigabyte. The other cells are placed among the
-# landmarks.
+# Maximum number of landmarks for n_landmarks="auto": this number takes half a gigabyte of memory. The other cells are
+# placed among the landmarks.
 MOST_TOGETHER = 4000
 # Longest distance in the spectral start: the hyperbolic cosines of longer distances would leave no digits for the short
 # distances.
@@ -168,7 +168,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         names = getattr(X, "index", None) if hasattr(X, "columns") else None
         X = check_features(_rows(self, X, ensure_min_samples=3))
         root = root_row(self.root, names, len(X))
-        # Sorted, so that the order of the cells does not matter from here on.
+        # The cells are sorted, so that their order in X does not matter from here on.
         cells, firsts, place_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
         warn_about_copies(len(X), len(cells))
         check_number_of_cells(cells, self.n_components)
@@ -226,7 +226,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return int(self.embedding_.shape[1])
 
     def _choose_landmarks(self, cells: Array, seed: np.random.RandomState) -> Array:
-        """Choose landmarks with k-means++, which prefers cells far from those already chosen; return their rows."""
+        """Choose landmarks with k-means++, which prefers cells far from earlier landmarks; return their rows."""
         most = MOST_TOGETHER if isinstance(self.n_landmarks, str) else self.n_landmarks or len(cells)
         if len(cells) <= most:
             return np.arange(len(cells))
@@ -242,7 +242,7 @@ class PoincareMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 share = np.clip(np.log(max(gain / value, 1e-300)) / np.log(self.tol), 0, 1)
                 report(f"step {step}, loss {value:.5f}", float(share), task="descent")
 
-        # The second derivative with respect to one point has contributions from its row and its column.
+        # The row and the column of a point both contribute to the second derivative with respect to the point.
         run = partial(descend, stiffness=4 * gamma**2 / len(Q), tol=self.tol, report=on_step)
         if self.init == "spectral":
             return run(start, loss, max_iter=self.max_iter)

@@ -43,7 +43,7 @@ def forest_accessibilities(graph: Any) -> Array:
     n = graph.shape[0]
     matrix = np.asfortranarray(laplacian(graph).toarray())
     matrix[np.diag_indices(n)] += 1.0
-    # One thread, because results of BLAS depend on the number of threads.
+    # BLAS is limited to one thread, because its results depend on the number of threads.
     with threadpool_limits(limits=1, user_api="blas"):
         root, _ = dpotrf(matrix, lower=1, overwrite_a=1)
         Q, _ = dpotri(root, lower=1, overwrite_c=1)
@@ -87,7 +87,7 @@ def new_accessibilities(Q: Array, neighbours: Array, weights: Array) -> tuple[Ar
 
 
 class Pairs(NamedTuple):
-    """Packed numbers of all pairs: accessibilities and their logarithms, and space for f and ``exp(-γ d)``."""
+    """Packed arrays for all pairs: accessibilities, their logarithms, and space for f and ``exp(-γ d)``; and gamma."""
 
     q: Array
     log_q: Array
@@ -152,7 +152,7 @@ def _cosh_less_one(coordinates, over_gaps, i, square, t):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _row_sums(points, pairs, first, stride):  # type: ignore[no-untyped-def]
-    """Write f and ``exp(-γ d)`` for the pairs of every ``stride``-th row, and return their Z, Z F and ``Σ q f``."""
+    """Write f and ``exp(-γ d)`` for the pairs of every ``stride``-th row, and return sums for Z, Z F and ``Σ q f``."""
     coordinates, over_gaps = points
     q, log_q, gamma, f, kernel = pairs
     n = coordinates.shape[1]
@@ -202,7 +202,7 @@ def _row_slopes(points, pairs, over_Z, F, exaggeration, first, stride):  # type:
             p_i, p_j = kernel[at + k] * over_Z[i], kernel[at + k] * over_Z[j]
             excess = f[at + k] - 1.0
             slope = 2.0 * exaggeration * q[at + k] + p_i * (excess - F[i]) + p_j * (excess - F[j])
-            # The gradient has no direction at coincident points, so they contribute none.
+            # The gradient is not defined at coincident points, so such pairs are left out of it.
             sinh = math.sqrt(t[k] * (t[k] + 2.0)) if t[k] > 0.0 else np.inf
             pull[k] = 2.0 * gamma * slope / sinh
         bend = 0.0

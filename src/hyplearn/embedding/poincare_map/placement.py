@@ -24,8 +24,8 @@ from hyplearn.geometry import kernels
 from hyplearn.geometry.kernels import gap_of, row_gaps
 from hyplearn.types import Array
 
-# Number of new cells per block, for which the rows of accessibilities are in memory at once, and number of new cells
-# per task of a thread.
+# Number of new cells per block, whose rows of accessibilities are all in memory at once, and number of new cells in
+# each task of a thread.
 BLOCK = 512
 SHARE = 32
 # Newton's method stops after a step of hyperbolic length below SHORTEST_STEP, or after MOST_STEPS steps.
@@ -34,7 +34,7 @@ MOST_STEPS = 100
 
 
 class Fixed(NamedTuple):
-    """A map for the loss of a new cell: its points by coordinates, inverse gaps, Z and F of its rows, and gamma."""
+    """Map that stays fixed while new cells are placed: transposed points, inverse gaps, Z and F of rows, and gamma."""
 
     coordinates: Array
     over_gaps: Array
@@ -82,8 +82,9 @@ class Landmarks(NamedTuple):
 
 def _settle(points: Array, fixed: Fixed, q: Array, own: Array) -> Array:
     """Return the points of new cells with the smallest loss; each search starts at the most accessible old cell."""
-    # The loss has a cusp at each old cell, but no search has ended at one. Starts at weighted midpoints, or at all
-    # neighbours, reach a smaller loss for a fifth to a third of the cells, and classify no more cells correctly.
+    # The loss has a cusp at each old cell, but no search in experiments ended at a cusp. Searches from weighted
+    # midpoints, or from all neighbours, reach a smaller loss for a fifth to a third of the cells, but no more cells are
+    # classified correctly.
     out = points[np.argmax(q, axis=1)]
     _minimise(fixed, q, np.log(q), own, out)
     return out

@@ -23,7 +23,7 @@ MOST_PAIRS = 4_000_000
 # Number of pairs on which spreads are compared: enough for the choice, at a fraction of the time of the final
 # measurement.
 SEARCH_PAIRS = 200_000
-# Largest relative change of an edge length by rounding that is accepted.
+# Largest accepted relative error of an edge length due to rounding.
 EDGE_TOLERANCE = 0.01
 # Number of binary digits of float64.
 DIGITS = 53
@@ -267,7 +267,7 @@ def measure_distortion(tree: RootedTree, X: Array, lengths: Array, most_pairs: i
 
 @njit(cache=True, error_model="numpy")
 def _ratios(X, gaps, parents, lengths, depths, sources):  # type: ignore[no-untyped-def]
-    """Return the sum of ``|1 - ratio|`` over all pairs with a source, and the extreme ratios, including siblings."""
+    """Return the sum of ``|1 - ratio|`` over pairs with a source, and the extreme ratios, which include siblings."""
     n = X.shape[0]
     total, smallest, largest = 0.0, np.inf, 0.0
     to_source, above = np.empty(n), np.empty(n, dtype=np.int64)

@@ -23,8 +23,8 @@ SHARE_POWER = 0.7
 DECIMALS = 9
 # Gap above which the plain formula, 1 minus the sum of squares, is accurate to 13 digits.
 NEAR_THE_RIM = 1e-3
-# Largest number of directions in a lattice that is improved by repulsion, at n² operations per step, and number of
-# these steps. Larger lattices are good enough without it.
+# Largest number n of directions in a lattice that is improved by repulsion, which takes n² operations per step, and
+# number of these steps. Larger lattices are good enough without repulsion.
 MOST_REPELLED = 64
 REPULSION_STEPS = 200
 # Exponent of the potential 1/r^8: almost only the nearest points repel each other, so the smallest distance grows.
@@ -46,7 +46,8 @@ class Codes(NamedTuple):
 
     def narrow(self, spread: float) -> Self:
         """Multiply the angles between the children and the direction away from the parent by ``spread``."""
-        # Paths become straighter at each node. Siblings get closer, but this shortens a path only at its highest node.
+        # This makes paths straighter at each node. It also moves siblings closer together, but a path passes between
+        # siblings only once, at its highest node.
         return self._replace(points=[self.points[0], *(_narrow(code, spread) for code in self.points[1:])])
 
 
@@ -94,7 +95,7 @@ def _sarkar(X, parents, counts, first, lengths, codes, starts):  # type: ignore[
 
 @njit(cache=True, error_model="numpy")
 def _direction(X, v, u, out):  # type: ignore[no-untyped-def]
-    """Write the direction at row v of the geodesic to row u: the unit vector along ``s - ‖s‖²/g x``, ``s = u - v``."""
+    """Write the unit vector at v towards u: it is along ``s - ‖s‖²/g v``, with ``s = u - v`` and the gap g of v."""
     square = 0.0
     for j in range(X.shape[1]):
         square += (X[u, j] - X[v, j]) ** 2
@@ -146,7 +147,7 @@ def _bisectors(tree: RootedTree, lengths: Array) -> list[float]:
 
 @njit(cache=True)
 def _count_leaves(parents, counts):  # type: ignore[no-untyped-def]
-    """Count the leaves below each node; 1 for a leaf."""
+    """Count the leaves below each node; a leaf counts itself."""
     leaves = np.where(counts == 0, 1, 0)
     for v in range(parents.size - 1, 0, -1):
         leaves[parents[v]] += leaves[v]
@@ -251,7 +252,7 @@ def _golden(k: int) -> float:
 
 def _repel(points: Array) -> Array:
     """Move the points away from one another, in decreasing steps."""
-    apart = 4 * np.eye(len(points))  # 4 is the largest squared distance of two points on the sphere
+    apart = 4 * np.eye(len(points))  # 4 is the largest squared distance between two points on the sphere
     for step in range(REPULSION_STEPS):
         squares = 2 - 2 * points @ points.T + apart
         nearest = np.min(squares)

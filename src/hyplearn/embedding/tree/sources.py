@@ -1,4 +1,4 @@
-"""Rooted trees with edge lengths, from Newick strings, networkx graphs, lists and mappings of parents."""
+"""Rooted trees with edge lengths, read from Newick strings, networkx graphs, or lists or mappings of parents."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,13 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from hyplearn.data.newick import parse_newick
 from hyplearn.types import Array
 
-# Labels of the nodes, edges as pairs (child, parent) of positions, their lengths, and the position of the root.
+# Parts of a tree: labels of the nodes, edges as pairs (child, parent) of positions, lengths of the edges, and position
+# of the root.
 _Parts: TypeAlias = tuple[list[Any], Array, Array, int | None]
 
 
 class RootedTree(NamedTuple):
-    """A tree in breadth-first order: the root first, the children of a node one after another.
+    """Tree with nodes in breadth-first order: the root comes first, and the children of a node are consecutive.
 
     ``rows`` are positions of the nodes in the user's order, ``parents`` (-1 for the root) in breadth-first order.
     """
@@ -83,7 +84,7 @@ def sums_to_root(parents, values):  # type: ignore[no-untyped-def]
 
 
 def adjacency(edges: Array, n: int) -> Any:
-    """Return the sparse adjacency matrix of n nodes, with one entry per edge, in one direction."""
+    """Return the sparse adjacency matrix of n nodes, with one entry for each edge instead of two."""
     return coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(n, n)).tocsr()
 
 
