@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-# Folders for temporary files that are tried in addition to those of tempfile.
+# Parent folders for a temporary cache folder that are tried if the folder of tempfile is not writable.
 MORE_FOLDERS = ("/dev/shm", "/run/user/{uid}")
 # Approximate compilation time of a first fit, in seconds, on one core of a 2024 machine: 1 to 3 for an SVM, 2 for a
 # softmax, 4 to 5 for a perceptron (``benchmarks/bench_import.py``).
@@ -56,7 +56,7 @@ def _usual_places() -> list[Path]:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Whether files can be created in a folder, or the folder itself can be created."""
+    """Return whether files can be created in a folder, which need not exist yet."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

@@ -12,8 +12,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# Limits on compressed files. A file may always unpack to LARGEST_UNPACKED bytes; beyond that, to at most MOST_TIMES its
-# size. Points usually compress to half their size, but zeros compress a thousandfold.
+# Limit on the unpacked size of a compressed file: LARGEST_UNPACKED bytes or MOST_TIMES the packed size, whichever is
+# larger. Points usually compress to half their size, but zeros compress a thousandfold.
 LARGEST_UNPACKED = 2**30
 MOST_TIMES = 100
 # System errors that do not mean that a file is damaged, such as missing permission or too many open files.
@@ -123,7 +123,7 @@ class WatchedFile(Watched):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Check the file before and after reading; if it was changed, raise that error instead of others."""
+        """Check the file for changes before and after reading; errors about changes replace other errors."""
         self.check()
         try:
             yield
@@ -196,7 +196,8 @@ def _give_name(file: BinaryIO, path: Path) -> None:
         return
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)  # follows the link only with dst_dir_fd
+        # os.link follows the symbolic link in /proc only if dst_dir_fd is passed.
+        os.link(f"/proc/self/fd/{file.fileno()}", path.name, dst_dir_fd=folder)
     finally:
         os.close(folder)
 

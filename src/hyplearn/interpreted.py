@@ -1,4 +1,4 @@
-"""The functions of :mod:`hyplearn.numerics` in plain Python, for NUMBA_DISABLE_JIT=1."""
+"""Functions of :mod:`hyplearn.numerics` in plain Python, which are used if NUMBA_DISABLE_JIT=1 is set."""
 
 import math
 import struct
@@ -13,7 +13,7 @@ MASK = 2**64 - 1
 
 
 def fma(a: float, b: float, c: float) -> float:
-    """``a * b + c``, corrected for the rounding error of the product."""
+    """Compute ``a * b + c``, corrected for the rounding error of the product."""
     product = a * b
     if not math.isfinite(product):
         return product + c
@@ -29,32 +29,32 @@ def _upper(a: float) -> float:
 
 
 def bits_of(x: float) -> int:
-    """The bits of a float64 as an integer."""
+    """Return the bits of a float64 as an integer."""
     return int(struct.unpack("<Q", struct.pack("<d", x))[0])
 
 
 def float_of(bits: int) -> float:
-    """The float64 with the given bits."""
+    """Return the float64 with the given bits."""
     return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
 
 
 def coordinate(X: Array, i: int, j: int, d: int) -> float:
-    """``X[i, j]`` as float64."""
+    """Return ``X[i, j]`` as float64."""
     return float(X[i, j])
 
 
 def log1p(x: float) -> float:
-    """``log(1 + x)``."""
+    """Compute ``log(1 + x)``."""
     return math.log1p(x)
 
 
 def exp(x: float) -> float:
-    """``e^x`` for x ≤ 0; the result is 0 below -708, where it would lose digits."""
+    """Compute ``e^x`` for x ≤ 0; the result is 0 for x below -708, where it would lose digits."""
     return math.exp(x) if x >= -708.0 else 0.0
 
 
 def uniform(seed: int, number: int) -> float:
-    """Pseudo-random number in [0, 1): a hash of a seed and a position, with the finaliser of splitmix64."""
+    """Return a pseudo-random number in [0, 1): a hash of a seed and a position, computed as in splitmix64."""
     state = (int(seed) + (int(number) + 1) * 0x9E3779B97F4A7C15) & MASK
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK

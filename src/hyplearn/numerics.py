@@ -21,8 +21,8 @@ from hyplearn.types import Array
 LN2 = math.log(2.0)
 LN2_HIGH = math.ldexp(math.floor(math.ldexp(LN2, 32)), -32)
 LN2_LOW = 1.9082149292705877e-10
-# Constants of float64: bit patterns of √½ and of 2^52, where the spacing of floats becomes 1, the number of mantissa
-# bits, and the bias of exponents.
+# Constants of float64: the bit patterns of √½ and of 2^52 (at which the spacing of floats becomes 1), the number of
+# mantissa bits, and the bias of the exponent.
 ROOT_HALF, COUNTING = np.array([math.sqrt(0.5), 2.0**52]).view(np.uint64)
 MANTISSA, BIAS = np.uint64(52), np.uint64(1023)
 # Adding SHIFT to a float leaves the nearest integer in the last bits of the sum. LOWEST is the smallest integer x for
@@ -35,7 +35,7 @@ EXP = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
 
 @intrinsic
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c`` with one rounding; ``fma(a, b, -(a * b))`` is the rounding error of the product."""
+    """Compute ``a * b + c`` with one rounding; ``fma(a, b, -(a * b))`` is the rounding error of the product."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
@@ -45,7 +45,7 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic
 def bits_of(typing_context: Any, x: Any) -> Any:
-    """The bits of a float64 as an integer."""
+    """Return the bits of a float64 as an integer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64))
@@ -55,7 +55,7 @@ def bits_of(typing_context: Any, x: Any) -> Any:
 
 @intrinsic
 def float_of(typing_context: Any, bits: Any) -> Any:
-    """The float64 with the given bits."""
+    """Return the float64 with the given bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -65,7 +65,7 @@ def float_of(typing_context: Any, bits: Any) -> Any:
 
 @njit(cache=True, error_model="numpy")
 def log1p(x):  # type: ignore[no-untyped-def]
-    """``log(1 + x)`` for finite x ≥ 0.
+    """Compute ``log(1 + x)`` for finite x ≥ 0.
 
     ``1 + x = 2^k (1 + f)`` with 1 + f between √½ and √2, where f keeps the rounding error of the sum; then with
     ``s = f / (2 + f)`` the logarithm of 1 + f is ``2 artanh s = f - s (f - 2 s² (1/3 + s²/5 + s⁴/7 + …))``.
@@ -85,7 +85,7 @@ def log1p(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def exp(x):  # type: ignore[no-untyped-def]
-    """``e^x`` for x ≤ 0; the result is 0 below -708, where it would lose digits.
+    """Compute ``e^x`` for x ≤ 0; the result is 0 for x below -708, where it would lose digits.
 
     ``x = k ln 2 + r`` with the nearest integer k; the series of e^r, and k added to its exponent.
     """
@@ -102,7 +102,7 @@ def exp(x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def coordinate(typing_context: Any, X: Any, i: Any, j: Any, d: Any) -> Any:
-    """``X[i, j]`` as float64, for X with d columns and non-negative i and j.
+    """Return ``X[i, j]`` as float64, for X with d columns and non-negative i and j.
 
     The compiler knows the length of a tuple, but not the width of an array. With ``d = len(p)`` as the distance between
     rows of X, it loads rows of the disk side by side: a pass over them runs two to three times as fast.
@@ -126,7 +126,7 @@ def coordinate(typing_context: Any, X: Any, i: Any, j: Any, d: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def uniform(seed, number):  # type: ignore[no-untyped-def]
-    """Pseudo-random number in [0, 1): a hash of a seed and a position, with the finaliser of splitmix64."""
+    """Return a pseudo-random number in [0, 1): a hash of a seed and a position, computed as in splitmix64."""
     state = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -135,7 +135,7 @@ def uniform(seed, number):  # type: ignore[no-untyped-def]
 
 
 def uniforms(seed: int, numbers: Array) -> Array:
-    """``uniform(seed, number)`` for every number."""
+    """Compute ``uniform(seed, number)`` for every number."""
     state = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         state ^= state >> np.uint64(shift)
@@ -145,5 +145,5 @@ def uniforms(seed: int, numbers: Array) -> Array:
     return state * 2.0**-53
 
 
-if config.DISABLE_JIT:  # for debuggers and coverage: intrinsics do not run in the interpreter
+if config.DISABLE_JIT:  # intrinsics do not run in the interpreter, which debuggers and coverage need
     from hyplearn.interpreted import bits_of, coordinate, exp, float_of, fma, log1p, uniform  # noqa: F401

@@ -69,7 +69,7 @@ def report_tasks(name: str, verbose: int) -> Iterator[TaskReporter]:
 
 @contextmanager
 def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None = None) -> Iterator[FitReporter]:
-    """Provide a reporter for the solvers of a fit, and report passes over ``points``; silent unless ``verbose``."""
+    """Provide a reporter for the solvers of a fit, and report passes over ``points``; do nothing unless ``verbose``."""
     if not verbose:
         yield lambda problem, state: None
     elif (bars := _terminal_bars()) is not None:
@@ -82,7 +82,7 @@ def report_fit(name: str, tol: float, verbose: int, points: BlockSource | None =
 
 @contextmanager
 def report_steps(n_steps: int) -> Iterator[Callable[[str], None]]:
-    """Provide a function to call with a description at the start of each step; it updates a bar in a terminal."""
+    """Provide a function that updates a progress bar; call it with a description at the start of each step."""
     bars = _terminal_bars(transient=True)
     if bars is None:
         yield lambda description: None

@@ -1,4 +1,4 @@
-"""Base classes of scikit-learn, with the types that it does not declare.
+"""Base classes of scikit-learn, with type annotations that scikit-learn does not provide.
 
 Type checkers accept every argument of an estimator whose base class has no types, also misspelt ones.
 """

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-# Arguments that NumPy can convert to an array of real numbers; validation makes floating-point arrays of them.
+# Arguments that NumPy can convert to an array of real numbers; validation converts them to floating-point arrays.
 Points: TypeAlias = Any
 Scalars: TypeAlias = Any
 # C of an SVM: one number, or one number per binary problem. ArrayLike would also allow strings.

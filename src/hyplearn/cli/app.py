@@ -147,7 +147,7 @@ class Command(TyperCommand):
     """Command that also reports usage errors as JSON if --json is passed."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return all options; the help shows no value for flags."""
+        """Return all options; in the help, flags are listed without a value."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -187,7 +187,7 @@ class Lazy(TyperGroup):
     group: ClassVar[str] = ""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return all options; the help shows no value for flags."""
+        """Return all options; in the help, flags are listed without a value."""
         return _without_type_of_flags(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -223,7 +223,8 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                # Columns are selected by name when a file is read; the estimators receive arrays without names.
+                # This warning is expected: columns are selected by name when a file is read, and estimators receive
+                # arrays without column names.
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
                 outcome = function(**options)
             show(outcome, _messages(caught), as_json)
@@ -246,7 +247,7 @@ def _command(function: "Callable[..., Outcome]") -> Callable[..., None]:
 
 
 def explained(error: Exception) -> str:
-    """Return the message of an error with option names instead of argument names; unexpected errors mention --debug."""
+    """Return the message of an error for command line users; for unexpected errors, the message mentions --debug."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if not isinstance(error, EXPECTED):
         return f"{type(error).__name__}: {text}\nThis error is unexpected. Run again with --debug for the traceback."
@@ -261,13 +262,13 @@ def as_options(text: str) -> str:
 
 
 def _as_flag(found: re.Match[str]) -> str:
-    """Return the option for a matched argument: ``label=`` becomes ``--label``, followed by a space."""
+    """Replace a matched argument such as ``label=`` with the option ``--label``; keep unknown arguments unchanged."""
     name, value = found.groups()
     return f"--{FLAGS[name]} {value}".rstrip() if name in FLAGS else found[0]
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Return each warning once, except warnings for developers, such as deprecations in libraries."""
+    """Return the distinct warning messages, without warnings for developers such as deprecations in libraries."""
     kept = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning, ImportWarning))]
     messages = dict.fromkeys(as_options(str(warning.message)) for warning in kept)
     alike: dict[str, list[str]] = {}

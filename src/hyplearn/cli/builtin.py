@@ -25,7 +25,7 @@ EXPERIMENTS = ("table1", "table2", "handicapped", "figures", "reference_points",
 
 
 class Dataset(NamedTuple):
-    """Data set: its description, the function that loads it, and the function that returns its file contents."""
+    """Description of a data set, with a function that loads it and a function that converts it to file contents."""
 
     load: Callable[[], Any]
     about: str

@@ -85,7 +85,7 @@ def transfer(
 
 
 def check_cells(output: Path) -> None:
-    """Raise an error, before any computation, if no AnnData file can be written to the output path."""
+    """Check, before any computation, that an AnnData file can be written to the output path."""
     if output.suffix.lower() not in SUFFIXES:
         raise typer.BadParameter(f"{output} must end in one of {', '.join(SUFFIXES)}.", param_hint="--output")
     if not (output.suffix.lower() == ".zarr" and output.is_dir()):

@@ -20,7 +20,8 @@ from hyplearn.files import write_whole
 from hyplearn.types import Array
 
 METHODS = ("tree", "mds", "map", "hyperboloid", "klein")
-# Functions that convert points from other models. The first hyperboloid coordinate is the time coordinate.
+# Functions that convert points from other models of hyperbolic space, by name of the model. In the hyperboloid model,
+# the first coordinate is the time coordinate.
 READERS = {"hyperboloid": from_hyperboloid, "klein": from_klein}
 
 

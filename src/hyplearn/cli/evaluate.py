@@ -137,13 +137,13 @@ def _confusion_table(labels: Array, matrix: Array) -> Any:
 
 
 def scores_table(title: str, scores: list[Score], *, first: int | None) -> Any:
-    """Return a table of scores; the best row, among the rows from ``first`` on, is bold."""
+    """Return a table of scores in which the best row, among the rows from index ``first`` on, is bold."""
     best = None if first is None else first + int(np.argmax([score.accuracy for score in scores[first:]]))
     return table(title, COLUMNS, [score.row() for score in scores], best=best)
 
 
 def baselines() -> dict[str, Any]:
-    """Return the baselines: Euclidean classifiers with C tuned in each training fold, and the most frequent class."""
+    """Return the baselines: Euclidean classifiers that tune C in each training fold, and a majority-class dummy."""
     softmax = LogisticRegression(solver="newton-cholesky", max_iter=1000)
     return {
         "Euclidean softmax, tuned": GridSearchCV(softmax, {"C": COSTS}, cv=3),
@@ -216,7 +216,8 @@ def _score(
 ) -> Score:
     loss = error = None
     if proba is not None:
-        # A class that is missing in a training fold has probability 0, and so infinite loss. Use 0.5 / n instead.
+        # A class that is missing from a training fold has probability 0, and its loss would be infinite. Use 0.5 / n
+        # instead.
         raised = np.where(proba > 0, proba, 0.5 / len(y))
         loss = float(log_loss(y, raised / raised.sum(axis=1, keepdims=True), labels=classes))
         error = calibration_error(proba.max(axis=1), predicted == y)
@@ -224,7 +225,7 @@ def _score(
 
 
 def calibration_error(confidence: Array, right: Array) -> float:
-    """Expected calibration error: mean of abs(confidence - accuracy) over bins, weighted by their numbers of rows."""
+    """Return the expected calibration error: the mean of abs(confidence - accuracy) over bins, weighted by bin size."""
     which = np.minimum((BINS * confidence).astype(int), BINS - 1)
     bins = [which == b for b in np.unique(which)]
     return float(sum(np.mean(own) * abs(confidence[own].mean() - right[own].mean()) for own in bins))

@@ -36,7 +36,7 @@ STREAM = Annotated[bool, typer.Option("--stream", help="Read the data in blocks,
 
 
 class Data(NamedTuple):
-    """Points of a file, with labels and names if there are any.
+    """Points read from a file, with their labels and names if the file contains any.
 
     ``left_out`` is the number of rows without a label, which are left out; ``columns`` are the columns of a table by
     role; ``extras`` are the values of further columns that were asked for.
@@ -116,7 +116,7 @@ def read_points(
 def read_labelled(
     path: Path, points: str | None, label: str | None, model: Any = None, *, extras: Sequence[str] = ()
 ) -> Data:
-    """Read the labelled points of a file, with the columns ``extras``; raise if there are none."""
+    """Read the labelled points of a file, with the columns ``extras``; raise an error if no point has a label."""
     data, known = _read(path, open_data(path, points, label, model), model, extras)
     if data.y is None or not known.any():
         raise ValueError(f"Cannot find labels in {path}.\nPass --label with the name of the label column or array.")
@@ -143,7 +143,7 @@ def _read(path: Path, source: PointSource, model: Any, extras: Sequence[str]) ->
 
 
 def load_classifier(path: Path, *, in_ball: bool) -> Any:
-    """Load a fitted classifier; with ``in_ball``, raise if its input is features rather than points of the ball."""
+    """Load a fitted classifier; with ``in_ball``, raise an error if it takes features instead of points of the ball."""
     if path.suffix.lower() in OTHER_FILES:
         raise ValueError(f"{path} is not a model file (.hyp).\nPass the model first, then the points.")
     model = load(path)

@@ -30,7 +30,8 @@ UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Width in characters of output that does not go to a terminal.
 PIPE_WIDTH = 120
-# Minimum width of the first column of a table, which may be wrapped, and the space between columns.
+# Minimum width of the first column of a table, in which text may be wrapped, and width of the space between columns, in
+# characters.
 NAME_WIDTH, COLUMN_GAP = 12, 3
 
 
@@ -55,7 +56,7 @@ def cell_text(text: str) -> str:
 
 
 def check_output(output: Path, suffixes: Sequence[str]) -> None:
-    """Raise an error, before any computation, if the suffix is not supported or the file cannot be written."""
+    """Check, before any computation, that the suffix of the output file is supported and the file can be written."""
     if output.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{output} must end in one of {', '.join(suffixes)}.", param_hint="--output")
     place_of(output)
@@ -84,7 +85,7 @@ def show_error(message: str, as_json: bool) -> None:
     """Print an error to stderr; with --json, also as JSON to stdout."""
     complain("error", message)
     if as_json:
-        with suppress(OSError), _written_or_dropped():  # writing fails too if the error is a full disk
+        with suppress(OSError), _written_or_dropped():  # if the disk is full, writing the error may fail too
             write_json({"error": message})
 
 
@@ -105,7 +106,7 @@ def write_json(values: dict[str, Any]) -> None:
 
 
 def unpadded(console: Console, block: Any) -> str:
-    """Return text for a pipe: lines are not wrapped, and tables are not padded to the screen width."""
+    """Return a string or table as text for a pipe, without wrapped lines and without padding to the screen width."""
     if isinstance(block, str):
         return f"{block}\n"
     with console.capture() as captured:
@@ -158,7 +159,7 @@ def npz_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def facts(pairs: dict[str, str]) -> Table:
-    """Return a table with one line for each name and its description."""
+    """Return a table of two columns, with one row for each name and its description."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -185,7 +186,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
 
 @dataclass(frozen=True)
 class Uncut:
-    """Wrapper of a table that may be wider than the screen; without it, rich would truncate the cells."""
+    """Wrapper that lets a table be wider than the screen; without the wrapper, rich would truncate the cells."""
 
     table: Table
 

@@ -47,7 +47,7 @@ def read_tree(path: Path, label: str | None) -> tuple[Any, dict[str, float] | No
 
 
 def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
-    """Read the edges of a tree or of a table, as pairs of rows of the points with these names.
+    """Read the edges of a tree or of a table, and return them as pairs of row numbers of the named points.
 
     Returns the pairs, and the number of edges that lead to other nodes.
     """
@@ -55,7 +55,7 @@ def edges_between(path: Path, names: Array | None) -> tuple[Array, int]:
         raise ValueError("Edges join points by their names, and these points have none.\nPass --names, a column.")
     nodes, pairs = _read_graph(path)
     rows = names.tolist()
-    if nodes == rows:  # as hyplearn embed writes them; inner nodes of a Newick file often have no name
+    if nodes == rows:  # hyplearn embed writes all nodes in this order, even nodes without a name
         return np.array(pairs, dtype=np.int64).reshape(-1, 2), 0
     if repeated := [name for name, times in Counter(rows).items() if times > 1 and name in set(nodes)]:
         raise ValueError(

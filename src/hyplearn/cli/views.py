@@ -110,7 +110,7 @@ def draw(model: Any, X: Any, y: Any, output: Path, title: str | None = None, edg
         figure = Figure(figsize=(WIDTH, 0.72 * WIDTH), layout="constrained")
         BoundaryDisplay.from_estimator(model, X, y, edges=edges).plot(figure.subplots())
         if title:
-            figure.suptitle(title)  # not the title of the axes, which gives the number of projected dimensions
+            figure.suptitle(title)  # the title of the axes may already describe the projection
         figure.savefig(file, format=output.suffix[1:].lower(), dpi=DPI)
 
 

@@ -30,7 +30,7 @@ __all__ = [
     "predict_to_file",
 ]
 
-# Classifiers by the names used on the command line and in single-cell tools.
+# Classifiers, by the names that the command line and the single-cell tools use.
 CLASSIFIERS: dict[str, Any] = {
     "softmax": PoincareLogisticRegression,
     "softmax-cv": PoincareLogisticRegressionCV,

@@ -38,8 +38,8 @@ def _calibrates(classifier: "BallClassifier") -> bool:
     return True
 
 
-# Number of rows per block when a certificate is verified: their features are computed explicitly, so the block size
-# bounds the memory.
+# Number of rows per block when a certificate is verified. The features of a block are computed explicitly, so this
+# number limits the memory.
 VERIFIED_ROWS = 10_000
 ADVICE = {
     "max_iter": "Raise max_iter, lower C, or rescale the embedding.",
@@ -75,7 +75,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def trims(self) -> bool:
-        """Whether ``fit`` leaves out rows that lie far beyond the other rows of their class."""
+        """Whether ``fit`` ignores rows that lie far beyond the other rows of their class."""
         return bool(self.trim)
 
     @abstractmethod
@@ -140,7 +140,7 @@ class BallClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_calibrates)
     def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of :meth:`predict_proba`, which are finite even if probabilities underflow."""
+        """Predict the logarithms of probabilities, which are finite even if probabilities underflow."""
         return self._evaluated("predict_log_proba", X, self._columns(), np.float64)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -42,7 +42,7 @@ class SmallClassWarning(UserWarning):
 
 
 def _has(name: str) -> Any:
-    """Decorator that makes a method available only if the wrapped classifier has the method ``name``."""
+    """Return a decorator that makes a method available only if the wrapped classifier has the method ``name``."""
 
     def check(classifier: "ConformalClassifier") -> bool:
         getattr(getattr(classifier, "estimator_", classifier.estimator), name)
@@ -159,31 +159,31 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predicted class of each row, from the classifier fitted to all rows."""
+        """Predict the class of each row, with the classifier that was fitted to all rows."""
         X = self._checked(X)
         return self.estimator_.predict(X)
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, from the classifier fitted to all rows."""
+        """Predict the probability of each class, with the classifier that was fitted to all rows."""
         X = self._checked(X)
         return self.estimator_.predict_proba(X)
 
     @_has("predict_log_proba")
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of :meth:`predict_proba`."""
+        """Predict the logarithms of probabilities."""
         X = self._checked(X)
         return self.estimator_.predict_log_proba(X)
 
     @_has("decision_function")
     def decision_function(self, X: Any) -> Array:
-        """Decision scores of the classifier fitted to all rows."""
+        """Compute the decision scores, with the classifier that was fitted to all rows."""
         X = self._checked(X)
         return self.estimator_.decision_function(X)
 
     @property
     def decision_(self) -> Any:
-        """Decision of the classifier fitted to all rows, for plots."""
+        """Decision of the classifier that was fitted to all rows, for plots."""
         return self.estimator_.decision_
 
     def p_values(self, X: Any) -> Array:
@@ -221,7 +221,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return [self.classes_[row].tolist() for row in sets] if as_labels else sets
 
     def predict_answer(self, X: Any) -> Array:
-        """For each row, the root of the smallest subtree of the hierarchy that contains the row's prediction set.
+        """Return, for each row, the root of the smallest subtree of the hierarchy that contains its prediction set.
 
         Parameters
         ----------
@@ -326,13 +326,13 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def _by_class(self) -> Array:
-        """For each class, whether it has enough rows to be calibrated on its own rows only."""
+        """Whether each class has enough rows to be calibrated separately from the other classes."""
         totals = np.bincount(self._codes, weights=self._weights, minlength=len(self.classes_))
         return np.asarray(totals >= least_rows(self.coverage)) & bool(self.by_class)
 
     def _calibrate(self, X: Any, y: Array, weights: Array | None) -> None:
         """Score each row with a model that was fitted to the other folds."""
-        self.__dict__.pop("_near", None)  # may be left from an earlier fit
+        self.__dict__.pop("_near", None)  # may exist from an earlier fit
         self._folds = deal_in_turn(self._codes, self.folds)
         others = [np.flatnonzero(self._folds != fold) for fold in range(self.folds)]
         self.estimators_ = [_fitted(self.estimator, X, y, weights, rows) for rows in others]
@@ -349,7 +349,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimators_, self.scores_ = [], self._near.means
 
     def _scores_without(self, fold: int, X: Any) -> Array:
-        """Scores of all classes from the model that was fitted without ``fold``; low scores mean a good fit."""
+        """Return the scores of all classes, from the model fitted without ``fold``; low scores mean a good fit."""
         model, K = self.estimators_[fold], len(self.classes_)
         if hasattr(model, "predict_proba"):
             found = -model.predict_proba(X)

@@ -24,14 +24,14 @@ FIRST_CHECK, BETTER = 32, 0.05
 
 
 class Problems(NamedTuple):
-    """Binary problems: positive classes, reference points and curvature."""
+    """Binary problems with their positive classes, their reference points and the curvature."""
 
     positives: Sequence[int]  # code of the positive class of each problem
     references: Array  # reference point of each problem
     c: float  # absolute curvature
 
     def rows(self, block: LabelledBlock, k: int) -> "ProblemRows":
-        """Rows of problem k for the points of a block."""
+        """Return the rows of problem k for the points of a block."""
         rows = implicit_rows(block.X, self.references[k], features="z", c=self.c, gaps=block.gaps)
         weights = EQUAL_WEIGHTS if block.weights is None else block.weights
         return ProblemRows(rows, np.where(block.codes == self.positives[k], 1.0, -1.0), weights)
@@ -45,7 +45,7 @@ class ProblemRows(NamedTuple):
     weights: Array
 
     def errors(self, w: Array) -> float:
-        """Total weight of the rows on the wrong side of the boundary with normal w."""
+        """Return the total weight of the rows on the wrong side of the boundary with normal w."""
         wrong = self.y * (self.rows @ w) <= 0
         return float(wrong.sum() if self.weights.size == 0 else self.weights[wrong].sum())
 
@@ -57,7 +57,7 @@ class Extremes(NamedTuple):
     least: float  # smallest ⟨y z, normal⟩
     longest: float  # largest c ‖z‖²
     gap: float  # smallest gap
-    copies: bool  # whether all weights are integers, so that a weight is a number of copies
+    copies: bool  # whether all weights are integers and can be treated as numbers of copies
 
     @classmethod
     def of(cls, part: ProblemRows, gaps: Array, normal: Array) -> Self:
@@ -80,11 +80,11 @@ class KeptEpochs:
         self.rows, self.rng = rows, rng
 
     def visit(self, perceptrons: dict[int, Perceptron]) -> dict[int, int]:
-        """Make one pass over the rows, updating the perceptrons in place; return the mistakes of each."""
+        """Make one pass over the rows, updating the perceptrons in place; return the number of mistakes of each."""
         return {k: perceptron.visit(*self.rows, self.rng) for k, perceptron in perceptrons.items()}
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """For each problem, the total weight of the rows on the wrong side of its boundary."""
+        """Return, for each problem, the total weight of the rows on the wrong side of its boundary."""
         return {k: self.rows.errors(w) for k, w in weights.items()}
 
 
@@ -104,7 +104,7 @@ class StreamedEpochs:
         return dict(zip(numbers, found.mistakes, strict=True))
 
     def errors(self, weights: dict[int, Array]) -> dict[int, float]:
-        """For each problem, the total weight of the rows on the wrong side of its boundary."""
+        """Return, for each problem, the total weight of the rows on the wrong side of its boundary."""
         return dict(zip(weights, self.data.fold(_errors, summed, self.problems, weights).tolist(), strict=True))
 
 
@@ -205,12 +205,12 @@ def learn(
 
 
 def is_checked(epoch: int) -> bool:
-    """Whether to check for early stopping after this epoch: at powers of two from ``FIRST_CHECK`` on."""
+    """Return whether to check for early stopping after this epoch: at powers of two, from ``FIRST_CHECK`` on."""
     return epoch >= FIRST_CHECK and epoch & (epoch - 1) == 0
 
 
 class Halves:
-    """Early stopping: compares the mistakes and errors in the second half of the passes with the first half."""
+    """Early stopping, which compares mistakes and errors in the second half of the passes with the first half."""
 
     def __init__(self) -> None:
         self.before, self.since, self.errors = np.inf, np.inf, np.inf
@@ -220,7 +220,7 @@ class Halves:
         self.since = min(self.since, mistakes)
 
     def is_over(self, errors: float) -> bool:
-        """Whether to stop, because neither mistakes nor errors improved by ``BETTER``; also starts the next half."""
+        """Return whether to stop because neither mistakes nor errors improved by ``BETTER``; start the next half."""
         over = self.since > (1 - BETTER) * self.before and errors > (1 - BETTER) * self.errors
         self.before, self.since, self.errors = min(self.before, self.since), np.inf, min(self.errors, errors)
         return bool(over)

@@ -43,14 +43,14 @@ class Hierarchy(NamedTuple):
         return cls(names, Ancestors(above, np.array([depths[node] for node in nodes])))
 
     def answers(self, sets: Array) -> Array:
-        """For each set of classes, the name of the smallest subtree that contains it, or None if the set is empty."""
+        """Return, for each set of classes, the name of the smallest subtree that contains it; None for empty sets."""
         found = least_covers(sets, self.ancestors)
         names = np.array([*self.names, None], dtype=object)
         return names[found]
 
 
 def _parents(source: Any) -> dict[Any, list[Any]]:
-    """Mapping from every node to its parents."""
+    """Return a mapping from every node to its parents."""
     if isinstance(source, str):
         tree = parse_newick(source)
         # An unnamed node is represented by a tuple with its position, which cannot be equal to a label.
@@ -81,7 +81,7 @@ def _as_list(given: Any) -> list[Any]:
 
 
 def _key(label: Any, parents: dict[Any, list[Any]]) -> Any:
-    """Node of a label: the label itself or its string form, or None if neither is in the tree."""
+    """Return the node of a label: the label itself or its string form, or None if neither is in the tree."""
     return next((key for key in (label, str(label)) if key in parents), None)
 
 
@@ -96,7 +96,7 @@ def _at_or_above(node: Any, parents: dict[Any, list[Any]]) -> set[Any]:
 
 
 def _depths(parents: dict[Any, list[Any]], keys: list[Any]) -> dict[Any, int]:
-    """Depth (longest path from a root) of each key and of each of its ancestors; raise if there is a cycle."""
+    """Return the depth (longest path from a root) of all keys and their ancestors; raise if there is a cycle."""
     depths: dict[Any, int] = {}
     on_path: dict[Any, None] = {}
     for start in keys:
@@ -130,7 +130,7 @@ def _check_common(above: Array, classes: Array) -> None:
 
 
 def _name(node: Any, below: Array, classes: Array) -> Any:
-    """Name of a node; for an unnamed node, the names of the classes below it."""
+    """Return the name of a node or, for an unnamed node, the names of the classes below it."""
     if not (isinstance(node, tuple) and len(node) == 2 and node[0] == ""):
         return node
     return " or ".join(str(label) for label in classes[below])

@@ -89,7 +89,8 @@ class PoincareLogisticRegressionCV(ConeClassifier):
         with self._training(X, y, sample_weight) as (data, report):
             self._check_memory(data)
             self.Cs_, rows = self._checked_costs(), data.gathered()
-            # Shuffle the rows: embeddings are often sorted by branch, and a branch does not represent the hierarchy.
+            # Shuffle the rows: embeddings are often sorted by branch, and a fold from one branch would not be
+            # representative.
             shuffled = StratifiedKFold(self.cv, shuffle=True, random_state=0) if isinstance(self.cv, int) else self.cv
             folds = [held_out for _, held_out in check_cv(shuffled).split(rows.X, self.classes_[rows.codes])]
             self.log_losses_ = np.array([self._path(data, rows, held_out) for held_out in folds])
@@ -108,7 +109,7 @@ class PoincareLogisticRegressionCV(ConeClassifier):
             )
 
     def _path(self, data: TrainingData, rows: LabelledBlock, held_out: Array) -> list[float]:
-        """Mean log-loss on the held-out rows for each value of C."""
+        """Return the mean log-loss on the held-out rows for each value of C."""
         part, held = data.reweighted(without(rows.row_weights, held_out)), rows.taken(held_out)
         weights, own, losses, start = held.row_weights, np.arange(len(held_out)), [], None
         for C in self.Cs_:

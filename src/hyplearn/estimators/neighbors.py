@@ -151,7 +151,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return int(number)
 
     def _neighbors(self, X: Array, gaps: Array, number: int) -> tuple[Array, ...]:
-        """Distances and row indices of the nearest training points, computed in parallel threads."""
+        """Compute the distances and row indices of the nearest training points, in parallel threads."""
         c, tree = absolute_curvature(self.curvature), self._tree
         cuts = [slice(start, start + QUERIES) for start in range(0, len(X), QUERIES)]
         with one_blas_thread():
@@ -174,7 +174,7 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[evaluate(self, X, lambda X, gaps: np.argmax(self._votes(X, gaps), axis=1))]
 
     def predict_proba(self, X: Any) -> Any:
-        """Fraction of the votes for each class, of shape (n_samples, n_classes), in the order of ``classes_``.
+        """Return the fraction of votes for each class, of shape (n_samples, n_classes), in the order of ``classes_``.
 
         Parameters
         ----------
@@ -187,11 +187,11 @@ class PoincareKNeighborsClassifier(ClassifierMixin, BaseEstimator):
         return evaluate(self, X, self._votes)
 
     def _votes(self, X: Array, gaps: Array) -> Array:
-        """Fraction of the votes for each class."""
+        """Return the fraction of votes for each class."""
         distances, rows = self._neighbors(X, gaps, self._checked_number(self.n_neighbors, self._most(False)))
         weights = np.ones_like(distances)
         if self.weights == "distance":
-            # Inverse distances, relative to the nearest neighbour, so that they cannot overflow.
+            # Use inverse distances relative to the nearest neighbour, so that they cannot overflow.
             nearest = distances[:, :1]
             weights = np.divide(nearest, distances, out=(distances == 0).astype(float), where=nearest > 0)
         n, K = len(X), len(self.classes_)

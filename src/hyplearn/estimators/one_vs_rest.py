@@ -77,20 +77,20 @@ class OneVsRest(BallClassifier):
         return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
 
     def _positive(self, k: int) -> Any:
-        """Label of the positive class of problem k."""
+        """Return the label of the positive class of problem k."""
         return self.classes_[self._positives[k]]
 
     def _references(self, data: TrainingData) -> Array:
-        """Reference points, one per problem."""
+        """Return the reference points, one per problem."""
         return reference_points(self.reference, data, self._sides(data))
 
     def _sides(self, data: TrainingData) -> list[Array]:
-        """For each problem, an array with 1 for the positive class and 0 for the other classes."""
+        """Return, for each problem, an array with 1 for the positive class and 0 for the other classes."""
         return [(np.arange(data.n_classes) == k).astype(np.int64) for k in self._positives]
 
     @contextmanager
     def _problem_map(self, data: TrainingData) -> Iterator[tuple[Callable[..., Iterable[Any]], int]]:
-        """Yield a function that maps over problems (in parallel for small data), and the threads per problem."""
+        """Yield a function that maps over problems, in parallel for small data, and the threads per problem."""
         is_large = data.n_rows * data.n_features > SMALL_PROBLEM
         if self._n_problems == 1 or not data.in_memory or is_large:
             yield map, data.threads
@@ -99,14 +99,14 @@ class OneVsRest(BallClassifier):
             yield pool.map, 1
 
     def _names(self, problems: Array) -> str:
-        """String that lists the positive classes of the given problems, for messages."""
+        """Return a string that lists the positive classes of the given problems, for messages."""
         named = ", ".join(str(self._positive(k)) for k in problems[:5])
         rest = "" if len(self.classes_) == 2 else " against the rest"
         return f"class {named}{', ...' if len(problems) > 5 else ''}{rest}"
 
     @available_if(_has_distances)
     def distances(self, X: Any) -> Array:
-        """Signed hyperbolic distance from each point to the boundary of each problem.
+        """Compute the signed hyperbolic distance from each point to the boundary of each problem.
 
         For two classes the boundary is where the prediction changes: the hyperplane, or an equidistant of it if the
         calibration has an offset. With more classes, each one-vs-rest problem has its own boundary.
@@ -128,7 +128,7 @@ class OneVsRest(BallClassifier):
         return replace(decision, calibration=getattr(self, "calibration_", None))
 
     def _boundaries(self, fitted: Mapping[str, Array]) -> Decision:
-        """Uncalibrated decision, whose scores are signed distances to hyperplanes."""
+        """Return the uncalibrated decision, whose scores are signed distances to hyperplanes."""
         c = absolute_curvature(self.curvature)
         return Decision.of_hyperplanes(self.classes_, c, fitted["coef_"], fitted["reference_"])
 
@@ -152,7 +152,7 @@ class OneVsRest(BallClassifier):
             )
 
     def _calibrate(self, data: TrainingData, *, warned: bool, known: HeldOut | None = None) -> None:
-        """Fit ``calibration_`` to held-out values, which may be known for all rows.
+        """Fit ``calibration_`` to held-out values, which are computed unless they are ``known`` for all rows.
 
         ``warned`` says whether a convergence warning was already given.
         """
@@ -171,7 +171,8 @@ class OneVsRest(BallClassifier):
         else:
             held_out, dealt, n_distinct = known
         warn_of_few_rows(n_distinct, self.folds, self.classes_)
-        # If a class has no weight, or only one class has weight, scores are constant for all parameters: do not warn.
+        # Do not warn if a class has no weight, or only one class has weight: scores are then constant for all
+        # parameters.
         absent = np.flatnonzero(n_distinct[self._positives] == 0)
         if np.count_nonzero(n_distinct) > 1:
             self._warn_of_constant_problems(np.setdiff1d(constant, absent))
@@ -183,7 +184,7 @@ class OneVsRest(BallClassifier):
         self.calibration_ = fit_calibration(values, rows.codes, rows.row_weights, pinned=pinned)
 
     def _held_out_values(self, data: TrainingData, rows: LabelledBlock, dealt: Array, warned: bool) -> Array:
-        """Values of rows from fits that have not seen them; rows that are never held out have the value 0."""
+        """Return held-out values of rows, from fits to other rows; rows that are never held out have the value 0."""
         part = TrainingData.of_arrays(
             rows.X, rows.codes, rows.row_weights, data.c, n_classes=data.n_classes, threads=data.threads
         )

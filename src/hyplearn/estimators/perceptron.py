@@ -59,7 +59,7 @@ class PerceptronClassifier(StreamClassifier):
 
     @abstractmethod
     def _bound_of_its_theorem(self, bounds: MistakeBounds) -> float:
-        """Mistake bound that the paper proves for this perceptron."""
+        """Return the mistake bound that the paper proves for this perceptron."""
 
     def _second_order_bound(self, perceptron: Perceptron, normal: Array, sinh_margin: float) -> float:
         return np.nan
@@ -178,7 +178,7 @@ class PerceptronClassifier(StreamClassifier):
             raise ValueError(f"max_epochs must be an integer of at least 1; got {self.max_epochs!r}.")
 
     def _end(self, seen: Extremes | None, normal: Array | None, k: int, continued: bool) -> tuple[MistakeBounds, float]:
-        """Mistake bounds and margin of problem k; NaN if no separating hyperplane was found."""
+        """Return the mistake bounds and the margin of problem k; NaN if no separating hyperplane was found."""
         if seen is None or normal is None:
             return NO_BOUNDS, np.nan
         root = np.sqrt(absolute_curvature(self.curvature))

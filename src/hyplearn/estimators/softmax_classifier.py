@@ -39,12 +39,12 @@ class SoftmaxClassifier(BallClassifier):
 
     @property
     def _W(self) -> Array:  # noqa: N802, as in the mathematics
-        """Weights in the solver's form: one row per class."""
+        """Weights in the form that the solver uses, with one row per class."""
         W = self._columns_of_rows()
         return W if len(self.classes_) > 2 else np.concatenate([-0.5 * W, 0.5 * W])
 
     def _keep_solution(self, solution: SoftmaxSolution, data: TrainingData, passes_before: int) -> Array:
-        """Set the fitted attributes of the certificate; return W, for two classes the difference of its rows."""
+        """Set the fitted attributes of the certificate; return W or, for two classes, the difference of its rows."""
         n_passes = solution.n_passes if data.in_memory else data.points.n_passes - passes_before
         self._n_rows = data.n_rows
         self.status_, self.primal_ = np.array([solution.status]), np.array([solution.primal])
@@ -68,7 +68,7 @@ class SoftmaxClassifier(BallClassifier):
 
 
 def _sums_of_block(block: LabelledBlock, rows_of: Callable[[Array], Array], W: Array, C: float) -> SoftmaxSums:
-    """Contributions of a block to the sums of the certificate."""
+    """Return the contributions of a block to the sums of the certificate."""
     costs = row_costs(block, C)
     cuts = [slice(start, start + VERIFIED_ROWS) for start in range(0, len(costs), VERIFIED_ROWS)]
     rows = ((rows_of(block.X[cut]), block.codes[cut], costs[cut]) for cut in cuts)

@@ -53,11 +53,11 @@ class StreamClassifier(OneVsRest):
 
     @abstractmethod
     def _start_stream(self, d: int) -> Sequence[Any]:
-        """Initial state of each problem."""
+        """Return the initial state of each problem."""
 
     @abstractmethod
     def _stream_state(self) -> Sequence[Any]:
-        """Current state of each problem."""
+        """Return the current state of each problem."""
 
     @abstractmethod
     def _visit(self) -> Callable[[LabelledBlock, Sequence[Any], int], Sequence[Any]]:

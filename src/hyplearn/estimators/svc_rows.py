@@ -29,19 +29,19 @@ DEEP = 2.75
 
 
 class RowKind(ABC):
-    """Base class of the kinds of rows of a binary problem, with the decision that linear functions of rows define."""
+    """Base class for the rows of binary problems, and for the decision that linear functions of the rows define."""
 
     @abstractmethod
     def n_columns(self, d: int) -> int:
-        """Number of columns of the rows for points with d coordinates."""
+        """Return the number of columns of the rows for points with d coordinates."""
 
     @abstractmethod
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Reference point of each problem, one row per problem."""
+        """Return the reference points, one row per problem."""
 
     @abstractmethod
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
-        """Row builder of a problem."""
+        """Return the row builder of a problem."""
 
     @abstractmethod
     def explicit(self, p: Array, c: float) -> Callable[[Array], Array]:
@@ -57,12 +57,12 @@ class RowKind(ABC):
 
     @abstractmethod
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Uncalibrated decision of a classifier with the given fitted attributes."""
+        """Return the uncalibrated decision of a classifier with the given fitted attributes."""
 
 
 @dataclass(frozen=True)
 class PointRows(RowKind):
-    """Frame coordinates or z features at each problem's reference point; the boundary passes through that point."""
+    """Rows that are frame coordinates or z features at a reference point, through which the boundary passes."""
 
     reference: Any
     features: Features
@@ -72,7 +72,7 @@ class PointRows(RowKind):
         return d
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """Reference point of each problem, computed from the data."""
+        """Compute the reference point of each problem from the data."""
         return reference_points(self.reference, data, sides)
 
     def builder(self, positive: int, p: Array, c: float, C: float) -> RowBuilder:
@@ -92,16 +92,16 @@ class PointRows(RowKind):
         return fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Decision by signed distances to geodesic hyperplanes through the reference points."""
+        """Return the decision by signed distances to geodesic hyperplanes through the reference points."""
         return Decision.of_hyperplanes(classes, c, fitted["coef_"], fitted["reference_"])
 
 
 @dataclass(frozen=True)
 class WidestRows(PointRows):
-    """z features at a point of each problem's hyperplane with the widest margin, if no reference is given."""
+    """Rows that are z features at a point of the hyperplane with the widest margin, if no reference is given."""
 
     def references(self, data: TrainingData, sides: Sequence[Array]) -> Array:
-        """For each problem, a point of the hyperplane with the widest margin, or a point in both hulls."""
+        """Return, for each problem, a point of the hyperplane with the widest margin, or a point in both hulls."""
         return np.stack([_point_of(widest(data, side)) for side in sides])
 
 
@@ -148,6 +148,6 @@ class FreeRows(RowKind):
         return np.column_stack([fitted["coef_"], fitted["intercept_"]]) if self.intercept else fitted["coef_"]
 
     def decision(self, classes: Array, c: float, fitted: Mapping[str, Array]) -> Decision:
-        """Decision whose scores are the arsinh of linear functions of the rows."""
+        """Return the decision whose scores are the arsinh of linear functions of the rows."""
         parts = fitted["coef_"], fitted["reference_"], fitted["intercept_"]
         return Decision(classes, c, "sphere-arsinh", *parts)

@@ -27,7 +27,7 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.n_features_in_
 
     def _transformed(self, X: Any) -> Array:
-        """Validate rows for ``inverse_transform``; their columns have output names, not the names seen in ``fit``."""
+        """Validate rows for ``inverse_transform``, whose column names differ from the names seen in ``fit``."""
         check_is_fitted(self)
         X = check_array(X, dtype=(np.float64, np.float32), estimator=self, input_name="X")
         if X.shape[1] != self.n_features_in_:
@@ -45,7 +45,7 @@ class BallTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
 @dataclass(eq=False, repr=False)
 class TangentSpace(BallTransformer):
-    r"""Map the ball to R^d: coordinates in an orthonormal frame of the tangent space at a reference point.
+    r"""Map the ball to R^d, with coordinates in an orthonormal frame of the tangent space at a reference point.
 
     A point x becomes :math:`\sigma_p \log_p(x)`, whose norm is the hyperbolic distance from p to x. A linear
     classifier without intercept on these coordinates has a geodesic hyperplane through p as its boundary.
@@ -106,13 +106,13 @@ class TangentSpace(BallTransformer):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Frame coordinates of the points at the reference point."""
+        """Compute the frame coordinates of points at the reference point."""
         check_is_fitted(self)
         X, _ = ball_rows(self, X, keep_dtype=True)
         return frame_coordinates(X, self.reference_, c=absolute_curvature(self.curvature))
 
     def inverse_transform(self, X: Any) -> Array:
-        """Points of the ball with the given frame coordinates."""
+        """Compute the points of the ball with the given frame coordinates."""
         X = self._transformed(X)
         return from_frame(X, self.reference_.astype(X.dtype), c=absolute_curvature(self.curvature))
 

@@ -57,7 +57,7 @@ def training_data(estimator: Any, points: PointSource) -> TrainingData:
 
 
 def _ruling_rows(estimator: Any, data: TrainingData) -> str:
-    """Warning that lists the far rows if the reference points depend on extreme rows; otherwise an empty string."""
+    """Return a warning about far rows if the reference points depend on extreme rows; otherwise an empty string."""
     reference = getattr(estimator, "reference", None)
     far = find_far_rows(data) if isinstance(reference, str) and reference in OF_EXTREME_ROWS else None
     if far is None or not len(far.rows):
@@ -70,7 +70,7 @@ def _ruling_rows(estimator: Any, data: TrainingData) -> str:
 
 
 def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-    """Validate the training data of a fitted estimator again, for ``verify``."""
+    """Validate training data that are passed again to ``verify``."""
     c, threads, project = absolute_curvature(estimator.curvature), threads_of(estimator.n_jobs), projects(estimator)
     points = training_points(estimator, X, y, sample_weight, reset=False)
     found = count_classes(points, c, threads)
@@ -80,7 +80,7 @@ def known_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingDa
     factors = class_factors(estimator.class_weight, estimator.classes_, counts.counts)
     encoder = Encoder(estimator.classes_, factors, c, project)
     data = TrainingData.counted(points, counts, encoder, threads)
-    # No warning: fit has already listed the rows that were left out.
+    # Do not warn here: fit has already listed the rows that were left out.
     return leave_out_far_rows(data, estimator.classes_)[0] if estimator.trims else data
 
 
@@ -119,7 +119,7 @@ def training_points(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset
 
 
 def _loaded(points: PointSource, block: Block) -> ArrayPoints:
-    """Point source in memory, with the rows of another source."""
+    """Return a point source in memory, with the rows of another source."""
     loaded = ArrayPoints(block.X, block.y, block.weights, name=points.name)
     loaded.finished = points.finished  # type: ignore[method-assign]  # a checkpoint ends with the fit in any case
     return loaded.limited(block_rows=vars(points).get("block_rows"))
@@ -159,7 +159,7 @@ def check_feature_names(estimator: Any, points: PointSource) -> None:
 
 
 def class_factors(class_weight: Any, classes: Array, counts: Array) -> Array:
-    """Weight factor of each class, from ``class_weight``."""
+    """Return the weight factor of each class, from ``class_weight``."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -188,14 +188,14 @@ def check_known(classes: Array, known: Array) -> None:
 
 
 def projects(estimator: Any) -> bool:
-    """Whether points outside the ball are moved inside; raises if ``outside`` is invalid."""
+    """Return whether points outside the ball are projected into it; raise if ``outside`` is invalid."""
     if estimator.outside not in ("raise", "project"):
         raise ValueError(f'outside must be "raise" or "project"; got {estimator.outside!r}.')
     return bool(estimator.outside == "project")
 
 
 def report_outside(outside: Outside, n_rows: int, c: float, project: bool, *, training: bool = False) -> None:
-    """Raise for points on or outside the rim, or warn if they are projected.
+    """Raise an error for points on or outside the rim, or warn if they are projected.
 
     Training rows are projected only if most of them lie inside; otherwise they do not belong to this ball.
     """

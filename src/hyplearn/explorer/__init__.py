@@ -1,4 +1,4 @@
-"""Interactive view of the disk: one self-contained HTML file, for a browser or a notebook."""
+"""Interactive HTML pages that show a classifier in the disk; a page is a single file for browsers and notebooks."""
 
 from hyplearn.explorer.explore import Explorer, explore
 

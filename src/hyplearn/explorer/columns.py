@@ -1,4 +1,4 @@
-"""Columns of numbers or categories by which a page colours its points, and the colours of categories."""
+"""Convert the columns by which a page can colour its points to JSON values, and choose the colours of categories."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from hyplearn.types import Array
 # NumPy dtype kinds that are shown as numbers; bool is shown as a category.
 NUMBERS = "iuf"
 MISSING = "missing"
-# Category of the points whose prediction set is empty.
+# Name of the category for points whose prediction set is empty.
 UNKNOWN = "unknown"
 
 Style = dict[str, str]
 
 
 def styles_of(labels: Any, colours: Mapping[str, str]) -> list[Style]:
-    """Style of each label: its colours on a light and on a dark background, and its shape.
+    """Return the style of each label: its colours on light and dark backgrounds, and its shape.
 
     Labels in ``colours`` are circles of that colour on both backgrounds.
     """
@@ -36,7 +36,7 @@ def _circle(colour: str) -> Style:
 
 
 def checked_palette(given: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Return the colours of classes, and those of the categories of columns, as "#RRGGBB"."""
+    """Validate a palette; return the colours of classes, and of the categories of each column, as "#RRGGBB"."""
     if given is None:
         return {}, {}
     if not isinstance(given, Mapping):
@@ -112,7 +112,7 @@ def _column(name: str, values: Any, n: int, classes: Mapping[str, Style], colour
 
 
 def _categories(values: Any) -> list[str] | None:
-    """Categories of a pandas categorical column, in their order; None for other columns."""
+    """Return the categories of a pandas categorical column, in order; return None for other columns."""
     known = getattr(getattr(values, "dtype", None), "categories", None)
     return None if known is None else [str(one) for one in known]
 
@@ -134,11 +134,11 @@ def _is_missing(value: Any) -> bool:
 
 
 def _category_styles(names: Sequence[str], classes: Mapping[str, Style], colours: Mapping[str, str]) -> list[Style]:
-    """Style of each category: that of the class with its name, or the next free one."""
+    """Return the style of each category: a given colour, the style of the class with this name, or an unused style."""
     grey = {"light": palette.GREY, "dark": palette.GREY, "shape": palette.SHAPES[0]}
     cross = {"light": palette.LIGHT[1], "dark": palette.DARK[1], "shape": "cross"}
     known = {**classes, MISSING: grey, UNKNOWN: cross}
-    # Styles of other categories differ from those of the classes if both are in one column.
+    # If a column contains both classes and other categories, the other categories get styles that no class has.
     used = [name for name in classes if any(one in classes for one in names)]
     rest = [name for name in names if name not in known]
     found = dict(zip(rest, styles_of([*used, *rest], {})[len(used) :], strict=True))

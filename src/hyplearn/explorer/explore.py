@@ -1,4 +1,4 @@
-"""Build the page from scene, template and JavaScript modules, in one file."""
+"""Build a page as a single HTML file, from its content, a template and JavaScript modules."""
 
 import html
 import json
@@ -75,7 +75,7 @@ class Explorer:
         return f"<Explorer: a page of {self._parts['size']}; save(path) writes it>"
 
     def widget(self) -> Any:
-        """Notebook widget that shows the page; requires anywidget.
+        """Return a notebook widget that shows the page; requires anywidget.
 
         A notebook cell that ends with the page also displays the widget.
         """
@@ -91,7 +91,7 @@ class Explorer:
         return {} if widget_class() is None else self.widget()._repr_mimebundle_(**kwargs)
 
     def _repr_html_(self) -> str:
-        """HTML of an iframe with the page, which separates its styles from the styles of the notebook."""
+        """Return an iframe with the page, which separates the styles of the page from the styles of the notebook."""
         return (
             '<iframe title="hyplearn explorer" sandbox="allow-scripts allow-downloads" '
             f'style="width:100%;border:0;border-radius:10px" height="{NOTEBOOK_HEIGHT}" '
@@ -218,7 +218,7 @@ def _enclosed(name: str, source: str) -> str:
     exports = re.findall(r"^export (?:class|const|function\*?) (\w+)", source, flags=re.MULTILINE)
     source = re.sub(r'^import (\{.*\}) from "\./(\w+)\.js";$', r"const \1 = \2;", source, flags=re.MULTILINE)
     source = re.sub(r"^export ", "", source, flags=re.MULTILINE)
-    # Remove comments and indentation, which are a third of the source.
+    # Remove comments and indentation, which make up a third of the source.
     source = re.sub(r"^[ ]*(//.*\n)?", "", source, flags=re.MULTILINE)
     return f"const {name} = (() => {{\n{source}return {{ {', '.join(exports)} }};\n}})();"
 

@@ -17,9 +17,10 @@ from hyplearn.plotting.disk import check_edges, check_labelled
 from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_codes
 from hyplearn.types import Array
 
-# Width in pixels of the prediction table for classifiers that the page cannot evaluate: 0.5 MB before base64.
+# Number of pixels along each side of the prediction table, for classifiers that the page cannot evaluate. The table
+# takes 0.5 MB before base64 encoding.
 TABLE_PIXELS = 512
-# Number of class probabilities, the largest ones, to store per point if the page cannot compute them.
+# Number of probabilities to store per point, for the most likely classes, if the page cannot compute probabilities.
 TOP = 3
 
 
@@ -80,7 +81,7 @@ def scene(estimators: list[Any], X: Any, y: Any, extras: Extras, curvature: floa
 
 
 def _set_columns(estimator: Any, X: Array) -> dict[str, Array]:
-    """Columns that describe the prediction sets of a conformal classifier; an empty dict for other classifiers."""
+    """Return columns that describe the prediction sets of a conformal classifier; an empty dict for other models."""
     if not hasattr(estimator, "set_columns"):
         return {}
     columns = estimator.set_columns(estimator.predict_set(X))
@@ -96,7 +97,7 @@ def _of(of: str | None) -> str:
 
 
 def _pair() -> list[dict[str, str]]:
-    """Styles of correct and wrong predictions, which differ in colour and in shape."""
+    """Return the styles of correct and of wrong predictions, which differ in colour and in shape."""
     light, dark = palette.LIGHT, palette.DARK
     return [
         {"light": light[0], "dark": dark[0], "shape": "circle"},
@@ -105,7 +106,7 @@ def _pair() -> list[dict[str, str]]:
 
 
 def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fitted]:
-    """Combine each classifier with its decision, on the plane that is chosen for the first classifier.
+    """Combine each classifier with its decision and with the plane that is chosen for the first classifier.
 
     The second classifier is shown on this plane by a vote of its predictions for the points.
     """
@@ -136,13 +137,13 @@ def _fitted(estimators: list[Any], X: Array, curvature: float | None) -> list[Fi
 
 
 def _model_names(models: list[Fitted]) -> list[str]:
-    """Names of the Python classes of the models; equal names are numbered."""
+    """Return the names of the Python classes of the models; equal names get a number."""
     names = [type(model.estimator).__name__ for model in models]
     return [f"{name} {k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
 def _across(decision: Decision) -> Decision | None:
-    """Decision on a plane across the boundary of two classes, or None if scores depend on more than the distance.
+    """Return a binary decision on a plane across its boundary, or None if scores do not depend only on the distance.
 
     On this plane the centre is a point of the boundary, and the normal of the boundary points to the right.
     """
@@ -155,7 +156,7 @@ def _across(decision: Decision) -> Decision | None:
 
 
 def _classes(fitted: Fitted, y: Array | None, colours: dict[str, str]) -> dict[str, Any]:
-    """Names and styles of all classes (those of the classifier come first), and the class of each point if known."""
+    """Return the names and styles of all classes (classes of the model first), and the class of each point if known."""
     known = fitted.decision.classes
     classes = known if y is None else all_classes(y, known)
     return {
@@ -167,7 +168,7 @@ def _classes(fitted: Fitted, y: Array | None, colours: dict[str, str]) -> dict[s
 
 
 def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
-    """JSON values of a model: its predictions for the points, and the data that the page needs to evaluate it."""
+    """Return a model as JSON values: its predictions for the points, and the data with which the page evaluates it."""
     support = None if fitted.shown is None else support_of(fitted.estimator)
     return {
         "name": shortened(name),
@@ -179,12 +180,12 @@ def _model(fitted: Fitted, name: str, X: Array) -> dict[str, Any]:
 
 
 def _votes(plane: Plane | None) -> float | None:
-    """Fraction of points whose region agrees with their prediction; None if the regions are not based on votes."""
+    """Return the fraction of points whose region shows their prediction; None if regions are not found by a vote."""
     return None if plane is None or plane.neighbours is None else plane.agreement
 
 
 def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """JSON values of the predictions for the points of the ball, not for their projections to the plane."""
+    """Return the predictions as JSON values; they are made for points of the ball, not for their projections."""
     estimator, probabilities, n_classes = fitted.estimator, None, len(fitted.decision.classes)
     if fitted.decision.has_probabilities:
         probabilities = np.asarray(evaluate(estimator, "predict_proba", None, X), dtype=np.float64)
@@ -208,7 +209,7 @@ def _predictions(fitted: Fitted, X: Array) -> dict[str, Any]:
 
 
 def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, Any]:
-    """Difference between the two largest scores or probabilities of each point, for pages that cannot compute it."""
+    """Return each point's difference between the two largest scores or probabilities, which the page cannot compute."""
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(evaluate(estimator, "decision_function", None, X), dtype=np.float64)
         name = "lead in score"
@@ -223,7 +224,7 @@ def _lead(estimator: Any, probabilities: Array | None, X: Array) -> dict[str, An
 
 
 def _decision(fitted: Fitted) -> dict[str, Any]:
-    """JSON values of the decision or, if the page cannot evaluate it, of a table of predicted classes over the disk."""
+    """Return the decision as JSON values; if the page cannot evaluate it, return a table of predicted classes."""
     decision = fitted.shown
     if decision is None:
         regions = predicted_regions(fitted.estimator, fitted.plane, TABLE_PIXELS, fitted.decision.c)[1]
@@ -270,7 +271,7 @@ def _boundary_json(found: Boundary, root: float) -> dict[str, Any]:
 
 
 def _places(fitted: Fitted, X: Array) -> dict[str, Any]:
-    """Positions of the points in the unit disk of the page."""
+    """Return the positions of points in the unit disk of the page."""
     x = np.sqrt(fitted.decision.c) * (X if fitted.plane is None else fitted.plane.project(X))
     return {"x": typed_array(x[:, 0], "<f8"), "y": typed_array(x[:, 1], "<f8")}
 
@@ -287,7 +288,7 @@ def _names(names: Any, n: int) -> list[str]:
 
 
 def _edges(extras: Extras, n: int) -> dict[str, str] | None:
-    """Pairs of rows to connect: the given edges, and an edge from each row to its parent."""
+    """Return the pairs of rows to connect: the given edges, and an edge from each row to its parent."""
     if extras.edges is None and extras.parents is None:
         return None
     pairs = [] if extras.edges is None else [check_edges(extras.edges, n)]
@@ -297,7 +298,7 @@ def _edges(extras: Extras, n: int) -> dict[str, str] | None:
 
 
 def _parent_edges(parents: Array, n: int) -> Array:
-    """Pairs of a row and its parent, without the roots, whose parent is -1 or the root itself."""
+    """Return pairs of a row and its parent; roots, whose parent is -1 or the root itself, are omitted."""
     if parents.shape != (n,) or parents.dtype.kind not in "iu" or (n and not -1 <= parents.min() <= parents.max() < n):
         raise ValueError(
             f"parents must hold one row of X, 0 to {n - 1}, for each of the {n} rows, and -1 for a root; got "

@@ -11,9 +11,10 @@ from hyplearn.types import Array
 MOST_CLASSES = 2**16 - 1
 # Maximum number of classes whose codes are stored in one byte.
 FEW_CLASSES = 2**8
-# Maximum length of a name; longer names are cut, because they would push everything else off the page.
+# Maximum number of characters in a name. Longer names are truncated, because they would leave no space for the rest of
+# the page.
 MOST_LETTERS = 200
-# JavaScript typed arrays for little-endian NumPy dtypes.
+# Names of the JavaScript typed arrays that correspond to little-endian NumPy dtypes.
 TYPES = {
     "<f8": "Float64Array", "<f4": "Float32Array", "<u4": "Uint32Array", "<u2": "Uint16Array", "|u1": "Uint8Array",
 }  # fmt: skip
@@ -26,13 +27,13 @@ def typed_array(values: Array, dtype: str) -> dict[str, str]:
 
 
 def code_array(codes: Array, n_classes: int, name: str = "y") -> dict[str, str]:
-    """Encode class codes with one byte each, or two if there are many classes."""
+    """Encode class codes with one byte each, or with two bytes if there are many classes."""
     if n_classes > MOST_CLASSES:
         raise ValueError(f"The page shows up to {MOST_CLASSES} classes; {name} has {n_classes}.\nMerge classes first.")
     return typed_array(codes, "|u1" if n_classes <= FEW_CLASSES else "<u2")
 
 
 def shortened(text: Any) -> str:
-    """Cut a name to the length that the page can show."""
+    """Truncate a name to the maximum length that the page shows."""
     text = str(text)
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""Notebook widget with the page, which shares the selection with Python; requires anywidget."""
+"""Notebook widget that shows the page and shares its selection with Python; requires anywidget."""
 
 from importlib import resources
 from typing import Any

@@ -14,7 +14,7 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.persistence.kinds import are_inside
 from hyplearn.persistence.parts import DECISION_PARTS, decision_parts
 
-# Dict from names to parameters and attributes of an estimator.
+# Parameters and attributes of an estimator, by name.
 Found = dict[str, Any]
 Check = Callable[[Found], None]
 
@@ -69,7 +69,7 @@ def check_first_order(found: Found) -> None:
 
 
 def check_second_order(found: Found) -> None:
-    """Raise unless root and projector have the right widths, and the root of the inverse is not empty."""
+    """Raise if a second-order perceptron has no inverse matrix, or if its matrices have a wrong number of columns."""
     d = found["n_features_in_"]
     for part in ("root", "outside"):
         if found[f"_perceptrons.{part}"].shape[1] not in (0, d):

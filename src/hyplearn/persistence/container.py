@@ -26,8 +26,8 @@ MAGIC = b"\x89HYP\r\n\x1a\n"
 SCHEMA_VERSION = 2
 PREFIX = struct.Struct("<8sIIQ")  # magic, schema version, size of the header, size of the arrays
 DIGEST_BYTES = 32
-# Largest size of the header in bytes; it contains only parameters, labels and names. The limit bounds the memory of the
-# parser, which needs up to twenty times the length of a JSON array.
+# Maximum size in bytes of the header, which contains only parameters, labels and names. The limit bounds the memory of
+# the parser, which needs up to twenty times the length of a JSON array.
 LARGEST_HEADER = 2**23
 LARGEST_FILE = 2**32
 LARGEST_DIMENSIONS = 3
@@ -41,7 +41,7 @@ OTHER_FILE = "Pass a file that hyplearn.save has written."
 
 
 class FlawError(Exception):
-    """Problem with a model, and advice; callers add the name of the file or estimator and raise another error."""
+    """Problem with a model; callers catch this error and raise another with the name of the file or estimator."""
 
     def __init__(self, problem: str, advice: str = SAVE_AGAIN) -> None:
         super().__init__(problem)
@@ -290,7 +290,7 @@ def _text(content: Any) -> Array:
     if not isinstance(content, list) or len(content) != 2 or type(content[0]) is not int:
         raise FlawError(f"{content!r:.80} is not a string")
     width, words = content[0], _words(content[1])
-    # Check the width before allocating the array, because it determines the size of the array.
+    # Check the width of the strings first, because it determines the size of the array that is allocated.
     if not max(1, max(map(len, words), default=1)) <= width or width * max(1, len(words)) > LARGEST_HEADER:
         raise FlawError(f"{len(words)} strings cannot be {width} characters wide")
     return np.array(words, dtype=f"<U{width}")

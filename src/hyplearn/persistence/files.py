@@ -143,7 +143,7 @@ def _metadata(data: bytes) -> dict[str, Any]:
 
 
 def _instead(estimator: Any) -> str:
-    """Advice on what to save instead of an unsupported estimator, such as a search or a pipeline."""
+    """Return advice on what to save instead of an unsupported estimator, such as a search or a pipeline."""
     if hasattr(estimator, "best_estimator_") or hasattr(estimator, "param_grid"):
         return "Save its best_estimator_"
     return "Save the steps of a pipeline one by one"

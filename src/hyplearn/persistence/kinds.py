@@ -17,8 +17,8 @@ from hyplearn.persistence.container import FlawError
 from hyplearn.types import Array
 
 LARGEST_INTEGER = 2**62
-# Largest absolute value of weights, for which products with slopes, mixing and row lengths (up to 1e17 near the rim) do
-# not overflow.
+# Largest allowed absolute value of weights. Their products with slopes, mixing and row lengths (up to 1e17 near the
+# rim) do not overflow.
 LARGEST_NUMBER = 1e60
 SINGLE = float(np.finfo(np.float32).max)
 
@@ -31,7 +31,7 @@ class Sizes:
     symbols: dict[str, int]
 
     def fit(self, shape: tuple[int, ...], expected: tuple[str | int, ...]) -> bool:
-        """Whether a shape matches the expected one; symbols not yet known are set from the shape."""
+        """Return whether a shape matches the expected shape; unknown symbols get their values from the shape."""
         if len(shape) != len(expected):
             return False
         pairs = zip(shape, expected, strict=True)
@@ -53,7 +53,7 @@ class Kind:
         return replace(self, optional=True)
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
-        """Raise if the value is of another kind."""
+        """Raise FlawError if the value is not of this kind."""
         if self.holds(value, sizes):
             return
         shown = f"{value!r:.60}"
@@ -65,7 +65,7 @@ class Kind:
 
 
 def _array(words: str, dtypes: tuple[str, ...], right: Callable[[Array, float], Any], *shape: str | int) -> Kind:
-    """Kind of arrays with these dtypes and this shape; ``right`` tests the values, given the absolute curvature."""
+    """Return the kind of arrays with these dtypes and this shape; ``right(array, c)`` tests their values."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or not value.dtype.str[1:].startswith(dtypes):
@@ -76,13 +76,13 @@ def _array(words: str, dtypes: tuple[str, ...], right: Callable[[Array, float], 
 
 
 def are_inside(a: Array, c: float) -> bool:
-    """Whether all points lie inside the ball of curvature -c."""
+    """Return whether all points lie inside the ball of curvature -c."""
     rows = np.ascontiguousarray(a.reshape(-1, a.shape[-1]))
     return bool(np.all(row_gaps(rows, c) > 0))  # NaN and infinity have no positive gap
 
 
 def _are_features(a: Array, c: float) -> bool:
-    """Whether the values are small enough to be squared, and the rows are distinct and sorted as by np.unique."""
+    """Return whether the values are small enough to be squared, and the rows are distinct and sorted."""
     return bool(np.all(np.abs(a) <= LARGEST_FEATURE)) and np.array_equal(a, np.unique(a, axis=0))
 
 
@@ -112,12 +112,12 @@ names = partial(_array, "names,", ("O",), lambda a, c: True)
 
 
 def words(*shape: str | int, among: tuple[str, ...]) -> Kind:
-    """Kind of arrays of strings from a fixed set."""
+    """Return the kind of arrays of strings from a fixed set."""
     return _array(f"strings out of {', '.join(among)},", ("U",), lambda a, c: np.isin(a, among), *shape)
 
 
 def labels(symbol: str) -> Kind:
-    """Kind of class labels: at least two, distinct and sorted, of any supported type; floats must be integers."""
+    """Return the kind of class labels: at least two, distinct and sorted, of any type; floats must be integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.ndim != 1 or len(value) < 2:
@@ -129,7 +129,7 @@ def labels(symbol: str) -> Kind:
 
 
 def node_labels(symbol: str) -> Kind:
-    """Kind of lists of node names, which are strings or integers."""
+    """Return the kind of lists of node names, which are strings or integers."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         plain = type(value) is list and all(type(item) in (str, int) for item in value)
@@ -139,12 +139,12 @@ def node_labels(symbol: str) -> Kind:
 
 
 def none_or(kind: Kind) -> Kind:
-    """Kind of values that are None or of the given kind."""
+    """Return the kind of values that are None or of the given kind."""
     return Kind(f"None, or {kind.words}", lambda value, sizes: value is None or kind.holds(value, sizes))
 
 
 def size(symbol: str) -> Kind:
-    """Kind of positive integers that equal the value of a symbol."""
+    """Return the kind of positive integers that are equal to the value of a symbol."""
     return Kind(
         f"the positive integer {symbol}",
         lambda value, sizes: type(value) is int and value >= 1 and sizes.fit((value,), (symbol,)),
@@ -152,12 +152,12 @@ def size(symbol: str) -> Kind:
 
 
 def word(*allowed: str) -> Kind:
-    """Kind of strings from a fixed set."""
+    """Return the kind of strings from a fixed set."""
     return Kind(f"one of {', '.join(allowed)}", lambda value, sizes: isinstance(value, str) and value in allowed)
 
 
 def number(*, above: float = -np.inf, below: float = np.inf) -> Kind:
-    """Kind of finite floats between exclusive bounds."""
+    """Return the kind of finite floats between exclusive bounds."""
     least = "" if above == -np.inf else f" above {above:g}"
     most = "" if below == np.inf else f" below {below:g}"
     return Kind(f"a finite float{least}{most}", lambda value, sizes: type(value) is float and above < value < below)

@@ -68,12 +68,12 @@ class Graph:
         return self.node("ReduceSum", x, np.array([-1]), keepdims=int(keep))
 
     def log1p(self, u: Tensor) -> Tensor:
-        """``log(1 + u)`` for u ≥ 0, by Kahan's formula, in which the rounding error of 1 + u cancels."""
+        """Compute ``log(1 + u)`` for u ≥ 0 with Kahan's formula, in which the rounding error of 1 + u cancels."""
         t = u + 1.0
         return self.node("Where", self.node("Equal", t, 1.0), u, self.node("Log", t) * (u / (t - 1.0)))
 
     def arsinh(self, x: Tensor) -> Tensor:
-        """``arsinh x``, computed as ``sign(x) log1p(|x| + x² / (1 + √(1 + x²)))``."""
+        """Compute ``arsinh x`` as ``sign(x) log1p(|x| + x² / (1 + √(1 + x²)))``."""
         size = self.node("Abs", x)
         square = size * size
         # For large |x| the square may overflow; x² / (1 + √(1 + x²)) is then equal to |x| up to rounding.
@@ -82,22 +82,22 @@ class Graph:
         return self.node("Sign", x) * self.log1p(size + bent)
 
     def log_sigmoid(self, x: Tensor) -> Tensor:
-        """Logarithm of the sigmoid, computed as ``min(x, 0) - log1p(exp(-|x|))``."""
+        """Compute the logarithm of the sigmoid as ``min(x, 0) - log1p(exp(-|x|))``."""
         return self.node("Min", x, 0.0) - self.log1p(self.node("Exp", self.node("Neg", self.node("Abs", x))))
 
     def rho_over_sinh(self, u: Tensor) -> Tensor:
-        """``ρ / sinh ρ``, given ``u = sinh²(ρ/2)``; the result is 1 at u = 0."""
+        """Compute ``ρ / sinh ρ`` from ``u = sinh²(ρ/2)``; the result is 1 at u = 0."""
         quotient = self.arsinh(self.node("Sqrt", u)) / (self.node("Sqrt", u) * self.node("Sqrt", u + 1.0))
         return self.node("Where", self.node("Greater", u, 0.0), quotient, 1.0)
 
     def shortening_of_0_1(self, cosh: Tensor) -> Tensor:
-        """Factor by which version 0.1 shortened rows of hyperboloid coordinates with the first coordinate ``cosh``."""
+        """Compute the factor by which version 0.1 shortened rows whose first hyperboloid coordinate is ``cosh``."""
         sinh = self.node("Sqrt", (cosh - 1.0) * (cosh + 1.0))
         far = (self.node("Log", cosh + sinh) + (np.sinh(NEAR) - NEAR)) / sinh
         return self.node("Where", self.node("Greater", cosh, np.cosh(NEAR)), far, 1.0)
 
     def row_products(self, X: Tensor, W: Array, P: Array, *, c: float, frame: bool) -> tuple[Tensor, Tensor]:
-        """``⟨f, w⟩`` for the row f of every point at p and each pair (w, p), and ``cosh ρ`` times the length factor.
+        """Compute ``⟨f, w⟩`` for each point and pair (w, p), with f the point's row at p, and ``cosh ρ`` scaled like f.
 
         As in :mod:`hyplearn.tangent`: ``f = along (s - bend p)`` with ``s = x - p`` and ``bend = c‖s‖² / g_p``.
         """
@@ -113,7 +113,7 @@ class Graph:
         return along * products, along * (gaps * 0.5 + bend)
 
     def kernel_values(self, X: Tensor, kernel: LandmarkKernel) -> Tensor:
-        """Kernel values between points and landmarks, of shape (n, n_landmarks)."""
+        """Compute the kernel values between points and landmarks, of shape (n, n_landmarks)."""
         c, L = kernel.c, kernel.landmarks
         gaps = self.tensor(1.0) - self.sum_of_last(X * X, keep=True) * c
         gaps = self.node("Where", self.node("Greater", gaps, 0.0), gaps, np.nan)

@@ -28,7 +28,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = False) -> Parameter:
-    """Kind of numbers between two bounds; the lower bound is included if ``closed``."""
+    """Return the kind of numbers between two bounds; the lower bound is included if ``closed``."""
     lower = f"[{above:g}" if closed else f"({above:g}"
     return Parameter(
         f"a number in {lower}, {below:g})",
@@ -37,19 +37,19 @@ def number_in(*, above: float = -np.inf, below: float = np.inf, closed: bool = F
 
 
 def integer(least: int, *, none: bool = False, most: int = 2**62) -> Parameter:
-    """Kind of integers between two bounds, or None if ``none``."""
+    """Return the kind of integers between two bounds; if ``none``, None is also allowed."""
     described = f"an integer of at least {least}" + (" or None" if none else "")
     return Parameter(described, lambda value: (none and value is None) or (_is_whole(value) and least <= value <= most))
 
 
 def choice(*allowed: str | None) -> Parameter:
-    """Kind of strings from a fixed set, which may include None."""
+    """Return the kind of strings from a fixed set, which may include None."""
     described = ", ".join("None" if word is None else f'"{word}"' for word in allowed)
     return Parameter(f"one of {described}", lambda value: isinstance(value, str | None) and value in allowed)
 
 
 def or_word(parameter: Parameter, *words: str | None) -> Parameter:
-    """Kind of values of ``parameter`` or strings from a fixed set."""
+    """Return the kind of values that are valid for ``parameter`` or are strings from a fixed set."""
     others = choice(*words)
     return Parameter(
         f"{parameter.words}, or {others.words}", lambda value: others.holds(value) or parameter.holds(value)
@@ -57,7 +57,7 @@ def or_word(parameter: Parameter, *words: str | None) -> Parameter:
 
 
 def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> bool:
-    """Whether a value is an array, list or tuple of numbers that pass ``right``, with an allowed ndim."""
+    """Return whether a value is an array, list or tuple with an allowed ndim, of numbers that pass ``right``."""
     if isinstance(value, (list, tuple)) and _has_numbers_only(value, max(dimensions)):
         try:
             value = np.array(value, dtype=np.float64)
@@ -69,7 +69,8 @@ def _are_numbers(value: Any, right: Callable[[Any], Any], *dimensions: int) -> b
 
 
 def _has_numbers_only(value: Any, depth: int) -> bool:
-    # Check elements before conversion to an array: in an array of strings, each takes as much memory as the longest.
+    # Check the elements before conversion to an array: if they were strings, every element would take as much memory as
+    # the longest one.
     if isinstance(value, (list, tuple)):
         return depth > 0 and all(_has_numbers_only(item, depth - 1) for item in value)
     return _is_number(value) or (type(value) is np.ndarray and value.ndim == 1 == depth and value.dtype.kind in "iuf")

@@ -51,7 +51,7 @@ def take_apart(state: Values) -> Values:
 
 
 def put_together(parts: Values, parameters: Values, *, streams: bool) -> Values:
-    """Invert :func:`take_apart`; if ``streams`` and no descents are stored, ``_descents`` becomes an empty list."""
+    """Invert :func:`take_apart`; with ``streams``, ``_descents`` is an empty list if no descents are stored."""
     state = {name: value for name, value in parts.items() if "." not in name}
     for name, made_of in COMPOSED.items():
         own = {key.partition(".")[2]: value for key, value in parts.items() if key.startswith(f"{name}.")}

@@ -72,7 +72,7 @@ class Schema:
 
 
 def _absolute_curvature(parameters: dict[str, Any], attributes: Attributes) -> float:
-    """Absolute curvature of the ball, from the fitted attribute or else from the parameter; 1 by default."""
+    """Return the absolute curvature of the ball, from the fitted attribute or else the parameter; 1 by default."""
     found = attributes.get("curvature_", parameters.get("curvature", -1.0))
     return -float(found) if isinstance(found, numbers.Real) else 1.0
 
@@ -191,7 +191,7 @@ _NETWORK_PARAMETERS = {
 
 
 def _is_estimator(value: Any) -> bool:
-    """Whether a value is an estimator that can be stored inside another estimator."""
+    """Return whether a value is an estimator that can be stored inside another estimator."""
     return any(type(value) is schema.cls for schema in _SCHEMAS if schema.cls is not estimators.ConformalClassifier)
 
 

@@ -13,7 +13,7 @@ from hyplearn.types import Array
 
 
 def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_points: int = 401) -> Array:
-    r"""Points of the disk at the signed distance ``height`` from the geodesic H(w, p), from rim to rim.
+    r"""Return points of the disk at the signed distance ``height`` from the geodesic H(w, p), from rim to rim.
 
     With half-chord a, chord direction τ, its normal ν on the side of w and the chord's centre m,
 
@@ -43,7 +43,7 @@ def hypercycle(w: Array, p: Array, height: float = 0.0, *, c: float = 1.0, n_poi
 
 
 def circle(p: Array, radius: float, *, c: float = 1.0, n_points: int = 401) -> Array:
-    r"""Points of the circle around p with the hyperbolic radius ``radius``.
+    r"""Return points of the circle around p with the hyperbolic radius ``radius``.
 
     .. math:: \frac{1 - t^2}{1 - c t^2 \|p\|^2}\, p + \frac{t\, (1 - c\|p\|^2)}{\sqrt c\, (1 - c t^2 \|p\|^2)}\, e,
               \qquad t = \tanh \frac{\sqrt c\, \text{radius}}{2}, \quad \|e\| = 1
@@ -56,14 +56,14 @@ def circle(p: Array, radius: float, *, c: float = 1.0, n_points: int = 401) -> A
 
 
 def boundary_curve(found: Boundary, *, c: float = 1.0, shift: float = 0.0) -> Array:
-    """Curve of the points at the signed distance ``shift`` from a boundary; by default, the boundary itself."""
+    """Return the curve at the signed distance ``shift`` from a boundary; by default, the boundary itself."""
     if isinstance(found, Sphere):
         return circle(found.p, max(0.0, found.radius + found.side * shift), c=c)
     return hypercycle(found.w, found.p, found.height + shift, c=c)
 
 
 def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
-    r"""Points along the geodesics from rows of x to rows of y, at equal angles; of shape (..., n_points, 2).
+    r"""Return points at equal angles along the geodesics from rows of x to rows of y, of shape (..., n_points, 2).
 
     Half the angle of an arc is
 
@@ -75,7 +75,7 @@ def segment(x: Array, y: Array, *, c: float = 1.0, n_points: int = 33) -> Array:
 
 
 def _arc(start: Array, end: Array, phi: Array, n_points: int) -> Array:
-    """Points along the circular arc with half-angle φ between two points; the arc bends to the left if φ > 0."""
+    """Return points along the circular arc with half-angle φ between two points; it bends to the left if φ > 0."""
     u, phi = np.linspace(-1, 1, n_points)[:, None], np.asarray(phi)[..., None, None]
     centre, half = (start + end)[..., None, :] / 2, (end - start)[..., None, :] / 2
     left = np.stack([-half[..., 1], half[..., 0]], axis=-1)
@@ -85,12 +85,12 @@ def _arc(start: Array, end: Array, phi: Array, n_points: int) -> Array:
 
 
 def _sinc(x: Array) -> Array:
-    """``sin x / x``, which is 1 at x = 0."""
+    """Compute ``sin x / x``, which is 1 at x = 0."""
     return np.sinc(x / np.pi)
 
 
 def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
-    r"""Ends of the geodesic H(w, p) on the rim; seen from the first end, w points to the left.
+    r"""Return the ends of the geodesic H(w, p) on the rim; seen from the first end, w points to the left.
 
     .. math:: p \oplus \frac{\pm t}{\sqrt c} = p + \frac{1 - c\|p\|^2}{c} \frac{s}{\|s\|^2},
               \qquad s = p \pm \frac{t}{\sqrt c}, \quad t \perp w, \quad \|t\| = 1
@@ -102,18 +102,18 @@ def rim_points(w: Array, p: Array, *, c: float = 1.0) -> Array:
 
 
 def bisector(a: Array, b: Array, *, c: float = 1.0) -> tuple[Array, Array]:
-    """Geodesic (w, p) of the points at equal distance from a and b; w points towards b."""
+    """Return the geodesic (w, p) of all points at equal distance from a and b; w points towards b."""
     p = midpoint(a, b, c=c)
     return log_map(b, p, c=c), p
 
 
 def outline(V: Array, *, c: float = 1.0, n_points: int = 61) -> Array:
-    """Points along the closed geodesic polygon with vertices V, ``n_points`` per edge."""
+    """Return points along the closed geodesic polygon with vertices V, ``n_points`` per edge."""
     return segment(V, np.roll(V, -1, axis=0), c=c, n_points=n_points).reshape(-1, 2)
 
 
 def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
-    r"""Unit vector N of Minkowski space with ``[N, X] = sinh(√c d)``; d is the signed distance of x to H(w, p).
+    r"""Return the unit vector N with ``[N, X] = sinh(√c d)`` for points x at the signed distance d from H(w, p).
 
     .. math:: N = \Bigl(\frac{2 \sqrt c \langle p, n \rangle}{1 - c\|p\|^2}, \;
               n + \frac{2 c \langle p, n \rangle}{1 - c\|p\|^2}\, p\Bigr), \qquad n = w / \|w\|
@@ -124,7 +124,7 @@ def minkowski_normal(w: Array, p: Array, *, c: float = 1.0) -> Array:
 
 
 def geodesic_of(N: Array, *, c: float = 1.0) -> tuple[Array, Array] | None:
-    """Geodesic (w, p) of the disk on which ``[N, X] = 0``, with p nearest to the centre; None if it does not exist."""
+    """Return the geodesic (w, p) on which ``[N, X] = 0``, with p nearest to the centre; None if it does not exist."""
     length = np.linalg.norm(N[1:])
     if not length > abs(N[0]):
         return None

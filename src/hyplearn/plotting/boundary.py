@@ -19,7 +19,8 @@ from hyplearn.plotting.plane import Plane, choose_plane, evaluate, predicted_cod
 from hyplearn.plotting.style import TEXT
 from hyplearn.types import Array
 
-# Number of pixels along the diameter for prediction sets, which take longer to compute than predictions.
+# Number of pixels along the diameter for which prediction sets are computed. It is small, because prediction sets take
+# longer to compute than predictions.
 SET_PIXELS = 200
 HATCH_INK = "0.6"
 HATCHES = {"no class in the set": "xxxx", "several classes in the set": "////"}
@@ -253,9 +254,9 @@ class BoundaryDisplay(Display):
 
 
 def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0) -> float | None:
-    r"""Hyperbolic distance between hyperplane and margin of a binary problem; None to draw no margin.
+    r"""Return the hyperbolic distance between hyperplane and margin of a binary problem, or None to draw no margin.
 
-    The given distance; for an SVM with ``margin="exact"`` the distance where ⟨z, w⟩ = 1, which is
+    This is the given distance; for an SVM with ``margin="exact"`` the distance where ⟨z, w⟩ = 1, which is
     :math:`\operatorname{arsinh}(\sqrt c / \|w\|) / \sqrt c`; otherwise ``margin_``, the least distance of a training
     point, if it is positive.
     """
@@ -272,13 +273,13 @@ def margin_of(estimator: Any, given: float | None, c: float, *, problem: int = 0
 
 
 def support_of(estimator: Any) -> Array | None:
-    """Support vectors of an estimator; None if it has none."""
+    """Return the support vectors of an estimator, or None if it has no support vectors."""
     vectors = np.asarray(getattr(estimator, "support_vectors_", ()), dtype=np.float64)
     return vectors if len(vectors) else None
 
 
 def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: float) -> tuple[Array, Array]:
-    """Coordinates of pixel centres, and the predicted class code of each pixel; -1 for pixels outside the disk.
+    """Return the coordinates of pixel centres, and the predicted class code of each pixel (-1 outside the disk).
 
     A pixel on the rim whose centre is outside has the class of its innermost corner: left empty, such pixels would
     look like notches.
@@ -295,12 +296,12 @@ def predicted_regions(estimator: Any, plane: Plane | None, resolution: int, c: f
 
 
 def pixel_centres(n: int) -> Array:
-    """Centres of n equal pixels from -1 to 1."""
+    """Return the centres of n equal pixels from -1 to 1."""
     return (2 * np.arange(n) + 1) / n - 1
 
 
 def set_sizes(estimator: Any, c: float) -> Array | None:
-    """Size of the prediction set of each pixel, 1 outside the disk; None if there are no prediction sets."""
+    """Return the size of each pixel's prediction set (1 outside the disk), or None if there are no prediction sets."""
     if not hasattr(estimator, "predict_set"):
         return None
     centres = pixel_centres(SET_PIXELS) / np.sqrt(c)
@@ -312,7 +313,7 @@ def set_sizes(estimator: Any, c: float) -> Array | None:
 
 
 def points_inside(estimator: Any, X: Array) -> Array:
-    """Move points outside the ball inside, with a warning, if the classifier does so; otherwise return X."""
+    """Project points into the ball, with a warning, if the classifier has ``outside="project"``; otherwise return X."""
     return inside_rows(estimator, X)[0] if getattr(estimator, "outside", "") == "project" else X
 
 
@@ -330,7 +331,7 @@ def pairwise_arcs(estimator: Any, decision: Decision | ForeignDecision) -> Itera
 
 
 def pairwise_normals(decision: Decision | ForeignDecision) -> Iterator[tuple[int, int, Array]]:
-    """Yield each pair of class codes with the vector N: both classes are equally likely where ``[N, X] = 0``.
+    """Yield pairs of class codes with a vector N, such that both classes are equally likely where ``[N, X] = 0``.
 
     With a hyperplane per class, scores compare as multiples of the sinh of the distances to them. These are linear in
     X, so two classes meet on a geodesic hyperplane.

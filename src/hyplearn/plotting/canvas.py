@@ -17,8 +17,8 @@ MARKERS = {
     "circle": "o", "triangle": "^", "square": "s", "cross": "X", "diamond": "D", "plus": "P", "star": "*",
     "triangle-down": "v",
 }  # fmt: skip
-# Strengths of the class colour in regions. Classes with the same colour have different shapes and thus different
-# strengths.
+# Strength of the class colour in regions, by marker shape. Classes with the same colour have different shapes, so their
+# regions look different.
 TINTS = (0.24, 0.42, 0.14, 0.33)
 # Longest name in a legend, in characters; the middle of longer names is left out.
 MOST_LETTERS = 40
@@ -92,7 +92,7 @@ class Display:
 
 
 def _short(value: Any) -> str:
-    """Short representation of a value; arrays are represented by their shapes."""
+    """Return a short representation of a value; arrays are represented by their shapes."""
     if isinstance(value, np.ndarray):
         return f"<array of shape {value.shape}>"
     if isinstance(value, (list, tuple)):
@@ -115,17 +115,17 @@ def new_axes() -> Any:
 
 
 def class_colours(classes: Iterable[Any]) -> dict[Any, str]:
-    """One colour per class, in order; a class called "other" is grey, and colours repeat after ten classes."""
+    """Return one colour per class, in order; a class called "other" is grey, and colours repeat after ten classes."""
     return {label: style.colour for label, style in label_styles(classes).items()}
 
 
 def class_markers(classes: Iterable[Any]) -> dict[Any, str]:
-    """One marker per class; classes with the same colour have different markers."""
+    """Return one marker per class; classes with the same colour have different markers."""
     return {label: MARKERS[style.shape] for label, style in label_styles(classes).items()}
 
 
 def class_tints(classes: Iterable[Any]) -> dict[Any, Array]:
-    """Pale RGB colour for the region of each class; for classes with the same colour, the tints differ in strength."""
+    """Return a pale RGB colour for the region of each class; tints of the same colour differ in strength."""
     from matplotlib.colors import to_rgb
 
     styles = label_styles(classes).items()
@@ -134,7 +134,7 @@ def class_tints(classes: Iterable[Any]) -> dict[Any, Array]:
 
 
 def draw_rim(ax: Any, c: float) -> None:
-    """Draw the background and the rim of the disk, of radius 1/√c, without axes."""
+    """Draw the background and the rim of the disk of radius 1/√c, and hide the axes."""
     from matplotlib.patches import Circle
 
     radius = 1 / np.sqrt(c)
@@ -243,7 +243,7 @@ def shorten(name: str, most: int = MOST_LETTERS) -> str:
 
 
 def _text_style() -> dict[str, Any]:
-    """Text style of legends: small but readable."""
+    """Return the text style of legends, which is small but readable."""
     from matplotlib.font_manager import FontProperties
 
     own = FontProperties(size=pyplot().rcParams["legend.fontsize"]).get_size_in_points()
@@ -251,7 +251,7 @@ def _text_style() -> dict[str, Any]:
 
 
 def _lines_beside(ax: Any) -> int:
-    """Number of legend lines that fit into the height of the axes."""
+    """Return the number of legend lines that fit into the height of the axes."""
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
     return max(1, int(height / (_text_style()["fontsize"] * (1 + pyplot().rcParams["legend.labelspacing"]))))
 
@@ -262,10 +262,10 @@ class Cloud:
 
     X: Array  # coordinates of the points in the plot, of shape (n, 2)
     y: Array | None  # classes of the points
-    classes: Array  # all classes, in the order of their colours; some may have no points here
+    classes: Array  # all classes, in the order of their colours; some may have no points in X
     centre: Array  # centre of the plot
     reach: float  # half the side length of the plot
-    counts: Array | None = None  # counts by class and pixel, bottom row first; None for markers
+    counts: Array | None = None  # number of points per class and pixel, bottom row first; None if markers are drawn
 
     @classmethod
     def of(
@@ -288,7 +288,7 @@ class Cloud:
         return x - reach, x + reach, y - reach, y + reach
 
     def image(self) -> Array:
-        """RGBA image: each pixel mixes the colours of its classes in proportion; opacity grows with log(count)."""
+        """Return an RGBA image; each pixel mixes the colours of its classes, and its opacity grows with log(count)."""
         from matplotlib.colors import to_rgb
 
         assert self.counts is not None
@@ -315,7 +315,7 @@ class Cloud:
 
 
 def all_classes(y: Array | None, classes: Array | None) -> Array:
-    """Given classes, followed by all other classes of y."""
+    """Return the given classes, followed by all other classes of y."""
     present = np.array([]) if y is None else distinct(y)[0]
     if y is None or classes is None:
         return present
@@ -324,6 +324,6 @@ def all_classes(y: Array | None, classes: Array | None) -> Array:
 
 
 def positions(y: Array, classes: Array) -> Array:
-    """Index in ``classes`` of the class of each point."""
+    """Return the index in ``classes`` of the class of each point."""
     present, codes = distinct(y)
     return object_codes(present, classes)[codes]

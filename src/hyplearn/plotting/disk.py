@@ -15,10 +15,10 @@ from hyplearn.plotting.canvas import MOST_MARKERS, Cloud, Display
 from hyplearn.plotting.style import SMALL
 from hyplearn.types import Array
 
-# Hyperbolic radii of the circles of the grid, in units of 1/√c, and the number of its diameters.
+# Hyperbolic radii of the grid circles, in units of 1/√c, and number of diameters in the grid.
 GRID_CIRCLES = (1, 2, 3, 4, 5)
 GRID_DIAMETERS = 6
-# Tolerance per coordinate within which the closest points and the closest vertices are drawn as one pair.
+# Tolerance per coordinate. If the closest points and the closest vertices differ by less, they are drawn as one pair.
 SAME = 1e-6
 STYLES: dict[str, dict[str, Any]] = {
     "vertices": {"color": "#CC3377", "linestyle": (0, (4, 2))},
@@ -122,7 +122,7 @@ class DiskDisplay(Display):
 
 
 def _draw_grid(ax: Any, c: float) -> None:
-    """Draw diameters and concentric circles; hyperbolic radius d is Euclidean radius ``tanh(√c d / 2) / √c``."""
+    """Draw diameters and circles; a circle of hyperbolic radius d has Euclidean radius ``tanh(√c d / 2) / √c``."""
     from matplotlib.collections import LineCollection
     from matplotlib.patheffects import withStroke
 
@@ -198,7 +198,7 @@ class HullDisplay(Display):
         return cls(points, [V_a, V_b], pairs)
 
     def reference(self, pair: str) -> Array:
-        """Return the midpoint p of the closest vertices or points."""
+        """Return the midpoint p of a pair: of the closest vertices or of the closest points."""
         return midpoint(*self.pairs[pair], c=absolute_curvature(self.points.curvature))
 
     def boundary(self, pair: str) -> Array:
@@ -242,7 +242,7 @@ class HullDisplay(Display):
             self._draw_pair(ax, pair, name, boundary, c)
 
     def _named(self, pairs: tuple[str, ...]) -> dict[str, str]:
-        """Map each pair to draw to its label in the legend."""
+        """Return the legend labels of the pairs to draw."""
         present = [pair for pair in STYLES if pair in pairs and pair in self.pairs]
         if len(present) == 2 and np.allclose(self.pairs["vertices"], self.pairs["points"], rtol=0, atol=SAME):
             return {"points": "closest points, both vertices"}

@@ -1,4 +1,4 @@
-"""Plot that compares given distances with those in a tree, in hyperbolic space and in flat space."""
+"""Plot that compares given distances with fitted distances in a tree, in hyperbolic space and in flat space."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,7 @@ class HyperbolicityDisplay(Display):
     found: Hyperbolicity
 
     def curves(self) -> dict[str, tuple[Array, Array]]:
-        """Map the label of each fit to the mean given distance and the percentiles of the ratio, per group of pairs."""
+        """Return, for the label of each fit, the mean given distance and the percentiles of the ratio in each group."""
         found, space = self.found, f"{self.found.n_components}-D"
         fits = {
             f"flat {space}: distortion {found.flat_distortion:.2f}": found.flat_distances,

@@ -34,7 +34,7 @@ from hyplearn.types import Array
 BLOCK_NUMBERS = 2**22
 # Number of nearest points that vote on the class of a pixel: a larger number smooths regions and loses small ones.
 VOTERS = 15
-# Maximum number of points that can vote, which is enough for every pixel; larger data are thinned evenly.
+# Maximum number of points that can vote, which is enough for every pixel. If there are more, only every k-th votes.
 MOST_VOTERS = 20_000
 # Regularisation of matrices of trace 1. It is the weight of the second moments of all points, which matter only if the
 # class means do not determine both directions, and the weight of the identity, which keeps a matrix invertible.
@@ -49,7 +49,7 @@ class Plane:
     basis: Array  # orthonormal directions at p, drawn to the right and upwards, of shape (2, d)
     c: float  # absolute curvature
     projection: Literal["along", "around", "nearest"]
-    neighbours: PoincareKNeighborsClassifier | None = None  # predicts the classes of regions, for "nearest"
+    neighbours: PoincareKNeighborsClassifier | None = None  # classifier of the regions if projection="nearest"
     agreement: float = 1.0  # fraction of points whose region shows their predicted class
 
     @classmethod
@@ -106,7 +106,7 @@ class Plane:
         Z = np.sqrt(self.c) * z_features(X, self.p, c=self.c)
         a, b = self.basis @ Z.T
         rest = np.sum((Z - np.stack([a, b], axis=1) @ self.basis) ** 2, axis=1)
-        # Only sums of squares, to avoid cancellation: T² - b² = 1 + a² + ‖r‖².
+        # Use only sums of squares, to avoid cancellation: T² - b² = 1 + a² + ‖r‖².
         time = np.sqrt(1 + a**2 + b**2 + rest)
         if self.projection == "along":
             shrink = np.sqrt((1 + a**2) / (1 + a**2 + rest))
@@ -148,7 +148,7 @@ def choose_plane(estimator: Any, found: Boundary | None, X: Array | None, c: flo
 
 
 def predicted_codes(estimator: Any, plane: Plane | None, x: Array) -> Array:
-    """Return the class codes of the regions at positions in the plot; without a plane, of the predictions."""
+    """Return the class codes at positions in the plot, found by a vote if the plane has one, or else by predictions."""
     if plane is not None and plane.neighbours is not None:
         return plane.neighbours.predict(x)
     return np.searchsorted(estimator.classes_, evaluate(estimator, "predict", plane, x))
@@ -166,7 +166,7 @@ def evaluate(estimator: Any, method: str, plane: Plane | None, x: Array) -> Arra
 
 
 def _class_directions(F: Array, codes: Array) -> Iterator[Array]:
-    """Yield two bases that separate the class means: by absolute spread, and relative to the spread within classes."""
+    """Yield two bases that separate the class means: one absolutely, one relative to the spread within classes."""
     _, members, counts = np.unique(codes, return_inverse=True, return_counts=True)
     F = F - F.mean(axis=0)
     means = np.stack([F[members == k].mean(axis=0) for k in range(len(counts))])

@@ -9,7 +9,7 @@ from typing import Any
 WIDTH = 8.0
 # Font sizes in points. No text is smaller than 8 at the final size of a figure.
 TITLE, TEXT, SMALL = 10.5, 9.0, 8.0
-# Resolution of PNG files in dots per inch, sharp on high-density screens.
+# Resolution of PNG files in dots per inch, high enough for high-density screens.
 DPI = 160
 # Settings that keep text in vector graphics as text, so that it can be searched and edited.
 TEXT_AS_TEXT: dict[str, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}

@@ -134,7 +134,7 @@ class TangentDisplay(Display):
         return display
 
     def _add_boundary(self, normal: Array, height: float, c: float) -> None:
-        """Add the boundary at distance ``height`` from the hyperplane, whose unit normal in the plot is ``normal``."""
+        """Add the boundary, which is at distance ``height`` from the hyperplane with the unit normal ``normal``."""
         if height == 0:
             self.boundary = self._line(normal)
         elif self.dimensions == 2:
@@ -156,7 +156,7 @@ class TangentDisplay(Display):
 
     @property
     def _far(self) -> float:
-        """A distance from p that reaches beyond the edges of the plot."""
+        """Distance from p that reaches beyond the edges of the plot."""
         return float(np.linalg.norm(self.cloud.extent))
 
     def _line(self, normal: Array) -> Array:
@@ -217,7 +217,7 @@ def _problem(estimator: Any, decision: Decision | ForeignDecision, label: Any) -
 
 
 def _hypercycle_in_frame(distance: float, far: float, c: float) -> Array:
-    r"""Return frame coordinates, across and along a boundary, of the curve at a given distance from the boundary.
+    r"""Return the curve at a given distance from a boundary, in frame coordinates across and along the boundary.
 
     .. math:: \frac{1}{\sqrt c} \frac{\rho}{\sinh \rho} (\sinh h, s), \qquad \sinh \rho = \|(\sinh h, s)\|
 

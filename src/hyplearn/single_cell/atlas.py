@@ -13,7 +13,7 @@ from hyplearn.single_cell.cells import cell_features, whole_matrix
 from hyplearn.types import Array
 
 DEFAULT_KEY = "X_poincare"
-# Tolerance for recomputed principal components, relative to the largest component; scanpy stores float32.
+# Tolerance for recomputed principal components, relative to the largest value; scanpy stores them in float32.
 SAME_COMPONENTS = 1e-3
 # Maximum ratio between the mean totals per cell of two data sets that are considered equally normalised.
 SAME_SCALE = 3.0
@@ -72,7 +72,7 @@ def _loadings(adata: Any, use_rep: str) -> tuple[Any, Array, Array, Array] | Non
     X = whole_matrix(adata)[:, used]
     P = P[used].astype(np.float64)
     centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    for c in (centre, np.zeros_like(centre)):  # zeros for a PCA with zero_center=False
+    for c in (centre, np.zeros_like(centre)):  # if zero_center=False, scanpy subtracts nothing
         again = np.asarray(X @ P) - c @ P
         if np.max(np.abs(again - Z)) <= SAME_COMPONENTS * np.max(np.abs(Z)):
             return X, used, P, c

@@ -253,7 +253,7 @@ def _sets(conformal: Any, X: Array, key: str) -> tuple[dict[str, Any], Array]:
 
 
 def _check_inside(X: Array, curvature: float, basis: str) -> None:
-    """Raise ValueError if any cell, labelled or not, lies outside the ball; row numbers count all cells."""
+    """Raise ValueError if any cell, labelled or not, lies outside the ball; row numbers refer to all cells."""
     try:
         gap(X, c=absolute_curvature(curvature))
     except ValueError as error:
@@ -269,7 +269,7 @@ def _predictions(fitted: Any, X: Array, key: str, categories: list[Any]) -> tupl
     import pandas as pd
 
     predicted = pd.Categorical(fitted.predict(X).tolist(), categories=categories)
-    # Remove empty categories, with which scanpy.tl.rank_genes_groups fails.
+    # Remove unused categories, because scanpy.tl.rank_genes_groups fails if a category is empty.
     obs: dict[str, Any] = {key: predicted.remove_unused_categories()}
     obsm: dict[str, Array] = {}
     if hasattr(fitted, "predict_proba"):

@@ -13,11 +13,12 @@ from hyplearn.single_cell.cells import cell_features, check_adata
 from hyplearn.single_cell.lineage import named_root, warn_if_at_tip
 from hyplearn.types import Array
 
-# A new cell is far if its distance to the nearest atlas cell exceeds this quantile of nearest distances in the atlas.
+# Quantile of the nearest-neighbour distances within the atlas. A new cell is far if its distance to the nearest atlas
+# cell exceeds this quantile.
 FAR = 0.99
 # Fraction of far cells above which a warning is issued: ten times the fraction in the atlas itself.
 MANY_FAR = 0.1
-# Largest plausible value after log1p, which maps a million to 14; raw counts are larger.
+# Largest plausible value after log1p, which maps a million to 14. A larger value means that log1p was not applied.
 LARGEST = 20
 PASS_COMPONENTS = ', and pass use_rep="X_pca"'
 
@@ -191,7 +192,7 @@ def place(
 
 
 def _atlas_distance(model: PoincareMap, X: Array) -> Array:
-    """Return distances of new cells to the atlas, relative to nearest neighbours in it; warn if many are far."""
+    """Return each new cell's distance to the atlas, relative to distances within the atlas; warn if many are far."""
     tree = cKDTree(model._cells)
     # Use the second nearest cell, because the nearest is the cell itself.
     within = tree.query(model._cells, k=2)[0][:, 1]
@@ -210,7 +211,7 @@ def _atlas_distance(model: PoincareMap, X: Array) -> Array:
 
 
 def warn_about_matrix(matrix: Matrix, use_rep: str) -> None:
-    """Warn about raw counts and values without a log transform, for which nearest neighbours are poor."""
+    """Warn about raw counts and values without a log transform, for which nearest neighbours are unreliable."""
     if matrix.kind == "scaled" or matrix.largest <= LARGEST:
         return
     made = "" if use_rep == "X" else f", from which {use_rep!r} was computed"

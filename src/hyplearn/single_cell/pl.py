@@ -35,7 +35,8 @@ ENTRIES = 20
 # Settings that keep text in vector graphics as text, so that it can be searched and edited.
 TEXT_AS_TEXT = {"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}
 _LEGEND = {"frameon": False, "fontsize": "small", "handletextpad": 0.2, "borderaxespad": 0.0, "alignment": "left"}
-# Endings of the names of the columns in obs that tl.classify writes if coverage is passed.
+# Suffixes of the columns that tl.classify writes to obs. If there are prediction sets, plots of these columns can mark
+# unknown cells.
 OF_SETS = ("", "_set", "_answer", "_probability")
 
 
@@ -116,7 +117,7 @@ def disk(
         raise ValueError(
             f"The disk shows two coordinates; {basis!r} has {X.shape[1]}.\nPass a basis with two coordinates."
         )
-    gap(X, c=c)  # raises for points outside the disk
+    gap(X, c=c)  # raises ValueError if a point lies outside the disk
     names = [color] if color is None or isinstance(color, str) else list(color)
     panels = [_panel(adata, name, boundaries, unknown, palette) for name in names]
     if ax is not None and len(panels) != 1:
@@ -193,7 +194,7 @@ def explore(
 
 
 def _set_columns(adata: Any, key: str) -> dict[str, Any]:
-    """Columns that describe the prediction sets of a classification; an empty dict if it has none."""
+    """Return columns that describe the prediction sets of a classification; an empty dict if it has no sets."""
     if f"{key}_sets" not in adata.obsm:
         return {}
     names = [name for name in ("set", "answer") if f"{key}_{name}" in adata.obs]
@@ -205,7 +206,7 @@ def _set_columns(adata: Any, key: str) -> dict[str, Any]:
 
 
 def _stored_colours(adata: Any, column: str) -> dict[str, str]:
-    """Colours of the categories of a column in ``uns``; an empty dict if they are missing or too few."""
+    """Return the colours in ``uns`` for the categories of a column; an empty dict if they are missing or too few."""
     values, given = adata.obs.get(column), adata.uns.get(f"{column}_colors", ())
     categories = getattr(getattr(values, "cat", None), "categories", ())
     return dict(zip(map(str, categories), map(str, given), strict=False)) if len(given) >= len(categories) else {}
@@ -220,13 +221,13 @@ def _panel(adata: Any, color: str | None, boundaries: bool | str, unknown: bool,
 
 
 def _classification(adata: Any, color: str | None) -> str | None:
-    """Return the key of the classification with prediction sets that wrote a column, or None if there is none."""
+    """Return the key of the classification that wrote a column, or None if there are no prediction sets."""
     keys = [color.removesuffix(ending) for ending in OF_SETS if color is not None and color.endswith(ending)]
     return next((key for key in keys if f"{key}_sets" in adata.obsm), None)
 
 
 def _unknown(adata: Any, color: str | None) -> Array | None:
-    """Return a mask of the unknown cells, or None if no classification with prediction sets wrote the column."""
+    """Return a mask of the unknown cells, or None if the column has no prediction sets."""
     key = _classification(adata, color)
     return None if key is None else np.asarray(adata.obs[f"{key}_unknown"], dtype=bool)
 
@@ -243,7 +244,7 @@ def _arrange(axes: list[Any], ncols: int) -> None:
     for ax in axes:
         ax.set_position([0, 0, 1, 1])
     figure.draw_without_rendering()
-    overhang = np.zeros((len(axes), 3))  # width of the decorations on the left, on the right and below, in inches
+    overhang = np.zeros((len(axes), 3))  # size of legends and labels on the left, on the right and below, in inches
     for k, ax in enumerate(axes):
         own, all_of_it = ax.get_window_extent(), ax.get_tightbbox()
         overhang[k] = own.x0 - all_of_it.x0, all_of_it.x1 - own.x1, own.y0 - all_of_it.y0
@@ -287,7 +288,7 @@ def _draw_panel(ax: Any, X: Array, panel: Panel, c: float, style: tuple[str, flo
 
 
 def _draw_legends(axes: list[Any], panels: list[Panel]) -> None:
-    """Draw each panel's legend to its right; panels with the same categories share one, drawn next to the last."""
+    """Draw a legend to the right of each panel; if panels have the same categories, only the last gets a legend."""
     groups: list[list[int]] = []
     for k, panel in enumerate(panels):
         alike = [group for group in groups if _agree(panel.styles, *(panels[j].styles for j in group))]
@@ -313,13 +314,13 @@ def _draw_legend(ax: Any, handles: list[Any], names: list[str]) -> None:
     }
     legend = ax.legend(handles, names, ncols=columns, **place, **_LEGEND)
     for text in legend.get_texts():
-        text.set_parse_math(False)  # a $ in the name of a cell type does not start a formula
+        text.set_parse_math(False)  # without this, a $ in a cell type would start a formula
     for handle in legend.legend_handles:
         handle.set_sizes(np.clip(handle.get_sizes(), 25, 60))
 
 
 def _agree(one: dict[Any, ClassStyle] | None, *others: dict[Any, ClassStyle] | None) -> bool:
-    """Whether panels can share a legend: equal styles for equal categories, and one panel has all categories."""
+    """Return whether panels can share a legend: their styles agree, and one panel has all categories."""
     together = [styles or {} for styles in (one, *others)]
     most = max(together, key=len)
     return all(together) and all(most.get(label) == style for own in together for label, style in own.items())
@@ -347,7 +348,7 @@ def _styles(adata: Any, color: str | None, categories: Any, palette: Any) -> dic
     given = adata.uns.get(f"{color}_colors", ())
     if len(given) >= len(categories):
         return _circles(dict(zip(categories, map(str, given), strict=False)))
-    if categories.dtype.kind == "b":  # 0 and 1 are equal to False and True, but are other categories
+    if categories.dtype.kind == "b":  # check the dtype, because integers 0 and 1 are equal to False and True
         return _circles({False: UNKNOWN, True: YES})
     key = _classification(adata, color)
     if key is not None and color == f"{key}_answer":
