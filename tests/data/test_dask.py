@@ -391,7 +391,7 @@ def test_few_bytes_are_sent_for_any_number_of_chunks(client, monkeypatch, size):
     d, data = X.shape[1], (spread(client, X, size), spread(client, y, size))
     PoincareSVC(calibration=None).fit(*data)
     PoincareLogisticRegression().fit(*data)
-    assert len(passes) > 20
+    assert len(passes) > 10
     assert max(sent - 8 * (d + 2) * rows for sent, rows in passes) < 4096 + 8 * (2 * (d + 2)) ** 2
 
 

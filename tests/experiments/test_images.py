@@ -79,7 +79,7 @@ def test_all_recipes_run_from_files_to_table_and_picture(tmp_path, monkeypatch, 
     assert table.count("\n| hyperbolic |") == 15
     assert "### mini-imagenet, 512 dimensions" in table
     assert set(drawn) == {"images_fashion-mnist", "images_cifar10"}
-    assert drawn["images_cifar10"].axes[0].get_title() == "cifar10: 50 training images"
+    assert drawn["images_cifar10"].axes[0].get_title() == "cifar10:\n50 training images"
     assert "(images_cifar10.png)" in table
     assert not (tmp_path / "images.training").exists()
     assert "BallNet: epoch 1 of 1" in capsys.readouterr().out
