@@ -14,12 +14,14 @@ from PIL import Image
 
 from hyplearn.plotting.style import DPI, STYLE
 
-# The style of README, manual and papers. Identifiers in an SVG are hashes of the salt and of what they name, not of
-# the clock.
-plt.rcParams.update(STYLE | {"svg.hashsalt": "hyplearn"})
 # Letters of an image inside the SVG from which on it gets a palette; images of a few flat colours have fewer.
 LONG = 20_000
 EMBEDDED = re.compile(r"(?<=data:image/png;base64,)[^\"]+")
+
+
+def use_style():
+    """Draw all further pictures of this process in the style of README and manual."""
+    plt.rcParams.update(STYLE)
 
 
 def save(figure, folder, name):
@@ -30,7 +32,9 @@ def save(figure, folder, name):
             collection.set_rasterized(not isinstance(collection, PolyCollection))
     figure.savefig(folder / f"{name}.png", dpi=DPI)
     svg = io.StringIO()
-    figure.savefig(svg, format="svg", dpi=DPI, metadata={"Date": None})
+    # With a salt, identifiers in an SVG are hashes of their content; without one they would be random.
+    with plt.rc_context({"svg.hashsalt": "hyplearn"}):
+        figure.savefig(svg, format="svg", dpi=DPI, metadata={"Date": None})
     (folder / f"{name}.svg").write_text(EMBEDDED.sub(lambda found: _smaller(found.group()), svg.getvalue()))
     plt.close(figure)
 
