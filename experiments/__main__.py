@@ -1,8 +1,8 @@
 """Rerun one of the paper's experiments: ``python experiments NAME``, with ``--full`` in the paper's sizes.
 
-Results go to ``experiments/results/quick``, those of the full configuration to ``experiments/results``: numbers as
-``NAME.csv``, the table as ``NAME.md``, configuration, date, machine, versions and commit as ``NAME.json``, pictures as
-PNG and SVG. What was stopped goes on where it was when the same command is given again.
+Results are written to ``experiments/results/quick``, or to ``experiments/results`` with ``--full``: the numbers as
+``NAME.csv``, the table as ``NAME.md``, the pictures as PNG and SVG, and the configuration, date, machine, versions and
+commit as ``NAME.json``. To resume an interrupted run, give the same command again.
 """
 
 import argparse
@@ -19,8 +19,8 @@ EXPERIMENTS = (
 def main():
     parser = argparse.ArgumentParser(prog="experiments", description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=EXPERIMENTS)
-    parser.add_argument("--full", action="store_true", help="the paper's sizes and runs")
-    parser.add_argument("--output", type=Path, help="folder of the results")
+    parser.add_argument("--full", action="store_true", help="use the sizes and the number of runs of the paper")
+    parser.add_argument("--output", type=Path, help="folder for the results")
     arguments = parser.parse_args()
     experiment = import_module(arguments.name)
     import_module("pictures").use_style()

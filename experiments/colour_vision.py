@@ -1,15 +1,15 @@
-"""Search for class colours that readers with and without colour blindness can distinguish, and its results.
+"""Search for class colours that readers with and without colour blindness can distinguish.
 
 ``python experiments/colour_vision.py`` repeats the search and prints the tables of ``hyplearn.plotting.palette``.
 
-Colours are seen by four readers: with normal vision, and without one of the three cones, simulated by the matrices of
-Machado, Oliveira and Fernandes (2009) on linear RGB. Two colours are as far apart as their CIEDE2000 difference for the
-reader who sees the least of it. Contrast is that of WCAG 2.
+The search considers four readers: one with normal vision, and three who each lack one type of cone, simulated by the
+matrices of Machado, Oliveira and Fernandes (2009) on linear RGB. The distance of two colours is the smallest of their
+CIEDE2000 differences for these readers. Contrast is defined as in WCAG 2.
 """
 
 import numpy as np
 
-# Rows of the matrices that turn linear RGB into what a reader sees; severity 1.
+# Matrices that map linear RGB to the linear RGB that a reader sees (severity 1).
 READERS = {
     "normal": np.eye(3),
     "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -20,7 +20,7 @@ RGB_TO_XYZ = np.array(
     [[0.4123908, 0.3575843, 0.1804808], [0.2126390, 0.7151687, 0.0721923], [0.0193308, 0.1191948, 0.9505322]]
 )
 WHITE = RGB_TO_XYZ.sum(axis=1)
-# OKLab, after Björn Ottosson: roots of cone responses, then lightness and two opponent axes.
+# Matrices of Björn Ottosson's OKLab: to cone responses, and from their cube roots to lightness and two opponent axes.
 CONES = np.array(
     [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
      [0.0883024619, 0.2817188376, 0.6299787005]]
@@ -32,13 +32,13 @@ OKLAB = np.array(
 
 
 def linear(colours):
-    """Linear RGB, shape (n, 3), of colours "#RRGGBB"."""
+    """Convert colours "#RRGGBB" to linear RGB, shape (n, 3)."""
     share = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours]) / 255
     return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
 
 
 def to_hex(rgb):
-    """The nearest colours "#RRGGBB" of linear RGB."""
+    """Convert linear RGB to the nearest colours "#RRGGBB"."""
     rgb = np.clip(rgb, 0, 1)
     share = np.where(rgb <= 0.0031308, 12.92 * rgb, 1.055 * rgb ** (1 / 2.4) - 0.055)
     return ["#" + "".join(f"{value:02X}" for value in row) for row in np.rint(255 * share).astype(int)]
@@ -49,13 +49,13 @@ def luminance(rgb):
 
 
 def contrast(rgb, ground):
-    """WCAG contrast of colours against a ground, 1 to 21."""
+    """WCAG contrast of colours against a background, from 1 to 21."""
     a, b = luminance(rgb) + 0.05, luminance(ground) + 0.05
     return np.maximum(a, b) / np.minimum(a, b)
 
 
 def from_oklch(lightness, chroma, hue):
-    """Linear RGB of lightness in [0, 1], chroma and hue in degrees; may lie outside the gamut of screens."""
+    """Convert lightness in [0, 1], chroma and hue in degrees to linear RGB, possibly outside the gamut of screens."""
     turn = np.radians(hue)
     lab = np.stack([lightness + 0 * turn, chroma * np.cos(turn), chroma * np.sin(turn)], axis=-1)
     return (lab @ np.linalg.inv(OKLAB).T) ** 3 @ np.linalg.inv(CONES).T
@@ -67,7 +67,7 @@ def seen(rgb, reader):
 
 
 def to_lab(rgb):
-    """CIELAB of linear RGB."""
+    """Convert linear RGB to CIELAB."""
     share = rgb @ RGB_TO_XYZ.T / WHITE
     root = np.where(share > (6 / 29) ** 3, np.cbrt(share), share / (3 * (6 / 29) ** 2) + 4 / 29)
     x, y, z = np.moveaxis(root, -1, 0)
@@ -75,7 +75,7 @@ def to_lab(rgb):
 
 
 def ciede2000(first, second):
-    """CIEDE2000 difference of CIELAB colours, with the notation of Sharma, Wu and Dalal (2005)."""
+    """CIEDE2000 difference of CIELAB colours, in the notation of Sharma, Wu and Dalal (2005)."""
     mean_chroma = (np.hypot(*np.moveaxis(first[..., 1:], -1, 0)) + np.hypot(*np.moveaxis(second[..., 1:], -1, 0))) / 2
     stretch = 1.5 - 0.5 * np.sqrt(mean_chroma**7 / (mean_chroma**7 + 25.0**7))
     (L1, C1, h1), (L2, C2, h2) = (_polar(colour, stretch) for colour in (first, second))
@@ -101,36 +101,36 @@ def _polar(lab, stretch):
 
 
 def distances(rgb, reader):
-    """CIEDE2000 differences of all pairs for one reader, shape (n, n)."""
+    """CIEDE2000 differences of all pairs of colours for one reader, shape (n, n)."""
     lab = to_lab(seen(rgb, reader))
     return ciede2000(lab[:, None], lab[None, :])
 
 
 def least_distances(rgb):
-    """Differences of all pairs for the reader who sees the least; infinite on the diagonal."""
+    """Smallest difference of each pair of colours over all readers; infinite on the diagonal."""
     found = np.min([distances(rgb, reader) for reader in READERS], axis=0)
     np.fill_diagonal(found, np.inf)
     return found
 
 
 def to_oklch(rgb):
-    """Lightness, chroma and hue in degrees of linear RGB."""
+    """Convert linear RGB to lightness, chroma and hue in degrees."""
     L, a, b = (np.cbrt(rgb @ CONES.T) @ OKLAB.T).T
     return np.stack([L, np.hypot(a, b), np.degrees(np.arctan2(b, a)) % 360], axis=-1)
 
 
 def quality(P):
-    """What the search maximises: the least distance first, then those of the closest pairs, and strong colours."""
+    """Objective of the search: mainly the smallest distance, then the distances of the closest pairs and the chroma."""
     rgb, pairs = np.clip(from_oklch(*P.T), 0, 1), np.triu_indices(len(P), 1)
     least, normal = np.sort(least_distances(rgb)[pairs]), np.sort(distances(rgb, "normal")[pairs])
     closest = slice(len(P))
-    # Readers with normal vision, who are most, see 1.6 times the difference that all see.
+    # For readers with normal vision, who are the majority, the smallest difference should be 1.6 times as large.
     worst = min(least[0], 0.62 * normal[0])
     return worst + 0.05 * least[closest].mean() + 0.02 * normal[closest].mean() + 3 * P[:, 1].mean()
 
 
 def search(start, ground, *, least_contrast, lightness, chroma, turn, seed, steps=6000):
-    """Colours near ``start`` (rows of OKLCH, the first two fixed) of large distances, by simulated annealing."""
+    """Find distant colours near ``start`` (rows of OKLCH, the first two fixed) by simulated annealing."""
     rng, P = np.random.default_rng(seed), np.array(start, dtype=float)
     hue, best = P[:, 2].copy(), quality(np.array(start, dtype=float))
     for step in range(steps):
@@ -149,7 +149,7 @@ def search(start, ground, *, least_contrast, lightness, chroma, turn, seed, step
 
 
 def choose_light():
-    """Colours for white; blue and orange are given. Seed 17 was the best of 24."""
+    """Choose colours for a white background; blue and orange are given. Seed 17 was the best of 24."""
     given = to_oklch(linear(["#2A3FB8", "#E8660C"]))
     # Green, wine, sky, olive, pink, purple, teal, brown.
     near = [
@@ -162,7 +162,7 @@ def choose_light():
 
 
 def choose_dark(light, ground="#191C22"):
-    """Colours of nearly the same hues for a dark ground. Seed 0 of 16: the closest to the light ones."""
+    """Choose colours of nearly the same hues for a dark background. Seed 0 of 16 is closest to the light colours."""
     near = to_oklch(linear(light))
     near[:, 0], near[:, 1] = np.clip(near[:, 0] + 0.22, 0.58, 0.93), np.clip(near[:, 1], 0.05, 0.12)
     near[:2] = to_oklch(linear(["#6B86FF", "#F48A21"]))
@@ -171,7 +171,7 @@ def choose_dark(light, ground="#191C22"):
 
 
 def even_steps(knots, n=17):
-    """Colours along a curve through knots (rows of OKLCH), at equal CIEDE2000 differences."""
+    """Colours on a curve through knots (rows of OKLCH), spaced by equal CIEDE2000 differences."""
     at = np.linspace(0, 1, 2001)
     curve = np.stack([np.interp(at, np.linspace(0, 1, len(knots)), column) for column in np.transpose(knots)])
     rgb = np.clip(from_oklch(*curve), 0, 1)

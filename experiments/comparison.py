@@ -1,10 +1,11 @@
 """Comparison of our classifiers with the usual alternatives, on embeddings with many classes.
 
-Every classifier sees the same rows in the same splits: the official ones, and 5 × 2-fold cross-validation over all rows
-(seeds 0 to 4). Rivals have scikit-learn's defaults but for what the table says; linear ones and the forest see the
-coordinates of the ball, the RBF-SVM logarithms at the origin, the neighbours hyperbolic distances. The probabilities of
-SVMs are cross-fitted Platt's; "Platt on training" is the paper's way, for comparison. Written are accuracy, macro-F1,
-log-loss, the expected calibration error (15 bins of equal width of the largest probability), and seconds of the fit.
+All classifiers use the same splits: the official ones, and 5 × 2-fold cross-validation over all rows (seeds 0 to 4).
+The baselines use scikit-learn's defaults unless the table says otherwise. Linear baselines and the forest are fitted to
+the coordinates of the ball, the RBF-SVM to logarithms at the origin; neighbours are found by hyperbolic distance. The
+probabilities of SVMs are cross-fitted by Platt's method; "Platt on training" is the paper's method, for comparison. The
+table shows accuracy, macro-F1, log-loss, the expected calibration error (15 bins of equal width of the largest
+probability), and the seconds of the fit.
 
     python experiments comparison           # a minute; writes experiments/results/quick/comparison.{csv,md,json}
     python experiments comparison --full    # a quarter of an hour; writes experiments/results/comparison.*
@@ -35,26 +36,27 @@ from hyplearn.datasets import load_mammals
 from hyplearn.geometry import log_map
 from hyplearn.paper import EuclideanSVC, PaperSVC
 
-# A kernel machine of all 60,000 rows, five times over for its probabilities, would take most of the run.
+# Maximum number of rows for the RBF-SVM: fits to all 60,000 rows, repeated for its probabilities, would take most of
+# the run.
 RBF_ROWS = 5_000
 METRICS = ("accuracy", "macro-F1", "log-loss", "calibration error", "seconds")
-NOTE = f"""Accuracy and macro-F1 in per cent. Means over splits; best of each column of a set and protocol in bold. The
-RBF-SVM is fitted to {RBF_ROWS:,} rows where there are more. All others, ours included, have their defaults. The rows of
+NOTE = f"""Accuracy and macro-F1 in per cent, means over splits; the best value in each column of a table is in bold.
+The RBF-SVM is fitted to {RBF_ROWS:,} rows if there are more. All other classifiers use their defaults. The features of
 PoincareSVC and PoincareLogisticRegression, and the rules by which they choose C, were chosen on other sets: branches of
-trees, subtrees of WordNet, the Web of Life, overlapping, nested and noisy normals.
-Shares of 0 (neighbours, forest) count as half a row of training in the log-loss. Seconds are of one run on two cores
-that had other work too."""
+trees, subtrees of WordNet, the Web of Life, overlapping, nested and noisy normals. Shares of 0 (neighbours, forest)
+count as half a training row in the log-loss. The seconds are those of one run on two cores that were also busy with
+other work."""
 
 
 class HyperbolicNeighbours(ClassifierMixin, BaseEstimator):
-    """The shares of classes among the k nearest points, by hyperbolic distance and brute force."""
+    """k nearest neighbours by hyperbolic distance, found by brute force."""
 
     def __init__(self, k=15, block=200):
         self.k = k
         self.block = block
 
     def fit(self, X, y):
-        """Keep the points."""
+        """Store the training points."""
         self.X_, self.room_ = X, 1 - np.sum(X**2, axis=1)
         self.classes_, self.codes_ = np.unique(y, return_inverse=True)
         return self
@@ -64,7 +66,7 @@ class HyperbolicNeighbours(ClassifierMixin, BaseEstimator):
         return np.concatenate([self._shares(X[i : i + self.block]) for i in range(0, len(X), self.block)])
 
     def _shares(self, X):
-        # cosh d - 1 grows with ‖x - y‖² / (1 - ‖y‖²); what depends on x alone does not change the order.
+        # cosh d - 1 is ‖x - y‖² / (1 - ‖y‖²) times a factor that depends on x alone and does not change the order.
         squares = np.sum(X**2, axis=1)[:, None] - 2 * X @ self.X_.T + (1 - self.room_)
         nearest = np.argpartition(squares / self.room_, min(self.k, len(self.X_) - 1), axis=1)[:, : self.k]
         return np.stack([np.mean(self.codes_[nearest] == code, axis=1) for code in range(len(self.classes_))], axis=1)
@@ -75,7 +77,7 @@ class HyperbolicNeighbours(ClassifierMixin, BaseEstimator):
 
 
 class OfASample(ClassifierMixin, BaseEstimator):
-    """Classifier that is fitted to a stratified sample if there are many rows."""
+    """Classifier that is fitted to a stratified sample if there are more than ``most`` rows."""
 
     def __init__(self, classifier, most=RBF_ROWS):
         self.classifier = classifier
@@ -91,7 +93,7 @@ class OfASample(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X):
-        """That of the classifier."""
+        """Probabilities predicted by the classifier."""
         return self.classifier.predict_proba(X)
 
 
@@ -117,7 +119,7 @@ def classifiers():
 
 @dataclass(frozen=True)
 class Config:
-    """Which sets, and how often they are cut into how many folds; the quick setting takes the two smallest, once."""
+    """Data sets, folds and repeats of the cross-validation; the default (quick) uses the two smallest sets once."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("olsson", "mammals")
@@ -129,7 +131,7 @@ FULL = Config(name="full", sets=(*PUBLISHED, "mammals"), repeats=5)
 
 
 def protocols(name, config):
-    """One name for every split of a set: the official one if there is, then those of cross-validation."""
+    """Names of the protocols of all splits of a set: the official split if there is one, then cross-validation."""
     return ["official split"] * (name in PUBLISHED) + [f"{config.repeats} × {config.folds}-fold"] * (
         config.repeats * config.folds
     )
@@ -145,7 +147,7 @@ def splits(name, config):
 
 
 def all_cells(config):
-    """One cell for every set, split and classifier; splits are counted over all protocols of a set."""
+    """One cell for every set, split and classifier; splits are numbered across all protocols of a set."""
     return [
         {"set": name, "protocol": protocol, "split": i, "classifier": label}
         for name in config.sets
@@ -157,7 +159,7 @@ def all_cells(config):
 def measure(config, cell):
     """The metrics of one fit, by name."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # baselines that stop short of their tolerance; classes of few rows
+        warnings.simplefilter("ignore")  # baselines that do not converge; small classes
         values = measured(classifiers()[cell["classifier"]], *splits(cell["set"], config)[cell["split"]])
     return {metric: float(f"{value:.6g}") for metric, value in zip(METRICS, values, strict=True)}
 
@@ -169,7 +171,7 @@ def measured(classifier, X_train, y_train, X_test, y_test):
     seconds = perf_counter() - start
     probabilities = classifier.predict_proba(X_test)
     predicted = classifier.classes_[np.argmax(probabilities, axis=1)]
-    # Shares of neighbours and trees may be 0, whose logarithm is none; they stand for less than one row of training.
+    # Shares of neighbours and trees may be 0, which has no logarithm; they count as half a training row.
     raised = np.where(probabilities > 0, probabilities, 0.5 / len(X_train))
     raised /= raised.sum(axis=1, keepdims=True)
     return (
@@ -182,7 +184,7 @@ def measured(classifier, X_train, y_train, X_test, y_test):
 
 
 def calibration_error(confidence, right, bins=15):
-    """Mean distance of confidence and accuracy over bins of the confidence, by their shares of rows."""
+    """Mean of |confidence - accuracy| over bins of the confidence, weighted by their numbers of rows."""
     which = np.minimum((bins * confidence).astype(int), bins - 1)
     return sum(
         np.mean(which == b) * abs(confidence[which == b].mean() - right[which == b].mean()) for b in np.unique(which)
@@ -197,7 +199,7 @@ def run(config, folder):
 
 
 def table(rows):
-    """One table per set and protocol, the classifiers as its rows."""
+    """One table per set and protocol, with one row per classifier."""
     lines = []
     for name, protocol in dict.fromkeys((row["set"], row["protocol"]) for row in rows):
         lines += [f"### {name}, {protocol}", "", f"| classifier | {' | '.join(METRICS)} |", "| --- " * 6 + "|"]

@@ -3,26 +3,27 @@
 ConformalClassifier around PoincareLogisticRegression with the coverage 0.9, on Olsson's cells, the mammals, and
 Poincaré maps of the digits (30 principal components) and of scanpy's blood cells (`pbmc68k_reduced`, ten types). 30 %
 of the rows are held out at random, so that rows are exchangeable. "coverage" is the share of held-out rows whose set
-holds their class, ± the standard error over the splits; "attained" is the coverage of the theorem for so many rows: the
-promise rounded up to what 1 / (n + 1) allows (classes of fewer than nine rows have none of their own); "least class" is
-the coverage of the class that has the least. "size" is the mean number of classes in a set, "one" and "none" the shares
-of sets with one class and with none.
+contains their class, ± the standard error over the splits. "attained" is the coverage that the theorem guarantees for
+this number of rows: 0.9 rounded up to a multiple of 1 / (n + 1) (by class, classes with fewer than nine rows have no
+such guarantee). "least class" is the coverage of the class with the lowest coverage. "size" is the mean number of
+classes in a set, "one" and "none" are the shares of sets with one class and with no class.
 
-For unknown classes each class in turn is left out of the training rows: "new" is the share of its rows that have an
-empty set, "known" that of held-out rows of the other classes. The threshold calls a row unknown if its largest
-probability is below the value at which as many held-out rows of known classes are called unknown as by distance.
+For unknown classes, each class in turn is left out of the training rows. "new" is the share of its rows with an empty
+set, "known" the same share among held-out rows of the other classes. The threshold calls a row unknown if its largest
+probability is below a value, which is chosen so that as many held-out rows of known classes are called unknown as by
+distance.
 
 For the tree, genomes of the Web of Life are embedded in two and in ten dimensions by TreeEmbedding. The classes are the
 taxa of one rank with at least twenty genomes, for each of the seven ranks, and the hierarchy is the taxonomy above
 them. "depth" is the mean rank of the answers (kingdom 1, phylum 2, class 3, order 4, family 5, genus 6, species 7; 0
 for the root), "at class" the fraction of answers that are a single class. The classifier is
-PoincareKNeighborsClassifier, and PoincareLogisticRegression for the two ranks with few classes: with 55 families one of
-its fits takes a minute. Sets by distance do not depend on the classifier. Sets by the probabilities of neighbours are
-wide where neighbours disagree: a class whose training rows have no neighbour of their own has the probability 0 among
-them, and is then in every set.
+PoincareKNeighborsClassifier, and also PoincareLogisticRegression for the two ranks with few classes: with 55 families,
+one of its fits takes a minute. Sets by distance do not depend on the classifier. Sets by the probabilities of
+neighbours are large if neighbours disagree: if some training rows of a class have no neighbour of the same class, the
+class has probability 0 among them, and is then in every set.
 
-MAPIE's sets (LAC, the score of a probability) with five folds and with a part of 30 % held out are measured on the same
-splits if mapie is installed; it has no sets by class.
+Sets by MAPIE (LAC, whose score is the probability) with five folds, and with 30 % of the rows held out, are measured on
+the same splits if mapie is installed. MAPIE has no sets by class.
 
     python experiments conformal           # a minute; into experiments/results/quick
     python experiments conformal --full    # minutes; writes experiments/results/conformal.*
@@ -45,18 +46,18 @@ from hyplearn.decision.conformal import least_rows
 from hyplearn.embedding import PoincareMap, TreeEmbedding
 
 COVERAGE = 0.9
-# Ranks of the classes in the tree of life with their depths, and the least number of genomes of a class.
+# Depth of each rank in the tree of life, and minimum number of genomes of a class.
 RANKS = {"kingdom": 1, "phylum": 2, "class": 3, "order": 4, "family": 5, "genus": 6, "species": 7}
 LEAST_GENOMES = 20
 LIFE_CLASSIFIERS = {"neighbours": PoincareKNeighborsClassifier, "softmax": PoincareLogisticRegression}
-# Ranks with few enough classes (2 and 12) for the softmax, whose fits take a minute with 55 classes.
+# Ranks with few classes (2 and 12). Only these use the softmax, because a fit with 55 classes takes a minute.
 FEW_CLASSES = ("kingdom", "species")
 MAPIE = {"MAPIE cross": "cross", "MAPIE split": "split"}
 
 
 @dataclass(frozen=True)
 class Config:
-    """Which sets, and how many splits; the default is quick."""
+    """Data sets and number of splits; the default is the quick configuration."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("mammals",)
@@ -69,7 +70,7 @@ FULL = Config(name="full", sets=("olsson", "mammals", "digits", "pbmc68k_reduced
 
 @lru_cache
 def points(name):
-    """Points of the disk and class numbers."""
+    """Points of the disk and their classes as integers."""
     if name == "mammals":
         X, y = load_mammals(return_X_y=True)
     elif name == "olsson":
@@ -92,7 +93,7 @@ def sets_of(method, by_class, X, y, new):
         return mapie_sets(MAPIE[method], X, y, new)
     model = ConformalClassifier(PoincareLogisticRegression(), conformity=method, by_class=by_class, coverage=COVERAGE)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of small classes
+        warnings.simplefilter("ignore")  # about small classes
         return model.fit(X, y).predict_set(new)
 
 
@@ -114,13 +115,13 @@ def mapie_sets(kind, X, y, new):
 
 
 def attained(counts):
-    """Attained coverage with n training rows per class: p-values are multiples of 1 / (n + 1)."""
+    """Coverage guaranteed for given numbers of training rows n: p-values are multiples of 1 / (n + 1)."""
     rounded = 1 - np.floor(np.round((1 - COVERAGE) * (counts + 1), 9)) / (counts + 1)
     return np.where(counts < least_rows(COVERAGE), COVERAGE, rounded)
 
 
 def coverage(config, cell):
-    """Coverage and sizes over the splits."""
+    """Mean coverage and mean set sizes over the splits."""
     X, y = points(cell["set"])
     by_class = cell["by class"] == "yes"
     found, hits, sizes = [], [], []
@@ -148,7 +149,7 @@ def coverage(config, cell):
 
 
 def unknown(config, cell):
-    """Shares of empty sets, of each class left out in turn."""
+    """Shares of empty sets when each class in turn is left out of the training."""
     X, y = points(cell["set"])
     shares = []
     for left_out in np.unique(y):
@@ -171,7 +172,7 @@ def unknown(config, cell):
 
 @lru_cache
 def life(depth, dimensions):
-    """Points, classes and taxonomy of the genomes; classes are those of a rank with enough genomes."""
+    """Points, classes and taxonomy of the genomes; the classes are the taxa of one rank with enough genomes."""
     found = fetch_web_of_life()
     tips = np.setdiff1d(np.arange(len(found.names)), found.parents)
     X = TreeEmbedding(dimensions).fit(found.newick).embedding_
@@ -187,14 +188,14 @@ def life(depth, dimensions):
 
 
 def life_cells():
-    """Measurements of answers in the tree of life."""
+    """One cell for every measurement in the tree of life."""
     near = [(rank, d, "neighbours", by) for d in (2, 10) for rank in RANKS for by in ("distance", "probability")]
     cells = near + [(rank, 10, "softmax", "probability") for rank in FEW_CLASSES]
     return [dict(zip(("classes", "dimensions", "classifier", "sets by"), cell, strict=True)) for cell in cells]
 
 
 def tree(config, cell):
-    """Coverage of flat sets and of answers, and the mean rank of the answers."""
+    """Coverage of the prediction sets and of the answers, and the mean rank of the answers."""
     X, y, parents = life(RANKS[cell["classes"]], cell["dimensions"])
     classifier, rows = LIFE_CLASSIFIERS[cell["classifier"]](), []
     for seed in range(min(10, config.splits)):
@@ -236,6 +237,6 @@ def run(config, folder):
 
 
 def text(rows):
-    """A table."""
+    """Format the rows as a Markdown table."""
     lines = [f"| {' | '.join(rows[0])} |", "| --- " * len(rows[0]) + "|"]
     return "\n".join(lines + [f"| {' | '.join(map(str, row.values()))} |" for row in rows])

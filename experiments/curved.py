@@ -1,12 +1,13 @@
 """Classes with curved boundaries: our classifiers with their defaults and tuned classifiers of scikit-learn.
 
-Every classifier sees the same rows in the same splits: repeated 2-fold cross-validation, stratified by class. A subtree
-of WordNet is separated from all other nouns and judged by average precision. C and gamma of the Gaussian SVC are chosen
-by a grid search with three folds over 5 by 5 values, on at most ``TUNING_ROWS`` training rows, as its time grows with
-their square; it is then fitted to all training rows, and calibrated by Platt's method with three folds. All others have
-their defaults. The SVC, the forest and boosting see the coordinates of the ball. The full configuration needs scanpy,
-the published embeddings and the Web of Life's phylogeny in HYPLEARN_DATA, and the nouns of WordNet (Debian's
-wordnet-base); the environment variable WORDNET is the path of ``data.noun``.
+All classifiers use the same splits: repeated 2-fold cross-validation, stratified by class. For subtrees of WordNet, the
+task is to separate one subtree from all other nouns, scored by average precision. C and gamma of the Gaussian SVC are
+chosen by a grid search with three folds over 5 by 5 values, on at most ``TUNING_ROWS`` training rows, because its time
+grows with the square of their number. The SVC is then fitted to all training rows and calibrated by Platt's method with
+three folds. All other classifiers use their defaults. The SVC, the forest and boosting are fitted to the coordinates of
+the ball. The full configuration needs scanpy, the published embeddings and the Web of Life's phylogeny in
+HYPLEARN_DATA, and the nouns of WordNet (Debian's wordnet-base); the environment variable WORDNET is the path of
+``data.noun``.
 
     python experiments curved           # some minutes; writes experiments/results/quick/curved.{csv,md,json}
     python experiments curved --full    # hours; continues where it was stopped; writes experiments/results/curved.*
@@ -38,7 +39,7 @@ from hyplearn.geometry import translate
 
 OURS = ("PoincareKernelClassifier", "PoincareKNeighborsClassifier", "PoincareLogisticRegression")
 METHODS = (*OURS, "Gaussian SVC, tuned", "random forest", "histogram boosting")
-# Debian's wordnet-base, and the subtrees of its nouns that are classes.
+# Nouns of WordNet (Debian's wordnet-base), and the words whose subtrees are classes.
 WORDNET = Path(os.environ.get("WORDNET", "/usr/share/wordnet/data.noun"))
 SUBTREES = ("worker", "group", "tree", "occupation", "animal", "artifact", "location", "substance")
 # Classes with fewer rows than this are left out.
@@ -53,7 +54,7 @@ TUNING_ROWS = 5000
 
 @dataclass(frozen=True)
 class Config:
-    """Sets, rows of each at most, and repeats of 2-fold cross-validation; the default is the quick setting."""
+    """Data sets, their maximum numbers of rows, and repeats of 2-fold cross-validation; the default is quick."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("mammals", "nested", "36 overlapping")
@@ -78,13 +79,13 @@ def published(fetch):
 
 
 def in_disk(v):
-    """Points of the disk at the distances and directions of vectors."""
+    """Map vectors to points of the disk with the same directions, at hyperbolic distances equal to their lengths."""
     lengths = np.linalg.norm(v, axis=1, keepdims=True)
     return np.tanh(lengths / 2) * v / lengths
 
 
 def nested(n=4000, classes=5):
-    """Classes around one another that overlap, away from the centre."""
+    """Overlapping concentric classes, away from the centre of the disk."""
     rng = np.random.default_rng(7)
     y = rng.integers(classes, size=n)
     radius, angle = 0.7 * (y + 0.5) + 0.25 * rng.standard_normal(n), rng.uniform(0, 2 * np.pi, n)
@@ -92,7 +93,7 @@ def nested(n=4000, classes=5):
 
 
 def overlapping(n=8000, classes=36):
-    """Elongated classes of different sizes that overlap."""
+    """Overlapping elongated classes of different sizes."""
     rng = np.random.default_rng(7)
     angle, radius = rng.uniform(0, 2 * np.pi, classes), 3.5 * np.sqrt(rng.uniform(0.05, 1, classes))
     centres = in_disk(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1))
@@ -102,7 +103,7 @@ def overlapping(n=8000, classes=36):
 
 
 def random_tree(d, n=4000, classes=10):
-    """Nodes of a tree whose parents are drawn among the earlier nodes, with the nearest of some subtrees."""
+    """Nodes of a random tree, each labelled with the smallest of some random subtrees that contains it."""
     rng = np.random.default_rng(7)
     parents = {"0": None} | {str(i): str(rng.integers(i)) for i in range(1, n)}
     sizes = Counter()
@@ -123,7 +124,7 @@ def ancestors(parents, code):
 
 
 def web_of_life(rank, d):
-    """Nodes of the phylogeny with their phyla or classes."""
+    """Nodes of the phylogeny, labelled with their phyla or classes."""
     folder = Path(os.environ.get("HYPLEARN_DATA", "."), "wol")
     tree = TreeEmbedding(d).fit((folder / "tree.nwk").read_text())
     with lzma.open(folder / "ranks.tsv.xz", "rt") as lines:
@@ -134,7 +135,7 @@ def web_of_life(rank, d):
 
 @lru_cache(maxsize=2)
 def wordnet(d):
-    """Nouns, each below its first hypernym, with the nearest of the subtrees that holds them."""
+    """Nouns as a tree of first hypernyms, each labelled with the smallest of the chosen subtrees that contains it."""
     parents, words = {}, {}
     for line in WORDNET.read_text().splitlines():
         if line.startswith(" "):  # the licence
@@ -151,7 +152,7 @@ def wordnet(d):
 
 
 def subtree_labels(parents, words):
-    """The nearest root of a subtree at or above each node; of a word the sense with the most nodes below it."""
+    """Word of the nearest subtree root at or above each node; a word's root is its sense with the most nodes below."""
     lines, sizes = {}, Counter()
     for code in parents:
         lines[code] = ancestors(parents, code)
@@ -162,13 +163,13 @@ def subtree_labels(parents, words):
 
 
 def subtree(word, d):
-    """Nouns, and whether the nearest of the subtrees is that of a word."""
+    """Nouns, and whether the smallest of the chosen subtrees that contains each noun is the subtree of ``word``."""
     X, y = wordnet(d)
     return X, y == word
 
 
 def cells():
-    """Cells of blood with their types, placed by their neighbourhoods."""
+    """Poincaré map of blood cells, and their types."""
     import scanpy
 
     with warnings.catch_warnings():
@@ -178,7 +179,7 @@ def cells():
 
 
 def digits():
-    """Handwritten digits, placed by their neighbourhoods."""
+    """Poincaré map of handwritten digits, and their classes."""
     X, y = load_digits(return_X_y=True)
     return PoincareMap(random_state=0).fit_transform(X), y
 
@@ -205,7 +206,7 @@ def is_subtree(name):
 
 @cache
 def points(name, rows):
-    """At most ``rows`` random rows of a set (all, if None) from classes that are large enough; labels as integers."""
+    """At most ``rows`` random rows of a set (None: all rows), without small classes; labels are integers."""
     X, y = MAKERS[name]()
     most = min(rows or len(X), LIMITS.get(name, len(X)))
     chosen = np.random.default_rng(0).permutation(len(X))[:most]
@@ -263,7 +264,7 @@ def run(config, folder):
         name: config.large_repeats if len(points(name, config.rows)[0]) > LARGE else config.repeats
         for name in config.sets
     }
-    # The baselines first: they do not change with this library. Then one repeat of all sets before the next.
+    # Baselines come first, because they do not change with this library. Each repeat covers all sets before the next.
     cells = [
         {"set": name, "repeat": repeat, "method": method}
         for methods in (METHODS[1:], METHODS[:1])

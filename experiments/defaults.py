@@ -1,4 +1,4 @@
-"""Evidence for the defaults: C, rows and calibration, on data sets that are in no other table.
+"""Evidence for the defaults: C, features and calibration, on data sets that are in no other table.
 
 Every classifier sees the same halves of a set (2-fold, stratified, seed 0; ``splits`` of them). Beside the defaults
 stand the best C of a grid, chosen on the test rows ("oracle", accuracy and log-loss each with its own C); the SVM
@@ -45,7 +45,7 @@ POINTS, SHARE, LOSS = 1.0, 1.05, 0.01
 
 @dataclass(frozen=True)
 class Config:
-    """Which sets and methods, and how many halves of each set are fitted; the default is the quick setting."""
+    """Data sets, methods, and number of halves of each set to fit; the default is the quick configuration."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("random tree, 4 branches, 2-D", "wine, map, 10-D", "5 nested, 2-D", "noisy sides, 2-D")
@@ -65,7 +65,7 @@ def halves(name):
 
 
 def scores(model, X, y):
-    """Accuracy in percent, and the log-loss if there are probabilities."""
+    """Accuracy in per cent, and the log-loss if the model has probabilities."""
     accuracy = 100 * np.mean(model.predict(X) == y)
     if not hasattr(model, "predict_proba"):
         return accuracy, np.nan
@@ -79,7 +79,7 @@ def methods_of(X, n_classes):
 
 
 def measure(cell):
-    """Accuracy, log-loss, C and CPU seconds of the fit; nothing of a slow method on a large set."""
+    """Accuracy, log-loss, C and CPU seconds of the fit; empty strings for slow methods on large sets."""
     X_train, y_train, X_test, y_test = halves(cell["set"])[cell["split"]]
     method = cell["method"]
     if method not in methods_of(X_train, len(np.unique(y_train))):
@@ -114,7 +114,7 @@ def run(config, folder):
 
 
 def means(rows, metric):
-    """Mean over splits by set and method, NaN where a method was left out."""
+    """Mean over splits by set and method; NaN if the method was left out."""
     sets, columns = (list(dict.fromkeys(row[key] for row in rows)) for key in ("set", "method"))
     own = partial(_own_values, rows, metric)
     return sets, columns, np.array([[np.mean(own(name, method)) for method in columns] for name in sets])
@@ -126,7 +126,7 @@ def _own_values(rows, metric, name, method):
 
 
 def text(rows):
-    """Tables of accuracies and log-losses, and what they say of the defaults."""
+    """Tables of accuracies, log-losses and times, and a summary for the defaults."""
     lines = []
     for metric, form in (("accuracy", "{:.1f}"), ("log_loss", "{:.3f}"), ("seconds", "{:.2f}")):
         sets, columns, table = means(rows, metric)
@@ -142,7 +142,7 @@ def text(rows):
 
 
 def verdict(rows):
-    """Distances of the defaults to the best C, and the sets on which they are behind others."""
+    """Summary: how far the defaults are behind the best C, and on which sets they are behind other methods."""
     sets, columns, accuracy = means(rows, "accuracy")
     loss = means(rows, "log_loss")[2]
     at = {method: k for k, method in enumerate(columns)}

@@ -1,16 +1,17 @@
 """Embeddings of cells in two dimensions: PoincareMap, PCA, t-SNE and UMAP as features for the same classifiers.
 
-scanpy's packaged blood cells (`pbmc68k_reduced`, 50 principal components, ten types) and simulated lineage
-(`krumsiek11`, eleven genes, five types), and scikit-learn's digits. Every embedding sees all rows and no labels, with
-its defaults and the seed 0; what is cross-validated is the classifier on its two coordinates (five folds, in the full
-run five times). "softmax" is scikit-learn's with C out of 1, 10 and 100 tuned inside each training fold, "15-NN" the
-majority of 15 neighbours, "PoincareLR" PoincareLogisticRegression with its defaults. For the softmax, flat embeddings
-are divided by their standard deviation; of the map it sees logarithms at the origin, divided in the same way.
-Neighbours in the map are those by hyperbolic distance. In the row "all features" classifiers see what the embeddings
-were made of. Trustworthiness has ten neighbours, by the distance of the embedding. Accuracies are in per cent, ± the
-standard deviation over all folds; CPU seconds are those of the embedding, with BLAS and OpenMP on one thread, kernels
-compiled. The default of PoincareMap's sigma and the least gamma were chosen on these sets, by trustworthiness, with the
-accuracies in sight; how gamma grows with depth was chosen on made trees.
+The data are scanpy's blood cells (`pbmc68k_reduced`, 50 principal components, ten types) and simulated lineage
+(`krumsiek11`, eleven genes, five types), and scikit-learn's digits. Every embedding is fitted to all rows without
+labels, with its defaults and the seed 0. Only the classifier on its two coordinates is cross-validated (five folds;
+five times in the full run). "softmax" is scikit-learn's, with C chosen from 1, 10 and 100 inside each training fold;
+"15-NN" is the majority vote of 15 neighbours; "PoincareLR" is PoincareLogisticRegression with its defaults. For the
+softmax, flat embeddings are divided by their standard deviation; the map is replaced by its logarithms at the origin,
+divided in the same way. Neighbours in the map are found by hyperbolic distance. In the row "all features", the
+classifiers use the input of the embeddings. Trustworthiness is computed with ten neighbours and the distance of the
+embedding. Accuracies are in per cent, ± the standard deviation over all folds. CPU seconds are those of the embedding,
+with BLAS and OpenMP on one thread and compiled kernels. The default of PoincareMap's sigma and the smallest gamma were
+chosen on these sets, by trustworthiness, but with knowledge of the accuracies; the growth of gamma with depth was
+chosen on synthetic trees.
 
     python experiments embedding_cells           # seconds; a part of the digits, into experiments/results/quick
     python experiments embedding_cells --full    # minutes; writes experiments/results/embedding_cells.*
@@ -46,18 +47,18 @@ MAP, FEATURES = "PoincareMap", "all features"
 COSTS = (1, 10, 100)
 CLASSIFIERS = ("softmax", "15-NN", "PoincareLR")
 PICTURE = "![The sets in two dimensions, coloured by their labels](embedding_cells.png)"
-VERDICT = """With a linear classifier of its own geometry (PoincareLR) the map has 80.9 % of the blood cells against
-78.3 of the best flat embedding with a softmax, 99.4 % of the simulated lineage against 98.5, and 94.5 % of the digits
-against 93.7, all within the deviation of a fold. A flat softmax does not suit the map (87.7 % of the digits). By 15
-neighbours the map is ahead for the blood cells (82.8 %, more than all their components have), level on the lineage, and
-behind t-SNE and UMAP for the digits (97.9 against 98.2). t-SNE is the most trustworthy on every set. So hyperbolic
-space wins nowhere by much, and loses nowhere by much."""
+VERDICT = """With a hyperbolic linear classifier (PoincareLR), the accuracy on the map is 80.9 % for the blood cells
+(78.3 % for the best flat embedding with a softmax), 99.4 % for the simulated lineage (98.5 %) and 94.5 % for the digits
+(93.7 %). All differences are within the deviation of a fold. A flat softmax does not suit the map (87.7 % of the
+digits). With 15 neighbours, the map is ahead for the blood cells (82.8 %, more than with all components), level for the
+lineage, and behind t-SNE and UMAP for the digits (97.9 against 98.2 %). t-SNE is the most trustworthy on every set. In
+summary, hyperbolic space is nowhere much better and nowhere much worse."""
 MISSING = "umap-learn is not installed: its rows are missing. pip install umap-learn"
 
 
 @dataclass(frozen=True)
 class Config:
-    """Which sets, every so many of their rows, and how often they are cut into how many folds; the default is quick."""
+    """Data sets, the step between the rows that are used, folds and repeats; the default is the quick configuration."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("digits",)
@@ -81,7 +82,7 @@ def umap_points(X, seed):
 
 
 def embeddings():
-    """Functions of features and seed, by name."""
+    """Embedding functions by name; each takes features and a seed."""
     made = {
         FEATURES: lambda X, seed: X,
         "PCA": lambda X, seed: PCA(2, random_state=seed).fit_transform(X),
@@ -94,9 +95,9 @@ def embeddings():
 
 @lru_cache
 def data(name, every):
-    """Features and labels."""
+    """Features and labels of a data set."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scanpy's, of its dependencies
+        warnings.simplefilter("ignore")  # scanpy warns about its dependencies
         if name == "digits":
             X, y = load_digits(return_X_y=True)
         else:
@@ -110,9 +111,9 @@ def data(name, every):
 
 @lru_cache
 def embedded(name, method, config):
-    """The points of a set, and the CPU seconds that they took."""
+    """Embed a data set; returns the points and the CPU seconds of the embedding."""
     X, _ = data(name, config.every)
-    # Threads that wait for one another on a busy machine count as CPU seconds.
+    # One thread only: threads that wait for one another on a busy machine would add to the CPU seconds.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")  # UMAP warns about its defaults, PoincareMap about copies of cells
         warm()
@@ -123,13 +124,13 @@ def embedded(name, method, config):
 
 @cache
 def warm():
-    """Compile all kernels, or read them from their cache, before the clock starts."""
+    """Compile all kernels, or load them from the cache, so that this is not timed."""
     for make in embeddings().values():
         make(np.random.default_rng(0).standard_normal((100, 3)), 0)
 
 
 def accuracies(points, y, method, config):
-    """Accuracies of every fold, by classifier."""
+    """Accuracy in each fold, by classifier."""
     flat = at_origin(points) if method == MAP else points
     tried = {
         "softmax": (GridSearchCV(LogisticRegression(max_iter=5000), {"C": COSTS}, cv=3), flat / np.std(flat)),
@@ -142,7 +143,7 @@ def accuracies(points, y, method, config):
 
 
 def trustworthiness(X, D, k=10):
-    """How few of the k nearest points by the distances D are far in X, by their ranks there (Venna and Kaski, 2001)."""
+    """Trustworthiness (Venna and Kaski, 2001): 1 if the k nearest points by the distances D are the k nearest in X."""
     n = len(X)
     ranks = np.argsort(np.argsort(euclidean_distances(X), axis=1, kind="stable"), axis=1, kind="stable")
     D = D.copy()
@@ -153,7 +154,7 @@ def trustworthiness(X, D, k=10):
 
 
 def measure(config, cell):
-    """Means and deviations of accuracies, trustworthiness and time of one embedding of a set."""
+    """Mean accuracies with standard deviations, trustworthiness and CPU seconds of one embedding of a set."""
     X, y = data(cell["set"], config.every)
     points, seconds = embedded(cell["set"], cell["embedding"], config)
     found = accuracies(points, y, cell["embedding"], config)
@@ -175,7 +176,7 @@ def run(config, folder):
 
 
 def text(config, rows):
-    """The table, best of each set and column in bold, what it says, and how it was made."""
+    """The table with the best values in bold, its interpretation, and notes on how it was made."""
     columns = ("set", "embedding", *CLASSIFIERS, "trustworthiness", "CPU seconds")
     lines = [f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
     for row in rows:
@@ -197,7 +198,7 @@ def text(config, rows):
 
 
 def draw(config, folder):
-    """One picture per set and embedding, coloured by the labels."""
+    """Draw one panel per set and embedding, coloured by label."""
     methods = [name for name in embeddings() if name != FEATURES]
     shape = {"nrows": len(config.sets), "ncols": len(methods), "squeeze": False}
     figure, axes = plt.subplots(**shape, figsize=(WIDTH, WIDTH / len(methods) * len(config.sets)), layout="constrained")

@@ -1,19 +1,19 @@
 """Embeddings of trees: how well TreeEmbedding, HyperbolicMDS and gensim recover the hypernyms of WordNet's mammals.
 
-The relations are the transitive closure of the tree: each mammal with everything it is a kind of. A relation is found
-again at the rank of the hypernym among all nodes that are none, by their distance from the mammal; mean rank and mean
-average precision (MAP) are those of Nickel and Kiela (2017). gensim's PoincareModel learns the relations themselves (10
-negatives, 50 epochs in the full run, its other defaults); the others see a tree or its distances:
+The relations are the transitive closure of the tree: each mammal with all of its hypernyms. The rank of a hypernym is
+its position, by distance from the mammal, among all nodes that are not hypernyms of the mammal. Mean rank and mean
+average precision (MAP) are defined as by Nickel and Kiela (2017). gensim's PoincareModel learns the relations directly
+(10 negatives, 50 epochs in the full run, otherwise its defaults); the other methods get a tree or its distances:
 
 "unit"
-    All edges have length 1. Even exact tree distances do not tell grandparents from siblings: the row "exact" is what a
-    perfect embedding of this tree would reach.
+    All edges have length 1. Even exact tree distances do not distinguish grandparents from siblings: the row "exact"
+    shows the values of a perfect embedding of this tree.
 "doubling"
-    Edges grow so that each node is at least BASE times as far from the root as its parent, the deepest leaf of each
-    branch at distance 1. From base 2 on, exact distances put all hypernyms before everything else.
+    Edge lengths grow so that each node is at least BASE times as far from the root as its parent, and the deepest leaf
+    of each branch is at distance 1. From base 2 on, exact distances rank all hypernyms before all other nodes.
 
-Distortion is the mean of |1 - d / t| for distances d and distances t along the tree, scaled to the same median. The
-machine had other work too, so that CPU seconds tell more than those by the clock.
+Distortion is the mean of |1 - d / t| over all pairs, with hyperbolic distances d and tree distances t scaled to the
+same median. The machine was also busy with other work, so CPU seconds are more reliable than wall-clock seconds.
 
     python experiments embedding_trees           # seconds; writes experiments/results/quick/embedding_trees.*
     python experiments embedding_trees --full    # a few minutes; writes experiments/results/embedding_trees.*
@@ -37,11 +37,12 @@ from hyplearn.geometry import pairwise_distance
 from hyplearn.plotting.canvas import class_colours
 from hyplearn.plotting.style import WIDTH
 
-VERDICT = """Of the trees, "doubling" is made for this question, as gensim is. On its distances HyperbolicMDS,
-whose descent begins at their spanning tree, is far ahead of gensim in both dimensions, in some two CPU seconds against
-fifty; so is TreeEmbedding, which descends nothing, in half a second, but for one setting: in 5-D, on edges that grow
-least, its chosen spread is behind gensim by a hundredth. With unit edges both are ahead in the disk alone: in 5-D
-gensim is better, as it is than the exact distances of that tree. The spectral solution by itself finds little again."""
+VERDICT = """The "doubling" trees are designed for this task, as gensim is. On their distances HyperbolicMDS, which
+starts from the spanning tree, is far ahead of gensim in both dimensions, in about two CPU seconds against fifty.
+TreeEmbedding, which needs no descent, is also far ahead, in half a second, with one exception: in 5-D with the smaller
+base, its chosen spread is behind gensim by 0.01. With unit edges, both methods are ahead of gensim in the disk only. In
+5-D gensim is better, even better than the exact distances of that tree. The spectral solution alone recovers few
+relations."""
 EXACT, GENSIM, CLOSURE, UNIT = "exact", "gensim PoincareModel", "closure", "unit"
 TREE_EMBEDDINGS = {
     "TreeEmbedding": {"spread": 1.0},
@@ -53,7 +54,7 @@ MDS = {
     "HyperbolicMDS, relative": {"loss": "relative"},
     "HyperbolicMDS, spectral": {"refine": False},
 }
-# Decimals of what is measured.
+# Number of decimals of each measurement in the table.
 MEASURED = {"mean rank": 2, "MAP": 3, "distortion": 3, "seconds": 1, "CPU seconds": 1}
 MISSING = "gensim is not installed: its rows are missing. pip install gensim"
 PICTURE = "![Mean average precision by method, tree and number of dimensions](embedding_trees.png)"
@@ -61,7 +62,7 @@ PICTURE = "![Mean average precision by method, tree and number of dimensions](em
 
 @dataclass(frozen=True)
 class Config:
-    """How many nodes of the tree, and what methods are given; the default is the quick setting."""
+    """Number of nodes of the tree, and parameters of the methods; the default is the quick configuration."""
 
     name: str = "quick"
     n_nodes: int = 300
@@ -69,7 +70,7 @@ class Config:
     epochs: int = 5
     negative: int = 10
     bases: tuple[float, ...] = (2.0,)
-    # Hyperbolic radius of the farthest leaves for HyperbolicMDS, which takes distances as they are.
+    # Hyperbolic radius of the farthest leaves for HyperbolicMDS, which does not rescale its distances.
     radius: float = 28.0
     max_iter: int = 50
     seed: int = 1
@@ -79,7 +80,7 @@ FULL = Config(name="full", n_nodes=1170, dimensions=(2, 5), epochs=50, bases=(1.
 
 
 def ancestors(parents):
-    """Ancestors of each node, starting at the root; every parent comes before its children."""
+    """Ancestors of each node, starting at the root; in ``parents``, every parent comes before its children."""
     lines = [[]]
     for parent in parents[1:]:
         lines.append([*lines[parent], int(parent)])
@@ -87,7 +88,7 @@ def ancestors(parents):
 
 
 def reconstruction(D, lines):
-    """Mean rank and MAP of the closure."""
+    """Mean rank and MAP of the hypernyms, from a distance matrix and the ancestors of each node."""
     ranks, precisions = [], []
     for node, above in enumerate(lines):
         if not above:
@@ -102,7 +103,7 @@ def reconstruction(D, lines):
 
 
 def doubling(parents, base):
-    """Lengths with which the node at depth k, above leaves of depth h at most, is ``base^(k - h)`` from the root."""
+    """Edge lengths that put a node at depth k, whose deepest leaf is at depth h, at ``base^(k - h)`` from the root."""
     depths = np.array([len(line) for line in ancestors(parents)])
     deepest = depths.copy()
     for node in range(len(parents) - 1, 0, -1):
@@ -112,7 +113,7 @@ def doubling(parents, base):
 
 
 def tree_distances(parents, lengths):
-    """Distances along the edges, of all pairs of nodes."""
+    """Distances along the edges between all pairs of nodes."""
     D = np.zeros((len(parents), len(parents)))
     for node in range(1, len(parents)):
         D[node, :node] = D[:node, node] = D[parents[node], :node] + lengths[node]
@@ -136,14 +137,14 @@ def doubled(base):
 
 @lru_cache(maxsize=1)
 def trees(config):
-    """Parents of the nodes, and lengths of the edges above them by the name of the tree."""
+    """Parents of the nodes, and for each tree, by name, the lengths of the edges to the parents."""
     parents = load_mammals().parents[: config.n_nodes]
     lengths = {UNIT: np.r_[0.0, np.ones(len(parents) - 1)]}
     return parents, lengths | {doubled(base): doubling(parents, base) for base in config.bases}
 
 
 def all_cells(config):
-    """One cell for every method, tree and number of dimensions; those of exact distances, which have none, first."""
+    """One cell for every method, tree and number of dimensions; the cells of exact distances come first."""
     names = [UNIT, *map(doubled, config.bases)]
     cells = [(EXACT, name, "") for name in names]
     for d in config.dimensions:
@@ -165,7 +166,7 @@ def gensim_points(parents, d, config):
 
 
 def embedded(config, method, tree, d):
-    """The points, and how long they took: seconds by the clock and of the processors."""
+    """The points, and the wall-clock and CPU seconds of the embedding."""
     parents, lengths = trees(config)
     if method == GENSIM:
         make = partial(gensim_points, parents, d, config)
@@ -177,7 +178,7 @@ def embedded(config, method, tree, d):
         model = HyperbolicMDS(d, curvature=-1.0, max_iter=config.max_iter, **MDS[method])
         make = partial(model.fit_transform, D * config.radius / D[0].max())
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows what so many steps reach
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows the result of max_iter steps
         warnings.filterwarnings("ignore", message="The distances of .* are wrong by more than a factor")
         warm()
         start, busy = perf_counter(), process_time()
@@ -187,13 +188,13 @@ def embedded(config, method, tree, d):
 
 @cache
 def warm():
-    """Compile all kernels, or read them from their cache, before the clock starts."""
+    """Compile all kernels, or load them from the cache, so that this is not timed."""
     TreeEmbedding().fit([-1, 0, 0])
     HyperbolicMDS().fit(1.0 - np.eye(5))
 
 
 def measure(config, cell):
-    """How well the relations are found again, the distortion, and what it took."""
+    """Mean rank and MAP of the relations, distortion, and times of one method."""
     parents, lengths = trees(config)
     due = tree_distances(parents, lengths.get(cell["tree"], lengths[UNIT]))
     D, times = due, (0.0, 0.0)
@@ -220,7 +221,7 @@ def run(config, folder):
 
 
 def text(config, rows):
-    """The table, the picture, what the full run says, and how it was made."""
+    """The table, the picture, the interpretation of the full run, and notes on how it was made."""
     lines = [f"| {' | '.join(rows[0])} |", "| --- " * len(rows[0]) + "|"]
     for row in rows:
         numbers = [f"{row[name]:.{digits}f}" for name, digits in MEASURED.items()]
@@ -232,7 +233,7 @@ def text(config, rows):
 
 
 def draw(config, rows):
-    """MAP of every method, one panel per number of dimensions; dotted is what exact distances of a tree reach."""
+    """Draw the MAP of every method, one panel per number of dimensions; dotted lines show exact tree distances."""
     figure, axes = plt.subplots(1, len(config.dimensions), sharey=True, squeeze=False, layout="constrained")
     figure.set_size_inches(WIDTH, 3.2)
     colours = class_colours([*trees(config)[1], CLOSURE])

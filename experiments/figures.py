@@ -38,7 +38,7 @@ TINTS = ("#FBDCC7", "#BFE3DD", "#9C95CC")
 
 @dataclass(frozen=True)
 class Config:
-    """Which pictures, how fine their regions, and the radius R of the paper's synthetic ball; the quick setting."""
+    """Pictures, resolution of their regions, and radius R of the paper's synthetic ball; the default is quick."""
 
     name: str = "quick"
     only: tuple[str, ...] = ("datasets", "regions", "tangent", "reference", "hulls", "boundaries")
@@ -50,7 +50,7 @@ FULL = Config(name="full", resolution=400)
 
 
 def datasets(config):
-    """The embedded data sets, coloured by class; more than 20,000 points as their density."""
+    """The embedded data sets, coloured by class; sets with more than 20,000 points are drawn as densities."""
     figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 6.6), layout="constrained")
     cells, things, clothes, mammals = fetch_olsson(), fetch_cifar10(), fetch_fashion_mnist(), load_mammals()
     X, y = all_rows(cells)
@@ -72,7 +72,7 @@ def datasets(config):
 
 
 def regions(config):
-    """Fashion-MNIST cut up by three SVMs: geodesics, straight lines, straight lines through the centre."""
+    """Regions of three SVMs on Fashion-MNIST: bounded by geodesics, by lines, and by lines through the centre."""
     figure, axes = plt.subplots(1, 3, figsize=(WIDTH, 3.7), layout="constrained")
     clothes = fetch_fashion_mnist()
     models = {
@@ -91,7 +91,7 @@ def regions(config):
 
 
 def legend_below(figure, axes, ncols):
-    """Put the legend of the first axes below the figure, in place of the legends of all."""
+    """Put one legend below the figure, that of the first axes, and remove the legends of all axes."""
     handles = axes[0].get_legend().legend_handles
     names = [text.get_text() for text in axes[0].get_legend().get_texts()]
     for ax in axes:
@@ -100,7 +100,7 @@ def legend_below(figure, axes, ncols):
 
 
 def two_sides(config, fifths=3, margin=0.3, n=150):
-    """The paper's synthetic data with the two sides named."""
+    """The paper's synthetic data, with names for the two sides as labels."""
     X, y, p, w = make_ball_classification(
         n, 2, margin=margin, reference_norm=fifths * config.radius / 5, radius=config.radius, random_state=5
     )
@@ -120,7 +120,7 @@ def tangent(config):
 
 
 def reference(config):
-    """The same points and three choices of p: what the classifier sees from there, and the best boundary through it."""
+    """The same points for three choices of p: the tangent space at p, and the best boundary through p."""
     figure, axes = plt.subplots(2, 3, figsize=(WIDTH, 6.0), layout="constrained")
     X, y, p, _ = two_sides(config)
     for column, t in zip(axes.T, (0.0, 0.5, 1.0), strict=True):
@@ -131,13 +131,13 @@ def reference(config):
         where = {0.0: "p at the centre", 0.5: "p halfway", 1.0: "p on the true boundary"}[t]
         column[0].set_title(f"{where}:\n{100 * svc.score(X, y):.0f} % of training points right")
     handles, labels = axes[1, 0].get_legend_handles_labels()
-    labels = [label.split(" ")[0] if label.startswith("margin") else label for label in labels]  # each has its own
+    labels = [label.split(" ")[0] if label.startswith("margin") else label for label in labels]  # margins differ
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
 
 
 def hulls(config):
-    """Hulls, closest pairs and midpoints, of classes that are apart and of classes that overlap."""
+    """Hulls, closest pairs and their midpoints, for separable classes and for overlapping classes."""
     figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 4.9), layout="constrained")
     X, y, _, _ = make_ball_classification(60, 2, margin=0.4, reference_norm=0.4, radius=0.9, random_state=4)
     HullDisplay.from_points(X, np.where(y > 0, "positive", "negative")).plot(axes[0], size=8)

@@ -1,11 +1,11 @@
-"""Faults of the paper's hyperboloid SVM, one by one, on the paper's synthetic data.
+"""Effect of each fault of the paper's hyperboloid SVM, on the paper's synthetic data.
 
-Points uniform in the ball of radius R = 0.95 on the two sides of a hyperplane with ‖p‖ = 2R/5 and ε = 0.01, where the
-paper plots 9 hours against 1 minute at N = 10⁶. The looping baseline (:mod:`looping`) with all its faults, without one
-of them, and without both, beside `HyperboloidSVC`, which is the same problem solved at full speed, and `PoincareSVC`
-with the true p. Macro-F1 is that of training points, times are processor seconds of the fit. What a loop takes grows in
-proportion to N (to the number of epochs, which hardly changes with it), so that its time at N = 10⁶ is the measured one
-of an epoch and a row times as many.
+The points are uniform in the ball of radius R = 0.95, on the two sides of a hyperplane with ‖p‖ = 2R/5 and ε = 0.01;
+for these data the paper plots 9 hours against 1 minute at N = 10⁶. The looping baseline (:mod:`looping`) with all its
+faults, without one of them, and without both is compared with `HyperboloidSVC`, which solves the same problem at full
+speed, and with `PoincareSVC` with the true p. Macro-F1 is measured on the training points, times are CPU seconds of the
+fit. The time of a loop is proportional to N and to the number of epochs, which hardly depends on N. Its time at N = 10⁶
+is therefore extrapolated from the measured time per epoch and row.
 
     python experiments handicapped           # half a minute; writes experiments/results/quick/handicapped.{csv,md,json}
     python experiments handicapped --full    # two minutes; writes experiments/results/handicapped.*
@@ -34,7 +34,7 @@ MANY = 1_000_000
 
 @dataclass(frozen=True)
 class Config:
-    """Pairs of a dimension and a number of points, and how often each is drawn; the default is the quick setting."""
+    """Pairs of a dimension and a number of points, and the number of draws of each; the default is quick."""
 
     name: str = "quick"
     sizes: tuple[tuple[int, int], ...] = ((2, 200),)
@@ -47,7 +47,7 @@ FULL = Config(name="full", sizes=((2, 1000), (2, 10_000), (100, 1000), (1000, 10
 
 
 def classifier(method, p, config):
-    """The classifier of that name."""
+    """New classifier for the given method."""
     mended = {LOOP: (False, False), BATCHES: (True, False), START: (False, True), MENDED: (True, True)}
     if method in mended:
         batches, start = mended[method]
@@ -64,13 +64,13 @@ def drawn(config, cell):
 
 
 def measure(config, cell):
-    """Macro-F1 on the training points in per cent, epochs of the loops, processor seconds."""
+    """Macro-F1 on the training points in per cent, number of epochs of the loops, and CPU seconds."""
     X, y, p = drawn(config, cell)
     model = classifier(cell["method"], p, config)
     with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # liblinear that stops short of its tolerance
+        warnings.simplefilter("ignore")  # liblinear may stop before it reaches its tolerance
         if cell["method"] in (FAST, OURS):
-            model.fit(X, y)  # the first fit compiles
+            model.fit(X, y)  # compiles, so that the timed fit does not
         start = process_time()
         model.fit(X, y)
         seconds = process_time() - start
@@ -106,11 +106,11 @@ def run(config, folder):
 
 
 def text(rows, config):
-    """Means over runs, and times that loops would take for as many points as in the paper."""
+    """Means over runs, and extrapolated times of the loops for the number of points in the paper."""
     lines = [
         f"The faults of the paper's hyperboloid SVM, {config.name} configuration: ‖p‖ = 2R/5, ε = 0.01, means over the "
-        f"runs ({config.runs}); macro-F1 in per cent on the training points, processor seconds. To miss the smaller "
-        "class, be it one point, is a macro-F1 below 50.",
+        f"runs ({config.runs}); macro-F1 in per cent on the training points, processor seconds. A macro-F1 "
+        "below 50 means that the smaller class, even a single point, is missed.",
         "",
         f"| d | N | smaller class | method | macro-F1 | epochs | seconds | hours at N = {MANY:,}, extrapolated |",
         "| --- " * 8 + "|",
