@@ -1,9 +1,9 @@
-"""Measurements that survive a kill: each finished cell is one line of a file, and a restart skips finished cells.
+"""Measurements that survive an interruption: each finished cell is a line of a file, and a restart skips these cells.
 
-The lines of an unfinished run stand in ``name.part.jsonl``, whose first line is the configuration and the versions. A
-run of the same configuration goes on from there; any other begins anew. When all cells are measured, they become
-``name.csv``: until then older results stay whole, and a finished run is never mistaken for one to go on with. Only what
-the experiment lets grow, as the number of its runs, may be raised in a later run, which then adds to the table.
+The lines of an unfinished run are in ``name.part.jsonl``, whose first line is the configuration and the versions. A run
+with the same configuration continues the file; any other run starts it anew. When all cells are measured, they are
+written to ``name.csv``, which keeps its earlier content until then. An experiment can name parameters that may grow,
+such as the number of runs. A later run that differs only in these keeps the finished rows and adds the missing ones.
 """
 
 import csv
@@ -17,10 +17,11 @@ from record import about, write_record
 
 
 def fill(folder, name, config, cells, measure, *, cost=lambda cell: 1.0, grows=(), n_jobs=1):
-    """All rows ``{**cell, **measure(cell)}``, measured now or before; written as ``name.csv`` and ``name.json``.
+    """Measure the missing cells; returns all rows ``{**cell, **measure(cell)}``.
 
-    ``cost`` weighs cells for the time that is left, ``grows`` names what of the configuration may differ from that of
-    the run to go on with, ``n_jobs`` is how many cells are measured at a time.
+    The rows are written to ``name.csv``, and the record of the run to ``name.json``. ``cost`` weighs the cells in the
+    estimate of the remaining time, ``grows`` names the parameters of the configuration that may differ from those of an
+    earlier run that is continued, and ``n_jobs`` is the number of cells to measure in parallel.
     """
     folder.mkdir(parents=True, exist_ok=True)
     part, head = folder / f"{name}.part.jsonl", _without(about(config), grows)
@@ -49,12 +50,12 @@ def _row(measure, cell):
 
 
 def _without(record, grows):
-    """A record whose configuration lacks what may grow."""
+    """The record without the parameters of its configuration that may grow."""
     return record | {"config": {name: value for name, value in record["config"].items() if name not in grows}}
 
 
 def _fewer(folder, name, head, grows, wanted):
-    """Rows of a finished run, if it has only some of the wanted ones and differs in what may grow alone."""
+    """Rows of a finished run with fewer cells, if its record differs only in the parameters that may grow."""
     table, record = folder / f"{name}.csv", folder / f"{name}.json"
     if not (grows and table.exists() and record.exists()):
         return []
@@ -66,18 +67,18 @@ def _fewer(folder, name, head, grows, wanted):
 
 
 def key(row, cell):
-    """String that identifies a cell."""
+    """Values of a row, as strings, that identify its cell."""
     return tuple(str(row[column]) for column in cell)
 
 
 def read(path):
-    """Rows of a finished table, with numbers as numbers."""
+    """Read the rows of a finished table; numbers are converted from strings."""
     with path.open(newline="") as file:
         return [{column: number(text) for column, text in row.items()} for row in csv.DictReader(file)]
 
 
 def chosen(rows, value, **wanted):
-    """The values of all rows that have what is wanted."""
+    """Values of one column in all rows whose other columns equal ``wanted``."""
     return [row[value] for row in rows if all(row[name] == what for name, what in wanted.items())]
 
 
@@ -92,12 +93,12 @@ def number(text):
 
 
 def two_digits(value):
-    """A number to two digits, hundreds as hundreds and not as a power of ten."""
+    """Format a number with two significant digits, without an exponent below a million."""
     return f"{float(f'{value:.2g}'):g}"
 
 
 def write_rows(path, rows):
-    """Write a table in one step, so that no reader ever finds half of it."""
+    """Write a table and put it in place in one step, so that no reader ever finds an incomplete file."""
     new = path.with_suffix(".new")
     with new.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
@@ -107,7 +108,7 @@ def write_rows(path, rows):
 
 
 def _rows(part, head):
-    """Whole lines of an unfinished run of this configuration; a file of another one, or half a line, goes."""
+    """Rows of an unfinished run with this configuration; discards an incomplete last line or another run's file."""
     lines = part.read_text().splitlines(keepends=True) if part.exists() else []
     if not lines or lines[0] != head + "\n":
         part.write_text(head + "\n")
@@ -126,7 +127,7 @@ def _append(part, row):
 
 
 def _tell(text, left):
-    """The progress, where somebody watches."""
+    """Print the progress if standard error is a terminal."""
     if sys.stderr.isatty():
         minutes, seconds = divmod(round(left), 60)
         end = "\n" if left <= 0 else ""

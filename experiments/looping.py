@@ -1,15 +1,15 @@
 r"""Baseline with its faults: the hyperboloid SVM of Cho et al. as it was used for the numbers in the paper.
 
-The descent is that of :mod:`hyplearn.paper.arsinh_svm`, with fifty batches an epoch and a step of 0.001
-that is halved when epochs stop helping. Three faults are kept, and two of them can be taken away one by one:
+The descent is that of :mod:`hyplearn.paper.arsinh_svm`, with fifty batches per epoch and a step of 0.001 that is halved
+when epochs no longer reduce the loss. Three faults are reproduced, and the last two can be removed separately:
 
 - every product is computed in a Python loop over the rows;
-- a batch ends at the last row instead of its own (a maximum in place of a minimum in its slice), so that an epoch
-  visits every row 25 times on average;
-- the start, a Euclidean SVM of the hyperboloid coordinates, is scored by the Minkowski product without turning the sign
-  of its coordinates in space, so that the descent begins on the wrong side.
+- every batch ends at the last row of the data (its slice has a maximum in place of a minimum), so that an epoch visits
+  every row 25 times on average;
+- the descent starts from a Euclidean SVM on the hyperboloid coordinates, but the Minkowski product needs the opposite
+  sign of its space coordinates, so that the descent begins on the wrong side.
 
-It belongs to no library: it is here to be measured.
+This classifier is not part of the library; it exists only to be measured.
 """
 
 import math
@@ -21,7 +21,7 @@ from hyplearn.paper.arsinh_svm import project
 from hyplearn.paper.hyperboloid import hyperboloid_rows
 
 BATCHES = 50
-# Epochs in a row that do not help before the step is halved, and halvings before the descent ends.
+# Number of epochs without improvement before the step is halved, and number of halvings before the descent ends.
 PATIENCE, HALVINGS = 3, 3
 
 
@@ -31,11 +31,11 @@ class LoopingHyperboloidSVC:
     Parameters
     ----------
     C : float
-        Cost of a violated margin.
+        Cost of margin violations.
     epochs : int
-        Largest number of epochs.
+        Maximum number of epochs.
     right_batches, right_start : bool
-        Whether that fault is mended.
+        Whether to correct the fault of the batches, or of the start.
     """
 
     def __init__(self, C=10.0, *, epochs=500, right_batches=False, right_start=False):
@@ -45,7 +45,7 @@ class LoopingHyperboloidSVC:
         self.right_start = right_start
 
     def fit(self, X, y):
-        """Descend, and keep the normal of the epoch with the least loss."""
+        """Run the descent and keep the normal of the epoch with the lowest loss."""
         R = hyperboloid_rows(X, np.zeros(X.shape[1]), 1.0)
         u, step, rng = self._start(R, y), 0.001, np.random.default_rng(0)
         least, waited, halvings, self.n_iter_ = np.inf, 0, 0, 0
@@ -61,7 +61,7 @@ class LoopingHyperboloidSVC:
         return self
 
     def predict(self, X):
-        """The side of the boundary."""
+        """Side of the boundary for each row, -1 or 1."""
         return np.where(products(self.normal_, hyperboloid_rows(X, np.zeros(X.shape[1]), 1.0)) >= 0, 1, -1)
 
     def _start(self, R, y):
@@ -71,7 +71,7 @@ class LoopingHyperboloidSVC:
         return u
 
     def _epoch(self, R, y, u, step, rng):
-        """One epoch, and the sum of the losses that its batches had."""
+        """Run one epoch; returns the new normal and the sum of the losses of its batches."""
         n, order, total = len(R), rng.permutation(len(R)), 0.0
         size = max(1, n // BATCHES)
         for start in range(0, n, size):
@@ -92,5 +92,5 @@ class LoopingHyperboloidSVC:
 
 
 def products(u, R):
-    """``⟨u, x⟩``, one row after the other."""
+    """Products ``⟨u, x⟩``, computed one row after the other."""
     return np.array([u[0] * x[0] + np.dot(u[1:], x[1:]) for x in R])

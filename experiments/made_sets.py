@@ -25,19 +25,19 @@ EPOCHS, BURN_IN, RATE, NEGATIVES, FARTHEST = 150, 20, 0.3, 10, 1 - 1e-5
 
 
 def in_ball(v):
-    """Points of the ball at the distances and directions of vectors."""
+    """Map vectors to points of the ball with the same directions, at hyperbolic distances equal to their lengths."""
     lengths = np.linalg.norm(v, axis=1, keepdims=True)
     return np.tanh(lengths / 2) * v / np.where(lengths > 0, lengths, 1.0)
 
 
 def directions(rng, n, d):
-    """Uniform unit vectors."""
+    """Uniformly distributed unit vectors."""
     v = rng.standard_normal((n, d))
     return v / np.linalg.norm(v, axis=1, keepdims=True)
 
 
 def overlapping(n, classes, d, *, reach=3.5, width=0.5, seed=1):
-    """Elongated wrapped normals of different sizes that overlap."""
+    """Overlapping elongated wrapped normals of different sizes."""
     rng = np.random.default_rng([seed, n, classes, d])
     centres = in_ball(reach * rng.uniform(0.1, 1, (classes, 1)) ** (1 / 2) * directions(rng, classes, d))
     shapes = width * (rng.standard_normal((classes, d, d)) / np.sqrt(d / 2) + 0.6 * np.eye(d))
@@ -46,7 +46,7 @@ def overlapping(n, classes, d, *, reach=3.5, width=0.5, seed=1):
 
 
 def high_dimensional(n, classes, d, *, reach):
-    """Round wrapped normals, whose rows are at the same distance from their centres whatever the dimension."""
+    """Isotropic wrapped normals; the typical distance of rows from their centre does not depend on the dimension."""
     rng = np.random.default_rng([8, n, classes, d])
     y = rng.integers(classes, size=n)
     centres = in_ball(reach * directions(rng, classes, d))
@@ -54,7 +54,7 @@ def high_dimensional(n, classes, d, *, reach):
 
 
 def imbalanced(n, d):
-    """Two wrapped normals that overlap, a hundred rows of one for each of the other."""
+    """Two overlapping wrapped normals; one class has a hundred times as many rows as the other."""
     rng = np.random.default_rng([2, n, d])
     y = (np.arange(n) % 101 == 0).astype(int)
     centres = np.stack([np.zeros(d), in_ball(1.5 * directions(rng, 1, d))[0]])
@@ -62,7 +62,7 @@ def imbalanced(n, d):
 
 
 def nested(n, classes, d):
-    """Shells around one another that overlap, away from the centre."""
+    """Overlapping concentric shells, away from the centre of the ball."""
     rng = np.random.default_rng([3, n, classes, d])
     y = rng.integers(classes, size=n)
     radius = 0.8 * (y + 0.5) + 0.25 * rng.standard_normal(n)
@@ -70,7 +70,7 @@ def nested(n, classes, d):
 
 
 def noisy_sides(n, d, *, wrong=0.1):
-    """The sides of a geodesic hyperplane, with a part of the labels wrong."""
+    """Points on the two sides of a geodesic hyperplane, with the fraction ``wrong`` of the labels flipped."""
     rng = np.random.default_rng([4, n, d])
     v = 2.5 * rng.uniform(0, 1, (n, 1)) ** (1 / 2) * directions(rng, n, d)
     y = (v[:, 0] > 0).astype(int)
@@ -78,34 +78,34 @@ def noisy_sides(n, d, *, wrong=0.1):
 
 
 def random_tree(n, d, classes, seed):
-    """Nodes of a tree that grew at random, and the branches that hold them."""
+    """Nodes of a random tree, labelled with the branch that contains them."""
     rng = np.random.default_rng([5, n, seed])
     parents = {0: None} | {k: int(k * rng.uniform() ** 1.3) for k in range(1, n)}
     return tree_points(parents, branches(parents, classes), d)
 
 
 def tree_points(parents, labels, d, rows=None):
-    """Nodes that have a label, embedded as a tree; at most so many, drawn once."""
+    """Embed a tree; returns the points and labels of at most ``rows`` random nodes that have a label."""
     tree = TreeEmbedding(d).fit(parents)
     y = np.array([labels.get(node, "") for node in tree.labels_]).astype(str)
     return some(tree.embedding_[y != ""], y[y != ""], rows)
 
 
 def some(X, y, rows):
-    """At most so many rows, drawn once."""
+    """At most ``rows`` random rows, always the same ones."""
     chosen = np.random.default_rng(6).permutation(len(X))[:rows]
     return X[chosen], y[chosen]
 
 
 def ancestors(parents, node):
-    """The node and all above it, upwards."""
+    """Yield the node and all its ancestors, ending at the root."""
     while node is not None:
         yield node
         node = parents[node]
 
 
 def branches(parents, classes):
-    """Cut the largest branch at its root until there are as many; the branch of each node, none for the roots cut."""
+    """Branch of each node; the largest branch is split at its root until ``classes`` branches are large enough."""
     sizes, children = Counter(), {}
     for node, parent in parents.items():
         sizes.update(ancestors(parents, node))
@@ -120,7 +120,7 @@ def branches(parents, classes):
 
 @lru_cache(maxsize=1)
 def hypernyms():
-    """The first hypernym of every noun by the numbers of WordNet, and the first word of each."""
+    """First hypernym and first word of every noun synset, by WordNet offset."""
     parents, words = {}, {}
     for line in WORDNET.read_text().splitlines():
         if line.startswith(" "):  # the licence
@@ -134,7 +134,7 @@ def hypernyms():
 
 @lru_cache(maxsize=4)
 def subtree(word):
-    """Parents of all nouns at or below the sense of a word that has the most of them."""
+    """Parents of all nouns in the subtree of a word; of its senses, the one with the largest subtree is used."""
     parents, words = hypernyms()
     below = Counter(a for node in parents for a in ancestors(parents, node) if words[a] == word)
     root = max(below, key=below.__getitem__)
@@ -143,13 +143,13 @@ def subtree(word):
 
 
 def nouns(word, d, classes):
-    """Nouns below a word, embedded as a tree, and their branches."""
+    """Nouns below a word, embedded as a tree and labelled with their branches."""
     parents = subtree(word)
     return tree_points(parents, branches(parents, classes), d, 2000)
 
 
 def scaled_nouns(word, d, classes, rows=500):
-    """Nouns below a word, placed by their distances along the tree, and their branches."""
+    """Nouns below a word, embedded by HyperbolicMDS of their tree distances and labelled with their branches."""
     parents = subtree(word)
     labels = branches(parents, classes)
     chosen = np.random.default_rng(7).permutation([node for node in parents if node in labels])[:rows]
@@ -218,14 +218,14 @@ def poincare_embedding(pairs, n, d, rng):
 
 @lru_cache(maxsize=4)
 def life_points(d):
-    """Nodes of the Web of Life."""
+    """Data of the Web of Life, and the embedding of its phylogeny."""
     life = fetch_web_of_life()
     tree = TreeEmbedding(d).fit(life.newick)
     return life, tree
 
 
 def web_of_life(rank, d, rows):
-    """Genomes and their ancestors, and their phyla, classes or orders."""
+    """Genomes and their ancestors, labelled with their phyla, classes or orders."""
     life, tree = life_points(d)
     own = dict(zip(life.names, life.ranks[:, life.rank_names.index(rank)], strict=True))
     y = np.array([own.get(str(label), "") for label in tree.labels_])
@@ -233,7 +233,7 @@ def web_of_life(rank, d, rows):
 
 
 def mapped(load, d):
-    """The rows of a table, placed by their neighbourhoods."""
+    """Poincaré map of the rows of a table, and their classes."""
     X, y = load(return_X_y=True)
     if load is load_diabetes:
         y = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y)
@@ -271,7 +271,7 @@ MAKERS = {
 
 
 def points(name):
-    """The points and classes of a set; classes of a few rows are left out."""
+    """Points and classes of a set, without classes of fewer than FEWEST rows."""
     X, y = MAKERS[name]()
     y = np.unique(y, return_inverse=True)[1]
     kept = np.bincount(y)[y] >= FEWEST

@@ -1,15 +1,15 @@
 """Settings of PoincareMap: neighbours at several sizes of the data, and edge weights and gamma on deep hierarchies.
 
-The first table has n_neighbors at several numbers of cells: random samples of scanpy's blood cells (50 principal
-components) and simulated lineage, of scikit-learn's digits, and of a synthetic tree. "15-NN" and "PoincareLR" are
-accuracies in five folds on the two coordinates, of a vote of fifteen neighbours by hyperbolic distance (five of them
-below 300 cells) and of PoincareLogisticRegression with C = 10. "trust" is the trustworthiness with ten neighbours,
-"joined" the number of parts of the graph that had to be joined. Each is the mean over two samples.
+The first table compares values of n_neighbors for several numbers of cells: random samples of scanpy's blood cells (50
+principal components) and simulated lineage, of scikit-learn's digits, and of a synthetic tree. "15-NN" and "PoincareLR"
+are accuracies in five folds on the two coordinates: of a vote of fifteen neighbours by hyperbolic distance (five below
+300 cells), and of PoincareLogisticRegression with C = 10. "trust" is the trustworthiness with ten neighbours, "joined"
+is the number of disconnected parts of the graph that were joined. Each value is the mean over two samples.
 
-The second table has the settings of the original method (Klimovskaia et al., 2020) beside those of PoincareMap, on
-synthetic trees of cells of four depths: every edge of a binary tree is a straight branch in 50 dimensions in a random
-direction, cells lie along it with noise, and the branch is the class. "softmax" is scikit-learn's on logarithms at the
-origin, "radius" the distance of the farthest cell from the centre.
+The second table compares the settings of the original method (Klimovskaia et al., 2020) with those of PoincareMap, on
+synthetic trees of cells of four depths. Every edge of a binary tree is a straight branch in 50 dimensions in a random
+direction, cells lie along it with noise, and the branch is the class. "softmax" is scikit-learn's softmax on logarithms
+at the origin, "radius" the distance of the farthest cell from the centre.
 
     python experiments map_settings           # seconds; into experiments/results/quick
     python experiments map_settings --full    # minutes; writes experiments/results/map_settings.*
@@ -34,8 +34,8 @@ from hyplearn.embedding import PoincareMap
 from hyplearn.embedding.poincare_map.cells import connected_graph
 from hyplearn.geometry import pairwise_distance
 
-# Settings of the second table: equal weights of all edges, close to those of the original, which divides distances by
-# their mean; and a fixed gamma.
+# Settings of the second table. Equal weights of all edges (sigma=None) are close to the original method, which divides
+# distances by their mean and has a fixed gamma.
 SETTINGS = {
     "original": {"sigma": None, "gamma": 2.0, "init": "random", "n_neighbors": 15},
     "equal weights": {"sigma": None, "gamma": 2.0, "n_neighbors": 15},
@@ -46,7 +46,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Config:
-    """Sets, numbers of cells, numbers of neighbours, samples of each, and depths of trees; the default is quick."""
+    """Data sets, numbers of cells, neighbours and samples, and depths of the trees; the default is quick."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("tree",)
@@ -67,7 +67,7 @@ FULL = Config(
 
 
 def made_tree(n, depth, seed, d=50):
-    """Cells along the branches of a binary tree with random directions in d dimensions, and their branches."""
+    """Cells along the branches of a binary tree with random directions in d dimensions, labelled by branch."""
     rng = np.random.default_rng([n, depth, seed])
     branches = 2 ** (depth + 1) - 2  # children of node k are 2k + 1 and 2k + 2; branch k ends at node k + 1
     ends = np.zeros((branches + 1, d))
@@ -94,7 +94,7 @@ def sample(name, n, seed):
 
 def fitted_map(X, **settings):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of copies, of parts that are joined, and of random starts
+        warnings.simplefilter("ignore")  # about copies, joined parts of the graph, and random starts
         return PoincareMap(random_state=0, **settings).fit(X)
 
 
@@ -168,6 +168,6 @@ def run(config, folder):
 
 
 def text(rows):
-    """A table."""
+    """Format the rows as a Markdown table."""
     lines = [f"| {' | '.join(rows[0])} |", "| --- " * len(rows[0]) + "|"]
     return "\n".join(lines + [f"| {' | '.join(map(str, row.values()))} |" for row in rows])

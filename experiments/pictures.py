@@ -1,4 +1,4 @@
-"""Drawing and saving of all pictures: in one style, as PNG and SVG, with reproducible bytes."""
+"""Save pictures as PNG and SVG, in one style and with reproducible bytes."""
 
 import base64
 import io
@@ -25,7 +25,7 @@ def use_style():
 
 
 def save(figure, folder, name):
-    """Write ``name.png`` and ``name.svg``; points, grids and contours are images in the SVG, which stays small."""
+    """Write ``name.png`` and ``name.svg``; to keep the SVG small, its points, grids and contours are raster images."""
     folder.mkdir(parents=True, exist_ok=True)
     for ax in figure.axes:
         for collection in ax.collections:
@@ -40,7 +40,7 @@ def save(figure, folder, name):
 
 
 def _smaller(image):
-    """The same image, in base64 as an SVG holds it; a large one with 256 colours in place of all."""
+    """Reduce a large base64 image to 256 colours; small images are returned unchanged."""
     if len(image) < LONG:
         return image
     small = io.BytesIO()

@@ -9,12 +9,12 @@ PUBLISHED = {"olsson": fetch_olsson, "cifar10": fetch_cifar10, "fashion-mnist": 
 
 
 def official(data):
-    """Training rows and labels, test rows and labels, as they were published."""
+    """Training rows and labels, test rows and labels of the published split."""
     return data.X_train, data.y_train, data.X_test, data.y_test
 
 
 def all_rows(data):
-    """Rows and labels of both parts."""
+    """Rows and labels of the training and test parts together."""
     return np.concatenate([data.X_train, data.X_test]), np.concatenate([data.y_train, data.y_test])
 
 
@@ -25,7 +25,7 @@ def resampled(data, seed):
 
 
 def folds(X, y, count, seed):
-    """The splits of a cross-validation."""
+    """Splits of a stratified cross-validation."""
     return [cut(X, y, *fold) for fold in StratifiedKFold(count, shuffle=True, random_state=seed).split(X, y)]
 
 

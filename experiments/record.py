@@ -16,7 +16,7 @@ import hyplearn
 
 
 def about(config):
-    """What has to be the same for two runs to be one: configuration, versions, machine."""
+    """Configuration, versions and machine: a run is resumed only if all of these are the same."""
     return {
         "config": asdict(config),
         "hyplearn": hyplearn.__version__,
@@ -29,7 +29,7 @@ def about(config):
 
 
 def commit():
-    """The commit that is checked out: between two of them the version stays, and results may not."""
+    """Commit that is checked out; results may differ between commits with the same version number."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.check_output(command, cwd=Path(__file__).parent, stderr=subprocess.DEVNULL, text=True).strip()

@@ -1,16 +1,17 @@
 """Choice of the reference point: every strategy compared with no reference point and with baselines.
 
-PoincareSVC with its defaults, which need no reference point ("none"); with the hinge loss and C = 1, the defaults of
-version 0.1, through the point of each strategy ("boundary" was the default), and through the authors' published
-points where there are some; PoincareLogisticRegression with its defaults ("hyperbolic softmax"); a Euclidean SVM with
-intercept and the same calibration, and multinomial logistic regression, on the coordinates of the ball. Sets: the
-published embeddings in their official split, in 5-fold cross-validation and, for the tiny Olsson, in 30 random splits
-of the official sizes; the mammals of WordNet, 5-fold; wrapped normals that overlap, with classes of different width
-or weight; points on the two sides of a hyperplane that has to be found, where a tenth of the labels may be wrong;
-branches of random trees, along which points spread as cells do. Synthetic test sets have 5,000 rows and true labels.
+The methods are PoincareSVC with its defaults, which need no reference point ("none"); PoincareSVC with the hinge loss
+and C = 1, the defaults of version 0.1, through the point of each strategy ("boundary" was the default) and through the
+authors' published points if there are any; PoincareLogisticRegression with its defaults ("hyperbolic softmax"); and, on
+the coordinates of the ball, a Euclidean SVM with intercept and the same calibration, and multinomial logistic
+regression. The sets are the published embeddings, in their official split, in 5-fold cross-validation and, for the tiny
+Olsson set, in 30 random splits of the official sizes; the mammals of WordNet, 5-fold; overlapping wrapped normals, with
+classes of different width or weight; points on the two sides of an unknown hyperplane, with a tenth of the labels wrong
+in some sets; and branches of random trees, along which points spread as cells do. Synthetic test sets have 5,000 rows
+and true labels.
 
 The form and the constants of "boundary" were chosen by comparing some sixty variants on these sets, in the same splits,
-all but the trees: these were added when the choice stood, and are the only independent test of it here.
+without the trees. The trees were added after this choice, and are its only independent test here.
 
     python experiments reference_points           # a minute; experiments/results/quick/reference_points.{csv,md,json}
     python experiments reference_points --full    # all sets, some minutes; experiments/results/reference_points.*
@@ -30,12 +31,12 @@ from hyplearn.datasets import load_mammals, make_ball_classification
 from hyplearn.paper import EuclideanSVC
 from hyplearn.tangent import from_frame
 
-NOTE = """Test accuracy in per cent, mean ± standard deviation over splits. "none" and the hyperbolic softmax have their
+NOTE = """Test accuracy in per cent, mean ± standard deviation over splits. "none" and the hyperbolic softmax use their
 defaults, which were chosen on other sets. The form and the constants of "boundary",
-and the largest shift of "means", were chosen on these sets, all but the trees."""
+and the largest shift of "means", were chosen on these sets, without the trees."""
 STRATEGIES = ("none", "boundary", "means", "closest", "hull", "mean", "origin")
 RIVALS = ("authors", "hyperbolic softmax", "Euclidean SVM", "softmax")
-# Dimension, classes, width of every second class, share of the first class.
+# Wrapped normals: dimension, number of classes, relative width of every second class, share of the first class.
 NORMALS = {
     "normals, d = 2": (2, 2, 1, 0.5),
     "normals, d = 5": (5, 2, 1, 0.5),
@@ -44,7 +45,7 @@ NORMALS = {
     "normals, unequal weights": (2, 2, 1, 0.9),
     "normals, five classes": (2, 5, 2, 0.2),
 }
-# Dimension, share of wrong labels among the training rows.
+# Two sides of a hyperplane: dimension, share of wrong labels among the training rows.
 SIDES = {
     "two sides, d = 2": (2, 0.0),
     "two sides, d = 10": (10, 0.0),
@@ -52,7 +53,7 @@ SIDES = {
     "two sides, d = 2, noise": (2, 0.1),
     "two sides, d = 10, noise": (10, 0.1),
 }
-# Dimension, classes, width of a branch.
+# Random trees: dimension, number of classes, width of a branch.
 TREES = {
     "trees, six branches": (2, 6, 0.3),
     "trees, six wide branches": (2, 6, 0.6),
@@ -63,7 +64,7 @@ TREES = {
 
 @dataclass(frozen=True)
 class Config:
-    """Which sets, how many splits and draws, how large; the quick setting has one set of each kind."""
+    """Data sets, numbers of splits and draws, and numbers of rows; the default (quick) has one set of each kind."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("olsson", "mammals", "normals, d = 2", "two sides, d = 10", "trees, six branches")
@@ -88,7 +89,7 @@ FULL = Config(
 
 
 def normals(name, config, seed):
-    """Wrapped normals whose means lie at distance 1.5 from a point off the centre; width 1.5 in all directions."""
+    """Wrapped normals of width 1.5, with means at distance 1.5 from a point away from the centre."""
     d, n_classes, ratio, share = NORMALS[name]
     rng = np.random.default_rng(seed)
     at = rng.standard_normal(d)
@@ -105,7 +106,7 @@ def normals(name, config, seed):
 
 
 def sides(name, config, seed):
-    """The paper's synthetic data, the hyperplane unknown to the classifier."""
+    """The paper's synthetic data; the classifier does not get the hyperplane."""
     d, noise = SIDES[name]
     X, y, _, _ = make_ball_classification(config.n_train + config.n_test, d, random_state=seed)
     X_train, y_train, X_test, y_test = cut(X, y, slice(config.n_train), slice(config.n_train, None))
@@ -114,7 +115,7 @@ def sides(name, config, seed):
 
 
 def trees(name, config, seed):
-    """Random tree of classes: each starts at a point of its parent and extends over a length of 2 in its direction."""
+    """Random tree of classes: each class starts at its parent class and extends over a length of 2 in one direction."""
     d, n_classes, width = TREES[name]
     rng = np.random.default_rng(seed)
     y = rng.integers(n_classes, size=config.n_train + config.n_test)
@@ -134,7 +135,7 @@ def trees(name, config, seed):
 
 
 def protocols(name, config):
-    """How many splits each protocol of a set has; Olsson's cells, the smallest, also have random ones."""
+    """Number of splits of each protocol of a set; Olsson's cells, the smallest set, also have random splits."""
     crossed = {f"{config.folds}-fold": config.folds}
     if name in PUBLISHED:
         random = {f"{config.splits} splits": config.splits} if name == "olsson" else {}
@@ -144,7 +145,7 @@ def protocols(name, config):
 
 @lru_cache(maxsize=1)
 def rows_of(name):
-    """A published set, or the mammals, and its rows and labels."""
+    """A published data set, or the mammals, and all its rows and labels."""
     data = PUBLISHED[name]() if name in PUBLISHED else None
     return data, load_mammals(return_X_y=True) if data is None else all_rows(data)
 
@@ -175,16 +176,16 @@ def all_cells(config):
 
 
 def measure(config, cell):
-    """Test accuracy of a cell; nothing where the method does not apply."""
+    """Test accuracy of a cell, empty if the method does not apply."""
     points = PUBLISHED[cell["set"]]().reference_points if cell["set"] in PUBLISHED else None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # baselines and odd points may stop short of their tolerance
+        warnings.simplefilter("ignore")  # solvers may stop before they reach their tolerance
         value = accuracy(cell["method"], split(cell, config), points, config)
     return {"accuracy": "" if np.isnan(value) else round(float(value), 6)}
 
 
 def accuracy(method, split, authors_points, config):
-    """Test accuracy of one method on one split; NaN where the method does not apply."""
+    """Test accuracy of one method on one split; NaN if the method does not apply."""
     X_train, y_train, X_test, y_test = split
     if method in ("none", "hyperbolic softmax"):
         model = PoincareSVC() if method == "none" else PoincareLogisticRegression()
@@ -208,7 +209,7 @@ def run(config, folder):
 
 
 def table(rows):
-    """Mean accuracy in per cent, ± standard deviation over the splits; the best of each row in bold."""
+    """Table of mean accuracies in per cent, ± standard deviation over the splits; the best of each row is in bold."""
     methods = STRATEGIES + RIVALS
     lines = [f"| set | protocol | {' | '.join(methods)} |", "| --- " * (2 + len(methods)) + "|"]
     for name, protocol in dict.fromkeys((row["set"], row["protocol"]) for row in rows):
@@ -220,7 +221,7 @@ def table(rows):
 
 
 def entry(values, best):
-    """Mean ± standard deviation, or a dash."""
+    """Mean ± standard deviation, or a dash if there are no values."""
     if not values:
         return "–"
     mean = np.mean(values)

@@ -1,11 +1,11 @@
 """Scaling beyond one machine: measured passes over a Dask cluster, and estimates for larger clusters.
 
-A fit is a number of passes. A pass costs every worker its own rows, and the cluster a message to each worker and one
-back; between passes the client solves a working set, which grows like the root of the number of rows. Each of the
-three is measured here on two classes that overlap: rows on one worker (a process of one thread), messages on clusters
-of many workers with hardly any rows (threads of one process, so that two cores do the work of all of them, and the
-number is an upper bound), the client's work on growing data. The sum is then held against fits of many small chunks on
-two workers, and carried on to sizes that this machine cannot hold.
+A fit is a number of passes. In a pass, every worker processes its own rows, and the cluster sends a message to each
+worker and receives one from it; between passes the client solves a working set, which grows like the root of the number
+of rows. Each of these three costs is measured here on two overlapping classes: rows on one worker (a process with one
+thread), messages on clusters of many workers with hardly any rows (threads of one process, so that two cores do the
+work of all of them, and the result is an upper bound), and the client's work on growing data. The sum is compared with
+measured fits of many small chunks on two workers, and extrapolated to sizes that do not fit on this machine.
 
     python experiments scaling           # a minute; writes experiments/results/quick/scaling.{csv,md,json}
     python experiments scaling --full    # some minutes; writes experiments/results/scaling.*
@@ -31,7 +31,7 @@ EXPECTED = ((10**9, 10), (10**9, 100), (10**10, 10), (10**10, 100))
 
 @dataclass(frozen=True)
 class Config:
-    """Numbers of rows on one worker, numbers of workers, rows and chunks of the check; the default is quick."""
+    """Numbers of rows and workers of the measurements, and rows and chunks of the check; the default is quick."""
 
     name: str = "quick"
     d: int = 2
@@ -54,12 +54,12 @@ FULL = Config(
 
 
 class WatchedPoints(DaskPoints):
-    """Points that remember how long passes over them took, and the most bytes to a worker and from one."""
+    """Points that record the seconds of all passes, and the sizes of the largest messages to and from a worker."""
 
     seconds, sent, received = 0.0, 0, 0
 
     def fold(self, function, merge, *arguments, **options):
-        """One pass, timed; records the bytes of its messages."""
+        """Run and time one pass, and record the sizes of its messages."""
         start = perf_counter()
         found = super().fold(function, merge, *arguments, **options)
         self.seconds += perf_counter() - start
@@ -73,7 +73,7 @@ class WatchedPoints(DaskPoints):
 
 
 def overlapping(n, d, seed):
-    """Two classes of the ball whose rows of float32 no geodesic separates."""
+    """Float32 rows of two classes of the ball that no geodesic hyperplane separates."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d), dtype=np.float32)
     X *= (0.9 * rng.random(n, dtype=np.float32) / np.linalg.norm(X, axis=1))[:, None]
@@ -81,7 +81,7 @@ def overlapping(n, d, seed):
 
 
 def measure(config, cell):
-    """Passes, seconds of all of them and of the client between them, and the most bytes of a message."""
+    """Number of passes, seconds of the passes and of the client between them, and largest messages in bytes."""
     processes = cell["what"] != MESSAGES
     with (
         LocalCluster(
@@ -89,12 +89,12 @@ def measure(config, cell):
             threads_per_worker=1,
             processes=processes,
             dashboard_address=":0",
-            memory_limit=None,  # workers of one process would each take its whole memory for their own
+            memory_limit=None,  # each worker in one process would count the memory of the whole process
         ) as cluster,
         Client(cluster) as client,
     ):
         few = overlapping(4000, config.d, config.seed)
-        _fitted(cell["model"], few, max(8, 2 * cell["workers"]), client)  # workers compile what they will use
+        _fitted(cell["model"], few, max(8, 2 * cell["workers"]), client)  # compiles on all workers before the timed fit
         points, seconds = _fitted(
             cell["model"], overlapping(cell["rows"], config.d, config.seed), cell["chunks"], client
         )
@@ -108,7 +108,7 @@ def measure(config, cell):
 
 
 def _fitted(model, data, chunks, client):
-    """Fit to data on the workers: the points, and the seconds of the fit."""
+    """Put the data on the workers and fit; returns the points and the seconds of the fit."""
     size = -(-len(data[0]) // chunks)
     there = [da.from_array(array, chunks=(size, *array.shape[1:])).persist() for array in data]
     wait(there)
@@ -134,7 +134,7 @@ def _cell(model, what, workers, rows, chunks):
 
 
 def _cost(cell):
-    """A cluster's start is worth a million rows."""
+    """Relative cost of a cell: starting a cluster counts as a million rows."""
     return 1e6 + cell["rows"]
 
 
@@ -147,7 +147,7 @@ def run(config, folder):
 
 @dataclass(frozen=True)
 class Law:
-    """What measurements say of one model: seconds per row and pass, per worker and pass, and of the client."""
+    """Cost model of a fit: seconds per row and pass, seconds per worker and pass, and seconds of the client."""
 
     passes: int
     per_row: float
@@ -157,7 +157,7 @@ class Law:
 
     @classmethod
     def of(cls, rows):
-        """The law of the cells of one model: rows by the largest measurement, messages by the slope over workers."""
+        """Estimate the costs: of rows from the largest measurement, of messages from the slope over workers."""
         largest = max((row for row in rows if row["what"] == ROWS), key=lambda row: row["rows"])
         messages = [row for row in rows if row["what"] == MESSAGES]
         each = [row["pass_seconds"] / row["passes"] / row["workers"] for row in messages]
@@ -170,13 +170,13 @@ class Law:
         )
 
     def parts(self, rows, workers):
-        """Seconds of a fit: on rows, in messages, of the client."""
+        """Seconds of a fit that are spent on rows, on messages, and by the client."""
         on_rows = self.passes * self.per_row * rows / workers
         return on_rows, self.passes * self.per_worker * workers, self.client * np.sqrt(rows / self.client_rows)
 
 
 def text(rows, config):
-    """The measurements, the check, and what they let expect."""
+    """Tables of the measurements, the check, and the estimates for larger clusters."""
     lines = [
         f"Fits on a Dask cluster, {config.name} configuration, {config.d} dimensions, float32, two classes that "
         "overlap. One thread per worker; a pass is one task per worker. Bytes are those of the largest message.",
@@ -219,9 +219,9 @@ def _duration(seconds):
 
 
 NOTES = [
-    "The second table is the sum of three measurements: rows as on one worker, messages at the dearest rate per",
-    "worker, the client's work grown with the root of the number of rows. Its first line of each model was measured",
-    "too, on many small chunks; the others are expectations, on cores like this one's and with as many passes as the",
-    "most that were seen here. Points that lie in memory on the workers are not read again; a network that is slower",
-    "than this machine's loopback adds the bytes of the first table to each pass.",
+    "The second table adds three costs: rows as measured on one worker, messages at the highest measured rate per",
+    "worker, and the client's work scaled with the root of the number of rows. The first line of each model was also",
+    "measured, on many small chunks. The others are estimates for cores like these, with the largest number of passes",
+    "that was measured here. Points in the memory of the workers are not read again. If the network is slower than the",
+    "loopback of this machine, each pass also takes the time to send the bytes in the first table.",
 ]

@@ -1,16 +1,18 @@
 """The paper's synthetic figures: accuracy and time of SVMs that separate the two sides of a hyperplane.
 
-Points uniform (in the Euclidean sense) in the ball of radius R = 0.95, on the sides of a random H(w, p) with ‖p‖ of
-R/5, 2R/5 or 3R/5, none nearer to it than ε. One of the dimension d, the number N and the margin ε varies, the others
-have their base values. The paper calls macro-F1 on the training points accuracy, and gives its SVM the true p. Here the
-same is measured, and accuracy and macro-F1 on held-out points of the same distribution; our SVM also without knowing p;
-the Euclidean SVM also with an intercept, which the paper's lacks. C = 1000, for the hyperboloid SVM 10, as there. The
-Euclidean SVM has the hinge loss and the solver of ours, the one without intercept the squared hinge, as in the paper;
-the hyperboloid SVM stops at a relative decrease of 1e-6, after which its accuracy changes no more.
+The points are uniform (in the Euclidean sense) in the ball of radius R = 0.95, on the two sides of a random H(w, p)
+with ‖p‖ of R/5, 2R/5 or 3R/5, and none is nearer to it than ε. One of the dimension d, the number of points N and the
+margin ε varies; the other two have their base values. The paper reports macro-F1 on the training points as accuracy,
+and gives its SVM the true p. Here the same is measured, and also accuracy and macro-F1 on held-out points of the same
+distribution; our SVM is also fitted without the true p, and the Euclidean SVM also with an intercept, which the paper's
+lacks. As in the paper, C is 1000, or 10 for the hyperboloid SVM. The Euclidean SVM with intercept has the hinge loss
+and our solver, the one without intercept has the squared hinge, as in the paper. The hyperboloid SVM stops at a
+relative decrease of 1e-6, after which its accuracy no longer changes.
 
-Times are of the fit alone, without probabilities and compilation, in seconds of one processor; what passed on the clock
-and the load of the machine stand beside. Run follows run, so that a table that is cut short can be ended with fewer
-runs, and more can be added to a finished one; the dearest dimensions, which may have fewer runs, come last.
+Times are CPU seconds of the fit alone, without probabilities and compilation; wall-clock times and the load of the
+machine are recorded too. All cells of one run are measured before the next run, so that an interrupted table can be
+finished with fewer runs, and more runs can be added later. The most expensive dimensions, which may have fewer runs,
+come last.
 
     python experiments synthetic           # two minutes; writes experiments/results/quick/synthetic*
     python experiments synthetic --full    # the paper's sizes and 20 runs: some hours
@@ -44,7 +46,7 @@ NAMES = (
 )
 METHODS = dict(zip(NAMES, palette.LIGHT, strict=False))
 AXES = {"d": "dimension d", "N": "number of points N", "margin": "margin ε"}
-# Lines that coincide, as many do at 100 %, are all seen: the first lies widest and lowest.
+# Line widths: the first line is the widest and is drawn first, so that lines that coincide at 100 % remain visible.
 WIDTHS = (5.0, 3.4, 2.2, 1.3, 1.3)
 PANELS = {
     "train_f1": "macro-F1, training points, %",
@@ -55,7 +57,7 @@ PANELS = {
 
 @dataclass(frozen=True)
 class Config:
-    """What varies, and the values of the others while one varies; the default is the quick setting."""
+    """Values of d, N and the margin, and the base values of those that do not vary; the default is quick."""
 
     name: str = "quick"
     d: tuple[int, ...] = (2, 10, 100)
@@ -65,15 +67,15 @@ class Config:
     fifths: tuple[int, ...] = (1, 2, 3)
     radius: float = 0.95
     runs: int = 3
-    # Pairs of a dimension and the number of its runs, where a run is dear.
+    # Pairs of an expensive dimension and its number of runs.
     fewer: tuple[tuple[int, int], ...] = ()
     held_out: int = 10_000
     seed: int = 0
-    # Cells that are measured at a time; what a processor does for a fit is counted all the same.
+    # Number of cells that are measured in parallel; this does not affect the CPU seconds of a fit.
     n_jobs: int = 2
 
     def runs_at(self, d):
-        """The number of runs in that dimension."""
+        """Number of runs in dimension d."""
         return min(self.runs, dict(self.fewer).get(d, self.runs))
 
 
@@ -87,14 +89,14 @@ FULL = Config(
 
 
 def settings(config):
-    """Each (d, N, ε) in which at most one differs from its base value."""
+    """All (d, N, ε) in which at most one value differs from its base value."""
     d, n, margin = config.base
     varied = [(value, n, margin) for value in config.d] + [(d, value, margin) for value in config.N]
     return list(dict.fromkeys(varied + [(d, n, value) for value in config.margin]))
 
 
 def all_cells(config):
-    """One cell for every run, setting, norm of p and method, the dearest last; those of one draw follow each other."""
+    """One cell for every run, setting, norm of p and method; expensive dimensions last, cells of one draw together."""
     cells = [
         {"d": d, "N": n, "margin": margin, "fifths": fifths, "run": run, "method": method}
         for run, (d, n, margin), fifths in itertools.product(range(config.runs), settings(config), config.fifths)
@@ -112,14 +114,14 @@ def draw(config, d, n, margin, fifths, run):
     X, y, p, _ = make_ball_classification(
         n + config.held_out, d, margin=margin, reference_norm=norm, radius=config.radius, random_state=rng
     )
-    if abs(y[:n].sum()) == n:  # of few points one side may be empty; it gets one of the held-out
+    if abs(y[:n].sum()) == n:  # if one side is empty, it gets one of the held-out points
         other = np.flatnonzero(y != y[0])[0]
         X[[0, other]], y[[0, other]] = X[[other, 0]], y[[other, 0]]
     return X[:n], y[:n], X[n:], y[n:], p
 
 
 def classifier(method, p):
-    """The classifier of that name."""
+    """New classifier for the given method."""
     return {
         "Poincaré SVM, true p": PoincareSVC(p, C=1000, loss="hinge", calibration=None, n_jobs=1),
         "Poincaré SVM": PoincareSVC(calibration=None, n_jobs=1),
@@ -131,21 +133,21 @@ def classifier(method, p):
 
 @cache
 def warm():
-    """Compile all that the fits run, once in a process."""
+    """Compile all functions that the fits use, once per process."""
     X, y, p, _ = make_ball_classification(200, 3, random_state=0)
     for method in METHODS:
         classifier(method, p).fit(X, y).predict(X)
 
 
 def fit_times(model, X, y):
-    """Seconds of a fit by the processor and by the clock."""
+    """CPU seconds and wall-clock seconds of a fit."""
     clock, start = perf_counter(), process_time()
     model.fit(X, y)
     return process_time() - start, perf_counter() - clock
 
 
 def scores(part, labels, predicted):
-    """Accuracy and macro-F1 in per cent; a class that is neither there nor predicted has an F1 of 0."""
+    """Accuracy and macro-F1 in per cent; a class that is neither present nor predicted has an F1 of 0."""
     hits = [np.sum((labels == side) & (predicted == side)) for side in (-1, 1)]
     sizes = [np.sum(labels == side) + np.sum(predicted == side) for side in (-1, 1)]
     f1 = [2 * hit / max(size, 1) for hit, size in zip(hits, sizes, strict=True)]
@@ -156,11 +158,11 @@ def scores(part, labels, predicted):
 
 
 def measure(config, cell):
-    """Accuracy and macro-F1 on both kinds of points, the certificate, times and the machine's load."""
+    """Accuracy and macro-F1 on training and held-out points, duality gap, times, and load of the machine."""
     X, y, X_test, y_test, p = draw(config, *(cell[name] for name in ("d", "N", "margin", "fifths", "run")))
     model = classifier(cell["method"], p)
     with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")  # the gap and the accuracy show which fits are not optimal
+        warnings.simplefilter("ignore")  # the table shows the gap and the accuracy of fits that are not optimal
         warm()
         seconds, clock = fit_times(model, X, y)
         found = scores("train", y, model.predict(X)) | scores("test", y_test, model.predict(X_test))
@@ -192,12 +194,12 @@ def run(config, folder):
 
 
 def fraction(fifths):
-    """The norm of p as the paper writes it."""
+    """Norm of p in the notation of the paper."""
     return "R/5" if fifths == 1 else f"{fifths}R/5"
 
 
 def text(rows, config):
-    """Means of all settings as a table, the paper's quantity first."""
+    """Table of the means of all settings; the paper's measure, macro-F1 on the training points, comes first."""
     lines = [
         f"Synthetic data, {config.name} configuration. Each entry: mean macro-F1 in per cent on the training points "
         "(what the paper calls accuracy) / on held-out points, and the median time of a fit in processor seconds. The "
@@ -217,7 +219,7 @@ def text(rows, config):
 
 
 def picture(rows, config, fifths):
-    """Three rows for what varies, three columns for what is measured: medians, quartile bands, means as crosses."""
+    """Panels for each varied parameter (rows) and measurement (columns), with medians, quartile bands and means."""
     figure, panels = plt.subplots(3, 3, figsize=(WIDTH, 7.6), layout="constrained")
     for line, (axis, axis_name) in zip(panels, AXES.items(), strict=True):
         base = {"d": config.base[0], "N": config.base[1], "margin": config.base[2], "fifths": fifths}

@@ -1,9 +1,10 @@
 """Table I of the paper: the number of updates of the two perceptrons, and the bound of the theorem.
 
-Data: N = 10,000 points uniform (in the Euclidean sense) in the ball of radius R = 0.95, d = 10; the boundary H(w, p)
-has a random w and ‖p‖ of R/5 or 3R/5; points within the margin ε of it are removed, so fewer than N remain. Both
-perceptrons pass over the rest in order until a pass has no mistake; the second order takes a = 0, the pseudo-inverse.
-Of the hyperboloid perceptron of Weber et al. it is written down whether it converges within 100 passes.
+The data are N = 10,000 points, uniform (in the Euclidean sense) in the ball of radius R = 0.95, with d = 10. The
+boundary H(w, p) has a random w and ‖p‖ of R/5 or 3R/5; points within the margin ε are removed, so fewer than N remain.
+Both perceptrons pass over the remaining points in order until a pass has no mistake; the second-order perceptron has
+a = 0, the pseudo-inverse. For the hyperboloid perceptron of Weber et al., the table records whether it converges within
+100 passes.
 
     python experiments table1           # a minute; writes experiments/results/quick/table1.{csv,md,json}
     python experiments table1 --full    # the paper's 20 runs; writes experiments/results/table1.*
@@ -25,7 +26,7 @@ from hyplearn.paper import HyperboloidPerceptron
 from hyplearn.solvers.perceptron import paper_bound
 from hyplearn.tangent import z_features
 
-# Mean and largest number of updates over 20 runs, as printed: (fifths of R, margin) -> (mean, max).
+# Numbers of updates in the paper, over 20 runs: (fifths of R, margin) -> (mean, max).
 PAPER_FIRST = {
     (1, 1.0): (51, 65), (1, 0.1): (1495, 2495), (1, 0.01): (1.96e4, 3.38e4), (1, 0.001): (1.34e5, 3.56e5),
     (3, 1.0): (82, 138), (3, 0.1): (1158, 2240), (3, 0.01): (1.68e4, 6.65e4), (3, 0.001): (1.46e5, 7.68e5),
@@ -42,7 +43,7 @@ PAPER_BOUND = {
 
 @dataclass(frozen=True)
 class Config:
-    """The paper's setting with fewer runs, the quick one."""
+    """The paper's setting; the default (quick) has fewer runs."""
 
     name: str = "quick"
     n_samples: int = 10_000
@@ -66,7 +67,7 @@ def all_cells(config):
 
 
 def draw(config, fifths, margin, seed):
-    """N points before the margin is cut out, as the paper counts them; what is left of them is returned."""
+    """Draw N points and remove those within the margin; as in the paper, N counts the removed points too."""
     norm = fifths * config.radius / 5
     X, y, p, w = make_ball_classification(
         config.n_samples, config.n_features, margin=0, reference_norm=norm, radius=config.radius, random_state=seed
@@ -76,13 +77,13 @@ def draw(config, fifths, margin, seed):
 
 
 def draw_of_run(config, fifths, margin, run):
-    """The draw of a run: a wide margin may leave one class empty, and the paper needs two, so these do not count."""
+    """Draw the data of a run; draws in which a wide margin leaves one class empty are skipped and not counted."""
     draws = (draw(config, fifths, margin, seed) for seed in itertools.count(config.seed))
     return next(itertools.islice((one for one in draws if len(np.unique(one[1])) == 2), run, None))
 
 
 def measure(config, cell):
-    """Updates of both perceptrons, what becomes of Weber et al.'s, and the bounds."""
+    """Numbers of updates of both perceptrons, the outcome of Weber et al.'s perceptron, and the bounds."""
     fifths, margin = cell["fifths_of_R"], cell["margin"]
     X, y, p, w = draw_of_run(config, fifths, margin, cell["run"])
     options = {"max_epochs": 1_000_000, "shuffle": False, "calibration": None}
@@ -98,12 +99,12 @@ def measure(config, cell):
 
 
 def hyperboloid_outcome(X, y):
-    """What becomes of Weber et al.'s perceptron in 100 passes: "converged", "max_epochs", or "undefined"."""
+    """Outcome of Weber et al.'s perceptron after at most 100 passes: "converged", "max_epochs", or "undefined"."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             return str(HyperboloidPerceptron(max_epochs=100).fit(X, y).status_[0])
-        except ValueError:  # a root of a negative number
+        except ValueError:  # the square root of a negative number
             return "undefined"
 
 
@@ -124,7 +125,7 @@ def run(config, folder):
 
 
 def text(rows):
-    """The table as Markdown, ours beside the paper's: mean (max) number of updates."""
+    """Markdown table of mean (max) numbers of updates, each beside the paper's."""
     lines = [
         "| ‖p‖ | ε | second order | paper | perceptron | paper | bound (theorem) | paper | bound (data) |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -143,5 +144,5 @@ def text(rows):
 
 
 def printed(bound):
-    """Digits as the paper prints them."""
+    """Format a bound as in the paper."""
     return f"{bound:,.0f}" if bound < 1e5 else f"{bound:.3g}"

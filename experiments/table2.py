@@ -1,19 +1,19 @@
 """Table II of the paper: SVMs on embeddings of cells and images, by the paper's protocol and with fair baselines.
 
-The paper's protocol: logarithms at the published reference points, liblinear's squared hinge with C = 5 and without
-intercept, Platt's sigmoids of the training scores, the official split. "Solved to the optimum" is the same problem in
-PoincareSVC (C / σ_p² in frame coordinates), with its certificate. Ours are the two classifiers with their defaults,
-which find reference points and cross-fit probabilities within the time that is given; the paper's time has no search
-for its points. Rivals have C = 5 and Platt's sigmoids of training scores too. Times are seconds of the processor, so
-that other work on the machine counts little.
+The paper's protocol uses logarithms at the published reference points, liblinear's squared hinge with C = 5 and without
+intercept, Platt's sigmoids of the training scores, and the official split. "Solved to the optimum" is the same problem
+solved by PoincareSVC (C / σ_p² in frame coordinates), with its certificate. Our two classifiers use their defaults;
+their times include the search for reference points and the cross-fitted probabilities, while the paper's times do not
+include a search for its points. The baselines have C = 5 and Platt's sigmoids of training scores too. Times are CPU
+seconds, so that other work on the machine has little effect.
 
-A trial, in the official split, varies the seeds of what is randomised, as in the paper; as the solvers here end at the
-optimum, only times vary. A trial of "resampled" is a random stratified split of the official sizes over all rows. The
-embedders of CIFAR10 and Fashion-MNIST saw the labels of the official training rows, so accuracies are higher there.
+In the official split, a trial varies the random seeds, as in the paper; because the solvers here reach the optimum,
+only times vary. In "resampled", a trial is a random stratified split of the official sizes over all rows. The embedders
+of CIFAR10 and Fashion-MNIST were trained with the labels of the official training rows, so accuracies are higher there.
 
-mini-ImageNet is read where :func:`hyplearn.datasets.load_mini_imagenet` finds it; else 20 wrapped normals
-(8,000 points in 512 dimensions as there; fewer in the quick setting) stand for it, to run the same path, once; they
-have nothing to do with the paper's numbers.
+mini-ImageNet is read if :func:`hyplearn.datasets.load_mini_imagenet` finds it. Otherwise it is replaced by 20 wrapped
+normals (8,000 points in 512 dimensions, as in mini-ImageNet; fewer in the quick configuration), which run the same code
+once. Their results cannot be compared with the paper's numbers.
 
     python experiments table2           # two minutes; writes experiments/results/quick/table2.{csv,md,json}
     python experiments table2 --full    # five trials of both protocols; writes experiments/results/table2.*
@@ -49,7 +49,7 @@ OURS, SOFTMAX = "PoincareSVC, defaults", "PoincareLogisticRegression, defaults"
 STRAIGHT, RISING = "Euclidean SVM, no intercept, paper's", "… rising sigmoids"
 INTERCEPT, HYPERBOLOID = "Euclidean SVM", "hyperboloid SVM"
 METHODS = (AUTHORS, OPTIMUM, DROPPED, OURS, SOFTMAX, STRAIGHT, RISING, INTERCEPT, HYPERBOLOID)
-# Accuracy in per cent and seconds, as printed; the Euclidean SVM of the paper is the one without intercept.
+# The paper's accuracies in per cent, and seconds; the paper's Euclidean SVM is the one without intercept.
 PAPER = {
     ("Olsson", STRAIGHT): (71.59, 0.06), ("Olsson", HYPERBOLOID): (71.97, 4.49), ("Olsson", AUTHORS): (89.77, 0.16),
     ("CIFAR10", STRAIGHT): (47.66, 26.03), ("CIFAR10", HYPERBOLOID): (89.87, 707.69),
@@ -58,47 +58,48 @@ PAPER = {
     (IMAGENET, STRAIGHT): (63.33, 7.94), (IMAGENET, HYPERBOLOID): (31.75, 618.23), (IMAGENET, AUTHORS): (63.59, 18.78),
 }  # fmt: skip
 WHY = {
-    AUTHORS: """The paper's numbers, to the last digit or the next. They need what the paper does not say: the squared
-hinge, no intercept, the cost on logarithms in coordinates of the ball, sigmoids of training scores, and reference
-points that its algorithm does not find (Olsson's are midpoints of Euclidean hulls, those of the pictures lie on a
-pixel lattice). The times, the paper's and this one, are without a search for these points. That the paper's are 100 to
-200 times as long on the pictures, for this SVM and the Euclidean one, by the same solver on the same rows, is not
-explained: it does not say on what machine they were taken, nor of what.""",
-    OPTIMUM: """The same problem with a certificate of optimality. Where it differs from the row above, liblinear had
-stopped short.""",
-    DROPPED: """The authors' code can also fit an intercept and then drop it, so that w was made for another boundary
-than the one it is used for. The table was not computed so.""",
-    SOFTMAX: """All classes at once, with an intercept, which the paper's SVMs lack; its boundaries touch geodesics and
-need no reference point.""",
-    OURS: """No point is given and no cost is tuned. One of Olsson's 88 cells is 1.1 points, so that there differences
-of one or two mean nothing: see the resampled splits.""",
-    STRAIGHT: """The paper's Euclidean SVM has no intercept: its boundaries all pass through the centre of the disk,
-which few classes have on their edge. Its sigmoids may fall with the score, and then prefer the wrong side.""",
-    RISING: """The same boundaries with sigmoids that never fall. What differs from the row above (24 points on
-Fashion-MNIST) is the fault of sigmoids, not of Euclidean geometry: the paper's 39.91 % needs such as may fall.""",
-    INTERCEPT: """An intercept, and nothing else changed. On the pictures it gives back what hyperbolic geometry is said
-to give, or all but a point or two; on Olsson's cells, which crowd at the rim, it does not: there geometry helps.""",
-    HYPERBOLOID: """The paper ran a copy of Cho et al.'s SVM that visits each row 25 times an epoch, starts with the
-wrong sign and loops in Python. Here it descends to a local minimum from three starts: nothing proves that it is the
-least one, but it is more accurate than the paper says and, but for the smallest set, hundreds of times faster.""",
+    AUTHORS: """These are the paper's numbers, up to one unit in the last digit. They depend on settings that the paper
+does not state: the squared hinge, no intercept, the cost on logarithms in coordinates of the ball, sigmoids of training
+scores, and reference points that its algorithm does not find (Olsson's are midpoints of Euclidean hulls, those of the
+images lie on a pixel lattice). Neither the paper's times nor these include a search for the points. On the images, the
+paper's times of this SVM and of the Euclidean one are 100 to 200 times as long, with the same solver on the same rows.
+We cannot explain this: the paper does not say on what machine it measured, nor which steps.""",
+    OPTIMUM: """The same problem with a certificate of optimality. If it differs from the row above, liblinear had
+stopped before the optimum.""",
+    DROPPED: """The authors' code can also fit an intercept and then drop it, so that w is used with a different
+boundary than the fitted one. The paper's table was not computed in this way.""",
+    SOFTMAX: """This model fits all classes at once, with an intercept, which the paper's SVMs lack. Its boundaries
+touch geodesics and need no reference point.""",
+    OURS: """No point is given and no cost is tuned. One of Olsson's 88 cells is 1.1 points, so differences of one or
+two points are not meaningful there; see the resampled splits.""",
+    STRAIGHT: """The paper's Euclidean SVM has no intercept: all its boundaries pass through the centre of the disk,
+which is on the edge of few classes. Its sigmoids may decrease with the score, and then prefer the wrong side.""",
+    RISING: """The same boundaries with sigmoids that never decrease. The difference from the row above (24 points on
+Fashion-MNIST) is due to the sigmoids, not to Euclidean geometry: the paper's 39.91 % needs decreasing sigmoids.""",
+    INTERCEPT: """The only change is an intercept. On the images, it recovers the gain that the paper attributes to
+hyperbolic geometry, up to a point or two. On Olsson's cells, most of which lie near the rim, it does not: there
+geometry helps.""",
+    HYPERBOLOID: """The paper ran a copy of Cho et al.'s SVM that visits each row 25 times per epoch, starts with the
+wrong sign and loops in Python. Here it descends to a local minimum from three starts. Nothing proves that this is the
+global minimum, but it is more accurate than in the paper and, except on the smallest set, hundreds of times faster.""",
 }
-STAND_IN_WHY = """**The stand-in.** Its rows show that the path of as many dimensions and classes runs, from points to
-a line of the table; they measure nothing of mini-ImageNet, whose embedding was never published, and which method is
-ahead there says nothing of pictures. The time of PoincareSVC with its defaults has the search for p, and five more
-fits of every binary problem for probabilities of rows that were held out.
+STAND_IN_WHY = """**The stand-in.** Its rows show that the experiment runs from points to a row of the table with the
+same numbers of dimensions and classes. They measure nothing about mini-ImageNet, whose embedding was never published,
+and the best method there need not be the best for images. The time of PoincareSVC with its defaults includes the search
+for p, and five more fits of every binary problem for probabilities of held-out rows.
 """
 
 
 @dataclass(frozen=True)
 class Config:
-    """Which sets, and how many trials in the official split and in resampled ones; the default is the quick setting."""
+    """Data sets, and numbers of trials in the official split and in resampled splits; the default is quick."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("Olsson", "CIFAR10", "Fashion-MNIST", IMAGENET)
     official: int = 1
     resampled: int = 1
     C: float = 5.0
-    # Of the stand-in: rows, dimension, classes, and how far apart the classes lie.
+    # Rows, dimension, classes, and distance between the classes of the stand-in for mini-ImageNet.
     stand_in: tuple[int, int, int, float] = (2000, 64, 20, 0.3)
     seed: int = 0
 
@@ -108,7 +109,7 @@ FULL = Config(name="full", official=5, resampled=5, stand_in=(8000, 512, 20, 0.1
 
 @cache
 def data_of(name, config):
-    """The set with its reference points, and the name under which its rows stand in the table."""
+    """Name of a set in the table, and its data with reference points."""
     if name.lower() in PUBLISHED:
         return name, PUBLISHED[name.lower()]()
     try:
@@ -127,7 +128,7 @@ def stand_in_name(config):
 
 
 def stand_in(config):
-    """Wrapped normals about points in random directions; seven of ten rows to learn from, as in the paper."""
+    """Wrapped normals around points in random directions; 70 % of the rows are training rows, as in the paper."""
     n, d, n_classes, apart = config.stand_in
     rng = np.random.default_rng(config.seed)
     means = rng.standard_normal((n_classes, d))
@@ -141,7 +142,7 @@ def stand_in(config):
 
 
 def between(data, label):
-    """The midpoint of the closest points of two hulls, what the paper's rule means in many dimensions."""
+    """Midpoint of the closest points of two hulls: the paper's rule, generalised to many dimensions."""
     return reference_point("closest", data.X_train, np.where(data.y_train == label, 1, -1), None, 1.0)
 
 
@@ -151,24 +152,24 @@ def split(data, protocol, trial):
 
 
 class StraightSVC(ClassifierMixin, BaseEstimator):
-    """The paper's Euclidean SVM: liblinear without intercept, and sigmoids of training scores that may fall."""
+    """The paper's Euclidean SVM: liblinear without intercept, and sigmoids of training scores that may decrease."""
 
     def __init__(self, C=5.0):
         self.C = C
 
     def fit(self, X, y):
-        """Learn the boundaries, then the sigmoids."""
+        """Fit the boundaries, then the sigmoids."""
         svc = LinearSVC(C=self.C, fit_intercept=False, dual=False).fit(X, y)
         self.model_ = CalibratedClassifierCV(FrozenEstimator(svc)).fit(X, y)
         return self
 
     def predict(self, X):
-        """The class whose sigmoid is highest."""
+        """Class with the highest sigmoid, for each row."""
         return self.model_.predict(X)
 
 
 def classifier(method, p, C, trial):
-    """The classifier of that name; p holds one reference point for each class."""
+    """New classifier for the given method; p contains one reference point per class."""
     return {
         AUTHORS: AuthorsSVC(p, C=C, random_state=trial),
         OPTIMUM: PaperSVC(p, C=C / conformal_factor(p) ** 2, loss="squared_hinge"),
@@ -188,7 +189,7 @@ def measure(config, cell):
     X_train, y_train, X_test, y_test = split(data, cell["protocol"], cell["trial"])
     model = classifier(cell["method"], data.reference_points, config.C, cell["trial"])
     with warnings.catch_warnings(), threadpool_limits(1):  # waiting threads would count as processor time
-        warnings.simplefilter("ignore")  # liblinear that stops short of its tolerance, as it did for the paper
+        warnings.simplefilter("ignore")  # liblinear may stop before its tolerance, as in the paper
         start = process_time()
         model.fit(X_train, y_train)
         seconds = process_time() - start
@@ -202,7 +203,7 @@ def measure(config, cell):
 
 
 def all_cells(config):
-    """One cell for every set, protocol, trial and method; a stand-in has the official split alone, once."""
+    """One cell for every set, protocol, trial and method; the stand-in has one trial in the official split only."""
     counts = {"official": config.official, "resampled": config.resampled}
     once = {"official": 1}
     return [
@@ -215,7 +216,7 @@ def all_cells(config):
 
 
 def warm(config):
-    """Compile all that the fits run, so that no time holds it."""
+    """Compile all functions that the fits use, so that no time includes compilation."""
     small = Config(stand_in=(200, 3, 3, 1.0))
     data = stand_in(small)
     p = np.stack([between(data, label) for label in range(3)])
@@ -234,23 +235,23 @@ def run(config, folder):
 
 
 def spread(values, digits=2):
-    """Mean ± standard deviation."""
+    """Format values as mean ± standard deviation."""
     mean = f"{np.mean(values):.{digits}f}"
     return mean if len(values) == 1 else f"{mean} ± {np.std(values):.{digits}f}"
 
 
 def shown(seconds):
-    """Mean ± standard deviation to the three digits that are kept, and no more than two places."""
+    """Format seconds as mean ± standard deviation, with three significant digits but at most two decimals."""
     mean = np.mean(seconds)
     return spread(seconds, 2 if mean < 9.995 else 1 if mean < 99.95 else 0)
 
 
 def text(rows, config):
-    """The table, ours beside the paper's, and what explains the differences."""
+    """The table, with the paper's numbers beside ours, and explanations of the differences."""
     lines = [
         f"Table II, {config.name} configuration: test accuracy and macro-F1 in per cent, processor seconds of the fit; "
         f"mean ± standard deviation. Trials: {config.official} in the official split, {config.resampled} in resampled "
-        "splits; of a stand-in one in all.",
+        "splits; one for a stand-in.",
         "",
         "| set | method | accuracy | paper | macro-F1 | seconds | paper | accuracy, resampled |",
         "| --- " * 8 + "|",

@@ -1,13 +1,15 @@
 """Labels from an atlas for new cells: cells placed in the atlas's ball, mapped together, or mapped separately.
 
 scanpy's blood cells (`pbmc68k_reduced`, 30 principal components of the atlas) and simulated lineage (`krumsiek11`, all
-genes), cut in halves at random, atlas and query. "placed": tl.transfer, which places the query by the atlas's map, that
-has never seen it. "together": one map of all cells, labels of the atlas alone. "apart": two maps, the trap that
-tl.transfer refuses. Accuracy of the softmax on the query in per cent, ± the standard error over the splits.
+genes) are split at random into two halves, atlas and query. "placed": tl.transfer places the query with the atlas's
+map, which was fitted without it. "together": one map of all cells, with labels of the atlas only. "apart": two separate
+maps, a mistake that tl.transfer rejects. The accuracy is that of the softmax on the query, in per cent, ± the standard
+error over the splits.
 
-Times are CPU seconds for random cells of eight types and 30 components: the map, classification with sets (coverage
-0.9) of all cells, and the transfer to as many new cells, with BLAS and OpenMP on one thread. "peak memory" is that of
-the process after these three, in MB; 4,000 cells or fewer are embedded together, the others placed among them.
+Times are CPU seconds for random cells of eight types and 30 components: for the map, for classification of all cells
+with prediction sets (coverage 0.9), and for the transfer to the same number of new cells, with BLAS and OpenMP on one
+thread. "peak memory" is that of the process after these three steps, in MB. Up to 4,000 cells are embedded together;
+further cells are placed among them.
 
     python experiments transfer           # half a minute; into experiments/results/quick
     python experiments transfer --full    # minutes; writes experiments/results/transfer.*
@@ -28,7 +30,7 @@ import hyplearn.single_cell as hs
 
 @dataclass(frozen=True)
 class Config:
-    """How many splits, and numbers of cells for the times; the default is quick."""
+    """Number of splits, and numbers of cells for the times; the default is the quick configuration."""
 
     name: str = "quick"
     sets: tuple[str, ...] = ("krumsiek11",)
@@ -73,7 +75,7 @@ def accuracy(config, cell):
                 query.obsm.pop("X_pca", None)
             if cell["query is"] == "apart":
                 mapped(query, cell["set"])
-                query.uns["poincare_map"] = atlas.uns["poincare_map"]  # silences the refusal
+                query.uns["poincare_map"] = atlas.uns["poincare_map"]  # bypasses the check that rejects separate maps
             hs.tl.transfer(atlas, query, label, key_added="k")
             found.append(np.mean(query.obs["k"].astype(str) == query.obs[label].astype(str)))
     error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0.0
@@ -107,7 +109,7 @@ def seconds(config, cell):
             "classify with sets": timed(hs.tl.classify, atlas, "kind", coverage=0.9),
             "transfer with sets": timed(hs.tl.transfer, atlas, query, "kind", coverage=0.9),
         }
-    # The largest so far: sizes grow.
+    # Peak memory of the process so far; sizes are measured in increasing order, so it belongs to this size.
     return found | {"peak memory": getrusage(RUSAGE_SELF).ru_maxrss // 1024}
 
 
@@ -124,6 +126,6 @@ def run(config, folder):
 
 
 def text(rows):
-    """A table."""
+    """Format the rows as a Markdown table."""
     lines = [f"| {' | '.join(rows[0])} |", "| --- " * len(rows[0]) + "|"]
     return "\n".join(lines + [f"| {' | '.join(map(str, row.values()))} |" for row in rows])

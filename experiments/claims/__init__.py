@@ -1,4 +1,4 @@
-"""The claims of the paper, the measurements here, and whether each claim holds; from the other result files.
+"""Check each claim of the paper against the measurements in the result files of the other experiments.
 
 python experiments claims           # reads and writes experiments/results/quick
 python experiments claims --full    # reads and writes experiments/results
@@ -36,7 +36,7 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class Config:
-    """Whose results are read; the default are those of the quick settings."""
+    """Configuration whose results are read; the default is the quick configuration."""
 
     name: str = "quick"
 
@@ -45,7 +45,7 @@ FULL = Config(name="full")
 
 
 def text(findings, names):
-    """The claims as a table."""
+    """Format the claims and findings as a Markdown table."""
     settings = ", ".join(f"{experiment}: {name}" for experiment, name in names.items())
     lines = [f"Computed from results of {settings}.", "", "| | the paper claims | measured here | verdict | why |"]
     lines.append("| --- " * 5 + "|")
@@ -56,9 +56,9 @@ def text(findings, names):
 
 
 def run(config, folder):
-    """Read the results of the folder, judge every claim, write ``claims.md``.
+    """Read the results in the folder, check every claim, and write ``claims.md``.
 
-    Nothing is measured, so that there is nothing to go on with: what is missing is an error that names the experiment.
+    Nothing is measured here: if a result file is missing, the error names the experiment to run.
     """
     results = {name: read(_found(folder, name, ".csv", config)) for name in EXPERIMENTS}
     records = {name: json.loads(_found(folder, name, ".json", config).read_text()) for name in EXPERIMENTS}

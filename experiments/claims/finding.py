@@ -11,7 +11,7 @@ UNKNOWN = "not measured"
 
 @dataclass(frozen=True)
 class Finding:
-    """What was measured of a claim, whether it holds, and why."""
+    """Measurement of a claim, verdict, and reason for the verdict."""
 
     measured: str
     verdict: str
@@ -19,5 +19,5 @@ class Finding:
 
 
 def median_time(rows, method, **wanted):
-    """Median of the seconds of a method where all is as wanted."""
+    """Median of the seconds of a method over the rows whose columns equal ``wanted``."""
     return float(np.median(chosen(rows, "seconds", method=method, **wanted)))

@@ -12,7 +12,7 @@ def bound(results):
     return Finding(
         f"all {len(rows)} runs converge; the worst takes {share:.1%} of its bound",
         HOLDS if share <= 1 else FAILS,
-        "The bound is loose by far: the updates depend on the points near the margin, the bound on the farthest one.",
+        "The bound is very loose: the updates depend on the points near the margin, the bound on the farthest point.",
     )
 
 
@@ -27,7 +27,7 @@ def fewer_updates(results):
     return Finding(
         f"fewer by {listed}",
         HOLDS if min(ratios.values()) > 1 and list(ratios.values()) == sorted(ratios.values()) else FAILS,
-        "Its metric learns the shape of the cloud of points, which rules the number of updates of the first order.",
+        "Its metric adapts to the shape of the point cloud, which determines the number of first-order updates.",
     )
 
 
@@ -39,6 +39,6 @@ def hyperboloid_perceptron(results):
         f"of {len(rows)} runs on separable data {outcomes.count('converged')} converge within 100 passes, "
         f"{outcomes.count('undefined')} end in the root of a negative number",
         HOLDS if "converged" not in outcomes else FAILS,
-        "As printed, its update does not learn: each moves the scores of all points to one side, and its "
-        "normalisation need not exist.",
+        "The update as printed does not learn: each update moves the scores of all points to one side, and its "
+        "normalisation may not exist.",
     )

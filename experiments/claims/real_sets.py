@@ -24,7 +24,7 @@ def table_again(results):
     return Finding(
         ", ".join(f"{name} {value:.2f} %" for name, value in ours.items()),
         HOLDS if away < 0.05 else FAILS,
-        "With the published reference points, which the paper's algorithm does not give, and the authors' settings.",
+        "This needs the authors' settings and their reference points, which the paper's algorithm does not find.",
     )
 
 
@@ -41,7 +41,7 @@ def gain(results):
         f"{most:.2f} points without intercept ({first}), {rising:.2f} of them with sigmoids that rise; with an "
         f"intercept at most {fair:.2f} ({second}), and {gains[1][first]:.2f} on {first}",
         HOLDS if fair > 40 else HANDICAPPED,
-        "The table was computed without intercept, and with sigmoids that may fall with the score.",
+        "The table was computed without intercept, and with sigmoids that may decrease with the score.",
     )
 
 
@@ -57,8 +57,8 @@ def best(results):
     return Finding(
         "; ".join(parts),
         verdict,
-        "Rivals with an intercept and a right start come within a few tenths of a point on the pictures or pass the "
-        "paper's protocol; on Olsson's cells the lead is real.",
+        "On the images, baselines with an intercept and a correct start are within a few tenths of a point of the "
+        "paper's protocol, or ahead of it; on Olsson's cells the lead is real.",
     )
 
 
@@ -73,7 +73,7 @@ def ten_times(results):
     return Finding(
         ", ".join(f"{name} {ratio:.1f} ×" for name, ratio in ratios.items()),
         HOLDS if min(ratios.values()) > 7 else HANDICAPPED,
-        "A vectorised rival is a few times slower on the pictures, not ten; neither time has the search for p.",
+        "A vectorised baseline is a few times slower on the images, not ten times; no time includes the search for p.",
     )
 
 
@@ -85,8 +85,8 @@ def no_spread(results):
     return Finding(
         f"largest standard deviation over trials ({trials}): {spread:.2g}",
         UNKNOWN if trials < 2 else HOLDS if spread == 0 else FAILS,
-        "A trial repeats the same split: it says nothing of how the accuracy varies with the data, which resampled "
-        "splits do.",
+        "A trial repeats the same split, so it does not show how the accuracy varies with the data; resampled splits "
+        "do.",
     )
 
 
@@ -94,11 +94,11 @@ def pictures_in_many_dimensions(results):
     """On mini-ImageNet (512-d) the Poincaré SVM has 63.59 %, the Euclidean one 63.33 %, the hyperboloid one 31.75 %."""
     rows = results["table2"]
     if IMAGENET not in published(rows):
-        return Finding("the embedding was never published", UNKNOWN, "Whoever has it can: see load_mini_imagenet.")
+        return Finding("the embedding was never published", UNKNOWN, "If you have it, see load_mini_imagenet.")
     values = [accuracy(rows, IMAGENET, method) for method in (AUTHORS, INTERCEPT, HYPERBOLOID)]
     close = max(abs(v - p) for v, p in zip(values[:2], (63.59, 63.33), strict=True)) < 1
     return Finding(
         " / ".join(f"{value:.2f} %" for value in values),
         (HANDICAPPED if values[2] > 50 else HOLDS) if close else FAILS,
-        "The hyperboloid SVM needs a right start there.",
+        "The hyperboloid SVM needs a correct start there.",
     )

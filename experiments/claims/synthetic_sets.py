@@ -12,18 +12,18 @@ VARIED = ("d", "N", "margin")
 
 
 def f1(rows, method, column="train_f1", **wanted):
-    """Mean over the runs of a setting."""
+    """Mean of a column over the runs of a setting."""
     return float(np.mean(chosen(rows, column, method=method, **wanted)))
 
 
 def worst(rows, method, column="train_f1"):
-    """The lowest mean over all settings, and the setting."""
+    """Lowest mean of a column over all settings, and the setting with this mean."""
     means = [f1(rows, method, column, **setting) for setting in settings(rows)]
     return min(means), settings(rows)[int(np.argmin(means))]
 
 
 def at(results, **varied):
-    """A setting in which all that is not varied has its base value."""
+    """Setting with the given values; all others have their base values."""
     return dict(zip(VARIED, results["base"], strict=True)) | varied
 
 
@@ -42,7 +42,7 @@ def optimum(results):
     return Finding(
         f"largest relative duality gap of {len(gaps)} fits: {max(gaps):.1e}",
         HOLDS if max(gaps) <= 1e-4 else FAILS,
-        "The problem is convex, and here every fit carries its proof; the paper's own descent stops after a few steps "
+        "The problem is convex, and every fit here has a certificate; the paper's own descent stops after a few steps "
         "(its rule lacks an absolute value), so the claim is true of the problem, not of the printed algorithm.",
     )
 
@@ -56,14 +56,14 @@ def all_accurate(results):
         f"worst mean macro-F1 on training points {given:.2f} % with the true p, {found:.2f} % without; on held-out "
         f"points {low:.2f} %, and worst mean accuracy {right:.2f} % (d = {where['d']}, N = {where['N']:,})",
         HOLDS if given > 99.5 else FAILS,
-        "On training points, and given p, as in the paper; the search for p, which the paper does not count, can miss "
-        "where a draw leaves few points to one class in many dimensions. New points, which the paper did not look at, "
-        "are nearly all right too; macro-F1 falls where the few points of one class are missed.",
+        "This is on training points and with p given, as in the paper. The search for p, which the paper does not "
+        "count, can fail in many dimensions if one class has few points. Held-out points, which the paper did not "
+        "consider, are also nearly all correct; macro-F1 is low if the few points of one class are missed.",
     )
 
 
 def beside(results, column, method, **wanted):
-    """Mean over the runs of the experiment with the handicapped baseline."""
+    """Mean of a column over the runs of the experiment "handicapped"."""
     return float(np.mean(chosen(results["handicapped"], column, method=method, **wanted)))
 
 
@@ -80,8 +80,8 @@ def speed(results):
         f"{times[RIVAL]:.2g} s: {ratio:.0f} × and {times[RIVAL] / times[SVM]:.0f} ×; with the faults of the paper's "
         f"rival, at N = {few:,}, {loop:.2g} s: {loop / ours:.0f} ×",
         HOLDS if ratio >= 540 else HANDICAPPED,
-        f"The rival of the paper is a Python loop over rows: alone, this takes {mended / fast:.0f} × the time of the "
-        f"same SVM vectorised; visiting every row 25 times an epoch and a wrong start make it {loop / fast:.0f} × "
+        f"The paper's rival is a Python loop over rows: the loop alone takes {mended / fast:.0f} × the time of the "
+        f"same SVM vectorised; with 25 visits of every row per epoch and a wrong start, it takes {loop / fast:.0f} × "
         f"(measured at N = {few:,}).",
     )
 
@@ -99,8 +99,8 @@ def fifty_points(results):
         f"largest gain in mean macro-F1: {most:.2f} points; over the rival with its faults {faulty:.2f} (d = {d}, "
         f"N = {n:,})",
         HOLDS if most > 40 else HANDICAPPED,
-        "The rival of the paper has a fixed step that its batches, which hold many times the rows they should, make "
-        "too long; with a step that adapts it separates what is separable.",
+        "The paper's rival has a fixed step, which is too long because its batches contain many times the rows that "
+        "they should; with an adaptive step it separates separable classes.",
     )
 
 
@@ -115,7 +115,7 @@ def breakdown(results):
         f"worst mean macro-F1 at d = {d}: {score:.2f} %; with the faults of the paper's rival {faulty:.2f} % at "
         f"d = {high}, with right batches alone {mended:.2f} %",
         HOLDS if score <= 90 else HANDICAPPED if d >= 1000 else UNKNOWN,
-        "Right batches are enough to learn: nothing in the problem breaks down."
+        "With correct batches it learns: the problem itself is not the cause."
         if d >= 1000
         else "Only the full configuration goes to d = 1,000.",
     )
@@ -127,7 +127,7 @@ def wide_margin(results):
     return Finding(
         f"mean macro-F1 there: {score:.2f} %",
         HANDICAPPED if score > 99 else HOLDS,
-        "Classes a distance of 2 apart are the easiest of all, balanced or not, for a descent from a right start.",
+        "Classes at a distance of 2 are the easiest of all, balanced or not, for a descent with a correct start.",
     )
 
 
@@ -147,7 +147,7 @@ def euclidean_below(results):
         f"{' / '.join(f'{x:.1f}' for x in theirs)} % without; from ε = {margins[0]:g} to {margins[-1]:g} "
         f"{narrow[0]:.1f} to {narrow[1]:.1f} %",
         HOLDS if falls and ours[0] < 100 else FAILS,
-        "True, but most of what the paper shows is the missing intercept: with one it loses a few points, not tens.",
+        "True, but most of the loss is due to the missing intercept: with one, it is a few points, not tens.",
     )
 
 
@@ -161,8 +161,8 @@ def euclidean_in_many_dimensions(results):
         f"from {scores[0]:.1f} % at d = {low} to {scores[1]:.1f} % at d = {high}, in {slower:.2g} × the time of the "
         "Poincaré SVM with the true p",
         HOLDS if scores[1] > scores[0] and slower > 3 else f"{FAILS} (the time)",
-        "With N fixed, more dimensions make any two classes separable; by the same solver the Euclidean problem takes "
-        "about as long.",
+        "With N fixed, more dimensions make any two classes separable; with the same solver, the Euclidean problem "
+        "takes about as long.",
     )
 
 
@@ -179,5 +179,5 @@ def complexity(results):
         f"times over the Euclidean SVM's: with the true p {ratios[0]:.2g} at N = {n:,} and {ratios[1]:.2g} at d = {d}; "
         f"with the search for p {ratios[2]:.2g} and {ratios[3]:.2g}",
         HOLDS if max(ratios[:2]) < 5 else FAILS,
-        "Given p it is a Euclidean SVM on other rows; to find p, which the paper leaves out of its times, costs more.",
+        "Given p, it is a Euclidean SVM on other rows; the search for p, which the paper's times exclude, costs more.",
     )
